@@ -1,0 +1,86 @@
+# Declares one folder of src/ as a module:
+#
+#   muster_module(store
+#     HEADERS muster/store.h          public headers that this module owns
+#     SOURCES memory_store.cc ...
+#     DEPENDS base                    the modules it may include and link; nothing else
+#     LIBRARIES sqlite3 pq            system libraries, by plain name
+#     TESTS memory_store_test.cc ...) built into store_tests, label `unit`
+#
+# The graph of modules is written to module_graph.txt in the build folder, and the test
+# `architecture` holds every #include against it.
+function(muster_module name)
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
+  muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
+  list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
+  add_library(muster_${name} STATIC ${arg_SOURCES})
+  target_include_directories(muster_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                                   ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(muster_${name} PUBLIC ${dependencies} Threads::Threads
+                                       PRIVATE ${arg_LIBRARIES})
+  list(JOIN arg_DEPENDS " " depends)
+  list(JOIN arg_HEADERS " " headers)
+  set_property(GLOBAL APPEND PROPERTY muster_graph "${name}: ${depends} | ${headers}")
+  set_property(GLOBAL PROPERTY muster_libraries_${name} ${arg_LIBRARIES})
+  set_property(GLOBAL PROPERTY muster_headers_${name} ${arg_HEADERS})
+  if(arg_TESTS)
+    muster_test(${name}_tests LABEL unit SOURCES ${arg_TESTS} DEPENDS ${name})
+  endif()
+endfunction()
+
+# Declares a GoogleTest executable and runs it as one ctest of the same name:
+#
+#   muster_test(store_contract LABEL contract SOURCES ... DEPENDS store test_support [TIMEOUT 600])
+#
+# What became of each of its tests is left in results/NAME.xml of the build folder.
+function(muster_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
+  list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${dependencies} GTest::gtest_main ${arg_LIBRARIES})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name}
+           COMMAND ${name} --gtest_output=xml:${PROJECT_BINARY_DIR}/results/${name}.xml)
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# Joins modules into the one library that is installed, as muster::muster.
+function(muster_library name)
+  add_library(${name} STATIC)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  foreach(module ${ARGN})
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:muster_${module}>)
+    get_property(libraries GLOBAL PROPERTY muster_libraries_${module})
+    get_property(headers GLOBAL PROPERTY muster_headers_${module})
+    target_link_libraries(${name} PRIVATE ${libraries})
+    list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/include/)
+    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/muster)
+  endforeach()
+  target_link_libraries(${name} PUBLIC Threads::Threads)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS ${name} EXPORT musterTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT musterTargets NAMESPACE muster:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
+  include(CMakePackageConfigHelpers)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
+                                   COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/musterConfig.cmake
+                ${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
+endfunction()
+
+function(muster_write_module_graph)
+  get_property(graph GLOBAL PROPERTY muster_graph)
+  list(JOIN graph "\n" text)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/module_graph.txt CONTENT "${text}\n")
+endfunction()
+
+# A misspelt keyword would otherwise be taken for one more source or dropped in silence.
+function(muster_reject_unknown name)
+  if(ARGN)
+    message(FATAL_ERROR "${name}: what are these? ${ARGN}")
+  endif()
+endfunction()

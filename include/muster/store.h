@@ -1,0 +1,142 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/result.h"
+
+namespace muster {
+
+using std::chrono::milliseconds;
+
+// The limits of every backend; beyond them a call fails with kInvalid and nothing is applied.
+inline constexpr size_t kMaxKeyBytes = 500;
+inline constexpr size_t kMaxNameBytes = 200;  // kind, queue, owner, claim_id
+inline constexpr size_t kMaxBodyBytes = 350 * 1024;
+inline constexpr int kMaxBodyDepth = 500;
+inline constexpr int kMaxBatch = 1000;  // changes in a Write, records of a Claim or a Scan
+
+// Something that must happen later, once, in spite of crashes. `kind` and `key` name it.
+struct Record {
+  std::string kind;
+  std::string queue;  // claims are made within one queue; fixed at creation
+  std::string key;
+  int64_t version = 0;               // grows at every change; 0: not stored yet
+  std::optional<WallTime> due = {};  // by the store's clock; none: never
+  std::string owner = {};            // who claimed it last; empty: free
+  int64_t epoch = 0;                 // grows by one at every claim; what a sink is fenced with
+  int attempt = 0;                   // claims since the last progress
+  std::string body = "{}";           // a JSON text, kept byte for byte
+
+  bool operator==(const Record&) const = default;
+};
+
+// When a written record is due.
+struct Due {
+  enum class Kind { kNever, kUnchanged, kAfter };
+  Kind kind = Kind::kNever;
+  milliseconds delay{0};
+
+  static Due Never() { return {Kind::kNever, milliseconds{0}}; }
+  static Due Unchanged() { return {Kind::kUnchanged, milliseconds{0}}; }
+  static Due After(milliseconds delay) { return {Kind::kAfter, delay}; }
+  static Due Now() { return After(milliseconds{0}); }
+};
+
+// One change of one record, applied only if the stored version is still `record.version`
+// (0: only if there is no such record).
+struct Change {
+  enum class Op { kPut, kDelete };
+  Op op = Op::kPut;
+  Record record;
+  Due due = Due::Unchanged();
+
+  // Creates (version 0) or replaces: owner, attempt and body are stored as they stand in `record`.
+  // queue counts at creation only, epoch not at all: a new record has epoch 0 and only a claim
+  // raises it.
+  static Change Put(Record record, Due due) { return {Op::kPut, std::move(record), due}; }
+  static Change Delete(Record record) { return {Op::kDelete, std::move(record), Due::Never()}; }
+};
+
+// What became of one change.
+struct Written {
+  bool applied = false;  // false: the expected version did not hold, nothing was changed
+  int64_t version = 0;   // the new version of a put that was applied
+};
+
+struct ClaimRequest {
+  std::string kind;
+  std::string queue;
+  std::string key = {};  // only this record, if it is due; empty: whichever are due, oldest first
+  int limit = 1;
+  std::string owner;
+  std::string claim_id;  // new for every claim; see Env::NewId
+  bool repeat = false;   // this claim_id was tried before and its outcome is unknown
+  milliseconds lease{60'000};
+  milliseconds max_lease{3'600'000};
+};
+
+// How long a claim lasts that raises `attempt` to this: the lease, doubled for every attempt after
+// the first, up to the maximum.
+milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
+
+// All coordination, in one place. Every backend keeps the same promises; the contract suite in
+// tests/contract holds them to it.
+//
+// - A change of a single record is atomic and durable before the call returns. Changes of several
+//   records in one call are for speed only: some may be applied and others not.
+// - kUnavailable, kReadOnly, kFull, kInvalid: nothing was applied. kUnknownOutcome: it may have
+// been, or
+//   may still be, applied: read again, then decide.
+// - All times are the store's own clock's. A caller's clock counts for nothing.
+// - A record that is deleted and created again starts at a version it had not had before and at
+//   epoch 0: protocols that fence a sink by epoch don't delete what they fence.
+// - Thread-safe. Calls block, for seconds at most (a third of the shortest useful lease).
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) = 0;
+
+  // Up to `limit` records of a kind whose keys start with `prefix` and lie after `after`, in the
+  // byte order of their keys.
+  virtual Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                           std::string_view after, int limit) = 0;
+
+  // Applies each change whose expected version holds; answers in the order of `changes`. Two
+  // changes of one record in one call are kInvalid.
+  virtual Result<std::vector<Written>> Write(std::span<const Change> changes) = 0;
+
+  // Takes up to `limit` due records for `owner`: epoch + 1, attempt + 1, due after
+  // LeaseFor(attempt). No two claims ever get the same epoch of a record. With `repeat`, what this
+  // claim_id took before and still holds is the answer; only if that is nothing, records are
+  // claimed.
+  virtual Result<std::vector<Record>> Claim(const ClaimRequest& request) = 0;
+
+  // The store's clock.
+  virtual Result<WallTime> Now() = 0;
+
+  // Returns when something of this kind may have changed, after `timeout`, or when a stop is
+  // requested, whichever comes first. A hint: it may be late or for nothing, and nothing may rely
+  // on it.
+  virtual void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) = 0;
+};
+
+// Opens a store by its URL, creating it where that is possible:
+//   memory:                        in this process, gone with it
+//   sqlite:PATH                    a file, shared by the processes of one machine
+//   postgresql://USER@HOST/DB      a server
+// `?namespace=NAME` keeps several deployments apart in one database (default: muster). A password
+// is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
+Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
+
+}  // namespace muster
