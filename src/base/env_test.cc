@@ -1,0 +1,79 @@
+#include "muster/env.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "muster/result.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Env, SleepTakesItsTime) {
+  const MonoTime before = RealEnv().MonoNow();
+  EXPECT_TRUE(RealEnv().Sleep(20ms, {}));
+  EXPECT_GE(RealEnv().MonoNow() - before, 20ms);
+}
+
+TEST(Env, StopEndsASleep) {
+  std::stop_source stop;
+  const MonoTime before = RealEnv().MonoNow();
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_FALSE(RealEnv().Sleep(1h, stop.get_token()));
+  EXPECT_LT(RealEnv().MonoNow() - before, 1min);
+}
+
+TEST(Env, IdsAreDistinctInAllThreads) {
+  std::vector<std::vector<std::string>> drawn(8);
+  std::vector<std::jthread> threads;
+  for (auto& ids : drawn) {
+    threads.emplace_back([&ids] {
+      for (int i = 0; i < 1'000; ++i) ids.push_back(RealEnv().NewId());
+    });
+  }
+  threads.clear();
+  std::set<std::string> all;
+  for (const auto& ids : drawn) all.insert(ids.begin(), ids.end());
+  EXPECT_EQ(all.size(), 8'000u);
+  EXPECT_EQ(all.begin()->size(), 32u);
+}
+
+TEST(Env, JitterStaysBelowItsBound) {
+  for (int i = 0; i < 1'000; ++i) {
+    const auto jitter = RealEnv().Jitter(10ns);
+    EXPECT_GE(jitter, 0ns);
+    EXPECT_LT(jitter, 10ns);
+  }
+  EXPECT_EQ(RealEnv().Jitter(0ns), 0ns);
+}
+
+Result<int> Half(int n) {
+  if (n % 2 != 0) return Error{Code::kInvalid, "odd", "double it first"};
+  return n / 2;
+}
+
+Result<int> Quarter(int n) {
+  MUSTER_ASSIGN(const int half, Half(n));
+  MUSTER_TRY(Half(half));
+  return Half(half);
+}
+
+TEST(Result, PassesValuesAndFailuresOn) {
+  EXPECT_EQ(Quarter(8).value(), 2);
+  EXPECT_EQ(Quarter(6).error().message, "odd");
+  EXPECT_EQ(Quarter(6).error().Within("six").ToString(), "six: odd (double it first)");
+}
+
+TEST(Result, EveryCodeHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (int code = 0; code <= static_cast<int>(Code::kInternal); ++code) {
+    names.insert(CodeName(static_cast<Code>(code)));
+  }
+  EXPECT_EQ(names.size(), static_cast<size_t>(Code::kInternal) + 1);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// The JSON of plans, configurations and records, in memory. Documents that are migrated never pass
+// through it: they stay raw bytes.
+using Json = nlohmann::ordered_json;
+
+struct JsonLimits {
+  size_t bytes = 16 * 1024 * 1024;
+  size_t depth = 100;
+};
+
+// Reads one JSON value. Stricter than JSON where a tree would silently differ from the text: a key
+// twice in one object and an integer beyond 64 bits are errors, like bad UTF-8 and text after the
+// value.
+//
+// kInvalid says "origin:line:column: reason"; `origin` is the file's name, or what a person knows
+// the text by.
+Result<Json> ParseJson(std::string_view text, std::string_view origin,
+                       const JsonLimits& limits = {});
+
+// The same for a file. A file that cannot be read is kInvalid too.
+Result<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits = {});
+
+// One line of JSON. Bytes that are not UTF-8 become U+FFFD, so that it never fails.
+std::string ToJsonText(const Json& json);
+
+}  // namespace muster

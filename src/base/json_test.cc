@@ -1,0 +1,103 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+namespace muster {
+namespace {
+
+std::string ErrorOf(std::string_view text, const JsonLimits& limits = {}) {
+  auto json = ParseJson(text, "f.json", limits);
+  if (json) return "accepted: " + json->dump();
+  EXPECT_EQ(json.error().code, Code::kInvalid);
+  return json.error().message;
+}
+
+TEST(Json, KeepsTheOrderOfKeys) {
+  auto json = ParseJson(R"( {"z":[1,-2,2.5,true,null,"é\n"],"a":{"b":{}}} )", "f.json");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(json->dump(), R"({"z":[1,-2,2.5,true,null,"é\n"],"a":{"b":{}}})");
+}
+
+TEST(Json, ErrorsSayWhereAndWhy) {
+  EXPECT_EQ(ErrorOf("{\n  \"ä\": tru\n}").substr(0, 14), "f.json:2:11: s")
+      << ErrorOf("{\"ä\":tru}");
+  EXPECT_EQ(ErrorOf("").substr(0, 12), "f.json:1:1: ");
+  EXPECT_EQ(ErrorOf("[1,\n").substr(0, 12), "f.json:2:1: ");
+  EXPECT_EQ(ErrorOf("{} x").substr(0, 12), "f.json:1:4: ");
+  EXPECT_EQ(ErrorOf("[\"a\xff\"]").substr(0, 12), "f.json:1:4: ");
+  EXPECT_EQ(ErrorOf("[1e999]").substr(0, 9), "f.json:1:");
+}
+
+TEST(Json, RefusesAKeyTwiceAndPointsAtTheSecond) {
+  EXPECT_EQ(ErrorOf("{\"a\\\"b\":1,\n \"a\\\"b\":2}"),
+            "f.json:2:2: the key \"a\"b\" stands twice in this object");
+  EXPECT_EQ(ErrorOf(R"({"x\\":1,"x\\":2})"),
+            "f.json:1:10: the key \"x\\\" stands twice in this object");
+  EXPECT_TRUE(ParseJson(R"({"a":{"a":1},"b":{"a":1}})", "f.json"));
+}
+
+TEST(Json, RefusesIntegersThatATreeWouldRound) {
+  EXPECT_TRUE(ParseJson("[18446744073709551615,-9223372036854775808,1e30]", "f.json"));
+  EXPECT_EQ(ErrorOf("[1,18446744073709551616]"),
+            "f.json:1:4: the integer does not fit into 64 bits");
+}
+
+TEST(Json, BoundsDepthAndBytes) {
+  EXPECT_TRUE(ParseJson("[[[]]]", "f.json", {.depth = 3}));
+  EXPECT_EQ(ErrorOf("[[{\"a\":[]}]]", {.depth = 3}), "f.json:1:8: nested deeper than 3 levels");
+  EXPECT_EQ(ErrorOf(std::string(1'000'000, '[')), "f.json:1:101: nested deeper than 100 levels");
+  EXPECT_EQ(ErrorOf("[1,2]", {.bytes = 4}), "f.json: larger than the limit of 4 bytes");
+}
+
+TEST(Json, ManyKeysTakeLinearTime) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
+  text.back() = '}';
+  auto json = ParseJson(text, "f.json");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->size(), 200'000U);
+}
+
+TEST(Json, ReadsFiles) {
+  std::string path =
+      std::filesystem::temp_directory_path() / ("muster-json-" + std::to_string(getpid()));
+  std::ofstream(path) << "{\"a\":}";
+  auto json = ReadJsonFile(path);
+  ASSERT_FALSE(json);
+  EXPECT_EQ(json.error().message.find(path + ":1:6: "), 0U) << json.error().message;
+  std::filesystem::remove(path);
+  EXPECT_FALSE(ReadJsonFile(path));
+}
+
+TEST(Json, WritesBadUtf8AsReplacementCharacters) {
+  EXPECT_EQ(ToJsonText(Json{{"a", "x\xff"}}), "{\"a\":\"x\xEF\xBF\xBD\"}");
+}
+
+TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
+  uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  constexpr std::string_view kAlphabet = "[[{{]]}}::,,\"\"\"ab10.e-\\u \n\xc3\xa9\xff";
+  for (int round = 0; round < 100'000; ++round) {
+    std::string text;
+    for (uint64_t n = random() % 16; n > 0; --n) text += kAlphabet[random() % kAlphabet.size()];
+    auto json = ParseJson(text, "f.json");
+    Json expected = Json::parse(text, nullptr, false);
+    if (json) {
+      EXPECT_EQ(*json, expected) << text;
+    } else {
+      EXPECT_EQ(json.error().message.find("f.json:"), 0U) << json.error().message;
+      bool stricter = json.error().message.find("twice") != std::string::npos ||
+                      json.error().message.find("64 bits") != std::string::npos;
+      EXPECT_TRUE(expected.is_discarded() || stricter) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster

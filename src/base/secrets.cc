@@ -1,0 +1,162 @@
+#include "base/secrets.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <shared_mutex>
+#include <vector>
+
+#include "base/file.h"
+#include "base/url.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxFileBytes = 64 * 1024;
+
+std::string EscapeJson(std::string_view text, bool ascii) {
+  std::string quoted =
+      nlohmann::json(text).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+// The base64 characters that `value` alone decides when it stands `offset` bytes into the encoded
+// text, as the password in the header of an HTTP basic authentication does.
+std::string Base64Core(std::string_view value, size_t offset, std::string_view digits) {
+  std::string bytes = std::string(offset, '\0') + std::string(value);
+  std::string encoded;
+  for (size_t bit = 0; bit + 6 <= bytes.size() * 8; bit += 6) {
+    auto high = static_cast<unsigned char>(bytes[bit / 8]);
+    unsigned char low = bit / 8 + 1 < bytes.size() ? bytes[bit / 8 + 1] : '\0';
+    unsigned word = (static_cast<unsigned>(high) << 8) | low;
+    encoded += digits[(word >> (10 - bit % 8)) & 63];
+  }
+  return encoded.substr(offset == 0 ? 0 : offset + 1);
+}
+
+std::set<std::string> FormsOf(std::string_view value) {
+  constexpr std::string_view kAlphanumeric =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::set<std::string> forms{std::string(value), PercentEncode(value), EscapeJson(value, false),
+                              EscapeJson(value, true)};
+  std::string lower = PercentEncode(value);
+  for (size_t i = 0; i + 2 < lower.size(); ++i) {
+    if (lower[i] != '%') continue;
+    for (char* c : {&lower[i + 1], &lower[i + 2]}) *c = static_cast<char>(std::tolower(*c));
+  }
+  forms.insert(lower);
+  for (std::string_view tail : {"+/", "-_"}) {
+    std::string digits = std::string(kAlphanumeric) + std::string(tail);
+    for (size_t offset : {0, 1, 2}) {
+      std::string core = Base64Core(value, offset, digits);
+      // A shorter run of letters would be found in ordinary words.
+      if (core.size() > kMinRedactedBytes) forms.insert(core);
+    }
+  }
+  return forms;
+}
+
+class Vault {
+ public:
+  void Remember(std::string_view value) {
+    if (value.size() < kMinRedactedBytes) return;
+    std::unique_lock lock(mutex_);
+    if (!values_.insert(std::string(value)).second) return;
+    for (const std::string& form : FormsOf(value)) forms_.insert(form);
+  }
+
+  std::string Redact(std::string_view text) {
+    std::shared_lock lock(mutex_);
+    if (forms_.empty()) return std::string(text);
+    // Every hit is marked before any is replaced, so that secrets that overlap leave no remainder.
+    std::vector<bool> secret(text.size(), false);
+    bool any = false;
+    for (const std::string& form : forms_) {
+      for (size_t at = text.find(form); at != text.npos; at = text.find(form, at + 1)) {
+        std::fill_n(secret.begin() + static_cast<ptrdiff_t>(at), form.size(), true);
+        any = true;
+      }
+    }
+    if (!any) return std::string(text);
+    std::string redacted;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (!secret[i]) redacted += text[i];
+      if (secret[i] && (i == 0 || !secret[i - 1])) redacted += "***";
+    }
+    return redacted;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::set<std::string> values_;
+  std::set<std::string> forms_;
+};
+
+// Never destroyed: a thread may still log while the process ends.
+Vault& TheVault() {
+  static auto* vault = new Vault;
+  return *vault;
+}
+
+Error Refuse(std::string_view reference, std::string_view why, std::string hint) {
+  return Error{Code::kInvalid,
+               "secret reference " + std::string(reference) + ": " + std::string(why),
+               std::move(hint)};
+}
+
+Result<std::string> ReadSecretFile(const std::string& path, std::string_view reference) {
+  auto content = ReadFile(path, kMaxFileBytes);
+  if (!content) return Refuse(reference, content.error().message, content.error().hint);
+  if (content->ends_with('\n')) content->pop_back();
+  return content;
+}
+
+Result<std::string> Resolve(std::string_view reference) {
+  std::string_view inner = reference.substr(2, reference.size() - 3);
+  size_t colon = inner.find(':');
+  std::string_view kind = inner.substr(0, colon);
+  std::string name(colon == inner.npos ? "" : inner.substr(colon + 1));
+  if ((kind != "env" && kind != "file") || name.empty()) {
+    return Refuse(reference, "not a reference that is known", "write ${env:NAME} or ${file:PATH}");
+  }
+  if (kind == "file") return ReadSecretFile(name, reference);
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return Refuse(reference, "not set", "set the variable " + name);
+  return std::string(value);
+}
+
+}  // namespace
+
+Result<std::string> ExpandSecrets(std::string_view text) {
+  std::string expanded;
+  while (true) {
+    size_t open = text.find("${");
+    expanded += text.substr(0, open);
+    if (open == text.npos) return expanded;
+    text.remove_prefix(open);
+    size_t close = text.find('}');
+    if (close == text.npos) {
+      // What follows may be anything, a secret too: it is not shown.
+      return Error{Code::kInvalid, "a secret reference begins with ${ and has no }",
+                   "write ${env:NAME} or ${file:PATH}"};
+    }
+    MUSTER_ASSIGN(std::string value, Resolve(text.substr(0, close + 1)));
+    RememberSecret(value);
+    expanded += value;
+    text.remove_prefix(close + 1);
+  }
+}
+
+bool IsSecretReference(std::string_view text) {
+  return (text.starts_with("${env:") || text.starts_with("${file:")) &&
+         text.find('}') == text.size() - 1;
+}
+
+void RememberSecret(std::string_view value) { TheVault().Remember(value); }
+
+std::string Redact(std::string_view text) { return TheVault().Redact(text); }
+
+}  // namespace muster

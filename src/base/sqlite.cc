@@ -1,0 +1,204 @@
+#include "base/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+namespace muster {
+namespace {
+
+Error ErrorOf(sqlite3* db, int rc) {
+  const std::string reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+  const char* file = db != nullptr ? sqlite3_db_filename(db, "main") : nullptr;
+  const std::string what =
+      "SQLite file " + std::string(file != nullptr ? file : "") + ": " + reason;
+  switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {Code::kUnavailable, what, "another process holds the file's write lock: try again"};
+    case SQLITE_READONLY:
+      return {Code::kReadOnly, what, "make the file and its folder writable, or name another"};
+    case SQLITE_FULL:
+      return {Code::kFull, what, "free some disk space, then run the same command again"};
+    case SQLITE_CORRUPT:
+      return {Code::kCorrupt, what,
+              "restore the file from a backup, or move it away to start anew"};
+    case SQLITE_NOTADB:
+      return {Code::kCorrupt, what, "this is not a SQLite database: name another file"};
+    case SQLITE_CANTOPEN:
+      if (db != nullptr && sqlite3_system_errno(db) == EROFS) {
+        return {Code::kReadOnly, what + ": read-only file system",
+                "name a file on a writable disk"};
+      }
+      if (db != nullptr && sqlite3_system_errno(db) == EACCES) {
+        return {Code::kPermission, what, "check the permissions of the file and its folder"};
+      }
+      return {Code::kUnavailable, what, "check that the folder exists and may be written to"};
+    case SQLITE_AUTH:
+    case SQLITE_PERM:
+      return {Code::kPermission, what, "check the permissions of the file and its folder"};
+    case SQLITE_IOERR:
+      // The disk may or may not have what was being written: who asked must look.
+      return {Code::kUnknownOutcome, what, "check the disk and the system log"};
+    default:
+      return {Code::kInternal, what};
+  }
+}
+
+}  // namespace
+
+SqliteStatement::SqliteStatement(sqlite3* db, sqlite3_stmt* statement)
+    : db_(db), statement_(statement) {}
+
+SqliteStatement::SqliteStatement(SqliteStatement&& other) noexcept
+    : db_(std::exchange(other.db_, nullptr)),
+      statement_(std::exchange(other.statement_, nullptr)) {}
+
+SqliteStatement& SqliteStatement::operator=(SqliteStatement&& other) noexcept {
+  std::swap(db_, other.db_);
+  std::swap(statement_, other.statement_);
+  return *this;
+}
+
+SqliteStatement::~SqliteStatement() { sqlite3_finalize(statement_); }
+
+void SqliteStatement::BindOne(int index, int64_t value) {
+  sqlite3_bind_int64(statement_, index, value);
+}
+
+void SqliteStatement::BindOne(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void SqliteStatement::BindOne(int index, const std::optional<int64_t>& value) {
+  if (value) {
+    sqlite3_bind_int64(statement_, index, *value);
+  } else {
+    sqlite3_bind_null(statement_, index);
+  }
+}
+
+Result<bool> SqliteStatement::Step() {
+  const int rc = sqlite3_step(statement_);
+  if (rc == SQLITE_ROW) return true;
+  if (rc == SQLITE_DONE) return false;
+  const Error error = ErrorOf(db_, rc);
+  Reset();
+  return error;
+}
+
+Status SqliteStatement::Run() {
+  for (;;) {
+    MUSTER_ASSIGN(const bool row, Step());
+    if (row) continue;
+    Reset();
+    return {};
+  }
+}
+
+void SqliteStatement::Reset() { sqlite3_reset(statement_); }
+
+int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+bool SqliteStatement::IsNull(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::string_view SqliteStatement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return {text, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+SqliteDb::SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout)
+    : db_(db), busy_timeout_(busy_timeout) {
+  sqlite3_busy_handler(db_, WaitWhileBusy, this);
+}
+
+SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
+
+// SQLite's own handler sleeps in steps of up to 100 ms: far longer than a commit takes.
+int SqliteDb::WaitWhileBusy(void* self, int tries) {
+  auto& db = *static_cast<SqliteDb*>(self);
+  const auto now = std::chrono::steady_clock::now();
+  if (tries == 0) db.busy_since_ = now;
+  if (now - db.busy_since_ >= db.busy_timeout_) return 0;
+  const int step = std::min(tries, 6);
+  std::this_thread::sleep_for(std::chrono::microseconds(100 << step));
+  return 1;
+}
+
+Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode mode,
+                                                 std::chrono::milliseconds busy_timeout) {
+  const int flags = mode == Mode::kCreate     ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                    : mode == Mode::kExisting ? SQLITE_OPEN_READWRITE
+                                              : SQLITE_OPEN_READONLY;
+  sqlite3* handle = nullptr;
+  const int rc = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<SqliteDb> db(new SqliteDb(handle, busy_timeout));
+  if (rc != SQLITE_OK) return ErrorOf(handle, rc);
+  sqlite3_extended_result_codes(handle, 1);
+  if (mode != Mode::kReadOnly) {
+    MUSTER_ASSIGN(const std::string journal, db->QueryText("PRAGMA journal_mode=WAL"));
+    if (journal != "wal") {
+      return Error{Code::kUnavailable,
+                   "SQLite file " + path + ": cannot use write-ahead logging here",
+                   "use a local disk: network file systems cannot share a SQLite file"};
+    }
+  }
+  MUSTER_TRY(db->Execute("PRAGMA synchronous=FULL"));
+  return db;
+}
+
+Result<SqliteStatement> SqliteDb::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int rc = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
+                                    SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (rc != SQLITE_OK) return ErrorOf(db_, rc);
+  return SqliteStatement(db_, statement);
+}
+
+Status SqliteDb::Execute(const std::string& sql) {
+  const int rc = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (rc != SQLITE_OK) return ErrorOf(db_, rc);
+  return {};
+}
+
+int SqliteDb::Changes() const { return sqlite3_changes(db_); }
+
+Result<int64_t> SqliteDb::QueryInt(std::string_view sql) {
+  MUSTER_ASSIGN(SqliteStatement statement, Prepare(sql));
+  MUSTER_ASSIGN(const bool row, statement.Step());
+  if (!row) return Error{Code::kNotFound, "no row for: " + std::string(sql)};
+  return statement.Int(0);
+}
+
+Result<std::string> SqliteDb::QueryText(std::string_view sql) {
+  MUSTER_ASSIGN(SqliteStatement statement, Prepare(sql));
+  MUSTER_ASSIGN(const bool row, statement.Step());
+  if (!row) return Error{Code::kNotFound, "no row for: " + std::string(sql)};
+  return std::string(statement.Text(0));
+}
+
+Result<SqliteTransaction> SqliteTransaction::Begin(SqliteDb& db) {
+  MUSTER_TRY(db.Execute("BEGIN IMMEDIATE"));
+  return SqliteTransaction(db);
+}
+
+SqliteTransaction::SqliteTransaction(SqliteTransaction&& other) noexcept
+    : db_(std::exchange(other.db_, nullptr)) {}
+
+SqliteTransaction::~SqliteTransaction() {
+  // After some errors SQLite has rolled back by itself; then this one has nothing to do.
+  if (db_ != nullptr) (void)db_->Execute("ROLLBACK");
+}
+
+Status SqliteTransaction::Commit() {
+  MUSTER_TRY(db_->Execute("COMMIT"));
+  db_ = nullptr;
+  return {};
+}
+
+}  // namespace muster

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace muster {
+
+// One prepared statement. Bind, Step until it says false, read the columns of each row, Reset. Not
+// thread-safe; must not outlive its database.
+class SqliteStatement {
+ public:
+  SqliteStatement() = default;
+  SqliteStatement(sqlite3* db, sqlite3_stmt* statement);
+  SqliteStatement(SqliteStatement&& other) noexcept;
+  SqliteStatement& operator=(SqliteStatement&& other) noexcept;
+  ~SqliteStatement();
+
+  // Binds parameters 1, 2, … in order. Texts are not copied: they must live until Reset.
+  template <class... Values>
+  SqliteStatement& Bind(const Values&... values) {
+    int index = 0;
+    (BindOne(++index, values), ...);
+    return *this;
+  }
+
+  // True: a row is there to be read. False: the statement has ended (and, outside a
+  // transaction, is durable).
+  Result<bool> Step();
+
+  // Runs a statement whose rows don't matter, and resets it.
+  Status Run();
+
+  // Ends the use of the current rows and makes the statement ready to be bound again.
+  void Reset();
+
+  int64_t Int(int column) const;
+  bool IsNull(int column) const;
+  std::string_view Text(int column) const;  // valid until the next Step or Reset
+
+ private:
+  void BindOne(int index, int64_t value);
+  void BindOne(int index, int value) { BindOne(index, static_cast<int64_t>(value)); }
+  void BindOne(int index, std::string_view text);
+  void BindOne(int index, const std::string& text) { BindOne(index, std::string_view(text)); }
+  void BindOne(int index, const std::optional<int64_t>& value);
+
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+// A connection to one SQLite file in WAL mode with synchronous=FULL: what was committed survives a
+// power cut. Not thread-safe; other connections and processes may use the file at the same time.
+//
+// Errors: kUnavailable (locked by others for longer than `busy_timeout`), kReadOnly, kFull,
+// kCorrupt, kPermission, kUnknownOutcome (an I/O error while committing).
+class SqliteDb {
+ public:
+  enum class Mode { kCreate, kExisting, kReadOnly };
+
+  static Result<std::unique_ptr<SqliteDb>> Open(const std::string& path, Mode mode,
+                                                std::chrono::milliseconds busy_timeout);
+  ~SqliteDb();
+  SqliteDb(const SqliteDb&) = delete;
+  SqliteDb& operator=(const SqliteDb&) = delete;
+
+  Result<SqliteStatement> Prepare(std::string_view sql);
+
+  // Runs one or more statements without parameters.
+  Status Execute(const std::string& sql);
+
+  // How many rows the last insert, update or delete changed.
+  int Changes() const;
+
+  // The first column of the first row of a query.
+  Result<int64_t> QueryInt(std::string_view sql);
+  Result<std::string> QueryText(std::string_view sql);
+
+ private:
+  SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout);
+  static int WaitWhileBusy(void* self, int tries);
+
+  sqlite3* db_;
+  const std::chrono::milliseconds busy_timeout_;
+  std::chrono::steady_clock::time_point busy_since_{};
+};
+
+// A write transaction, rolled back unless it is committed. Takes the write lock at once, so that it
+// never fails half way because somebody else wrote in between.
+class SqliteTransaction {
+ public:
+  static Result<SqliteTransaction> Begin(SqliteDb& db);
+  SqliteTransaction(SqliteTransaction&& other) noexcept;
+  SqliteTransaction& operator=(SqliteTransaction&&) = delete;
+  ~SqliteTransaction();
+
+  Status Commit();
+
+ private:
+  explicit SqliteTransaction(SqliteDb& db) : db_(&db) {}
+  SqliteDb* db_;
+};
+
+}  // namespace muster

@@ -1,0 +1,135 @@
+#include "base/sqlite.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SqliteTest : public ::testing::Test {
+ protected:
+  SqliteTest() {
+    std::string name = ::testing::TempDir() + "sqlite-XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~SqliteTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path() const { return (folder_ / "test.db").string(); }
+  Result<std::unique_ptr<SqliteDb>> Open(std::chrono::milliseconds busy_timeout = 5s) {
+    return SqliteDb::Open(Path(), SqliteDb::Mode::kCreate, busy_timeout);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SqliteTest, CommitsAreDurableByDefault) {
+  auto db = Open().value();
+  EXPECT_EQ(db->QueryText("PRAGMA journal_mode").value(), "wal");
+  EXPECT_EQ(db->QueryInt("PRAGMA synchronous").value(), 2);
+}
+
+TEST_F(SqliteTest, BindsAndReadsEveryType) {
+  auto db = Open().value();
+  ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER, t TEXT, n INTEGER) STRICT"));
+  auto insert = db->Prepare("INSERT INTO t VALUES (?, ?, ?)").value();
+  const std::string text("a\0b\xc3\xa9", 5);
+  ASSERT_TRUE(insert.Bind(int64_t{1} << 60, text, std::optional<int64_t>()).Run());
+  EXPECT_EQ(db->Changes(), 1);
+  auto select = db->Prepare("SELECT i, t, n FROM t").value();
+  ASSERT_TRUE(select.Step().value());
+  EXPECT_EQ(select.Int(0), int64_t{1} << 60);
+  EXPECT_EQ(select.Text(1), text);
+  EXPECT_TRUE(select.IsNull(2));
+  EXPECT_FALSE(select.Step().value());
+}
+
+TEST_F(SqliteTest, TransactionThatIsNotCommittedLeavesNothing) {
+  auto db = Open().value();
+  ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER)"));
+  {
+    auto transaction = SqliteTransaction::Begin(*db).value();
+    ASSERT_TRUE(db->Execute("INSERT INTO t VALUES (1)"));
+  }
+  EXPECT_EQ(db->QueryInt("SELECT count(*) FROM t").value(), 0);
+  auto transaction = SqliteTransaction::Begin(*db).value();
+  ASSERT_TRUE(db->Execute("INSERT INTO t VALUES (1)"));
+  ASSERT_TRUE(transaction.Commit());
+  EXPECT_EQ(db->QueryInt("SELECT count(*) FROM t").value(), 1);
+}
+
+TEST_F(SqliteTest, WriteLockOfAnotherIsAwaitedAndThenUnavailable) {
+  auto holder = Open().value();
+  auto other = Open(20ms).value();
+  auto held = SqliteTransaction::Begin(*holder).value();
+  auto refused = SqliteTransaction::Begin(*other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+}
+
+TEST_F(SqliteTest, FileThatIsNoDatabaseIsCorruptAndLeftAsItIs) {
+  const std::string text(5'000, 'x');
+  std::ofstream(Path()) << text;
+  auto db = Open();
+  ASSERT_FALSE(db);
+  EXPECT_EQ(db.error().code, Code::kCorrupt);
+  EXPECT_NE(db.error().message.find(Path()), std::string::npos);
+  EXPECT_FALSE(db.error().hint.empty());
+  EXPECT_EQ(std::filesystem::file_size(Path()), text.size());
+}
+
+TEST_F(SqliteTest, DamagedPageIsCorruptNotACrash) {
+  {
+    auto db = Open().value();
+    ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER PRIMARY KEY, t TEXT)"));
+    ASSERT_TRUE(
+        db->Execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 999)"
+                    " INSERT INTO t SELECT i, hex(randomblob(50)) FROM n"));
+  }
+  std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(2 * 4096);
+  file << std::string(4096, '\xff');
+  file.close();
+  auto db = Open().value();
+  auto sum = db->QueryInt("SELECT sum(length(t)) FROM t");
+  ASSERT_FALSE(sum);
+  EXPECT_EQ(sum.error().code, Code::kCorrupt);
+}
+
+TEST_F(SqliteTest, FolderThatDoesNotExistIsUnavailable) {
+  auto db = SqliteDb::Open((folder_ / "no" / "such.db").string(), SqliteDb::Mode::kCreate, 1s);
+  ASSERT_FALSE(db);
+  EXPECT_EQ(db.error().code, Code::kUnavailable);
+}
+
+TEST_F(SqliteTest, MissingFileIsNotCreatedWhenItMustExist) {
+  EXPECT_FALSE(SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s));
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+}
+
+TEST_F(SqliteTest, ReadOnlyConnectionRefusesWrites) {
+  ASSERT_TRUE(Open().value()->Execute("CREATE TABLE t (i INTEGER)"));
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kReadOnly, 1s).value();
+  auto written = db->Execute("INSERT INTO t VALUES (1)");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Code::kReadOnly);
+}
+
+// max_page_count stands in for a disk that is full: the same error, at a size we choose.
+TEST_F(SqliteTest, FullDiskAppliesNothing) {
+  auto db = Open().value();
+  ASSERT_TRUE(db->Execute("CREATE TABLE t (t TEXT); PRAGMA max_page_count = 4"));
+  auto written = db->Execute("INSERT INTO t VALUES (hex(randomblob(100000)))");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Code::kFull);
+  EXPECT_EQ(db->QueryInt("SELECT count(*) FROM t").value(), 0);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// A URL in its parts, percent-decoded. Both forms are understood:
+//   scheme:path?query#fragment
+//   scheme://user:password@host:port/path?query#fragment
+// `path` keeps its leading slash. The host of `[::1]` is `::1`.
+//
+// A secret reference such as ${file:/run/secrets/db} stands for itself wherever it is written: its
+// colons and slashes separate nothing, and it is not decoded. ExpandSecrets replaces it later.
+struct Url {
+  std::string scheme;  // in lower case
+  std::string user;
+  std::string password;
+  std::string host;
+  std::optional<uint16_t> port;
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> query;  // in the order written
+  std::string fragment;
+
+  // The value of the first query parameter of that name.
+  std::optional<std::string> Param(std::string_view name) const;
+};
+
+// Splits a URL of at most 8 KiB. kInvalid says which part is wrong and never repeats any of the
+// text: a misplaced character may have put a password anywhere.
+Result<Url> ParseUrl(std::string_view text);
+
+// Makes any bytes fit for one part of a URL: everything but letters, digits and `-._~` becomes %XX.
+std::string PercentEncode(std::string_view text);
+
+}  // namespace muster
