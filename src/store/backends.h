@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "muster/store.h"
+
+namespace muster {
+
+// The backends behind OpenStore, which has parsed and checked the arguments. `space` is the
+// namespace: lower-case letters, digits and underscores, starting with a letter.
+
+// Reads time from `env`: in the simulator that is the store's clock, apart from the workers'.
+std::unique_ptr<Store> NewMemoryStore(Env& env);
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const std::string& space,
+                                               Env& env);
+
+// `uri` is a libpq connection URI, secrets expanded.
+Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const std::string& space,
+                                                 Env& env);
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "store/diagnose.h"
+#include "store/store_url.h"
+
+namespace muster {
+
+// Collects findings.
+class Findings {
+ public:
+  void Ok(std::string check, std::string message) {
+    list_.push_back({Finding::Level::kOk, std::move(check), std::move(message)});
+  }
+  void Warn(std::string check, std::string message, std::string hint) {
+    list_.push_back({Finding::Level::kWarn, std::move(check), std::move(message), std::move(hint)});
+  }
+  void Fail(std::string check, Error error) {
+    list_.push_back({Finding::Level::kFail, std::move(check), std::move(error.message),
+                     std::move(error.hint), error.code});
+    failed_ = true;
+  }
+  bool failed() const { return failed_; }
+  std::vector<Finding> Take() { return std::move(list_); }
+
+ private:
+  std::vector<Finding> list_;
+  bool failed_ = false;
+};
+
+// How the store's clock and ours compare, judged by an answer that was asked for at `asked` and
+// came at `answered`.
+void DiagnoseClock(WallTime asked, WallTime store, WallTime answered, Findings& findings);
+
+// What only the backend knows. True: the store is there, and opening it would create nothing.
+bool DiagnoseSqlite(const StoreUrl& url, Findings& findings);
+bool DiagnosePostgres(const StoreUrl& url, Env& env, Findings& findings);
+
+}  // namespace muster

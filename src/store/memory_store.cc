@@ -1,0 +1,184 @@
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "base/planted_bug.h"
+#include "store/backends.h"
+#include "store/record_rules.h"
+
+namespace muster {
+namespace {
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(Env& env) : env_(env) {}
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    MUSTER_TRY(CheckKind(kind));
+    MUSTER_TRY(CheckKey(key));
+    std::lock_guard lock(mutex_);
+    auto found = records_.find({std::string(kind), std::string(key)});
+    if (found == records_.end()) return std::optional<Record>{};
+    return std::optional<Record>(found->second.record);
+  }
+
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    MUSTER_TRY(CheckScan(kind, prefix, after, limit));
+    std::vector<Record> page;
+    std::lock_guard lock(mutex_);
+    auto it = after >= prefix ? records_.upper_bound({std::string(kind), std::string(after)})
+                              : records_.lower_bound({std::string(kind), std::string(prefix)});
+    for (; it != records_.end() && page.size() < static_cast<size_t>(limit); ++it) {
+      const Record& record = it->second.record;
+      if (record.kind != kind || !record.key.starts_with(prefix)) break;
+      page.push_back(record);
+    }
+    return page;
+  }
+
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    MUSTER_TRY(CheckChanges(changes));
+    std::vector<Written> answers;
+    answers.reserve(changes.size());
+    {
+      std::lock_guard lock(mutex_);
+      for (const Change& change : changes) answers.push_back(Apply(change));
+      ++changes_;
+    }
+    changed_.notify_all();
+    return answers;
+  }
+
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    MUSTER_TRY(CheckClaim(request));
+    std::lock_guard lock(mutex_);
+    std::vector<Record> claimed;
+    if (request.repeat) claimed = TakenBy(request);
+    if (!claimed.empty()) return claimed;
+    for (Entry* entry : DueNow(request)) {
+      Record& record = entry->record;
+      Unlist(*entry);
+      const bool again = record.owner == request.owner;
+      record.owner = request.owner;
+      record.epoch += PLANTED_BUG(epoch_stays_for_the_same_owner) && again ? 0 : 1;
+      record.attempt += 1;
+      record.version += 1;
+      record.due = env_.WallNow() + LeaseFor(record.attempt, request.lease, request.max_lease);
+      entry->claim_id = request.claim_id;
+      List(*entry);
+      claimed.push_back(record);
+    }
+    return claimed;
+  }
+
+  Result<WallTime> Now() override { return env_.WallNow(); }
+
+  void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    const uint64_t seen = changes_;
+    changed_.wait_for(lock, stop, timeout, [&] { return changes_ != seen; });
+  }
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // kind, key
+
+  struct Entry {
+    Record record;
+    std::string claim_id;
+  };
+
+  Written Apply(const Change& change) {
+    const Name name{change.record.kind, change.record.key};
+    auto found = records_.find(name);
+    const int64_t stored = found == records_.end() ? 0 : found->second.record.version;
+    if (stored != change.record.version &&
+        !(PLANTED_BUG(versions_are_not_compared) && stored != 0)) {
+      return {};
+    }
+    if (change.op == Change::Op::kDelete) {
+      Unlist(found->second);
+      records_.erase(found);
+      return {.applied = true};
+    }
+    Entry& entry = records_[name];
+    Record& record = entry.record;
+    if (stored == 0) {
+      record = change.record;
+      record.version = FirstVersion(env_);
+      record.epoch = 0;
+      record.due.reset();
+    } else {
+      Unlist(entry);
+      record.version += 1;
+      record.owner = change.record.owner;
+      record.attempt = change.record.attempt;
+      record.body = change.record.body;
+    }
+    if (change.due.kind == Due::Kind::kNever) record.due.reset();
+    if (change.due.kind == Due::Kind::kAfter) record.due = env_.WallNow() + change.due.delay;
+    List(entry);
+    return {.applied = true, .version = record.version};
+  }
+
+  // What this claim took before, as far as nobody else has claimed it since.
+  std::vector<Record> TakenBy(const ClaimRequest& request) {
+    std::vector<Record> taken;
+    for (const auto& due : due_) {
+      const Entry& entry = *std::get<Entry*>(due);
+      if (entry.record.kind == request.kind && entry.claim_id == request.claim_id) {
+        taken.push_back(entry.record);
+      }
+    }
+    return taken;
+  }
+
+  std::vector<Entry*> DueNow(const ClaimRequest& request) {
+    const WallTime now = env_.WallNow();
+    std::vector<Entry*> due;
+    if (!request.key.empty()) {
+      auto found = records_.find({request.kind, request.key});
+      if (found == records_.end()) return due;
+      const Record& record = found->second.record;
+      if (record.queue == request.queue && record.due && *record.due <= now) {
+        due.push_back(&found->second);
+      }
+      return due;
+    }
+    auto it = due_.lower_bound({request.kind, request.queue, WallTime::min(), "", nullptr});
+    for (; it != due_.end() && due.size() < static_cast<size_t>(request.limit); ++it) {
+      const auto& [kind, queue, time, key, entry] = *it;
+      if (kind != request.kind || queue != request.queue ||
+          (time > now && !PLANTED_BUG(leases_are_not_respected))) {
+        break;
+      }
+      due.push_back(entry);
+    }
+    return due;
+  }
+
+  void List(Entry& entry) {
+    const Record& r = entry.record;
+    if (r.due) due_.emplace(r.kind, r.queue, *r.due, r.key, &entry);
+  }
+
+  void Unlist(Entry& entry) {
+    const Record& r = entry.record;
+    if (r.due) due_.erase({r.kind, r.queue, *r.due, r.key, &entry});
+  }
+
+  Env& env_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  uint64_t changes_ = 0;
+  std::map<Name, Entry> records_;
+  std::set<std::tuple<std::string, std::string, WallTime, std::string, Entry*>> due_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> NewMemoryStore(Env& env) { return std::make_unique<MemoryStore>(env); }
+
+}  // namespace muster

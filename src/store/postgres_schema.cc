@@ -1,0 +1,189 @@
+#include "store/postgres_schema.h"
+
+#include <array>
+#include <string_view>
+
+namespace muster {
+namespace {
+
+constexpr int kOldestServer = 130000;
+constexpr size_t kMaxIdentifierBytes = 63;  // PostgreSQL cuts off the rest without a word
+
+// Statements of one version, in order; $S stands for the schema. A version that was released is
+// never changed: what comes later is a new version.
+using Migration = std::span<const std::string_view>;
+
+constexpr std::string_view kVersion1[] = {
+    // Claims and completions move a row, so pages keep room for the next version of their rows;
+    // vacuum runs by the number of changes, not by the share of a table of mostly finished records.
+    R"(CREATE TABLE $S.records (
+         kind     text COLLATE "C" NOT NULL,
+         queue    text COLLATE "C" NOT NULL,
+         key      text COLLATE "C" NOT NULL,
+         version  bigint      NOT NULL,
+         due      timestamptz,
+         owner    text        NOT NULL,
+         epoch    bigint      NOT NULL DEFAULT 0,
+         attempt  integer     NOT NULL,
+         claim_id text        NOT NULL DEFAULT '',
+         body     json        NOT NULL,
+         PRIMARY KEY (kind, key))
+       WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01,
+             autovacuum_vacuum_threshold = 5000, autovacuum_analyze_scale_factor = 0.02))",
+    // Finished records are never due, so they are not in here, however many there are.
+    "CREATE INDEX records_due ON $S.records (kind, queue, due) WHERE due IS NOT NULL",
+
+    "COMMENT ON TABLE $S.records IS "
+    "'Everything that must happen later, once, in spite of crashes; the view status sums it up. "
+    "Change it only through muster: every change raises version'",
+    "COMMENT ON COLUMN $S.records.kind IS 'What the record is about; with key, its name'",
+    "COMMENT ON COLUMN $S.records.queue IS 'Claims are made within one queue'",
+    "COMMENT ON COLUMN $S.records.key IS 'Unique within kind'",
+    "COMMENT ON COLUMN $S.records.version IS 'Grows by one at every change; starts at random'",
+    "COMMENT ON COLUMN $S.records.due IS "
+    "'May be claimed from then on; while claimed: when the lease ends; null: never (finished)'",
+    "COMMENT ON COLUMN $S.records.owner IS 'Who claimed it last; empty: free'",
+    "COMMENT ON COLUMN $S.records.epoch IS 'Grows by one at every claim; sinks are fenced with it'",
+    "COMMENT ON COLUMN $S.records.attempt IS 'Claims since the last progress'",
+    "COMMENT ON COLUMN $S.records.claim_id IS 'The claim that took it last, to answer a repeat'",
+    "COMMENT ON COLUMN $S.records.body IS 'What the kind keeps: body->>''field'''",
+
+    R"(CREATE VIEW $S.status AS
+         SELECT kind, queue,
+                count(*) FILTER (WHERE due <= statement_timestamp()) AS due,
+                count(*) FILTER (WHERE due > statement_timestamp() AND owner <> '') AS claimed,
+                count(*) FILTER (WHERE due > statement_timestamp() AND owner = '') AS waiting,
+                count(*) FILTER (WHERE due IS NULL) AS finished,
+                count(*) AS records,
+                min(due) AS next_due
+         FROM $S.records GROUP BY kind, queue)",
+    "COMMENT ON VIEW $S.status IS "
+    "'Records by state. due: ready to be claimed; claimed: under a lease; waiting: due later; "
+    "finished: never due'",
+};
+
+constexpr std::array<Migration, 1> kMigrations = {kVersion1};
+constexpr int kVersion = static_cast<int>(kMigrations.size());
+
+std::string InSchema(std::string_view sql, const std::string& space) {
+  const std::string schema = PgIdentifier(space);
+  std::string text;
+  for (size_t at = 0; at < sql.size();) {
+    const size_t mark = sql.find("$S", at);
+    text += sql.substr(at, mark - at);
+    if (mark == std::string_view::npos) break;
+    text += schema;
+    at = mark + 2;
+  }
+  return text;
+}
+
+Result<PgResult> Run(PgConnection& connection, std::string sql, bool writes = true) {
+  return connection.Execute(PgStatement{"", std::move(sql), writes}, PgParams());
+}
+
+// The version of the schema; 0 if it is not there.
+Result<int> ReadVersion(PgConnection& connection, const std::string& space) {
+  // A query of the catalog sees what another process has committed a moment ago; to_regclass may
+  // remember from before that there was nothing.
+  static const PgStatement kTables{"",
+                                   "SELECT count(*) FROM pg_catalog.pg_class c"
+                                   " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+                                   " WHERE n.nspname = $1::text AND c.relname = 'schema_version'",
+                                   false};
+  MUSTER_ASSIGN(const PgResult tables, connection.Execute(kTables, PgParams().Text(space)));
+  if (tables.Int64(0, 0) == 0) return 0;
+  const std::string newest = "SELECT coalesce(max(version), 0) FROM $S.schema_version";
+  MUSTER_ASSIGN(const PgResult version, Run(connection, InSchema(newest, space), false));
+  return version.Int32(0, 0);
+}
+
+Result<bool> SchemaExists(PgConnection& connection, const std::string& space) {
+  static const PgStatement kSchemas{
+      "", "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = $1::text", false};
+  MUSTER_ASSIGN(const PgResult schemas, connection.Execute(kSchemas, PgParams().Text(space)));
+  return schemas.Int64(0, 0) != 0;
+}
+
+Status CheckVersion(const PgConnection& connection, const std::string& space, int version) {
+  if (version <= kVersion) return {};
+  return Error{Code::kIncompatible,
+               connection.Place() + ": schema " + space + " is of version " +
+                   std::to_string(version) + ", this program knows versions up to " +
+                   std::to_string(kVersion),
+               "upgrade muster to the version that the other processes run"};
+}
+
+Status CheckServer(const PgConnection& connection) {
+  if (connection.ServerVersion() < kOldestServer) {
+    return Error{Code::kIncompatible,
+                 connection.Place() + " has version " +
+                     std::to_string(connection.ServerVersion() / 10000) + ", too old for muster",
+                 "use PostgreSQL 13 or later"};
+  }
+  if (connection.ServerEncoding() != "UTF8") {
+    return Error{Code::kIncompatible,
+                 connection.Place() + " stores text as " +
+                     std::string(connection.ServerEncoding()) + ", not as UTF-8",
+                 "use a database created with ENCODING 'UTF8'"};
+  }
+  return {};
+}
+
+Status Migrate(PgConnection& connection, const std::string& space) {
+  MUSTER_TRY(Run(connection, "BEGIN"));
+  MUSTER_TRY(connection.Execute(
+      PgStatement{"", "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
+      PgParams().Text(space)));
+  // Another process may have migrated while this one waited for the lock.
+  MUSTER_ASSIGN(const int version, ReadVersion(connection, space));
+  MUSTER_TRY(CheckVersion(connection, space, version));
+  if (version == 0) {
+    // Without asking first, IF NOT EXISTS would need the right to create a schema that is there.
+    MUSTER_ASSIGN(const bool exists, SchemaExists(connection, space));
+    if (!exists) MUSTER_TRY(Run(connection, InSchema("CREATE SCHEMA $S", space)));
+    MUSTER_TRY(Run(connection, InSchema("CREATE TABLE $S.schema_version (version integer PRIMARY "
+                                        "KEY, applied_at timestamptz NOT NULL DEFAULT now())",
+                                        space)));
+    MUSTER_TRY(Run(connection, InSchema("COMMENT ON TABLE $S.schema_version IS 'The migrations "
+                                        "that were applied; the highest version counts'",
+                                        space)));
+  }
+  for (int next = version + 1; next <= kVersion; ++next) {
+    for (const std::string_view sql : kMigrations[static_cast<size_t>(next - 1)]) {
+      MUSTER_TRY(Run(connection, InSchema(sql, space)));
+    }
+    MUSTER_TRY(connection.Execute(
+        PgStatement{"", InSchema("INSERT INTO $S.schema_version VALUES ($1)", space)},
+        PgParams().Int32(next)));
+  }
+  MUSTER_TRY(Run(connection, "COMMIT"));
+  return {};
+}
+
+}  // namespace
+
+Status MigratePostgres(PgConnection& connection, const std::string& space) {
+  MUSTER_TRY(CheckServer(connection));
+  if (space.size() > kMaxIdentifierBytes) {
+    return Error{Code::kInvalid,
+                 "namespace '" + space + "' is longer than the 63 bytes that PostgreSQL allows",
+                 "choose a shorter namespace"};
+  }
+  MUSTER_ASSIGN(const int version, ReadVersion(connection, space));
+  MUSTER_TRY(CheckVersion(connection, space, version));
+  if (version == kVersion) return {};
+  auto migrated = Migrate(connection, space);
+  if (migrated) return {};
+  // Whatever was begun must not stay open.
+  if (connection.Usable()) static_cast<void>(Run(connection, "ROLLBACK"));
+  Error error = migrated.error().Within("schema " + space + " cannot be created or migrated");
+  if (error.code == Code::kPermission) {
+    error.hint =
+        "grant the role CREATE on the database or on the schema, or let one that has it open the "
+        "store";
+  }
+  return error;
+}
+
+}  // namespace muster

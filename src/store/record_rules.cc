@@ -1,0 +1,148 @@
+#include "store/record_rules.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+
+#include "base/utf8.h"
+
+namespace muster {
+namespace {
+
+Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
+
+Status CheckText(std::string_view what, std::string_view text, size_t max_bytes) {
+  if (text.size() > max_bytes) {
+    return Invalid(std::string(what) + " has " + std::to_string(text.size()) +
+                   " bytes, more than the " + std::to_string(max_bytes) + " that are allowed");
+  }
+  if (text.find('\0') != std::string_view::npos) return Invalid(std::string(what) + " holds a NUL");
+  if (ValidUtf8Prefix(text) != text.size())
+    return Invalid(std::string(what) + " is not valid UTF-8");
+  return {};
+}
+
+Status CheckName(std::string_view what, std::string_view text, size_t max_bytes) {
+  if (text.empty()) return Invalid(std::string(what) + " is empty");
+  return CheckText(what, text, max_bytes);
+}
+
+Status CheckLimit(std::string_view what, int limit) {
+  if (limit < 1 || limit > kMaxBatch) {
+    return Invalid(std::string(what) + " of " + std::to_string(limit) + " is outside 1.." +
+                   std::to_string(kMaxBatch));
+  }
+  return {};
+}
+
+// How deeply the arrays and objects of a valid JSON text are nested.
+int DepthOf(std::string_view json) {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+Status CheckBody(const Record& record) {
+  MUSTER_TRY(CheckText("body", record.body, kMaxBodyBytes));
+  // The parser forgives a byte order mark; servers don't.
+  if (record.body.starts_with("\xef\xbb\xbf") || !nlohmann::json::accept(record.body))
+    return Invalid("body is not valid JSON");
+  // Servers read JSON with a stack of limited depth: what one refuses, all refuse.
+  if (DepthOf(record.body) > kMaxBodyDepth) {
+    return Invalid("body is nested more than " + std::to_string(kMaxBodyDepth) + " levels deep");
+  }
+  return {};
+}
+
+Status CheckChange(const Change& change) {
+  const Record& record = change.record;
+  MUSTER_TRY(CheckKind(record.kind));
+  MUSTER_TRY(CheckKey(record.key));
+  if (record.version < 0) return Invalid("version is negative");
+  if (change.op == Change::Op::kDelete) {
+    if (record.version == 0) return Invalid("a record that must not exist cannot be deleted");
+    return {};
+  }
+  if (record.version == 0) {
+    MUSTER_TRY(CheckName("queue", record.queue, kMaxNameBytes));
+    if (change.due.kind == Due::Kind::kUnchanged) {
+      return Invalid("a new record has no due time that could stay unchanged");
+    }
+  }
+  if (change.due.delay.count() < 0) return Invalid("due lies in the past");
+  if (record.attempt < 0) return Invalid("attempt is negative");
+  MUSTER_TRY(CheckText("owner", record.owner, kMaxNameBytes));
+  return CheckBody(record);
+}
+
+}  // namespace
+
+Status CheckKind(std::string_view kind) { return CheckName("kind", kind, kMaxNameBytes); }
+
+Status CheckKey(std::string_view key) { return CheckName("key", key, kMaxKeyBytes); }
+
+Status CheckScan(std::string_view kind, std::string_view prefix, std::string_view after,
+                 int limit) {
+  MUSTER_TRY(CheckKind(kind));
+  MUSTER_TRY(CheckText("prefix", prefix, kMaxKeyBytes));
+  MUSTER_TRY(CheckText("after", after, kMaxKeyBytes));
+  return CheckLimit("a scan", limit);
+}
+
+Status CheckChanges(std::span<const Change> changes) {
+  if (changes.size() > static_cast<size_t>(kMaxBatch)) {
+    return Invalid(std::to_string(changes.size()) + " changes in one write are more than " +
+                   std::to_string(kMaxBatch));
+  }
+  for (const Change& change : changes) {
+    if (auto checked = CheckChange(change); !checked) {
+      return checked.error().Within("record '" + change.record.key.substr(0, kMaxKeyBytes) + "'");
+    }
+  }
+  if (changes.size() < 2) return {};
+  std::vector<std::tuple<std::string_view, std::string_view>> names;
+  names.reserve(changes.size());
+  for (const Change& change : changes) names.emplace_back(change.record.kind, change.record.key);
+  std::sort(names.begin(), names.end());
+  if (auto twin = std::adjacent_find(names.begin(), names.end()); twin != names.end()) {
+    return Invalid("record '" + std::string(std::get<1>(*twin)) +
+                   "' is changed twice in one write");
+  }
+  return {};
+}
+
+Status CheckClaim(const ClaimRequest& request) {
+  MUSTER_TRY(CheckKind(request.kind));
+  MUSTER_TRY(CheckName("queue", request.queue, kMaxNameBytes));
+  MUSTER_TRY(CheckText("key", request.key, kMaxKeyBytes));
+  MUSTER_TRY(CheckName("owner", request.owner, kMaxNameBytes));
+  MUSTER_TRY(CheckName("claim_id", request.claim_id, kMaxNameBytes));
+  MUSTER_TRY(CheckLimit("a claim", request.limit));
+  if (request.lease.count() < 1) return Invalid("a lease lasts at least a millisecond");
+  if (request.max_lease < request.lease) return Invalid("max_lease is shorter than lease");
+  return {};
+}
+
+int64_t FirstVersion(Env& env) { return static_cast<int64_t>(env.Random() >> 4) + 1; }
+
+milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease) {
+  for (int doubled = 1; doubled < attempt && lease < max_lease; ++doubled) lease *= 2;
+  return std::min(lease, max_lease);
+}
+
+}  // namespace muster

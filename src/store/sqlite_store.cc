@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/sqlite.h"
+#include "store/backends.h"
+#include "store/record_rules.h"
+#include "store/sqlite_schema.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Under a third of any lease that makes sense.
+constexpr milliseconds kBusyTimeout{10'000};
+constexpr milliseconds kFirstPoll{5};
+constexpr milliseconds kSlowestPoll{250};
+
+// SQLite's clock is the machine's, the same for all that share the file, whatever their Env says.
+constexpr std::string_view kNow =
+    "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)";
+constexpr std::string_view kColumns =
+    " kind, queue, key, version, due, owner, epoch, attempt, body ";
+
+Record RowOf(const SqliteStatement& row) {
+  Record record;
+  record.kind = row.Text(0);
+  record.queue = row.Text(1);
+  record.key = row.Text(2);
+  record.version = row.Int(3);
+  if (!row.IsNull(4)) record.due = WallTime(milliseconds(row.Int(4)));
+  record.owner = row.Text(5);
+  record.epoch = row.Int(6);
+  record.attempt = static_cast<int>(row.Int(7));
+  record.body = row.Text(8);
+  return record;
+}
+
+Result<std::vector<Record>> AllRows(SqliteStatement& statement) {
+  std::vector<Record> records;
+  for (;;) {
+    MUSTER_ASSIGN(const bool row, statement.Step());
+    if (!row) break;
+    records.push_back(RowOf(statement));
+  }
+  statement.Reset();
+  return records;
+}
+
+// A write whose outcome cannot be told is only a failed read when nothing was to be written.
+Error ReadError(Error error) {
+  if (error.code == Code::kUnknownOutcome) error.code = Code::kUnavailable;
+  return error;
+}
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(Env& env) : env_(env) {}
+
+  Status Open(const std::string& path, const std::string& space) {
+    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_TRY(MigrateSqlite(*writer_.db, space));
+    MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
+    return PrepareAll(space + "_records");
+  }
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    MUSTER_TRY(CheckKind(kind));
+    MUSTER_TRY(CheckKey(key));
+    std::lock_guard lock(reader_.mutex);
+    auto rows = AllRows(get_.Bind(kind, key));
+    if (!rows) return ReadError(rows.error());
+    if (rows->empty()) return std::optional<Record>{};
+    return std::optional<Record>(std::move(rows->front()));
+  }
+
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    MUSTER_TRY(CheckScan(kind, prefix, after, limit));
+    std::lock_guard lock(reader_.mutex);
+    auto rows = AllRows(scan_.Bind(kind, after, prefix, limit));
+    if (!rows) return ReadError(rows.error());
+    std::erase_if(*rows, [&](const Record& record) { return !record.key.starts_with(prefix); });
+    return rows;
+  }
+
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    MUSTER_TRY(CheckChanges(changes));
+    std::vector<Written> answers;
+    if (changes.empty()) return answers;
+    answers.reserve(changes.size());
+    std::lock_guard lock(writer_.mutex);
+    if (changes.size() == 1) {  // a statement on its own is a transaction already
+      MUSTER_ASSIGN(const Written answer, Apply(changes.front()));
+      answers.push_back(answer);
+    } else {
+      MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+      for (const Change& change : changes) {
+        MUSTER_ASSIGN(const Written answer, Apply(change));
+        answers.push_back(answer);
+      }
+      MUSTER_TRY(transaction.Commit());
+    }
+    ++own_changes_;
+    return answers;
+  }
+
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    MUSTER_TRY(CheckClaim(request));
+    std::lock_guard lock(writer_.mutex);
+    if (request.repeat) {
+      MUSTER_ASSIGN(auto taken,
+                    AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
+      if (!taken.empty()) return taken;
+    }
+    const int64_t lease = request.lease.count();
+    const int64_t max_lease = request.max_lease.count();
+    if (!request.key.empty()) {
+      return AllRows(claim_key_.Bind(request.owner, request.claim_id, lease, max_lease,
+                                     request.kind, request.queue, request.key));
+    }
+    return AllRows(claim_.Bind(request.owner, request.claim_id, lease, max_lease, request.kind,
+                               request.queue, request.limit));
+  }
+
+  Result<WallTime> Now() override {
+    std::lock_guard lock(reader_.mutex);
+    auto row = now_.Step();
+    if (!row) return ReadError(row.error());
+    const WallTime now{milliseconds(now_.Int(0))};
+    now_.Reset();
+    return now;
+  }
+
+  void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
+    const MonoTime end = env_.MonoNow() + timeout;
+    const auto seen = Signs();
+    milliseconds pause = kFirstPoll;
+    while (!stop.stop_requested() && Signs() == seen) {
+      const auto left = end - env_.MonoNow();
+      if (left <= left.zero()) return;
+      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
+      pause = std::min(pause * 2, kSlowestPoll);
+    }
+  }
+
+ private:
+  struct Connection {
+    std::mutex mutex;
+    std::unique_ptr<SqliteDb> db;
+  };
+
+  Status PrepareAll(const std::string& table) {
+    const std::string now(kNow);
+    const std::string columns(kColumns);
+    const std::string take =
+        "UPDATE " + table +
+        " SET owner = ?1, claim_id = ?2, epoch = epoch + 1, attempt = attempt + 1,"
+        " version = version + 1, due = " +
+        now +
+        " + min(?3 << min(attempt, 30), ?4)"
+        " WHERE rowid IN (SELECT rowid FROM " +
+        table + " WHERE kind = ?5 AND queue = ?6 AND ";
+    MUSTER_ASSIGN(claim_, writer_.db->Prepare(take + "due <= " + now +
+                                              " ORDER BY due LIMIT ?7) RETURNING" + columns));
+    MUSTER_ASSIGN(claim_key_, writer_.db->Prepare(take + "key = ?7 AND due <= " + now +
+                                                  ") RETURNING" + columns));
+    MUSTER_ASSIGN(taken_, writer_.db->Prepare("SELECT" + columns + "FROM " + table +
+                                              " WHERE kind = ? AND queue = ? AND due IS NOT NULL"
+                                              " AND claim_id = ?"));
+    MUSTER_ASSIGN(create_, writer_.db->Prepare(
+                               "INSERT INTO " + table +
+                               " (kind, queue, key, version, owner, attempt, body, due, epoch,"
+                               " claim_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, " +
+                               now + " + ?8, 0, '') ON CONFLICT DO NOTHING"));
+    MUSTER_ASSIGN(replace_, writer_.db->Prepare(
+                                "UPDATE " + table +
+                                " SET version = version + 1, owner = ?4, attempt = ?5, body = ?6,"
+                                " due = iif(?7, due, " +
+                                now +
+                                " + ?8)"
+                                " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
+    MUSTER_ASSIGN(delete_, writer_.db->Prepare("DELETE FROM " + table +
+                                               " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
+    MUSTER_ASSIGN(get_, reader_.db->Prepare("SELECT" + columns + "FROM " + table +
+                                            " WHERE kind = ? AND key = ?"));
+    MUSTER_ASSIGN(scan_, reader_.db->Prepare("SELECT" + columns + "FROM " + table +
+                                             " WHERE kind = ?1 AND key > ?2 AND key >= ?3"
+                                             " ORDER BY key LIMIT ?4"));
+    MUSTER_ASSIGN(now_, reader_.db->Prepare("SELECT " + now));
+    MUSTER_ASSIGN(data_version_, reader_.db->Prepare("PRAGMA data_version"));
+    return {};
+  }
+
+  Result<Written> Apply(const Change& change) {
+    const Record& record = change.record;
+    // NULL + now is NULL: never due.
+    const std::optional<int64_t> delay = change.due.kind == Due::Kind::kAfter
+                                             ? std::optional(change.due.delay.count())
+                                             : std::nullopt;
+    if (change.op == Change::Op::kDelete) {
+      MUSTER_TRY(delete_.Bind(record.kind, record.key, record.version).Run());
+      return Written{.applied = writer_.db->Changes() == 1};
+    }
+    if (record.version == 0) {
+      const int64_t version = FirstVersion(env_);
+      MUSTER_TRY(create_
+                     .Bind(record.kind, record.queue, record.key, version, record.owner,
+                           record.attempt, record.body, delay)
+                     .Run());
+      if (writer_.db->Changes() == 0) return Written{};
+      return Written{.applied = true, .version = version};
+    }
+    const int keep_due = change.due.kind == Due::Kind::kUnchanged ? 1 : 0;
+    MUSTER_TRY(replace_
+                   .Bind(record.kind, record.key, record.version, record.owner, record.attempt,
+                         record.body, keep_due, delay)
+                   .Run());
+    if (writer_.db->Changes() == 0) return Written{};
+    return Written{.applied = true, .version = record.version + 1};
+  }
+
+  // Changes when this or another process has written to the file.
+  std::pair<uint64_t, int64_t> Signs() {
+    std::lock_guard lock(reader_.mutex);
+    int64_t others = 0;
+    if (auto row = data_version_.Step(); row && *row) others = data_version_.Int(0);
+    data_version_.Reset();
+    return {own_changes_.load(), others};
+  }
+
+  Env& env_;
+  Connection writer_;
+  Connection reader_;  // apart, so that a read never waits for another thread's fsync
+  std::atomic<uint64_t> own_changes_ = 0;
+
+  // On the writer's connection.
+  SqliteStatement claim_, claim_key_, taken_, create_, replace_, delete_;
+  // On the reader's.
+  SqliteStatement get_, scan_, now_, data_version_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const std::string& space,
+                                               Env& env) {
+  auto store = std::make_unique<SqliteStore>(env);
+  MUSTER_TRY(store->Open(path, space));
+  return store;
+}
+
+}  // namespace muster

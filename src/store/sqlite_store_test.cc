@@ -1,0 +1,191 @@
+// What the contract suite cannot say of every backend: files, their damage, and sudden death.
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "base/sqlite.h"
+#include "muster/store.h"
+#include "store/sqlite_schema.h"
+
+extern char** environ;
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SqliteStoreTest : public ::testing::Test {
+ protected:
+  SqliteStoreTest() {
+    std::string name = ::testing::TempDir() + "sqlite-store-XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~SqliteStoreTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path() const { return (folder_ / "store.db").string(); }
+  std::string Url() const { return "sqlite:" + Path(); }
+  Result<std::unique_ptr<Store>> Open() { return OpenStore(Url(), RealEnv()); }
+
+  std::filesystem::path folder_;
+};
+
+Change NewChange(const std::string& key) {
+  return Change::Put(Record{.kind = "work", .queue = "q", .key = key}, Due::Now());
+}
+
+TEST_F(SqliteStoreTest, ManyMayOpenANewFileAtOnce) {
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      auto store = Open();
+      ASSERT_TRUE(store) << store.error().ToString();
+      const Change change = NewChange("k" + std::to_string(i));
+      EXPECT_TRUE((*store)->Write({&change, 1}));
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(Open().value()->Scan("work", "", "", 100).value().size(), 16u);
+}
+
+TEST_F(SqliteStoreTest, NewerSchemaIsRefusedAndLeftAlone) {
+  Open().value();
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();
+  ASSERT_TRUE(db->Execute("UPDATE muster_schema SET version = 99"));
+  auto store = Open();
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Code::kIncompatible);
+  EXPECT_NE(store.error().message.find("99"), std::string::npos);
+  EXPECT_EQ(SqliteSchemaVersion(*db, "muster").value(), 99);
+}
+
+TEST_F(SqliteStoreTest, OperatorReadsTheStateInWords) {
+  auto store = Open().value();
+  for (const char* key : {"a", "b", "c"}) {
+    const Change change = NewChange(key);
+    ASSERT_TRUE(store->Write({&change, 1}));
+  }
+  auto held =
+      store->Claim({.kind = "work", .queue = "q", .key = "a", .owner = "me", .claim_id = "1"});
+  const Change done = Change::Put(
+      store->Claim({.kind = "work", .queue = "q", .key = "b", .owner = "me", .claim_id = "2"})
+          ->at(0),
+      Due::Never());
+  ASSERT_TRUE(store->Write({&done, 1}));
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kReadOnly, 1s).value();
+  EXPECT_EQ(db->QueryText("SELECT group_concat(key || ' ' || state, ', ') FROM"
+                          " (SELECT * FROM muster_status ORDER BY key)")
+                .value(),
+            "a leased, b never due, c due");
+}
+
+TEST_F(SqliteStoreTest, ClaimDoesNotReadFinishedRecords) {
+  Open().value();
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();
+  auto explain = db->Prepare(
+                       "EXPLAIN QUERY PLAN SELECT rowid FROM muster_records WHERE"
+                       " kind = 'w' AND queue = 'q' AND due <= 5 ORDER BY due LIMIT 1")
+                     .value();
+  ASSERT_TRUE(explain.Step().value());
+  const std::string plan(explain.Text(3));
+  EXPECT_NE(plan.find("muster_records_due (kind=? AND queue=? AND due<?)"), std::string::npos)
+      << plan;
+}
+
+// A process writes records and tells each key after the store has acknowledged it, until it is
+// killed: what it told must be there, and the file must be sound.
+TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
+  Open().value();
+  std::set<std::string> acknowledged;
+  for (int round = 0; round < 5; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    const std::string prefix = "r" + std::to_string(round) + "-";
+    const std::string url = Url();
+    const char* argv[] = {"/proc/self/exe", "--write-forever", url.c_str(), prefix.c_str(),
+                          nullptr};
+    pid_t child = 0;
+    ASSERT_EQ(posix_spawn(&child, argv[0], &actions, nullptr, const_cast<char**>(argv), environ),
+              0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    FILE* told = fdopen(ends[0], "r");
+    char line[100];
+    for (int lines = 0; fgets(line, sizeof line, told) != nullptr; ++lines) {
+      acknowledged.insert(std::string(line, strcspn(line, "\n")));
+      if (lines == 40 + 17 * round) kill(child, SIGKILL);
+    }
+    fclose(told);
+    waitpid(child, nullptr, 0);
+  }
+  auto store = Open().value();
+  std::set<std::string> stored;
+  const auto records = store->Scan("work", "", "", kMaxBatch).value();
+  for (const Record& record : records) stored.insert(record.key);
+  for (const std::string& key : acknowledged) EXPECT_TRUE(stored.contains(key)) << key;
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();
+  EXPECT_EQ(db->QueryText("PRAGMA integrity_check").value(), "ok");
+}
+
+// The tail of the log is what a power cut tears. Whatever of it is lost, the store opens with a
+// prefix of what was written, in order, and never with half of a change.
+TEST_F(SqliteStoreTest, TornLogLosesOnlyItsTail) {
+  auto store = Open().value();
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<Change> pair{NewChange("a" + std::to_string(100 + i)),
+                                   NewChange("b" + std::to_string(100 + i))};
+    ASSERT_TRUE(store->Write(pair));
+  }
+  const std::string log = Path() + "-wal";
+  const auto size = std::filesystem::file_size(log);
+  size_t last = 0;
+  for (uintmax_t keep = 0; keep <= size; keep += 1'111) {
+    const auto copy = folder_ / "copy.db";
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(copy.string() + ending);
+    std::filesystem::copy_file(Path(), copy);
+    std::filesystem::copy_file(log, copy.string() + "-wal");
+    std::filesystem::resize_file(copy.string() + "-wal", keep);
+    auto torn = OpenStore("sqlite:" + copy.string(), RealEnv());
+    ASSERT_TRUE(torn) << torn.error().ToString();
+    const size_t as = (*torn)->Scan("work", "a", "", 100).value().size();
+    const size_t bs = (*torn)->Scan("work", "b", "", 100).value().size();
+    EXPECT_EQ(as, bs) << keep;
+    EXPECT_GE(as, last);
+    last = as;
+  }
+  EXPECT_GE(last, 39u);
+}
+
+int WriteForever(const std::string& url, const std::string& prefix) {
+  auto store = OpenStore(url, RealEnv());
+  if (!store) return 1;
+  for (int i = 0;; ++i) {
+    const Change change = NewChange(prefix + std::to_string(i));
+    if (!(*store)->Write({&change, 1})) return 1;
+    printf("%s%d\n", prefix.c_str(), i);
+    fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace muster
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "--write-forever") {
+    return muster::WriteForever(argv[2], argv[3]);
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,99 @@
+#include "store/store_url.h"
+
+#include <algorithm>
+
+#include "base/secrets.h"
+#include "base/url.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kDefaultNamespace = "muster";
+constexpr size_t kMaxNamespaceBytes = 40;  // leaves room in PostgreSQL's 63-byte names
+
+Error Invalid(std::string message, std::string hint) {
+  return Error{Code::kInvalid, std::move(message), std::move(hint)};
+}
+
+// The namespace becomes part of table names, so nothing but plain letters may get through.
+Result<std::string> NamespaceOf(const Url& url) {
+  std::string space = url.Param("namespace").value_or(std::string(kDefaultNamespace));
+  const bool plain = std::all_of(space.begin(), space.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (space.empty() || space.size() > kMaxNamespaceBytes || !plain || space[0] < 'a') {
+    return Invalid("namespace '" + space + "' is not a plain name",
+                   "use up to " + std::to_string(kMaxNamespaceBytes) +
+                       " lower-case letters, digits and underscores, a letter first");
+  }
+  return space;
+}
+
+Status OnlyNamespace(const Url& url) {
+  for (const auto& [name, value] : url.query) {
+    if (name == "namespace") continue;
+    return Invalid("store URL has an unknown parameter '" + name + "'",
+                   "the only one for this scheme is ?namespace=NAME");
+  }
+  return {};
+}
+
+Result<std::string> SqlitePath(const Url& url) {
+  MUSTER_TRY(OnlyNamespace(url));
+  if (!url.host.empty()) {
+    return Invalid("store URL names a host, but a SQLite store is a file",
+                   "write sqlite:PATH, without the double slash");
+  }
+  if (url.path.empty()) return Invalid("store URL names no file", "write sqlite:PATH");
+  return url.path;
+}
+
+Result<std::string> PostgresUri(const Url& url) {
+  if (!url.password.empty() && !IsSecretReference(url.password)) {
+    return Invalid("store URL holds a password in the clear",
+                   "write ${env:NAME} or ${file:PATH} in its place");
+  }
+  MUSTER_ASSIGN(const std::string password, ExpandSecrets(url.password));
+  std::string uri = "postgresql://" + PercentEncode(url.user);
+  if (!password.empty()) uri += ":" + PercentEncode(password);
+  if (!url.user.empty() || !password.empty()) uri += "@";
+  const bool ipv6 = url.host.find(':') != std::string::npos;
+  uri += ipv6 ? "[" + url.host + "]" : PercentEncode(url.host);
+  if (url.port) uri += ":" + std::to_string(*url.port);
+  if (url.path.size() > 1) uri += "/" + PercentEncode(url.path.substr(1));
+  char separator = '?';
+  for (const auto& [name, value] : url.query) {
+    if (name == "namespace") continue;
+    if (name == "password") {
+      return Invalid("store URL holds a password as a parameter",
+                     "write postgresql://USER:${env:NAME}@HOST/DATABASE");
+    }
+    uri += separator + PercentEncode(name) + "=" + PercentEncode(value);
+    separator = '&';
+  }
+  return uri;
+}
+
+}  // namespace
+
+Result<StoreUrl> ParseStoreUrl(const std::string& text) {
+  auto url = ParseUrl(text);
+  if (!url) return url.error().Within("store URL");
+  StoreUrl store;
+  MUSTER_ASSIGN(store.space, NamespaceOf(*url));
+  if (url->scheme == "memory") {
+    MUSTER_TRY(OnlyNamespace(*url));
+  } else if (url->scheme == "sqlite") {
+    store.backend = StoreUrl::Backend::kSqlite;
+    MUSTER_ASSIGN(store.target, SqlitePath(*url));
+  } else if (url->scheme == "postgresql" || url->scheme == "postgres") {
+    store.backend = StoreUrl::Backend::kPostgres;
+    MUSTER_ASSIGN(store.target, PostgresUri(*url));
+  } else {
+    return Invalid("store URL has the unknown scheme '" + url->scheme + "'",
+                   "use memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE");
+  }
+  return store;
+}
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// A store's URL, understood: which backend, which namespace, and what the backend opens.
+struct StoreUrl {
+  enum class Backend { kMemory, kSqlite, kPostgres };
+  Backend backend = Backend::kMemory;
+  std::string space;   // lower-case letters, digits and underscores, a letter first
+  std::string target;  // sqlite: the file's path; postgres: a libpq URI, secrets expanded
+};
+
+// kInvalid, with what to write instead. Never repeats a password.
+Result<StoreUrl> ParseStoreUrl(const std::string& text);
+
+}  // namespace muster
