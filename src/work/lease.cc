@@ -1,0 +1,223 @@
+#include "work/lease.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "base/planted_bug.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{20};
+constexpr milliseconds kLongestPause{2'000};
+constexpr int kMaxClaimTries = 8;
+
+constexpr std::pair<ItemState::Phase, std::string_view> kPhaseNames[] = {
+    {ItemState::Phase::kOpen, "open"},
+    {ItemState::Phase::kDone, "done"},
+    {ItemState::Phase::kQuarantined, "quarantined"},
+};
+
+bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
+
+// Pauses that double, with jitter, so that many who failed together don't come back together.
+class Backoff {
+ public:
+  Backoff(Env& env, std::stop_token stop) : env_(env), stop_(std::move(stop)) {}
+
+  // False: a stop was requested, or the pause would not end before `deadline`.
+  bool PauseBefore(MonoTime deadline) {
+    const std::chrono::nanoseconds pause = pause_ + env_.Jitter(pause_);
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    if (!PLANTED_BUG(retries_outlive_the_lease) && env_.MonoNow() + pause >= deadline) return false;
+    return env_.Sleep(pause, stop_);
+  }
+
+ private:
+  Env& env_;
+  std::stop_token stop_;
+  milliseconds pause_ = kFirstPause;
+};
+
+}  // namespace
+
+std::string ItemState::ToBody() const {
+  std::string_view name;
+  for (const auto& [phase_value, phase_name] : kPhaseNames) {
+    if (phase_value == phase) name = phase_name;
+  }
+  std::string body = "{\"state\":\"" + std::string(name) + "\",\"progress\":" + progress;
+  if (!error.empty()) body += ",\"error\":" + ToJsonText(error);
+  return body + "}";
+}
+
+Result<ItemState> ItemState::FromBody(const std::string& body) {
+  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const Error bad{Code::kCorrupt, "body of a work item is not one of ours: " + body.substr(0, 200),
+                  "use a namespace of its own for each deployment"};
+  if (!json.is_object() || !json.contains("state") || !json["state"].is_string()) return bad;
+  ItemState state;
+  bool known = false;
+  for (const auto& [phase, name] : kPhaseNames) {
+    if (json["state"].get_ref<const std::string&>() != name) continue;
+    state.phase = phase;
+    known = true;
+  }
+  if (!known) return bad;
+  if (json.contains("progress")) state.progress = json["progress"].dump();
+  if (json.contains("error") && json["error"].is_string()) state.error = json["error"];
+  return state;
+}
+
+Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::string& kind,
+                                        const std::string& queue, const std::string& owner,
+                                        const LeaseTerms& terms, int limit, std::stop_token stop) {
+  ClaimRequest request{.kind = kind,
+                       .queue = queue,
+                       .limit = limit,
+                       .owner = owner,
+                       .claim_id = env.NewId(),
+                       .lease = terms.lease,
+                       .max_lease = terms.max_lease};
+  Backoff backoff(env, stop);
+  // The lease runs from the moment the store grants it. We count from before the first request that
+  // may have been granted, so that we always stop earlier than the store does.
+  MonoTime asked = env.MonoNow();
+  Result<std::vector<Record>> claimed = store.Claim(request);
+  for (int tries = 1; !claimed && IsTransient(claimed.error().code); ++tries) {
+    if (tries == kMaxClaimTries || !backoff.PauseBefore(asked + terms.lease))
+      return claimed.error();
+    if (MayHavePassed(claimed.error()) && !PLANTED_BUG(claim_is_not_repeated))
+      request.repeat = true;
+    if (!request.repeat || PLANTED_BUG(lease_counted_from_the_last_try)) asked = env.MonoNow();
+    claimed = store.Claim(request);
+  }
+  if (!claimed) return claimed.error();
+  std::vector<Lease> leases;
+  leases.reserve(claimed->size());
+  for (Record& record : *claimed) {
+    auto state = ItemState::FromBody(record.body);
+    if (!state) return state.error().Within("item '" + record.key + "'");
+    const MonoTime deadline = asked + LeaseFor(record.attempt, terms.lease, terms.max_lease);
+    leases.push_back(Lease(store, env, terms, std::move(record), *std::move(state), deadline));
+  }
+  return leases;
+}
+
+Lease::Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, ItemState state,
+             MonoTime deadline)
+    : store_(&store),
+      env_(&env),
+      terms_(terms),
+      record_(std::move(record)),
+      state_(std::move(state)),
+      deadline_(deadline) {}
+
+Status Lease::Checkpoint(std::string progress) {
+  ItemState state{.progress = std::move(progress)};
+  Record next = record_;
+  next.body = state.ToBody();
+  if (!PLANTED_BUG(progress_is_not_counted)) next.attempt = 0;
+  const MonoTime asked = env_->MonoNow();
+  MUSTER_TRY(Settle(std::move(next), Due::After(terms_.lease)));
+  deadline_ = asked + terms_.lease;
+  state_ = std::move(state);
+  return {};
+}
+
+Status Lease::Complete(std::string progress) {
+  Record next = record_;
+  next.body = ItemState{.phase = ItemState::Phase::kDone, .progress = std::move(progress)}.ToBody();
+  return Settle(std::move(next), Due::Never());
+}
+
+Status Lease::Release() {
+  Record next = record_;
+  next.owner.clear();
+  next.attempt = std::max(0, next.attempt - 1);
+  return Settle(std::move(next),
+                PLANTED_BUG(release_keeps_the_lease) ? Due::Unchanged() : Due::Now());
+}
+
+Status Lease::Fail(const std::string& error, milliseconds delay) {
+  ItemState state = state_;
+  state.error = error;
+  Record next = record_;
+  next.owner.clear();
+  next.body = state.ToBody();
+  return Settle(std::move(next), Due::After(delay));
+}
+
+Status Lease::Quarantine(const std::string& error) {
+  ItemState state = state_;
+  state.phase = ItemState::Phase::kQuarantined;
+  state.error = error;
+  Record next = record_;
+  next.owner.clear();
+  next.body = state.ToBody();
+  return Settle(std::move(next), Due::Never());
+}
+
+bool Lease::Mine(const Record& stored) const {
+  // A new claim raises the epoch, also one of our own that we forgot in a restart: who holds an
+  // older epoch holds nothing.
+  return PLANTED_BUG(fence_off) || (stored.epoch == record_.epoch && stored.owner == record_.owner);
+}
+
+Status Lease::Settle(Record next, Due due) {
+  Status settled = TrySettle(std::move(next), due);
+  // What we know of the record may be out of date now: nothing may be written from it any more.
+  if (!settled) deadline_ = MonoTime::min();
+  return settled;
+}
+
+Status Lease::TrySettle(Record next, Due due) {
+  const Error lost{Code::kLeaseLost, "item '" + record_.key + "' is no longer ours",
+                   "another worker goes on from the last checkpoint"};
+  Backoff backoff(*env_, {});
+  const int64_t known_version = record_.version;
+  bool may_have_passed = false;
+  for (;;) {
+    if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return lost;
+    const Change change = Change::Put(next, due);
+    auto written = store_->Write({&change, 1});
+    if (written && written->front().applied) {
+      next.version = written->front().version;
+      record_ = std::move(next);
+      return {};
+    }
+    if (!written && !IsTransient(written.error().code)) return written.error();
+    if (!written && PLANTED_BUG(unknown_outcome_is_success) && MayHavePassed(written.error()))
+      return {};
+    if (written || MayHavePassed(written.error())) {
+      may_have_passed = true;
+      // A conflict while we hold the item can only be a write of our own that came late.
+      auto stored = store_->Get(record_.kind, record_.key);
+      if (stored) {
+        const bool ours_came_through =
+            *stored && (*stored)->epoch == next.epoch && (*stored)->version > known_version &&
+            (*stored)->owner == next.owner && (*stored)->body == next.body;
+        if (ours_came_through) {
+          record_ = std::move(**stored);
+          return {};
+        }
+        if (!*stored || !Mine(**stored)) return lost;
+        next.version = (*stored)->version;
+        if (written) continue;  // it expected an older version than there is now: at once
+      }
+    }
+    if (!backoff.PauseBefore(deadline_)) {
+      if (may_have_passed) {
+        return Error{Code::kUnknownOutcome,
+                     "the last change of item '" + record_.key + "' may not have been stored",
+                     "its next holder reads what was"};
+      }
+      return written ? lost : written.error();
+    }
+  }
+}
+
+}  // namespace muster

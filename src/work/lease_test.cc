@@ -1,0 +1,259 @@
+#include "work/lease.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "store/backends.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Time moves only when somebody sleeps.
+class StillEnv final : public Env {
+ public:
+  WallTime WallNow() override { return WallTime(std::chrono::floor<milliseconds>(now)); }
+  MonoTime MonoNow() override { return MonoTime{now}; }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    if (stop.stop_requested()) return false;
+    now += duration;
+    return true;
+  }
+  uint64_t Random() override { return ++random_ * 0x9e3779b97f4a7c15; }
+
+  std::chrono::nanoseconds now = 1h;
+
+ private:
+  uint64_t random_ = 0;
+};
+
+// A store whose next calls fail as told.
+class UnluckyStore final : public Store {
+ public:
+  enum class Luck { kGood, kDown, kLostRequest, kLostReply, kFull };
+
+  explicit UnluckyStore(Store& store) : store_(store) {}
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    return Try([&] { return store_.Get(kind, key); });
+  }
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    return store_.Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    ++writes;
+    return Try([&] { return store_.Write(changes); });
+  }
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    return Try([&] { return store_.Claim(request); });
+  }
+  Result<WallTime> Now() override { return store_.Now(); }
+  void Wait(std::string_view, milliseconds, std::stop_token) override {}
+
+  std::deque<Luck> next;
+  bool down = false;
+  int writes = 0;
+
+ private:
+  template <class Call>
+  auto Try(Call call) -> decltype(call()) {
+    Luck luck = down ? Luck::kDown : Luck::kGood;
+    if (!next.empty()) {
+      luck = next.front();
+      next.pop_front();
+    }
+    if (luck == Luck::kDown) return Error{Code::kUnavailable, "down"};
+    if (luck == Luck::kFull) return Error{Code::kFull, "full"};
+    if (luck == Luck::kLostRequest) return Error{Code::kUnknownOutcome, "lost"};
+    auto answer = call();
+    if (luck == Luck::kLostReply) return Error{Code::kUnknownOutcome, "lost"};
+    return answer;
+  }
+
+  Store& store_;
+};
+
+class LeaseTest : public ::testing::Test {
+ protected:
+  using Luck = UnluckyStore::Luck;
+
+  void SetUp() override {
+    const Change change = Change::Put(
+        Record{.kind = "work", .queue = "q", .key = "a", .body = ItemState{}.ToBody()}, Due::Now());
+    ASSERT_TRUE(truth_->Write({&change, 1}));
+  }
+
+  Result<std::vector<Lease>> Claim(const std::string& owner) {
+    return Lease::Claim(store_, env_, "work", "q", owner, terms_, 1, {});
+  }
+  Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
+  Record Stored() { return truth_->Get("work", "a").value().value(); }
+  ItemState State() { return ItemState::FromBody(Stored().body).value(); }
+
+  StillEnv env_;
+  std::unique_ptr<Store> truth_ = NewMemoryStore(env_);
+  UnluckyStore store_{*truth_};
+  LeaseTerms terms_{.lease = 10s, .max_lease = 60s, .max_attempts = 3};
+};
+
+TEST_F(LeaseTest, CheckpointStoresProgressAndRenews) {
+  Lease lease = ClaimOne("me");
+  env_.now += 8s;
+  ASSERT_TRUE(lease.Checkpoint("17"));
+  EXPECT_EQ(State().progress, "17");
+  EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
+  EXPECT_EQ(Stored().attempt, 0);
+  EXPECT_EQ(lease.deadline(), MonoTime{env_.now + 10s});
+}
+
+TEST_F(LeaseTest, CompletedItemIsNeverDueAgain) {
+  ASSERT_TRUE(ClaimOne("me").Complete("20"));
+  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+  EXPECT_FALSE(Stored().due);
+  env_.now += 1h;
+  EXPECT_TRUE(Claim("other")->empty());
+}
+
+TEST_F(LeaseTest, ReleasedItemIsDueAtOnceAndTheAttemptDoesNotCount) {
+  ASSERT_TRUE(ClaimOne("me").Release());
+  EXPECT_EQ(Stored().attempt, 0);
+  EXPECT_EQ(Stored().owner, "");
+  EXPECT_EQ(ClaimOne("other").epoch(), 2);
+}
+
+TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
+  ASSERT_TRUE(ClaimOne("me").Fail("sink is on fire", 5s));
+  EXPECT_EQ(State().error, "sink is on fire");
+  EXPECT_TRUE(Claim("other")->empty());
+  env_.now += 5s;
+  EXPECT_EQ(ClaimOne("other").attempt(), 2);
+}
+
+TEST_F(LeaseTest, QuarantinedItemKeepsItsProgressAndItsError) {
+  Lease lease = ClaimOne("me");
+  ASSERT_TRUE(lease.Checkpoint("5"));
+  ASSERT_TRUE(lease.Quarantine("poison"));
+  EXPECT_EQ(State().phase, ItemState::Phase::kQuarantined);
+  EXPECT_EQ(State().progress, "5");
+  EXPECT_EQ(State().error, "poison");
+  EXPECT_FALSE(Stored().due);
+}
+
+TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
+  Lease late = ClaimOne("me");
+  env_.now += 10s;
+  Lease current = ClaimOne("other");
+  EXPECT_EQ(late.Checkpoint("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(late.Complete("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(late.Release().error().code, Code::kLeaseLost);
+  EXPECT_EQ(Stored().owner, "other");
+  EXPECT_TRUE(current.Complete("20"));
+}
+
+TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
+  Lease before = ClaimOne("me");
+  env_.now += 9s;
+  // By the store's clock the lease has ended; the former life has not noticed yet.
+  Record stored = Stored();
+  const Change expire = Change::Put(stored, Due::Now());
+  ASSERT_TRUE(truth_->Write({&expire, 1}));
+  Lease after = ClaimOne("me");
+  EXPECT_EQ(before.Checkpoint("1").error().code, Code::kLeaseLost);
+  EXPECT_TRUE(after.Checkpoint("2"));
+}
+
+TEST_F(LeaseTest, ExpiredHolderAsksNobody) {
+  Lease lease = ClaimOne("me");
+  env_.now += 10s;
+  const int writes = store_.writes;
+  EXPECT_EQ(lease.Checkpoint("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(store_.writes, writes);
+}
+
+TEST_F(LeaseTest, AppliedCompletionWhoseReplyWasLostCounts) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kLostReply};
+  EXPECT_TRUE(lease.Complete("20"));
+  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+}
+
+TEST_F(LeaseTest, CompletionThatWasLostIsSentAgain) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kLostRequest, Luck::kDown, Luck::kLostRequest, Luck::kGood};
+  EXPECT_TRUE(lease.Complete("20"));
+  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+}
+
+TEST_F(LeaseTest, UnchangedProgressDoesNotPassForARenewal) {
+  Lease lease = ClaimOne("me");
+  ASSERT_TRUE(lease.Checkpoint("5"));
+  env_.now += 8s;
+  store_.next = {Luck::kLostRequest};
+  ASSERT_TRUE(lease.Checkpoint("5"));
+  EXPECT_GE(*Stored().due, env_.WallNow() + 9s);
+}
+
+TEST_F(LeaseTest, OutcomeThatCannotBeLearntInTimeIsReportedAsUnknown) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kLostReply};
+  store_.down = true;
+  EXPECT_EQ(lease.Complete("20").error().code, Code::kUnknownOutcome);
+  EXPECT_LT(env_.MonoNow(), MonoTime{1h + 10s});
+  EXPECT_TRUE(lease.Expired());
+}
+
+TEST_F(LeaseTest, StoreThatIsDownIsTriedAgainButNotBeyondTheLease) {
+  Lease lease = ClaimOne("me");
+  store_.down = true;
+  EXPECT_EQ(lease.Checkpoint("1").error().code, Code::kUnavailable);
+  EXPECT_LT(env_.MonoNow(), MonoTime{1h + 10s});
+  EXPECT_GT(store_.writes, 3);
+}
+
+TEST_F(LeaseTest, FullDiskIsTriedAgain) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kFull, Luck::kFull};
+  EXPECT_TRUE(lease.Checkpoint("1"));
+}
+
+TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
+  store_.next = {Luck::kLostReply};
+  Lease lease = ClaimOne("me");
+  EXPECT_EQ(lease.epoch(), 1);
+  EXPECT_EQ(lease.attempt(), 1);
+  // Counted from before the request that was granted.
+  EXPECT_EQ(lease.deadline(), MonoTime{1h + 10s});
+}
+
+TEST_F(LeaseTest, ClaimGivesUpWhenTheStoreStaysAway) {
+  store_.down = true;
+  EXPECT_EQ(Claim("me").error().code, Code::kUnavailable);
+}
+
+TEST_F(LeaseTest, ForeignBodyIsNamedAndLeftAlone) {
+  Record record = Stored();
+  record.body = R"({"not":"ours"})";
+  const Change change = Change::Put(record, Due::Now());
+  ASSERT_TRUE(truth_->Write({&change, 1}));
+  auto claimed = Claim("me");
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, Code::kCorrupt);
+  EXPECT_NE(claimed.error().message.find("'a'"), std::string::npos);
+  EXPECT_EQ(Stored().body, R"({"not":"ours"})");
+}
+
+TEST(ItemState, SurvivesTheRoundTripThroughABody) {
+  const ItemState state{.phase = ItemState::Phase::kQuarantined,
+                        .progress = R"({"at":[1,2.50]})",
+                        .error = "line\n\"quoted\" \xff"};
+  const ItemState back = ItemState::FromBody(state.ToBody()).value();
+  EXPECT_EQ(back.phase, state.phase);
+  EXPECT_EQ(back.error, "line\n\"quoted\" \xef\xbf\xbd");
+  EXPECT_EQ(ItemState::FromBody(ItemState{}.ToBody()).value().progress, "null");
+}
+
+}  // namespace
+}  // namespace muster
