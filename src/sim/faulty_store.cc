@@ -1,0 +1,141 @@
+#include "sim/faulty_store.h"
+
+#include "store/backends.h"
+
+namespace muster::sim {
+namespace {
+
+constexpr nanoseconds kLongestReadOnly = std::chrono::seconds(60);
+constexpr milliseconds kLargestJump = std::chrono::minutes(10);
+constexpr nanoseconds kJumpEvery = std::chrono::seconds(20);
+
+}  // namespace
+
+// The store's clock, seldom in step with anybody's.
+class FaultyStore::Clock final : public Env {
+ public:
+  explicit Clock(Simulation& sim) : sim_(sim) {}
+
+  WallTime WallNow() override {
+    JumpNowAndThen();
+    return WallTime(std::chrono::floor<milliseconds>(sim_.now()) + offset_);
+  }
+  MonoTime MonoNow() override { return MonoTime(sim_.now()); }
+  bool Sleep(nanoseconds /*duration*/, std::stop_token /*stop*/) override { return true; }
+  uint64_t Random() override { return sim_.random().Next(); }
+
+ private:
+  void JumpNowAndThen() {
+    if (sim_.now() < next_jump_) return;
+    next_jump_ = sim_.now() + sim_.random().UpTo(kJumpEvery);
+    if (!sim_.Fires(Fault::kClockJump, 8)) return;
+    const milliseconds jump = sim_.random().UpTo(kLargestJump);
+    const bool back = sim_.random().OneIn(2);
+    offset_ += back ? -jump : jump;
+    sim_.Sometimes(back ? "5 the store's clock jumps back" : "6 the store's clock jumps forward");
+  }
+
+  Simulation& sim_;
+  milliseconds offset_ = std::chrono::hours(24 * 365);
+  nanoseconds next_jump_{0};
+};
+
+FaultyStore::FaultyStore(Simulation& sim, StoreObserver observer)
+    : sim_(sim),
+      observer_(std::move(observer)),
+      wire_(sim),
+      clock_(std::make_unique<Clock>(sim)),
+      truth_(NewMemoryStore(*clock_)) {}
+
+FaultyStore::~FaultyStore() = default;
+
+Result<std::optional<Record>> FaultyStore::Get(std::string_view kind, std::string_view key) {
+  return wire_.Call<std::optional<Record>>(
+      "get " + std::string(key), false,
+      [this, kind = std::string(kind), key = std::string(key)](bool) {
+        auto stored = truth_->Get(kind, key);
+        if (stored && observer_.reads) observer_.reads(*stored);
+        return stored;
+      });
+}
+
+Result<std::vector<Record>> FaultyStore::Scan(std::string_view kind, std::string_view prefix,
+                                              std::string_view after, int limit) {
+  return wire_.Call<std::vector<Record>>(
+      "scan", false,
+      [this, kind = std::string(kind), prefix = std::string(prefix), after = std::string(after),
+       limit](bool) { return truth_->Scan(kind, prefix, after, limit); });
+}
+
+Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes) {
+  std::string what = "write";
+  for (const Change& change : changes) {
+    what += " " + change.record.key + " " + change.record.body;
+    if (observer_.sends) observer_.sends(change);
+  }
+  MUSTER_TRY(RefuseWrites(what));
+  return wire_.Call<std::vector<Written>>(
+      what, true, [this, changes = std::vector<Change>(changes.begin(), changes.end())](bool late) {
+        return Apply(changes, late);
+      });
+}
+
+Result<std::vector<Written>> FaultyStore::Apply(std::span<const Change> changes, bool late) {
+  std::vector<std::optional<Record>> before;
+  for (const Change& change : changes) {
+    before.push_back(truth_->Get(change.record.kind, change.record.key).value_or(std::nullopt));
+  }
+  auto written = truth_->Write(changes);
+  if (!written) return written;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const Record& record = changes[i].record;
+    auto after = truth_->Get(record.kind, record.key).value_or(std::nullopt);
+    sim_.Note("  " + record.key + ((*written)[i].applied ? ": written" : ": conflict"));
+    if (observer_.changed) observer_.changed(changes[i], before[i], after, late);
+  }
+  return written;
+}
+
+Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& request) {
+  MUSTER_TRY(RefuseWrites("claim"));
+  return wire_.Call<std::vector<Record>>(
+      "claim", true, [this, request](bool late) -> Result<std::vector<Record>> {
+        auto all = truth_->Scan(request.kind, "", "", kMaxBatch);
+        auto taken = truth_->Claim(request);
+        if (!taken || !all) return taken;
+        std::vector<Record> before;
+        for (const Record& record : *taken) {
+          sim_.Note("  " + record.key + ": claimed by " + record.owner + ", epoch " +
+                    std::to_string(record.epoch));
+          for (const Record& was : *all) {
+            if (was.key == record.key) before.push_back(was);
+          }
+        }
+        if (observer_.claimed) observer_.claimed(request, before, *taken, late);
+        return taken;
+      });
+}
+
+Result<WallTime> FaultyStore::Now() {
+  return wire_.Call<WallTime>("now", false, [this](bool) { return truth_->Now(); });
+}
+
+// Nothing may rely on being woken, so nobody ever is.
+void FaultyStore::Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) {
+  if (!stop.stop_requested()) sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(timeout));
+}
+
+// A disk that is full or read-only says so: nothing is applied, and the sender knows.
+Status FaultyStore::RefuseWrites(const std::string& what) {
+  if (sim_.Fires(Fault::kReadOnly, 1500)) {
+    read_only_until_ = sim_.now() + sim_.random().UpTo(kLongestReadOnly);
+  }
+  if (!sim_.faults_on() || sim_.now() >= read_only_until_) return {};
+  sim_.Pass(std::chrono::milliseconds(1));
+  sim_.Note(what + ": the store takes no writes");
+  sim_.Sometimes("20 the store takes no writes");
+  if (sim_.random().OneIn(2)) return Error{Code::kReadOnly, "read-only"};
+  return Error{Code::kFull, "disk full"};
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "muster/store.h"
+#include "sim/faulty_wire.h"
+#include "sim/simulation.h"
+
+namespace muster::sim {
+
+// What the world sees of a store, beside those that call it. Every function may be left out.
+struct StoreObserver {
+  // A process is about to send a change.
+  std::function<void(const Change& change)> sends;
+  // A change has reached the store; `before` and `after` are what was and is stored.
+  std::function<void(const Change& change, const std::optional<Record>& before,
+                     const std::optional<Record>& after, bool late)>
+      changed;
+  // A claim has reached the store; `before` holds what was stored of the records it took.
+  std::function<void(const ClaimRequest& request, const std::vector<Record>& before,
+                     const std::vector<Record>& taken, bool late)>
+      claimed;
+  // A process has read one record, whether or not the answer reaches it.
+  std::function<void(const std::optional<Record>& stored)> reads;
+};
+
+// The memory store behind a faulty wire, with a clock of its own that jumps. To be called from
+// processes of the simulation only.
+class FaultyStore final : public Store {
+ public:
+  FaultyStore(Simulation& sim, StoreObserver observer);
+  ~FaultyStore() override;
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override;
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override;
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override;
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override;
+  Result<WallTime> Now() override;
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override;
+
+  // The store itself, for whoever judges from outside: no fault, no time passes.
+  Store& Truth() { return *truth_; }
+
+  // Whether the store answers nobody at the moment.
+  bool Away() const { return wire_.Away(); }
+
+ private:
+  class Clock;
+
+  Status RefuseWrites(const std::string& what);
+  Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
+
+  Simulation& sim_;
+  StoreObserver observer_;
+  FaultyWire wire_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Store> truth_;
+  nanoseconds read_only_until_{0};
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "muster/result.h"
+#include "sim/simulation.h"
+
+namespace muster::sim {
+
+// The way between a process and a server: requests and replies take time and get lost, late or
+// doubled, and the server may be away.
+class FaultyWire {
+ public:
+  explicit FaultyWire(Simulation& sim) : sim_(sim) {}
+
+  // Carries a request to the server: `apply` is run there once, twice, later or never. `late` says
+  // that it is run after the sender has been answered.
+  template <class T>
+  Result<T> Call(const std::string& what, bool writes, std::function<Result<T>(bool late)> apply) {
+    std::optional<Result<T>> answer;
+    const Status sent = Carry(what, writes, [&answer, apply](bool late) {
+      auto outcome = apply(late);
+      if (!late) answer = std::move(outcome);
+    });
+    if (!sent) return sent.error();
+    return *std::move(answer);
+  }
+
+  bool Away() const { return sim_.faults_on() && sim_.now() < away_until_; }
+
+ private:
+  Status Carry(const std::string& what, bool writes, const std::function<void(bool late)>& apply);
+
+  Simulation& sim_;
+  nanoseconds away_until_{0};
+};
+
+}  // namespace muster::sim

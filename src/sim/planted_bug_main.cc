@@ -1,0 +1,32 @@
+// Runs the simulator on code into which a bug was planted at compile time. Succeeds if it is found
+// within the number of seeds that the true code passes: the proof that the simulator would find
+// such a bug.
+
+#include <cstdio>
+#include <thread>
+
+#include "sim/run.h"
+
+namespace {
+
+constexpr uint64_t kSeeds = 2'000;
+
+}  // namespace
+
+int main() {
+  using namespace muster::sim;
+  for (const WorkloadInfo& workload : Workloads()) {
+    const CampaignResult result =
+        RunCampaign(workload, {.first = 1,
+                               .last = kSeeds,
+                               .jobs = static_cast<int>(std::thread::hardware_concurrency())});
+    if (!result.failure) continue;
+    std::printf("caught by workload %s in seed %llu: %s: %s\n", std::string(workload.name).c_str(),
+                static_cast<unsigned long long>(result.failure->seed),
+                result.failure->violation->invariant.c_str(),
+                result.failure->violation->message.c_str());
+    return 0;
+  }
+  std::printf("NOT caught within %llu seeds\n", static_cast<unsigned long long>(kSeeds));
+  return 1;
+}

@@ -1,0 +1,73 @@
+#include "sim/run.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace muster::sim {
+
+SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& plan) {
+  // The simulation ends before the services that its processes use.
+  const std::unique_ptr<Workload> workload = info.create();
+  Simulation sim(seed, plan);
+  workload->Setup(sim);
+  sim.Run();
+  if (!sim.violation()) workload->Check();
+  return {.seed = seed,
+          .plan = plan,
+          .violation = sim.violation(),
+          .trace_hash = sim.trace_hash(),
+          .faults = sim.faults_fired(),
+          .calls = sim.calls(),
+          .trace = sim.trace(),
+          .sometimes = sim.sometimes()};
+}
+
+CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaign) {
+  CampaignResult all;
+  std::mutex mutex;
+  std::atomic<uint64_t> next = campaign.first;
+  const auto run_some = [&] {
+    while (!campaign.stop.stop_requested()) {
+      // Numbers are given out in order and what was begun is finished: the lowest failure is the
+      // same however many jobs there are.
+      const uint64_t seed = next++;
+      if (seed > campaign.last) return;
+      SeedResult result = RunSeed(workload, seed);
+      std::lock_guard lock(mutex);
+      ++all.seeds;
+      all.faults += result.faults;
+      all.trace_hashes[seed] = result.trace_hash;
+      for (const auto& [what, count] : result.sometimes) ++all.sometimes[what];
+      if (campaign.progress) campaign.progress(all.seeds);
+      if (result.violation) {
+        next = campaign.last + 1;
+        if (!all.failure || seed < all.failure->seed) all.failure = std::move(result);
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int job = 0; job < campaign.jobs; ++job) threads.emplace_back(run_some);
+  threads.clear();
+  return all;
+}
+
+SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
+  SeedResult best = failed;
+  for (size_t kind = 0; kind < kFaultKinds; ++kind) {
+    FaultPlan plan = best.plan;
+    plan.allowed[kind] = false;
+    SeedResult tried = RunSeed(workload, failed.seed, plan);
+    if (tried.violation) best = std::move(tried);
+  }
+  // Only faults before the violation can matter, so the fewest that lead to one are enough.
+  for (int most = 0; most < best.faults; ++most) {
+    FaultPlan plan = best.plan;
+    plan.most = most;
+    SeedResult tried = RunSeed(workload, failed.seed, plan);
+    if (tried.violation) return tried;
+  }
+  return best;
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,254 @@
+#include "sim/simulation.h"
+
+#include <semaphore>
+#include <thread>
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+constexpr WallTime kStartOfTime{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
+constexpr std::chrono::hours kClockSkew{1};
+constexpr nanoseconds kLongestPause = std::chrono::seconds(90);
+constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
+constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
+
+constexpr std::string_view kFaultNames[kFaultKinds] = {
+    "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
+    "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump"};
+
+}  // namespace
+
+std::string_view FaultName(Fault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
+
+struct Simulation::Process {
+  std::string name;
+  Main main;
+  std::unique_ptr<ProcessEnv> env;
+  std::stop_source stop;
+  std::chrono::hours clock_skew{0};
+  std::thread thread;
+  std::binary_semaphore baton{0};     // given to the process
+  std::binary_semaphore returned{0};  // given back by it
+  uint64_t ticket = 0;                // of its current wait; wake-ups with another are stale
+  bool waits_for_stop = false;
+  bool alive = false;
+  bool doomed = false;  // crashes as soon as it has the baton
+  bool unwinding = false;
+};
+
+// What a process sees of the world. Every call is a point where it may pause or crash.
+class Simulation::ProcessEnv final : public Env {
+ public:
+  ProcessEnv(Simulation& sim, Process& process) : sim_(sim), process_(process) {}
+
+  WallTime WallNow() override {
+    const auto now = kStartOfTime + std::chrono::floor<milliseconds>(sim_.now_);
+    sim_.FaultPoint(process_);
+    return now + process_.clock_skew;
+  }
+
+  // The time is read first: a pause afterwards makes the answer a thing of the past.
+  MonoTime MonoNow() override {
+    const MonoTime now{sim_.now_};
+    sim_.FaultPoint(process_);
+    return now;
+  }
+
+  bool Sleep(nanoseconds duration, std::stop_token stop) override {
+    return sim_.Sleep(process_, duration, stop);
+  }
+
+  uint64_t Random() override {
+    sim_.FaultPoint(process_);
+    return sim_.random_.Next();
+  }
+
+ private:
+  Simulation& sim_;
+  Process& process_;
+};
+
+Simulation::Simulation(uint64_t seed, FaultPlan plan)
+    : random_(seed), plan_(plan), trace_hash_(0xcbf29ce484222325) {}
+
+// Whatever still runs is unwound, so that no thread outlives what it refers to.
+Simulation::~Simulation() {
+  for (const auto& process : processes_) {
+    if (process->alive) {
+      process->doomed = true;
+      GiveBatonTo(*process);
+    }
+    if (process->thread.joinable()) process->thread.join();
+  }
+}
+
+void Simulation::AddProcess(std::string name, Main main) {
+  auto process = std::make_unique<Process>();
+  process->name = std::move(name);
+  process->main = std::move(main);
+  process->env = std::make_unique<ProcessEnv>(*this, *process);
+  Process& added = *process;
+  processes_.push_back(std::move(process));
+  After(random_.UpTo<int64_t, std::nano>(std::chrono::seconds(5)),
+        [this, &added] { Start(added); });
+}
+
+void Simulation::Run() {
+  while (!events_.empty() && !violation_) {
+    Event event = events_.top();
+    events_.pop();
+    now_ = std::max(now_, event.time);
+    if (now_ > kTimeLimit) {
+      Violate("V", "not everything has ended after " +
+                       std::to_string(std::chrono::floor<std::chrono::hours>(now_).count()) +
+                       " hours");
+      break;
+    }
+    event.action();
+  }
+}
+
+void Simulation::Start(Process& process) {
+  if (process.thread.joinable()) process.thread.join();
+  process.stop = std::stop_source();
+  process.alive = true;
+  process.doomed = false;
+  process.unwinding = false;
+  process.clock_skew = std::chrono::hours(0);
+  if (Fires(Fault::kClockSkew, 4)) {
+    process.clock_skew = random_.OneIn(2) ? kClockSkew : -kClockSkew;
+  }
+  process.thread = std::thread([this, &process] { RunProcess(process); });
+  GiveBatonTo(process);
+}
+
+void Simulation::RunProcess(Process& process) {
+  process.baton.acquire();
+  bool crashed = false;
+  try {
+    if (process.doomed) throw ProcessCrash{};
+    Note("starts");
+    process.main(*process.env, process.stop.get_token());
+    Note("ends");
+  } catch (const ProcessCrash&) {
+    crashed = true;
+  }
+  process.alive = false;
+  Ended(process, crashed);
+  process.returned.release();
+}
+
+void Simulation::Ended(Process& process, bool crashed) {
+  if (!crashed && !process.stop.stop_requested()) return;
+  After(random_.UpTo(kLongestDowntime), [this, &process] { Start(process); });
+}
+
+// Runs the process until it waits for something or ends.
+void Simulation::GiveBatonTo(Process& process) {
+  current_ = &process;
+  process.baton.release();
+  process.returned.acquire();
+  current_ = nullptr;
+}
+
+void Simulation::WakeAfter(Process& process, nanoseconds delay) {
+  After(delay, [this, &process, ticket = process.ticket] {
+    if (process.alive && process.ticket == ticket) GiveBatonTo(process);
+  });
+}
+
+void Simulation::Pass(nanoseconds duration) {
+  Process& process = *current_;
+  if (process.unwinding) return;
+  FaultPoint(process);
+  LoseBaton(process, duration);
+}
+
+void Simulation::LoseBaton(Process& process, nanoseconds duration) {
+  ++process.ticket;
+  WakeAfter(process, duration);
+  process.returned.release();
+  process.baton.acquire();
+  if (process.doomed) {
+    process.unwinding = true;
+    throw ProcessCrash{};
+  }
+}
+
+bool Simulation::Sleep(Process& process, nanoseconds duration, const std::stop_token& stop) {
+  FaultPoint(process);
+  if (process.unwinding || stop.stop_requested()) return false;
+  const nanoseconds end = now_ + duration;
+  process.waits_for_stop = stop.stop_possible();
+  LoseBaton(process, duration);
+  process.waits_for_stop = false;
+  return now_ >= end && !stop.stop_requested();
+}
+
+void Simulation::FaultPoint(Process& process) {
+  if (process.unwinding) return;
+  if (++calls_ == plan_.crash_at) Crash("planned");
+  if (Fires(Fault::kCrash, 400)) Crash("fault");
+  if (Fires(Fault::kTerminate, 250)) {
+    After(random_.UpTo(kLongestGrace), [this, &process] { Terminate(process); });
+  }
+  if (Fires(Fault::kPause, 300)) {
+    const nanoseconds pause = random_.UpTo(kLongestPause);
+    Note("pauses for " + std::to_string(std::chrono::floor<milliseconds>(pause).count()) + " ms");
+    LoseBaton(process, pause);
+  }
+}
+
+void Simulation::Terminate(Process& process) {
+  if (!process.alive || process.stop.stop_requested()) return;
+  Note(process.name + " is asked to stop");
+  process.stop.request_stop();
+  if (process.waits_for_stop) WakeAfter(process, nanoseconds(0));
+}
+
+void Simulation::Crash(std::string_view why) {
+  Note("crashes: " + std::string(why));
+  current_->unwinding = true;
+  throw ProcessCrash{};
+}
+
+bool Simulation::Unwinding() const { return current_ != nullptr && current_->unwinding; }
+
+std::string_view Simulation::CurrentName() const {
+  return current_ != nullptr ? std::string_view(current_->name) : "world";
+}
+
+bool Simulation::Fires(Fault fault, uint64_t odds) {
+  // The number is drawn in any case, so that a fault that is not allowed moves no other.
+  const bool drawn = random_.OneIn(odds);
+  if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
+  ++faults_fired_;
+  Note("fault: " + std::string(FaultName(fault)));
+  return true;
+}
+
+void Simulation::After(nanoseconds delay, std::function<void()> action) {
+  events_.push(Event{now_ + delay, random_.Next(), std::move(action)});
+}
+
+void Simulation::Note(std::string_view text) {
+  std::string line = std::to_string(std::chrono::floor<std::chrono::microseconds>(now_).count());
+  line.insert(0, line.size() < 12 ? 12 - line.size() : 0, ' ');
+  line += " us  ";
+  line += CurrentName();
+  line += "  ";
+  line += text;
+  for (const char c : line) {
+    trace_hash_ = (trace_hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  trace_.push_back(std::move(line));
+}
+
+void Simulation::Violate(std::string invariant, std::string message) {
+  if (violation_) return;
+  Note("VIOLATION of " + invariant + ": " + message);
+  violation_ = Violation{std::move(invariant), std::move(message)};
+}
+
+}  // namespace muster::sim

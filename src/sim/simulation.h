@@ -1,0 +1,165 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "muster/env.h"
+#include "sim/random.h"
+
+namespace muster::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// What can go wrong.
+enum class Fault {
+  kCrash,         // a process ends at once; it starts again later
+  kPause,         // a process stands still, longer than a lease may last
+  kTerminate,     // a process is asked to stop, and starts again later
+  kClockSkew,     // a process's wall clock is an hour off
+  kLostRequest,   // a request never arrives
+  kDelayedWrite,  // a request arrives long after its sender gave up
+  kDuplicate,     // a request arrives twice
+  kLostReply,     // the request was carried out, the sender never hears of it
+  kOutage,        // the store cannot be reached for a while
+  kReadOnly,      // the store takes no writes for a while
+  kClockJump,     // the store's clock jumps
+};
+inline constexpr size_t kFaultKinds = 11;
+std::string_view FaultName(Fault fault);
+
+// Which faults a run may have, and how many. Fewer of both make a failure easier to read.
+struct FaultPlan {
+  std::array<bool, kFaultKinds> allowed;
+  int most = 1'000'000;
+  int64_t crash_at =
+      0;  // beside all that: the process that makes this call of the run crashes in it
+
+  FaultPlan() { allowed.fill(true); }
+  static FaultPlan None() {
+    FaultPlan plan;
+    plan.allowed.fill(false);
+    return plan;
+  }
+};
+
+// A property that must always hold was broken.
+struct Violation {
+  std::string invariant;  // the letter in the fault catalogue: F, E, P, …
+  std::string message;
+};
+
+// Many processes of real code in one thread of control. Each process is a thread, but only the one
+// that has the baton runs; at every call of its Env and of a simulated service it may lose the
+// baton, pause or crash. Who goes on, what fails and how long everything takes follows from the
+// seed alone, so that a seed repeats a run exactly.
+//
+// Faults happen until kFaultTime has passed: the safety phase. In the liveness phase that follows
+// nothing fails any more, and every process must end before kTimeLimit.
+class Simulation {
+ public:
+  static constexpr nanoseconds kFaultTime = std::chrono::minutes(5);
+  static constexpr nanoseconds kTimeLimit = std::chrono::hours(6);
+
+  Simulation(uint64_t seed, FaultPlan plan);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // What a process runs, from the start after every crash. It ends for good when it returns
+  // without having been asked to stop.
+  using Main = std::function<void(Env& env, std::stop_token stop)>;
+  void AddProcess(std::string name, Main main);
+
+  // Runs everything to its end or to the first violation.
+  void Run();
+
+  // After Run: what was broken, if anything.
+  const std::optional<Violation>& violation() const { return violation_; }
+  const std::vector<std::string>& trace() const { return trace_; }
+  uint64_t trace_hash() const { return trace_hash_; }
+  int faults_fired() const { return faults_fired_; }
+  int64_t calls() const { return calls_; }  // of an Env or a service, by any process
+  const std::map<std::string, int>& sometimes() const { return sometimes_; }
+
+  // For simulated services and for workloads, within Run.
+
+  nanoseconds now() const { return now_; }
+  Random& random() { return random_; }
+  bool faults_on() const { return now_ < kFaultTime && faults_fired_ < plan_.most; }
+
+  // Decides whether a fault happens here, with a chance of one in `odds`.
+  bool Fires(Fault fault, uint64_t odds);
+
+  // Lets `duration` pass for the current process while others run. It may crash here.
+  void Pass(nanoseconds duration);
+
+  // The current process disappears at once, as by kill -9.
+  [[noreturn]] void Crash(std::string_view why);
+
+  // Whether the current process is being unwound after a crash: its last calls must have no effect.
+  bool Unwinding() const;
+
+  // The name of the current process; of the world itself outside of any.
+  std::string_view CurrentName() const;
+
+  // Runs `action` at a later time, apart from any process.
+  void After(nanoseconds delay, std::function<void()> action);
+
+  // Adds a line to the trace.
+  void Note(std::string_view text);
+
+  // Counts that something we want to see has really happened.
+  void Sometimes(const std::string& what) { ++sometimes_[what]; }
+
+  void Violate(std::string invariant, std::string message);
+
+ private:
+  struct Process;
+  class ProcessEnv;
+  struct ProcessCrash {};
+  struct Event {
+    nanoseconds time;
+    uint64_t order;  // drawn at random: who acts first at the same time differs by seed
+    std::function<void()> action;
+    bool operator>(const Event& other) const {
+      return std::tie(time, order) > std::tie(other.time, other.order);
+    }
+  };
+
+  void Start(Process& process);
+  void RunProcess(Process& process);
+  void GiveBatonTo(Process& process);
+  void LoseBaton(Process& process, nanoseconds duration);
+  void WakeAfter(Process& process, nanoseconds delay);
+  bool Sleep(Process& process, nanoseconds duration, const std::stop_token& stop);
+  void FaultPoint(Process& process);
+  void Ended(Process& process, bool crashed);
+  void Terminate(Process& process);
+
+  Random random_;
+  const FaultPlan plan_;
+  nanoseconds now_{0};
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  Process* current_ = nullptr;
+  int faults_fired_ = 0;
+  int64_t calls_ = 0;
+  std::optional<Violation> violation_;
+  std::vector<std::string> trace_;
+  uint64_t trace_hash_;
+  std::map<std::string, int> sometimes_;
+};
+
+}  // namespace muster::sim

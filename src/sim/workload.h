@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/simulation.h"
+
+namespace muster::sim {
+
+// A scenario: real code on simulated services, and what must hold of it.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  // Adds its processes to a new simulation. Invariants are checked while it runs.
+  virtual void Setup(Simulation& sim) = 0;
+
+  // After everything has ended: checks what must be true in the end.
+  virtual void Check() = 0;
+};
+
+struct WorkloadInfo {
+  std::string_view name;
+  std::string_view about;
+  std::unique_ptr<Workload> (*create)();
+  std::vector<std::string> sometimes;  // what must have happened in the course of many seeds
+};
+
+const std::vector<WorkloadInfo>& Workloads();
+
+// Workers share items by leases, write to a fenced sink, checkpoint and complete.
+WorkloadInfo LeaseWorkload();
+
+}  // namespace muster::sim
