@@ -1,0 +1,190 @@
+#include "contract/backends.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include "sim/faulty_store.h"
+#include "store/backends.h"
+#include "support/postgres_server.h"
+
+namespace muster::testing {
+namespace {
+
+std::unique_ptr<Store> OpenOrThrow(const std::string& url, Env& env) {
+  auto store = OpenStore(url, env);
+  if (!store) throw std::runtime_error(store.error().ToString());
+  return *std::move(store);
+}
+
+// Passes every call on to a store that is owned elsewhere.
+class SharedStore final : public Store {
+ public:
+  explicit SharedStore(Store& store) : store_(store) {}
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    return store_.Get(kind, key);
+  }
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    return store_.Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    return store_.Write(changes);
+  }
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    return store_.Claim(request);
+  }
+  Result<WallTime> Now() override { return store_.Now(); }
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
+    store_.Wait(kind, timeout, stop);
+  }
+
+ private:
+  Store& store_;
+};
+
+class MemoryBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
+    auto& store = stores_[space];
+    if (store == nullptr) store = NewMemoryStore(RealEnv());
+    return std::make_unique<SharedStore>(*store);
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<Store>> stores_;
+};
+
+class SqliteBackend final : public Backend {
+ public:
+  SqliteBackend() {
+    std::string name = (std::filesystem::temp_directory_path() / "muster-contract-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+  }
+  ~SqliteBackend() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    return "sqlite:" + (folder_ / "store.db").string() + "?namespace=" + space;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+class PostgresBackend final : public Backend {
+ public:
+  PostgresBackend() : number_(++count_) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    static PostgresServer server;
+    return server.Url() + "?namespace=t" + std::to_string(number_) + "_" + space;
+  }
+
+ private:
+  // One server for all tests of a process: every test has namespaces of its own.
+  static inline std::atomic<int> count_ = 0;
+  const int number_;
+};
+
+// The simulator's store with nothing going wrong, in virtual time. Each call is made by a process
+// of the simulation, which is driven until it has its answer.
+class SimulatedBackend final : public Backend {
+ public:
+  SimulatedBackend() : sim_(1, sim::FaultPlan::None()) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
+    auto& store = stores_[space];
+    if (store == nullptr) store = std::make_unique<sim::FaultyStore>(sim_, sim::StoreObserver{});
+    return std::make_unique<Driven>(sim_, *store);
+  }
+  Env& World() override { return world_; }
+
+ private:
+  // Runs `call` as a process of its own, to its end.
+  template <class Call>
+  static auto Drive(sim::Simulation& sim, Call call) {
+    std::optional<decltype(call())> answer;
+    sim.AddProcess("caller", [&](Env&, std::stop_token) { answer.emplace(call()); });
+    sim.Run();
+    if (sim.violation()) throw std::runtime_error(sim.violation()->message);
+    return *std::move(answer);
+  }
+
+  class Driven final : public Store {
+   public:
+    Driven(sim::Simulation& sim, Store& store) : sim_(sim), store_(store) {}
+    Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+      return Drive(sim_, [&] { return store_.Get(kind, key); });
+    }
+    Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                     std::string_view after, int limit) override {
+      return Drive(sim_, [&] { return store_.Scan(kind, prefix, after, limit); });
+    }
+    Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+      return Drive(sim_, [&] { return store_.Write(changes); });
+    }
+    Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+      return Drive(sim_, [&] { return store_.Claim(request); });
+    }
+    Result<WallTime> Now() override {
+      return Drive(sim_, [&] { return store_.Now(); });
+    }
+    void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
+      Drive(sim_, [&] {
+        store_.Wait(kind, timeout, stop);
+        return true;
+      });
+    }
+
+   private:
+    sim::Simulation& sim_;
+    Store& store_;
+  };
+
+  class World final : public Env {
+   public:
+    explicit World(sim::Simulation& sim) : sim_(sim) {}
+    WallTime WallNow() override { return WallTime(std::chrono::floor<milliseconds>(sim_.now())); }
+    MonoTime MonoNow() override { return MonoTime(sim_.now()); }
+    bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+      return Drive(sim_, [&] {
+        sim_.Pass(duration);
+        return !stop.stop_requested();
+      });
+    }
+    uint64_t Random() override { return sim_.random().Next(); }
+
+   private:
+    sim::Simulation& sim_;
+  };
+
+  std::map<std::string, std::unique_ptr<sim::FaultyStore>> stores_;
+  sim::Simulation sim_;  // ends first
+  class World world_ {
+    sim_
+  };
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() { return {"memory", "sqlite", "postgresql", "simulated"}; }
+
+std::unique_ptr<Backend> NewBackend(const std::string& name, std::string* reason) {
+  if (name == "memory") return std::make_unique<MemoryBackend>();
+  if (name == "sqlite") return std::make_unique<SqliteBackend>();
+  if (name == "simulated") return std::make_unique<SimulatedBackend>();
+  *reason = PostgresServer::Unavailable();
+  if (!reason->empty()) return nullptr;
+  return std::make_unique<PostgresBackend>();
+}
+
+}  // namespace muster::testing

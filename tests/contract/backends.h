@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/store.h"
+
+namespace muster::testing {
+
+// One kind of store under the contract: opens stores that share their content with one another.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // The store of a namespace. `env` is the caller's world, which the store must not take its time
+  // from.
+  virtual std::unique_ptr<Store> Open(const std::string& space, Env& env) = 0;
+
+  // The URL by which other processes open the same store; empty where they cannot.
+  virtual std::string Url(const std::string& /*space*/) { return {}; }
+
+  // A world in which time passes for this store: virtual where the store's time is virtual.
+  virtual Env& World() { return RealEnv(); }
+};
+
+// "memory", "sqlite", "postgresql", "simulated".
+std::vector<std::string> BackendNames();
+
+// A backend with an empty store. Servers are started once per process. nullptr: it cannot be had
+// here; `reason` says why.
+std::unique_ptr<Backend> NewBackend(const std::string& name, std::string* reason);
+
+}  // namespace muster::testing

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace muster::testing {
+
+// A TCP proxy on 127.0.0.1 that loses connections on command. It forwards to `target_port` on
+// 127.0.0.1. Thread-safe.
+class FaultProxy {
+ public:
+  explicit FaultProxy(int target_port);
+  ~FaultProxy();
+
+  int port() const { return port_; }
+
+  // The connection on which the next bytes travel from client to server is cut once `bytes` of them
+  // have been passed on: with 0, the server sees nothing of the request.
+  void CutRequestAfter(size_t bytes);
+
+  // The same for the server's answers: with 0, the server has answered and the client never learns.
+  void CutReplyAfter(size_t bytes);
+
+  void CutAll();                      // every connection, now
+  void Refuse(bool refuse);           // new connections
+  int cuts() const { return cuts_; }  // by CutRequestAfter and CutReplyAfter
+  void Forget();                      // a cut that was ordered and has not happened
+
+ private:
+  struct Pair {
+    int client;
+    int server;
+  };
+
+  void Run();
+  void Accept();
+  bool Forward(const Pair& pair, bool request);
+  void Wake();
+
+  const int target_port_;
+  int port_ = 0;
+  int listener_ = -1;
+  int wake_fd_ = -1;
+  std::atomic<int> cuts_ = 0;
+  std::mutex mutex_;
+  bool stop_ = false;
+  bool refuse_ = false;
+  bool cut_all_ = false;
+  std::optional<size_t> request_bytes_left_;
+  std::optional<size_t> reply_bytes_left_;
+  std::list<Pair> pairs_;  // the thread's own
+  std::jthread thread_;
+};
+
+}  // namespace muster::testing

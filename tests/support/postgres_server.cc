@@ -1,0 +1,272 @@
+#include "support/postgres_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <postgresql/libpq-fe.h>
+#include <pwd.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace muster::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using Arguments = std::vector<std::string>;
+
+// Removes everything once its standard input ends, which happens even if the test process is
+// killed.
+constexpr const char* kJanitor = R"(
+cat > /dev/null
+read -r postmaster < "$1/data/postmaster.pid" || postmaster=
+if [ -n "$postmaster" ]; then
+  for stat in /proc/[0-9]*/stat; do
+    read -r pid name state parent rest < "$stat" || continue
+    [ "$parent" = "$postmaster" ] && kill -CONT "$pid"
+  done
+  kill -CONT "$postmaster"
+  kill -QUIT "$postmaster"
+  tries=0
+  while [ -e "$1/data/postmaster.pid" ] && [ $tries -lt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+fi
+rm -rf "$1"
+)";
+
+std::string BinFolder() {
+  std::string newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", error)) {
+    const std::string bin = entry.path() / "bin";
+    if (fs::exists(bin + "/initdb") && fs::exists(bin + "/postgres"))
+      newest = std::max(newest, bin);
+  }
+  if (!newest.empty()) return newest;
+  std::istringstream path(getenv("PATH") ? getenv("PATH") : "");
+  for (std::string bin; std::getline(path, bin, ':');) {
+    if (fs::exists(bin + "/initdb") && fs::exists(bin + "/postgres")) return bin;
+  }
+  return "";
+}
+
+// PostgreSQL refuses to run as root; null if this process is not.
+const passwd* ServerUser() {
+  if (geteuid() != 0) return nullptr;
+  if (const passwd* postgres = getpwnam("postgres")) return postgres;
+  return getpwnam("nobody");
+}
+
+pid_t Spawn(Arguments arguments, int input, const std::string& log) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (input >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, input, 0);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  }
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID);  // out of reach of the terminal's Ctrl-C
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error("cannot start " + arguments[0]);
+  return pid;
+}
+
+pid_t SpawnAsServer(Arguments arguments, const std::string& log) {
+  if (const passwd* user = ServerUser()) {
+    const Arguments drop = {"setpriv", "--reuid=" + std::to_string(user->pw_uid),
+                            "--regid=" + std::to_string(user->pw_gid), "--clear-groups", "--"};
+    arguments.insert(arguments.begin(), drop.begin(), drop.end());
+  }
+  return Spawn(std::move(arguments), -1, log);
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+int FreePort() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool bound = bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                     getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  close(listener);
+  if (!bound) throw std::runtime_error("no free port on 127.0.0.1");
+  return ntohs(address.sin_port);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream stat(entry.path() / "stat");
+    std::string pid, command, state;
+    pid_t its_parent = 0;
+    if (stat >> pid >> command >> state >> its_parent && its_parent == parent) {
+      children.push_back(std::stoi(name));
+    }
+  }
+  return children;
+}
+
+struct Finish {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+using Connection = std::unique_ptr<PGconn, Finish>;
+
+}  // namespace
+
+std::string PostgresServer::Unavailable() {
+  if (BinFolder().empty()) return "PostgreSQL is not installed: apt-get install postgresql";
+  if (geteuid() == 0 && ServerUser() == nullptr) {
+    return "running as root, and there is neither a user postgres nor a user nobody";
+  }
+  return "";
+}
+
+PostgresServer::PostgresServer(Options options) : options_(options), port_(FreePort()) {
+  if (const std::string reason = Unavailable(); !reason.empty()) throw std::runtime_error(reason);
+  std::string folder = (fs::temp_directory_path() / "muster-postgres-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot create " + folder);
+  folder_ = folder;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  janitor_pipe_ = ends[1];
+  janitor_ = Spawn({"sh", "-c", kJanitor, "janitor", folder_}, ends[0], "/dev/null");
+  close(ends[0]);
+  Initialise();
+  Start();
+  Exec("CREATE ROLE guarded LOGIN PASSWORD 'open sesame'");
+}
+
+PostgresServer::~PostgresServer() {
+  if (postmaster_ > 0) Terminate(SIGQUIT);
+  close(janitor_pipe_);
+  WaitFor(janitor_);
+}
+
+void PostgresServer::Initialise() {
+  if (const passwd* user = ServerUser()) {
+    if (chown(folder_.c_str(), user->pw_uid, user->pw_gid) != 0) {
+      throw std::runtime_error("cannot give " + folder_ + " to " + user->pw_name);
+    }
+  }
+  const std::string log = folder_ + "/initdb.log";
+  const pid_t initdb = SpawnAsServer(
+      {BinFolder() + "/initdb", "--pgdata=" + folder_ + "/data", "--username=muster",
+       "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"},
+      log);
+  if (WaitFor(initdb) != 0) throw std::runtime_error("initdb failed: " + ReadFile(log));
+  std::ofstream(folder_ + "/data/pg_hba.conf") << "host all guarded 127.0.0.1/32 scram-sha-256\n"
+                                                  "host all all 127.0.0.1/32 trust\n";
+  std::ofstream configuration(folder_ + "/data/postgresql.conf", std::ios::app);
+  configuration << "listen_addresses = '127.0.0.1'\n"
+                   "unix_socket_directories = ''\n"
+                   "dynamic_shared_memory_type = mmap\n"  // inside the data folder
+                   "max_connections = 200\n"
+                   "max_wal_size = 4GB\n";
+  if (!options_.durable) configuration << "fsync = off\nfull_page_writes = off\n";
+}
+
+std::string PostgresServer::Url(int port) const {
+  return "postgresql://muster@127.0.0.1:" + std::to_string(port) + "/muster";
+}
+
+void PostgresServer::Start() {
+  const std::string log = folder_ + "/server.log";
+  const std::string maintenance =
+      "postgresql://muster@127.0.0.1:" + std::to_string(port_) + "/postgres?connect_timeout=5";
+  postmaster_ = SpawnAsServer(
+      {BinFolder() + "/postgres", "-D", folder_ + "/data", "-p", std::to_string(port_)}, log);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (true) {
+    const Connection connection(PQconnectdb(maintenance.c_str()));
+    if (PQstatus(connection.get()) == CONNECTION_OK) {
+      PQclear(PQexec(connection.get(), "CREATE DATABASE muster"));  // there already, mostly
+      return;
+    }
+    if (waitpid(postmaster_, nullptr, WNOHANG) == postmaster_) {
+      postmaster_ = -1;
+      throw std::runtime_error("the server ended: " + ReadFile(log));
+    }
+    if (std::chrono::steady_clock::now() > give_up) {
+      throw std::runtime_error("the server does not start: " + ReadFile(log));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void PostgresServer::Stop() { Terminate(SIGINT); }
+
+void PostgresServer::Kill() { Terminate(SIGQUIT); }
+
+void PostgresServer::Restart() {
+  Stop();
+  Start();
+}
+
+void PostgresServer::Terminate(int signal) {
+  Resume();
+  kill(postmaster_, signal);
+  WaitFor(postmaster_);
+  postmaster_ = -1;
+}
+
+void PostgresServer::Pause() { Signal(SIGSTOP); }
+
+void PostgresServer::Resume() { Signal(SIGCONT); }
+
+void PostgresServer::Signal(int signal) {
+  kill(postmaster_, signal);  // first, so that it starts no more of them
+  for (const pid_t child : ChildrenOf(postmaster_)) kill(child, signal);
+}
+
+std::string PostgresServer::Exec(const std::string& sql) const {
+  const Connection connection(PQconnectdb(Url().c_str()));
+  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()),
+                                                             &PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    throw std::runtime_error(sql + ": " + PQerrorMessage(connection.get()));
+  }
+  if (PQntuples(result.get()) == 0 || PQnfields(result.get()) == 0) return "";
+  return PQgetvalue(result.get(), 0, 0);
+}
+
+}  // namespace muster::testing
