@@ -1,0 +1,13 @@
+#pragma once
+
+#include <ostream>
+
+#include "muster/env.h"
+
+namespace muster::cli {
+
+// The whole program: reads the command line, runs the command, reports its failure. Returns the
+// exit code. `out` and `err` stand for stdout and stderr.
+int RunCli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, Env& env);
+
+}  // namespace muster::cli

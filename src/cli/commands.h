@@ -1,0 +1,18 @@
+#pragma once
+
+#include "cli/context.h"
+
+namespace CLI {
+class App;
+}
+
+namespace muster::cli {
+
+// Each adds one subcommand, described and with its options, which sets `context.action` when it is
+// chosen. One file each.
+void AddCompletionsCommand(CLI::App& app, Context& context);
+void AddDemoCommand(CLI::App& app, Context& context);
+void AddDoctorCommand(CLI::App& app, Context& context);
+void AddSimCommand(CLI::App& app, Context& context);
+
+}  // namespace muster::cli

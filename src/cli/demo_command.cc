@@ -1,0 +1,305 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/demo_job.h"
+#include "cli/exit_codes.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "muster/store.h"
+#include "work/worker.h"
+
+extern char** environ;
+
+namespace muster::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kWorkers = 4;
+
+struct DemoOptions {
+  bool keep = false;
+  std::string worker;  // set in the worker processes that the demo starts
+  std::string folder;
+};
+
+// Worker processes, whose words come back through one pipe. Those still alive at the end are
+// killed.
+class WorkerProcesses {
+ public:
+  static Result<std::unique_ptr<WorkerProcesses>> Start(const DemoFolder& folder) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return Error{Code::kInternal, "no pipe could be made"};
+    std::unique_ptr<WorkerProcesses> workers(new WorkerProcesses(ends[0], ends[1]));
+    for (int i = 1; i <= kWorkers; ++i) {
+      MUSTER_TRY(workers->StartOne(folder, "worker-" + std::to_string(i)));
+    }
+    // From now on only the workers can write: the end of the pipe is the end of the last one.
+    close(std::exchange(workers->write_end_, -1));
+    return workers;
+  }
+
+  ~WorkerProcesses() {
+    for (const auto& [name, pid] : pids_) kill(pid, SIGKILL);
+    for (const auto& [name, pid] : pids_) waitpid(pid, nullptr, 0);
+    if (write_end_ >= 0) close(write_end_);
+    close(read_end_);
+  }
+
+  void Signal(const std::string& name, int signal) {
+    if (auto found = pids_.find(name); found != pids_.end()) kill(found->second, signal);
+  }
+
+  void SignalAll(int signal) {
+    for (const auto& [name, pid] : pids_) kill(pid, signal);
+  }
+
+  // Takes leave of those that have ended; the number that are left.
+  size_t Reap() {
+    std::erase_if(pids_, [](const auto& worker) {
+      return waitpid(worker.second, nullptr, WNOHANG) == worker.second;
+    });
+    return pids_.size();
+  }
+
+  // Passes on what the workers say, line by line, until the last has ended.
+  void Listen(const std::function<void(const std::string& line)>& say) {
+    std::string pending;
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = read(read_end_, bytes, sizeof bytes);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return;
+      pending.append(bytes, static_cast<size_t>(got));
+      for (size_t end; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1)) {
+        say(pending.substr(0, end));
+      }
+    }
+  }
+
+ private:
+  WorkerProcesses(int read_end, int write_end) : read_end_(read_end), write_end_(write_end) {}
+
+  Status StartOne(const DemoFolder& folder, const std::string& name) {
+    const char* argv[] = {"muster", "demo", "--worker", name.c_str(), "--in", folder.path.c_str(),
+                          nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, write_end_, STDOUT_FILENO);
+    // A process group of its own: Ctrl-C is for us, and we pass it on as we see fit.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    pid_t pid = 0;
+    const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
+                                   const_cast<char**>(argv), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) return Error{Code::kInternal, "a worker process could not be started"};
+    pids_[name] = pid;
+    return {};
+  }
+
+  std::map<std::string, pid_t> pids_;
+  int read_end_;
+  int write_end_;
+};
+
+class Demo {
+ public:
+  Demo(const DemoOptions& options, Context& context)
+      : options_(options), context_(context), started_(context.env.MonoNow()) {}
+
+  Result<int> Run() {
+    MUSTER_TRY(MakeFolder());
+    Result<int> code = RunInFolder();
+    if (!options_.keep) std::filesystem::remove_all(folder_.path);
+    return code;
+  }
+
+ private:
+  Status MakeFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "muster-demo-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      return Error{Code::kUnavailable, "no folder could be made in " + name,
+                   "set TMPDIR to a folder that can be written to"};
+    }
+    folder_.path = name;
+    return {};
+  }
+
+  Result<int> RunInFolder() {
+    StopOnSignals signals;
+    MUSTER_ASSIGN(store_, OpenStore(folder_.StoreUrl(), context_.env));
+    MUSTER_TRY(CreateItems(*store_, kDemoKind, kDemoQueue, DemoItems()));
+    MUSTER_ASSIGN(target_, DemoTarget::Open(folder_.TargetPath()));
+    progress_.emplace(context_.progress, context_.err, context_.env, "documents",
+                      static_cast<uint64_t>(kDemoShards * kDemoDocuments),
+                      [] { return TerminalWidth(STDERR_FILENO); });
+    Say(std::to_string(kDemoShards) + " shards of " + std::to_string(kDemoDocuments) +
+        " documents, " + std::to_string(kWorkers) + " worker processes, one SQLite file");
+    MUSTER_ASSIGN(auto workers, WorkerProcesses::Start(folder_));
+    std::jthread listener([&] { workers->Listen([this](const std::string& line) { Say(line); }); });
+    const Status watched = Watch(*workers, signals.Token());
+    if (!watched) workers->SignalAll(SIGKILL);
+    listener.join();
+    progress_->Finish();
+    if (!watched) return watched.error();
+    return Report();
+  }
+
+  // Follows the workers to their end, and makes trouble on the way: one is killed, one is paused
+  // until its lease is over, both in the middle of a shard.
+  Status Watch(WorkerProcesses& workers, std::stop_token stop) {
+    std::string killed;
+    std::string paused;
+    bool resumed = false;
+    bool draining = false;
+    while (workers.Reap() > 0) {
+      MUSTER_ASSIGN(const auto items, store_->Scan(kDemoKind, "", "", kMaxBatch));
+      int64_t done = 0;
+      for (const Record& item : items) {
+        MUSTER_ASSIGN(const int64_t position, PositionIn(item));
+        done += position;
+        const bool in_the_middle = item.due && position > 0 && !item.owner.empty();
+        if (killed.empty() && in_the_middle && done >= kTotal / 5) {
+          killed = item.owner;
+          workers.Signal(killed, SIGKILL);
+          Say(killed + " is killed (kill -9) while it holds " + item.key);
+        } else if (paused.empty() && in_the_middle && done >= kTotal / 3 && item.owner != killed) {
+          paused = item.owner;
+          paused_item_ = item;
+          workers.Signal(paused, SIGSTOP);
+          Say(paused + " is paused (SIGSTOP) while it holds " + item.key);
+        }
+        if (!paused.empty() && !resumed && item.key == paused_item_.key &&
+            (item.epoch > paused_item_.epoch || draining)) {
+          resumed = true;
+          workers.Signal(paused, SIGCONT);
+          Say(paused + " is woken up (SIGCONT): its lease is over, another holds " + item.key);
+        }
+      }
+      progress_->Update(static_cast<uint64_t>(done));
+      if (stop.stop_requested() && !draining) {
+        draining = true;
+        workers.SignalAll(SIGCONT);
+        workers.SignalAll(SIGTERM);
+      }
+      context_.env.Sleep(20ms, {});
+    }
+    if (draining) return Error{Code::kCancelled, "the demo was interrupted", "run it again"};
+    return {};
+  }
+
+  static Result<int64_t> PositionIn(const Record& item) {
+    MUSTER_ASSIGN(const ItemState state, ItemState::FromBody(item.body));
+    return state.progress == "null" ? 0 : std::stoll(state.progress);
+  }
+
+  Result<int> Report() {
+    MUSTER_ASSIGN(const auto items, store_->Scan(kDemoKind, "", "", kMaxBatch));
+    MUSTER_ASSIGN(const DemoTarget::Comparison found, target_->Compare());
+    const int64_t repeated = found.found - (found.expected - found.missing) - found.wrong;
+    const bool good = found.missing == 0 && found.wrong == 0 && repeated == 0;
+    if (context_.json) {
+      Json list = Json::array();
+      for (const Record& item : items) {
+        MUSTER_ASSIGN(const int64_t position, PositionIn(item));
+        list.push_back({{"item", item.key},
+                        {"documents", position},
+                        {"holders", item.epoch},
+                        {"finished_by", item.owner}});
+      }
+      context_.out << ToJsonText(Json{{"items", list},
+                                      {"documents", found.expected},
+                                      {"missing", found.missing},
+                                      {"repeated", repeated},
+                                      {"wrong", found.wrong}})
+                   << '\n';
+      return good ? kDone : kFailed;
+    }
+    Table table({{"ITEM"},
+                 {"DOCUMENTS", Table::Align::kRight},
+                 {"HOLDERS", Table::Align::kRight},
+                 {"FINISHED BY"}});
+    for (const Record& item : items) {
+      MUSTER_ASSIGN(const int64_t position, PositionIn(item));
+      table.AddRow({{item.key},
+                    {std::to_string(position)},
+                    {std::to_string(item.epoch), item.epoch > 1 ? Style::kWarn : Style::kNone},
+                    {item.owner}});
+    }
+    table.Print(context_.out, context_.color);
+    context_.out << '\n'
+                 << found.expected
+                 << " documents compared with what they should be: " << found.missing << " lost, "
+                 << repeated << " repeated, " << found.wrong << " wrong\n";
+    if (options_.keep) {
+      context_.out << "The store and the target are in " << folder_.path << "; try: sqlite3 "
+                   << folder_.path << "/store.db 'SELECT * FROM muster_status'\n";
+    }
+    return good ? kDone : kFailed;
+  }
+
+  void Say(const std::string& event) {
+    char time[16];
+    std::snprintf(time, sizeof time, "%6.1f s  ",
+                  std::chrono::duration<double>(context_.env.MonoNow() - started_).count());
+    progress_->Say(time + event);
+  }
+
+  static constexpr int64_t kTotal = kDemoShards * kDemoDocuments;
+
+  const DemoOptions& options_;
+  Context& context_;
+  const MonoTime started_;
+  DemoFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<DemoTarget> target_;
+  std::optional<Progress> progress_;
+  Record paused_item_;
+};
+
+Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
+  StopOnSignals signals("");
+  const auto say = [&](const std::string& event) {
+    // One write per line: those of several processes never mix.
+    context.out << options.worker + " " + event + "\n" << std::flush;
+  };
+  MUSTER_TRY(RunDemoWorker({options.folder}, options.worker, context.env, say, signals.Token()));
+  return kDone;
+}
+
+}  // namespace
+
+void AddDemoCommand(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("demo", "Watch workers share a job, crash, and lose nothing");
+  command->group("Set up and check");
+  auto options = std::make_shared<DemoOptions>();
+  command->add_flag("--keep", options->keep, "Keep the demo's files to look at them");
+  command->add_option("--worker", options->worker)->group("");
+  command->add_option("--in", options->folder)->group("");
+  command->footer("  muster demo\n  muster demo --keep --progress=plain");
+  command->callback([options, &context] {
+    context.action = [options, &context]() -> Result<int> {
+      if (!options->worker.empty()) return RunWorkerProcess(*options, context);
+      return Demo(*options, context).Run();
+    };
+  });
+}
+
+}  // namespace muster::cli

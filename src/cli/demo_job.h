@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sqlite.h"
+#include "muster/env.h"
+#include "muster/result.h"
+
+namespace muster::cli {
+
+// The job of `muster demo`: shards of made-up orders are copied into a SQLite target by workers
+// that share the shards by leases.
+
+inline constexpr int kDemoShards = 12;
+inline constexpr int64_t kDemoDocuments = 1'000;  // in each shard
+inline constexpr char kDemoKind[] = "work";
+inline constexpr char kDemoQueue[] = "demo";
+
+// The files of one demo.
+struct DemoFolder {
+  std::string path;
+  std::string StoreUrl() const { return "sqlite:" + path + "/store.db"; }
+  std::string TargetPath() const { return path + "/target.db"; }
+};
+
+// Work items by the rule index__shard__first document.
+std::vector<std::string> DemoItems();
+std::string DemoDocument(const std::string& item, int64_t number);
+
+// The target: documents, and for every item the highest epoch it has seen with the number of
+// documents it has. Both change in one transaction: a write of an older epoch fails, and a batch
+// counts exactly once.
+class DemoTarget {
+ public:
+  static Result<std::unique_ptr<DemoTarget>> Open(const std::string& path);
+
+  // Closes the target to older epochs of this item; the answer is how many documents it has.
+  Result<int64_t> OpenFence(const std::string& item, int64_t epoch);
+
+  // Adds the documents [from, to). kLeaseLost: the fence has been closed to this epoch.
+  Status Append(const std::string& item, int64_t epoch, int64_t from, int64_t to);
+
+  struct Comparison {
+    int64_t expected = 0;
+    int64_t found = 0;    // rows
+    int64_t missing = 0;  // documents that are not there
+    int64_t wrong = 0;    // rows that are not what was to be copied
+  };
+  // Compares every document with what it should be.
+  Result<Comparison> Compare();
+
+ private:
+  explicit DemoTarget(std::unique_ptr<SqliteDb> db) : db_(std::move(db)) {}
+  std::unique_ptr<SqliteDb> db_;
+};
+
+// What one worker process does; `say` is told what happens to it.
+Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env,
+                     const std::function<void(const std::string& event)>& say,
+                     std::stop_token stop);
+
+}  // namespace muster::cli

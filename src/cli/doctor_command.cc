@@ -1,0 +1,89 @@
+#include <CLI/CLI.hpp>
+
+#include "base/json.h"
+#include "base/secrets.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/table.h"
+#include "store/diagnose.h"
+
+namespace muster::cli {
+namespace {
+
+std::string_view LevelName(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::kOk:
+      return "ok";
+    case Finding::Level::kWarn:
+      return "warn";
+    case Finding::Level::kFail:
+      return "fail";
+  }
+  return "fail";
+}
+
+Style StyleOf(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::kOk:
+      return Style::kGood;
+    case Finding::Level::kWarn:
+      return Style::kWarn;
+    case Finding::Level::kFail:
+      return Style::kBad;
+  }
+  return Style::kBad;
+}
+
+void PrintTable(const std::vector<Finding>& findings, Context& context) {
+  Table table({{"STATUS"}, {"CHECK"}, {"FOUND"}});
+  for (const Finding& finding : findings) {
+    table.AddRow({{std::string(LevelName(finding.level)), StyleOf(finding.level)},
+                  {finding.check},
+                  {finding.message}});
+    if (!finding.hint.empty()) table.AddRow({{}, {}, {"→ " + finding.hint, Style::kDim}});
+  }
+  table.Print(context.out, context.color);
+}
+
+void PrintJson(const std::vector<Finding>& findings, Context& context) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    Json object{{"status", LevelName(finding.level)},
+                {"check", finding.check},
+                {"message", Redact(finding.message)}};
+    if (!finding.hint.empty()) object["hint"] = Redact(finding.hint);
+    list.push_back(std::move(object));
+  }
+  context.out << ToJsonText(Json{{"store", Redact(context.store)}, {"findings", list}}) << '\n';
+}
+
+Result<int> RunDoctor(Context& context) {
+  MUSTER_ASSIGN(std::vector<Finding> findings, DiagnoseStore(context.store, context.env));
+  findings.insert(findings.begin(), {Finding::Level::kOk, "muster", "muster " MUSTER_VERSION});
+  if (context.json) {
+    PrintJson(findings, context);
+  } else {
+    PrintTable(findings, context);
+  }
+  // The first failure is the program's: what came after may only follow from it.
+  for (const Finding& finding : findings) {
+    if (finding.level == Finding::Level::kFail) {
+      return Error{finding.code, finding.message, finding.hint};
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Check the store and this machine, and say how to mend what is wrong");
+  command->group("Set up and check");
+  command->footer(
+      "  muster doctor\n"
+      "  muster doctor --store 'postgresql://me:${file:/run/secrets/db}@db.example/app'");
+  command->callback([&context] { context.action = [&context] { return RunDoctor(context); }; });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "muster/result.h"
+
+namespace muster::cli {
+
+// What the program tells its caller; documented in --help and the guide, and never renumbered.
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,
+  kUsage = 2,        // wrong options, or an invalid plan
+  kNothingToDo = 3,  // or: changes are pending
+  kDoneWithRejects = 4,
+  kStoreUnreachable = 5,
+  kRetry = 75,         // safe to run again as it is; the number is EX_TEMPFAIL of sysexits.h
+  kInterrupted = 130,  // 128 + SIGINT
+};
+
+constexpr ExitCode ExitCodeFor(Code code) {
+  switch (code) {
+    case Code::kInvalid:
+      return kUsage;
+    case Code::kUnavailable:
+    case Code::kPermission:
+    case Code::kReadOnly:
+      return kStoreUnreachable;
+    case Code::kFull:
+    case Code::kUnknownOutcome:
+      return kRetry;
+    case Code::kCancelled:
+      return kInterrupted;
+    default:
+      return kFailed;
+  }
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "muster/env.h"
+#include "muster/result.h"
+
+namespace muster::cli {
+
+enum class ProgressMode { kTty, kPlain, kJson, kNone };
+
+// "auto" is a live bar if stderr is a terminal, else plain lines.
+Result<ProgressMode> ParseProgressMode(std::string_view name, bool stderr_is_terminal);
+
+// Tells a person or a program how far a job is:
+//   tty    one line with a bar, redrawn in place, ten times a second at most
+//   plain  a line every five seconds
+//   json   an object on a line every second: {"progress":{"label":…,"done":…,"total":…,…}}
+//   none   nothing
+// Safe to use from any thread. `out` and `env` must outlive it.
+class Progress {
+ public:
+  // `total` 0: not known. `width` gives the columns of the terminal.
+  Progress(ProgressMode mode, std::ostream& out, Env& env, std::string_view label, uint64_t total,
+           std::function<int()> width);
+
+  // Ends what is drawn, as it stands.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` counts from the start of the job, `total` may become known or grow on the way.
+  void Update(uint64_t done);
+  void Update(uint64_t done, uint64_t total);
+
+  // Tells of an event, on a line of its own above the bar; as JSON {"event":…}.
+  void Say(std::string_view event);
+
+  // Shows the last state, whenever the last one was shown, and ends. Later calls do nothing.
+  void Finish();
+
+ private:
+  void Show();
+  std::string BarLine(double rate) const;
+  std::string PlainLine(double rate) const;
+  std::string JsonLine(double rate) const;
+  double Rate() const;
+
+  const ProgressMode mode_;
+  std::ostream& out_;
+  Env& env_;
+  const std::string label_;
+  const std::function<int()> width_;
+  std::mutex mutex_;
+  uint64_t done_ = 0;
+  uint64_t total_;
+  bool finished_ = false;
+  MonoTime started_;
+  MonoTime next_;
+};
+
+}  // namespace muster::cli

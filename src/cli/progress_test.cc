@@ -1,0 +1,115 @@
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "base/json.h"
+
+namespace muster::cli {
+namespace {
+
+// Time stands still unless the test moves it.
+class StillEnv final : public Env {
+ public:
+  WallTime WallNow() override { return WallTime{}; }
+  MonoTime MonoNow() override { return MonoTime{now}; }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token) override {
+    now += duration;
+    return true;
+  }
+  uint64_t Random() override { return 0; }
+
+  std::chrono::nanoseconds now{0};
+};
+
+class ProgressTest : public testing::Test {
+ protected:
+  void Pass(int milliseconds) { env_.now += std::chrono::milliseconds(milliseconds); }
+
+  StillEnv env_;
+  std::ostringstream out_;
+};
+
+TEST_F(ProgressTest, PlainSaysALineEveryFiveSecondsAndTheLast) {
+  Progress progress(ProgressMode::kPlain, out_, env_, "copy", 200, [] { return 80; });
+  progress.Update(1);
+  Pass(4999);
+  progress.Update(40);
+  EXPECT_EQ(out_.str(), "");
+  Pass(1);
+  progress.Update(50);
+  progress.Update(60);
+  EXPECT_EQ(out_.str(), "copy: 50 of 200 (25%), 10/s, 15s left\n");
+  Pass(5000);
+  progress.Update(200);
+  progress.Finish();
+  progress.Finish();
+  EXPECT_EQ(out_.str(),
+            "copy: 50 of 200 (25%), 10/s, 15s left\n"
+            "copy: 200 of 200 (100%), 20/s\n"
+            "copy: 200 of 200 (100%), 20/s\n");
+}
+
+TEST_F(ProgressTest, TheBarIsRedrawnInPlaceAndFitsTheTerminal) {
+  int width = 60;
+  Progress progress(ProgressMode::kTty, out_, env_, "copy", 200, [&] { return width; });
+  progress.Update(0);
+  Pass(10'000);
+  out_.str("");
+  progress.Update(100);
+  EXPECT_EQ(out_.str(), "\r[#########.........] copy: 100 of 200 (50%), 10/s, 10s left\x1b[K");
+  out_.str("");
+  width = 20;
+  Pass(100);
+  progress.Update(100);
+  EXPECT_EQ(out_.str(), "\rcopy: 100 of 200 (5\x1b[K");
+  Pass(99);
+  out_.str("");
+  progress.Update(101);
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(ProgressTest, JsonIsOneObjectALine) {
+  Progress progress(ProgressMode::kJson, out_, env_, "copy \"x\"", 0, [] { return 80; });
+  Pass(2000);
+  progress.Update(5);
+  progress.Update(6, 8);
+  progress.Finish();
+  std::istringstream lines(out_.str());
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, R"({"progress":{"label":"copy \"x\"","done":5,"per_second":2.5}})");
+  std::getline(lines, line);
+  EXPECT_EQ(line, R"({"progress":{"label":"copy \"x\"","done":6,"total":8,"per_second":3.0}})");
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST_F(ProgressTest, NoneIsSilent) {
+  Progress progress(ProgressMode::kNone, out_, env_, "copy", 10, [] { return 80; });
+  Pass(60'000);
+  progress.Update(10);
+  progress.Finish();
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(ProgressTest, LongTimesAndMoreThanTheTotalAreShownSensibly) {
+  Progress progress(ProgressMode::kPlain, out_, env_, "copy", 10'000, [] { return 80; });
+  Pass(5000);
+  progress.Update(3);
+  Pass(5000);
+  progress.Update(20'000);
+  EXPECT_EQ(out_.str(),
+            "copy: 3 of 10000 (0%), 0.6/s, 4h37m left\n"
+            "copy: 20000 of 10000 (100%), 2000/s\n");
+}
+
+TEST_F(ProgressTest, AutoDependsOnTheTerminal) {
+  EXPECT_EQ(ParseProgressMode("auto", true).value(), ProgressMode::kTty);
+  EXPECT_EQ(ParseProgressMode("auto", false).value(), ProgressMode::kPlain);
+  EXPECT_EQ(ParseProgressMode("json", true).value(), ProgressMode::kJson);
+  EXPECT_EQ(ParseProgressMode("fast", true).error().code, Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace muster::cli

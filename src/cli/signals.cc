@@ -1,0 +1,72 @@
+#include "cli/signals.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "cli/exit_codes.h"
+
+namespace muster::cli {
+namespace {
+
+// What the handler may touch: lock-free, and set before it is installed.
+std::atomic<int> wake_fd{-1};
+std::atomic<int> signals_seen{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+// Requesting a stop takes locks, which a handler must not: a thread does it, woken through a pipe.
+extern "C" void OnStopSignal(int) {
+  if (signals_seen.fetch_add(1) > 0) _exit(kInterrupted);
+  const int saved_errno = errno;
+  const char byte = 's';
+  [[maybe_unused]] ssize_t written = write(wake_fd, &byte, 1);
+  errno = saved_errno;
+}
+
+void Install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+StopOnSignals::StopOnSignals(std::string notice) {
+  if (wake_fd != -1 || pipe2(wake_, O_CLOEXEC) != 0) {
+    std::perror("muster: bug: cannot watch for signals");
+    std::abort();
+  }
+  signals_seen = 0;
+  wake_fd = wake_[1];
+  waiter_ = std::thread([this, notice = std::move(notice)] {
+    char byte = 0;
+    ssize_t got = 0;
+    while ((got = read(wake_[0], &byte, 1)) < 0 && errno == EINTR) {
+    }
+    if (got != 1 || byte != 's') return;
+    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, notice.data(), notice.size());
+    stop_.request_stop();
+  });
+  Install(OnStopSignal);
+}
+
+StopOnSignals::~StopOnSignals() {
+  Install(SIG_DFL);
+  const char byte = 'q';
+  [[maybe_unused]] ssize_t written = write(wake_[1], &byte, 1);
+  waiter_.join();
+  wake_fd = -1;
+  close(wake_[0]);
+  close(wake_[1]);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <thread>
+
+namespace muster::cli {
+
+// While it lives, the first SIGINT or SIGTERM asks for a stop, so that the command can drain:
+// finish or hand over what it holds. A second one ends the process at once with exit code 130; what
+// was held then comes back when its lease ends.
+//
+// Only one may live at a time. Child processes don't inherit the handling.
+class StopOnSignals {
+ public:
+  // `notice` is written to stderr at the first signal.
+  explicit StopOnSignals(std::string notice = "\ndraining… press Ctrl-C again to abort\n");
+  ~StopOnSignals();
+  StopOnSignals(const StopOnSignals&) = delete;
+  StopOnSignals& operator=(const StopOnSignals&) = delete;
+
+  std::stop_token Token() const { return stop_.get_token(); }
+
+ private:
+  std::stop_source stop_;
+  int wake_[2];
+  std::thread waiter_;
+};
+
+}  // namespace muster::cli

@@ -1,0 +1,58 @@
+#include "cli/signals.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/exit_codes.h"
+#include "muster/env.h"
+
+namespace muster::cli {
+namespace {
+
+// Waits, for a minute at most, until a stop is requested.
+bool AwaitStop(std::stop_token stop) { return !RealEnv().Sleep(std::chrono::minutes(1), stop); }
+
+TEST(StopOnSignals, TheFirstSignalRequestsAStop) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    testing::internal::CaptureStderr();
+    {
+      StopOnSignals signals("draining\n");
+      EXPECT_FALSE(signals.Token().stop_requested());
+      kill(getpid(), signal);
+      EXPECT_TRUE(AwaitStop(signals.Token()));
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "draining\n");
+  }
+}
+
+TEST(StopOnSignals, EndsWithoutASignal) {
+  StopOnSignals signals;
+  EXPECT_FALSE(signals.Token().stop_requested());
+}
+
+TEST(StopOnSignalsDeathTest, TheSecondSignalAbortsWithExitCode130) {
+  EXPECT_EXIT(
+      {
+        StopOnSignals signals;
+        kill(getpid(), SIGINT);
+        AwaitStop(signals.Token());
+        kill(getpid(), SIGINT);
+        pause();
+      },
+      testing::ExitedWithCode(kInterrupted), "draining… press Ctrl-C again to abort");
+}
+
+TEST(StopOnSignalsDeathTest, SignalsKillAgainAfterwards) {
+  EXPECT_EXIT(
+      {
+        { StopOnSignals signals; }
+        kill(getpid(), SIGTERM);
+        pause();
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,214 @@
+// What goes wrong with stores in the field. Each must end in one line that says what, one that says
+// what to do next, the right exit code, and nothing written.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/sqlite.h"
+#include "cli/program.h"
+#include "muster/store.h"
+#include "support/postgres_server.h"
+
+namespace muster::testing {
+namespace {
+
+void CreateSqlite(const std::string& path) {
+  auto store = OpenStore("sqlite:" + path, RealEnv());
+  ASSERT_TRUE(store) << store.error().ToString();
+  for (int i = 0; i < 200; ++i) {
+    Record record;
+    record.kind = "test";
+    record.queue = "q";
+    record.key = std::to_string(i);
+    record.body = "\"" + std::string(500, 'x') + "\"";
+    const Change change = Change::Put(record, Due::Now());
+    ASSERT_TRUE((*store)->Write({&change, 1}));
+  }
+}
+
+Outcome Doctor(const std::string& store, const std::map<std::string, std::string>& variables = {}) {
+  return RunMuster({"doctor", "--store", store}, ".", variables);
+}
+
+TEST(BadStore, UnreadableUrls) {
+  for (const char* url :
+       {"nonsense", "mysql://h/db", "sqlite:", "sqlite:a.db?mode=x", "postgresql://h:x/",
+        "postgresql://u:${env:MUSTER_TEST_UNSET}@h/db", "sqlite:%zz", ""}) {
+    Outcome outcome = Doctor(url);
+    EXPECT_EQ(NotAClearError(outcome, 2), "") << url;
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(BadStore, APasswordInTheClearIsRefusedAndNotRepeated) {
+  for (const char* url :
+       {"postgresql://u:hunter22@127.0.0.1/db", "postgresql://h/db?password=hunter22"}) {
+    Outcome outcome = Doctor(url);
+    EXPECT_EQ(NotAClearError(outcome, 2), "");
+    EXPECT_EQ((outcome.out + outcome.err).find("hunter22"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(BadStore, ASqliteFolderThatIsNotThere) {
+  TempFolder folder;
+  EXPECT_EQ(NotAClearError(Doctor("sqlite:" + (folder / "none/a.db")), 5), "");
+  EXPECT_TRUE(folder.Snapshot().empty());
+}
+
+TEST(BadStore, AFileThatIsNoDatabase) {
+  TempFolder folder;
+  std::ofstream(folder / "a.db") << std::string(10'000, 'x');
+  auto before = folder.Snapshot();
+  EXPECT_EQ(NotAClearError(Doctor("sqlite:" + (folder / "a.db")), 1), "");
+  EXPECT_EQ(folder.Snapshot(), before);
+}
+
+TEST(BadStore, ASqliteFileWithDamagedPages) {
+  TempFolder folder;
+  const std::string path = folder / "a.db";
+  CreateSqlite(path);
+  ASSERT_GT(std::filesystem::file_size(path), 40'960U);
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(20'480);
+  file << std::string(8192, '\xA5');
+  file.close();
+  Outcome outcome = Doctor("sqlite:" + path);
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+}
+
+TEST(BadStore, ASqliteFileOfANewerSchemaVersion) {
+  TempFolder folder;
+  const std::string path = folder / "a.db";
+  CreateSqlite(path);
+  {
+    auto db = SqliteDb::Open(path, SqliteDb::Mode::kExisting, std::chrono::seconds(1)).value();
+    ASSERT_TRUE(db->Execute("UPDATE muster_schema SET version = 999"));
+  }
+  auto before = folder.Snapshot();
+  Outcome outcome = Doctor("sqlite:" + path);
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+  EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
+  EXPECT_EQ(folder.Snapshot(), before);
+}
+
+TEST(BadStore, AFolderThatThisUserMayNotWriteTo) {
+  TempFolder folder;
+  CreateSqlite(folder / "a.db");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
+  std::filesystem::permissions(folder / "a.db", std::filesystem::perms{0444});
+  // Root may write everywhere, so it has to become somebody else.
+  std::vector<std::string> command{MUSTER_PROGRAM, "doctor", "--store",
+                                   "sqlite:" + (folder / "a.db")};
+  if (geteuid() == 0) {
+    const std::vector<std::string> as_nobody{"setpriv", "--reuid=65534", "--regid=65534",
+                                             "--clear-groups"};
+    command.insert(command.begin(), as_nobody.begin(), as_nobody.end());
+  }
+  auto before = folder.Snapshot();
+  EXPECT_EQ(NotAClearError(RunCommand(command), 5), "");
+  EXPECT_EQ(folder.Snapshot(), before);
+}
+
+// Runs `script` with $1 a small disk of its own, $2 the program, in a mount namespace that ends
+// with it.
+Outcome OnSmallDisk(const std::string& script) {
+  TempFolder mount_point;
+  std::vector<std::string> command{"unshare", "--mount"};
+  if (geteuid() != 0) command = {"unshare", "--mount", "--map-root-user"};
+  const std::string mounted = "mount -t tmpfs -o size=4m none \"$1\" || exit 99; " + script;
+  for (const std::string& argument :
+       {std::string("sh"), std::string("-c"), mounted, std::string("sh"), mount_point.path(),
+        std::string(MUSTER_PROGRAM)}) {
+    command.push_back(argument);
+  }
+  return RunCommand(command);
+}
+
+TEST(BadStore, AReadOnlyDisk) {
+  Outcome outcome =
+      OnSmallDisk("mount -o remount,ro \"$1\" && \"$2\" doctor --store \"sqlite:$1/a.db\"");
+  if (outcome.exit_code == 99) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_NE(outcome.err.find("Read-only file system"), std::string::npos) << outcome.err;
+}
+
+TEST(BadStore, AFullDisk) {
+  Outcome outcome = OnSmallDisk(
+      "dd if=/dev/zero of=\"$1/fill\" bs=64k 2>/dev/null; "
+      "\"$2\" doctor --store \"sqlite:$1/a.db\"; code=$?; "
+      "[ \"$(ls \"$1\")\" = fill ] || echo 'something was written'; exit $code");
+  if (outcome.exit_code == 99) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  EXPECT_EQ(NotAClearError(outcome, 75), "");
+  EXPECT_EQ(outcome.out.find("something was written"), std::string::npos);
+}
+
+TEST(BadStore, AServerThatIsNotThere) {
+  // Port 1 is nobody's.
+  EXPECT_EQ(NotAClearError(Doctor("postgresql://me@127.0.0.1:1/db"), 5), "");
+}
+
+class BadPostgres : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = new PostgresServer; }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+
+  static std::string UrlOf(const std::string& user, const std::string& parameters = "") {
+    return "postgresql://" + user + "@127.0.0.1:" + std::to_string(server_->port()) + "/muster" +
+           parameters;
+  }
+
+  static PostgresServer* server_;
+};
+
+PostgresServer* BadPostgres::server_ = nullptr;
+
+TEST_F(BadPostgres, AWrongPassword) {
+  Outcome outcome = Doctor(UrlOf("guarded:${env:PW}"), {{"PW", "wrong-password"}});
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_EQ((outcome.out + outcome.err).find("wrong-password"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadPostgres, NoPassword) { EXPECT_EQ(NotAClearError(Doctor(UrlOf("guarded")), 5), ""); }
+
+TEST_F(BadPostgres, ADatabaseThatDoesNotExist) {
+  const std::string port = std::to_string(server_->port());
+  EXPECT_EQ(NotAClearError(Doctor("postgresql://muster@127.0.0.1:" + port + "/nowhere"), 1), "");
+}
+
+TEST_F(BadPostgres, ARoleThatMayNotCreateTheSchema) {
+  server_->Exec("CREATE ROLE poor LOGIN");
+  Outcome outcome = Doctor(UrlOf("poor", "?namespace=not_there"));
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_NE(outcome.err.find("GRANT CREATE"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadPostgres, ARoleThatMayNotUseTheTables) {
+  ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
+  server_->Exec("CREATE ROLE stranger LOGIN");
+  Outcome outcome = Doctor(UrlOf("stranger", "?namespace=closed"));
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_NE(outcome.err.find("GRANT USAGE"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadPostgres, AServerThatTakesNoWrites) {
+  server_->Exec("CREATE ROLE reader LOGIN SUPERUSER");
+  server_->Exec("ALTER ROLE reader SET default_transaction_read_only = on");
+  EXPECT_EQ(NotAClearError(Doctor(UrlOf("reader")), 5), "");
+}
+
+TEST_F(BadPostgres, ASchemaOfANewerVersion) {
+  ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=future"), RealEnv()));
+  server_->Exec("UPDATE future.schema_version SET version = 999");
+  Outcome outcome = Doctor(UrlOf("muster", "?namespace=future"));
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+  EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace muster::testing

@@ -1,0 +1,87 @@
+// What `muster doctor` says of stores that are well, and that looking at one changes nothing.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/sqlite.h"
+#include "cli/program.h"
+#include "muster/store.h"
+#include "support/postgres_server.h"
+
+namespace muster::testing {
+namespace {
+
+// Check → "status: message", from doctor --json; a failure of the run is a failure of the test.
+std::map<std::string, std::string> Findings(const std::string& store) {
+  Outcome outcome = RunMuster({"doctor", "--json", "--store", store});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(outcome.err, "");
+  std::map<std::string, std::string> findings;
+  auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  EXPECT_EQ(json["store"], store);
+  for (const auto& finding : json["findings"]) {
+    findings[finding["check"]] =
+        finding["status"].get<std::string>() + ": " + finding["message"].get<std::string>();
+  }
+  return findings;
+}
+
+bool IsOk(const std::map<std::string, std::string>& findings, const std::string& check) {
+  auto finding = findings.find(check);
+  return finding != findings.end() && finding->second.starts_with("ok: ");
+}
+
+TEST(Doctor, ASqliteStoreThatIsNotThereYetIsNotCreated) {
+  TempFolder folder;
+  auto findings = Findings("sqlite:" + (folder / "a.db"));
+  EXPECT_TRUE(findings["file"].find("first use creates it") != std::string::npos);
+  EXPECT_TRUE(folder.Snapshot().empty());
+}
+
+TEST(Doctor, AGoodSqliteStorePassesEveryCheckAndKeepsNoTrace) {
+  TempFolder folder;
+  const std::string url = "sqlite:" + (folder / "a.db");
+  auto store = OpenStore(url, RealEnv());
+  ASSERT_TRUE(store) << store.error().ToString();
+  auto findings = Findings(url);
+  for (const char* check : {"muster", "version", "folder", "filesystem", "file", "integrity",
+                            "schema", "clock", "latency", "write"}) {
+    EXPECT_TRUE(IsOk(findings, check)) << check << " " << findings[check];
+  }
+  EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
+}
+
+TEST(Doctor, SomebodyElsesDatabaseIsLeftAsItIs) {
+  TempFolder folder;
+  // sqlite3's own default: no write-ahead log.
+  ASSERT_EQ(RunCommand({"sqlite3", folder / "a.db", "CREATE TABLE t (x)"}).exit_code, 0);
+  auto before = folder.Snapshot();
+  auto findings = Findings("sqlite:" + (folder / "a.db"));
+  EXPECT_TRUE(findings["schema"].find("not there yet") != std::string::npos);
+  EXPECT_EQ(folder.Snapshot(), before);
+}
+
+TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
+  PostgresServer server;
+  auto before = Findings(server.Url());
+  EXPECT_TRUE(before["schema"].find("not there yet") != std::string::npos) << before["schema"];
+  EXPECT_EQ(server.Exec("SELECT count(*) FROM pg_namespace WHERE nspname = 'muster'"), "0");
+  auto store = OpenStore(server.Url(), RealEnv());
+  ASSERT_TRUE(store) << store.error().ToString();
+  auto findings = Findings(server.Url());
+  for (const char* check :
+       {"muster", "connect", "version", "tls", "privileges", "clock", "latency", "write"}) {
+    EXPECT_TRUE(IsOk(findings, check)) << check << " " << findings[check];
+  }
+  EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
+}
+
+TEST(Doctor, WarnsThatAMemoryStoreIsForgotten) {
+  EXPECT_TRUE(Findings("memory:")["durability"].starts_with("warn: "));
+}
+
+}  // namespace
+}  // namespace muster::testing

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::testing {
+
+struct Outcome {
+  int exit_code = -1;  // -1: killed by a signal
+  std::string out;
+  std::string err;
+};
+
+// Runs the built program to its end, in the folder `folder`, with `variables` in its environment.
+Outcome RunMuster(const std::vector<std::string>& arguments, const std::string& folder = ".",
+                  const std::map<std::string, std::string>& variables = {});
+
+// The same for any command.
+Outcome RunCommand(const std::vector<std::string>& command, const std::string& folder = ".",
+                   const std::map<std::string, std::string>& variables = {});
+
+// A folder that is gone, with all in it, when this object is.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+  // Every file below it with its size and a hash of its content: equal before and after means that
+  // nothing was written.
+  std::map<std::string, std::string> Snapshot() const;
+
+ private:
+  std::string path_;
+};
+
+// What a bad store must look like: `exit_code`, and on stderr one line "muster: …" and one line
+// "  hint: …". Returns what is wrong with `outcome`; empty: nothing.
+std::string NotAClearError(const Outcome& outcome, int exit_code);
+
+}  // namespace muster::testing

@@ -1,0 +1,128 @@
+// How the program speaks to people and scripts, whatever the command: help, version, wrong usage.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+
+namespace muster::testing {
+namespace {
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Usage, HelpGoesToStdoutAndNamesCommandsAndExitCodes) {
+  for (const char* flag : {"--help", "-h"}) {
+    Outcome outcome = RunMuster({flag});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "");
+    for (const char* part :
+         {"Usage: muster COMMAND", "doctor", "completions", "--store URL", "MUSTER_STORE",
+          "NO_COLOR", "Exit codes:", "75", "130", "docs/guide"}) {
+      EXPECT_TRUE(Has(outcome.out, part)) << part << "\nin\n" << outcome.out;
+    }
+  }
+}
+
+TEST(Usage, EveryCommandHasHelpWithAnExample) {
+  for (const char* command : {"completions", "demo", "doctor", "sim"}) {
+    Outcome outcome = RunMuster({command, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_TRUE(Has(outcome.out, std::string("Usage: muster ") + command)) << outcome.out;
+    EXPECT_TRUE(Has(outcome.out, "Examples:")) << outcome.out;
+  }
+}
+
+TEST(Usage, NoCommandShowsTheHelpOnStderr) {
+  Outcome outcome = RunMuster({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(Has(outcome.err, "Usage: muster COMMAND"));
+}
+
+TEST(Usage, VersionIsOneLine) {
+  Outcome outcome = RunMuster({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out.substr(0, 7), "muster ");
+  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
+}
+
+// A sanitizer's start-up is its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Usage, VersionAnswersWithin20Milliseconds) {
+  // Processor time, and the best of several: what else the machine does is not the program's doing.
+  auto used_by_children = [] {
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  };
+  auto best = std::chrono::microseconds::max();
+  for (int i = 0; i < 20; ++i) {
+    const auto before = used_by_children();
+    RunMuster({"--version"});
+    best = std::min(best, used_by_children() - before);
+  }
+  EXPECT_LT(best, std::chrono::milliseconds(20));
+}
+#endif
+
+TEST(Usage, WrongUsageIsAClearErrorWithExitCode2) {
+  const std::vector<std::vector<std::string>> wrong = {{"docter"},
+                                                       {"doctor", "--stroe", "memory:"},
+                                                       {"doctor", "what"},
+                                                       {"--jsno"},
+                                                       {"doctor", "--store"},
+                                                       {"--progress=fast", "doctor"},
+                                                       {"completions"},
+                                                       {"completions", "csh"},
+                                                       {"--color=pink", "doctor"},
+                                                       {"--log-level=all", "doctor"}};
+  for (const auto& arguments : wrong) {
+    Outcome outcome = RunMuster(arguments);
+    EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[0];
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(Usage, SuggestsWhatWasMeant) {
+  EXPECT_TRUE(Has(RunMuster({"docter"}).err, "did you mean 'doctor'?"));
+  EXPECT_TRUE(Has(RunMuster({"doctor", "--stroe=x"}).err, "did you mean '--store'?"));
+}
+
+TEST(Usage, ErrorsAreJsonOnRequest) {
+  for (const auto& arguments : {std::vector<std::string>{"--json", "docter"},
+                                {"doctor", "--json", "--store", "nonsense"}}) {
+    Outcome outcome = RunMuster(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    auto json = nlohmann::json::parse(outcome.err, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << outcome.err;
+    EXPECT_EQ(json["error"]["code"], "invalid");
+    EXPECT_FALSE(json["error"]["message"].get<std::string>().empty());
+    EXPECT_FALSE(json["error"]["hint"].get<std::string>().empty());
+  }
+}
+
+TEST(Usage, TheStoreComesFromTheOptionOrTheVariable) {
+  EXPECT_TRUE(Has(RunMuster({"doctor"}, ".", {{"MUSTER_STORE", "memory:"}}).out, "memory store"));
+  Outcome both = RunMuster({"doctor", "--store", "memory:"}, ".", {{"MUSTER_STORE", "nonsense"}});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_EQ(RunMuster({"--store", "memory:", "doctor"}).exit_code, 0);
+}
+
+TEST(Usage, ColourIsOnlyForTerminalsOrOnRequest) {
+  EXPECT_FALSE(Has(RunMuster({"doctor", "--store=memory:"}).out, "\x1b["));
+  EXPECT_TRUE(Has(RunMuster({"doctor", "--store=memory:", "--color=always"}).out, "\x1b["));
+}
+
+TEST(Usage, OutputThatCannotBeWrittenIsAFailure) {
+  Outcome outcome = RunCommand({"sh", "-c", std::string(MUSTER_PROGRAM) + " --help >/dev/full"});
+  EXPECT_EQ(NotAClearError(outcome, 75), "");
+}
+
+}  // namespace
+}  // namespace muster::testing
