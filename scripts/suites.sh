@@ -1,0 +1,90 @@
+# The test suites, one function each: suite_NAME CASES runs it and writes one line for each test to
+# the file CASES: `passed NAME`, `failed NAME` or `skipped NAME`. Sourced by scripts/test, which
+# runs them at the root of the checkout.
+
+cores=$(nproc)
+
+# run_case CASES NAME COMMAND...: a command that is one test.
+run_case() {
+  local cases=$1 name=$2
+  shift 2
+  if "$@"; then echo "passed $name"; else echo "failed $name"; fi >>"$cases"
+}
+
+build_preset() {
+  # The launcher builds in the same folder: one at a time.
+  flock build/.lock bash -c '
+    cmake --preset "$0" --log-level=WARNING >/dev/null && ninja -C "build/$0"' "$1"
+}
+
+# With more random bits than this in its addresses, a program finds ThreadSanitizer's shadow memory
+# taken: such a host runs it without.
+launch_prefix() {
+  [[ $1 != tsan ]] || (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) <= 28)) ||
+    echo setarch -R
+}
+
+# run_ctest PRESET LABELS CASES: LABELS is a regular expression.
+run_ctest() {
+  local preset=$1 labels=$2 cases=$3 folder=build/$1 verdict=passed
+  if ! build_preset "$preset"; then
+    echo "failed the build of $preset" >"$cases"
+    return
+  fi
+  # A test that dies leaves no results of its own: none of an earlier run may stand in for them.
+  rm -rf "$folder/results" "$folder/ctest.xml"
+  mkdir -p "$folder/results"
+  $(launch_prefix "$preset") ctest --test-dir "$folder" -j "$cores" -L "^($labels)$" \
+    --no-tests=error --output-on-failure --output-junit "$PWD/$folder/ctest.xml" || verdict=failed
+  [[ ! -e $folder/ctest.xml ]] || awk -v folder="$folder/results" -f scripts/cases.awk \
+    "$folder/ctest.xml" >"$cases"
+  if [[ $verdict == failed ]] && ! grep -qs '^failed ' "$cases"; then
+    echo "failed ctest, for a reason of its own (see above)" >>"$cases"
+  fi
+}
+
+suite_unit() { run_ctest release unit "$1"; }
+suite_contract() { run_ctest release contract "$1"; }
+suite_sim() { run_ctest release sim "$1"; }
+suite_e2e() { run_ctest release e2e "$1"; }
+suite_asan() { run_ctest asan 'unit|contract' "$1"; }
+suite_tsan() { run_ctest tsan 'unit|contract' "$1"; }
+
+check_format() {
+  find include src tests bench \( -name '*.h' -o -name '*.cc' \) -print0 |
+    xargs -0 clang-format-16 --dry-run -Werror
+}
+
+# Tests are left out: what they repeat on purpose is what the checks would remark on. Dropped from
+# the output: how many warnings there are in other people's headers.
+check_tidy() {
+  build_preset release || return
+  find src -name '*.cc' ! -name '*_test.cc' -print0 |
+    xargs -0 -P "$cores" -n 1 clang-tidy-16 --quiet -p build/release 2>&1 |
+    sed '/^[0-9]* warnings\? generated\.$/d'
+}
+
+suite_lint() {
+  run_case "$1" clang-format check_format
+  run_case "$1" clang-tidy check_tidy
+}
+
+# The simulator's traces must not depend on the build: an order that does is undefined behaviour,
+# or something read that is not in the seed.
+trace_hashes() { $(launch_prefix "$1") "build/$1/bin/muster" sim --seeds 1..50 --hash; }
+
+suite_hashes() {
+  local cases=$1 folder preset
+  folder=$(mktemp -d)
+  for preset in release asan tsan; do
+    if ! build_preset "$preset" || ! trace_hashes "$preset" >"$folder/$preset" ||
+       (($(grep -cE '^[0-9]+ [0-9a-f]+$' "$folder/$preset") < 50)); then
+      echo "failed trace hashes of 50 seeds in the $preset build" >>"$cases"
+    elif diff -u "$folder/release" "$folder/$preset"; then
+      echo "passed trace hashes of the $preset build" >>"$cases"
+    else
+      echo "failed trace hashes of the $preset build equal the release build's" >>"$cases"
+    fi
+  done
+  rm -rf "$folder"
+}
