@@ -109,7 +109,7 @@ Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
 Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
   CLI::App app("Muster moves data from one system to another, and keeps it moving.", "muster");
   GlobalNames names;
-  app.formatter_fn([](const CLI::App* shown, std::string, CLI::AppFormatMode) {
+  app.formatter_fn([](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
     CommandInfo info = Describe(*shown);
     return shown->get_parent() == nullptr ? ProgramHelp(info) : CommandHelp(info);
   });

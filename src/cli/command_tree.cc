@@ -29,6 +29,7 @@ CommandInfo Describe(const CLI::App& app) {
   CommandInfo info{
       app.get_name(), app.get_description(), app.get_group(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // CLI11's way to hide one
     info.options.push_back(DescribeOption(*option));
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {

@@ -29,6 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kWorkers = 4;
+constexpr auto kLongestPause = 6s;
 
 struct DemoOptions {
   bool keep = false;
@@ -166,6 +167,8 @@ class Demo {
   Status Watch(WorkerProcesses& workers, std::stop_token stop) {
     std::string killed;
     std::string paused;
+    MonoTime paused_at;
+    bool taken_over = false;
     bool resumed = false;
     bool draining = false;
     while (workers.Reap() > 0) {
@@ -182,15 +185,19 @@ class Demo {
         } else if (paused.empty() && in_the_middle && done >= kTotal / 3 && item.owner != killed) {
           paused = item.owner;
           paused_item_ = item;
+          paused_at = context_.env.MonoNow();
           workers.Signal(paused, SIGSTOP);
           Say(paused + " is paused (SIGSTOP) while it holds " + item.key);
         }
-        if (!paused.empty() && !resumed && item.key == paused_item_.key &&
-            (item.epoch > paused_item_.epoch || draining)) {
-          resumed = true;
-          workers.Signal(paused, SIGCONT);
-          Say(paused + " is woken up (SIGCONT): its lease is over, another holds " + item.key);
-        }
+        if (item.key == paused_item_.key) taken_over = item.epoch > paused_item_.epoch;
+      }
+      // Not for ever: whoever is stopped in the middle of a commit keeps all others from writing.
+      const bool long_enough = context_.env.MonoNow() - paused_at > kLongestPause;
+      if (!paused.empty() && !resumed && (taken_over || long_enough || draining)) {
+        resumed = true;
+        Say(paused + " is woken up (SIGCONT)" +
+            (taken_over ? ": its lease is over, another holds " + paused_item_.key : ""));
+        workers.Signal(paused, SIGCONT);
       }
       progress_->Update(static_cast<uint64_t>(done));
       if (stop.stop_requested() && !draining) {

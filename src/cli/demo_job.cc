@@ -42,7 +42,13 @@ class Copier {
         return Error{Code::kCancelled, "asked to stop"};
       }
       const int64_t to = std::min(position + kBatch, kDemoDocuments);
-      MUSTER_TRY(target_.Append(lease.key(), lease.epoch(), position, to));
+      if (auto appended = target_.Append(lease.key(), lease.epoch(), position, to); !appended) {
+        if (appended.error().code == Code::kLeaseLost) {
+          say_("writes to " + lease.key() + " too late: the target refuses epoch " +
+               std::to_string(lease.epoch()));
+        }
+        return appended.error();
+      }
       position = to;
       if (batch % kCheckpointEvery == 0) MUSTER_TRY(lease.Checkpoint(std::to_string(position)));
       env_.Sleep(kPause, stop);
@@ -153,7 +159,7 @@ Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env
   };
   const auto observer = [&](const Lease& lease, ItemOutcome outcome) {
     if (outcome == ItemOutcome::kLost) {
-      say("finds that " + lease.key() + " has a new holder: its late write is refused");
+      say("no longer holds " + lease.key());
     }
     if (outcome == ItemOutcome::kReleased) say("gives " + lease.key() + " back and leaves");
   };

@@ -47,6 +47,7 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
     }
   };
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<size_t>(campaign.jobs));
   for (int job = 0; job < campaign.jobs; ++job) threads.emplace_back(run_some);
   threads.clear();
   return all;

@@ -17,7 +17,8 @@ SELECT current_setting('server_version'),
        coalesce((SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl), ''),
        (inet_client_addr() IS NULL OR inet_client_addr() <<= inet '127.0.0.0/8'
         OR inet_client_addr() = inet '::1')::text,
-       has_database_privilege(current_database(), 'CREATE')::text,
+       coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $1),
+                has_database_privilege(current_database(), 'CREATE'))::text,
        EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname = $1 AND c.relname = 'schema_version')::text,
        coalesce((SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace

@@ -128,7 +128,8 @@ class MemoryStore final : public Store {
     std::vector<Record> taken;
     for (const auto& due : due_) {
       const Entry& entry = *std::get<Entry*>(due);
-      if (entry.record.kind == request.kind && entry.claim_id == request.claim_id) {
+      if (entry.record.kind == request.kind && entry.record.queue == request.queue &&
+          entry.claim_id == request.claim_id) {
         taken.push_back(entry.record);
       }
     }

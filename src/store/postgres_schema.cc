@@ -34,7 +34,8 @@ constexpr std::string_view kVersion1[] = {
     "CREATE INDEX records_due ON $S.records (kind, queue, due) WHERE due IS NOT NULL",
 
     "COMMENT ON TABLE $S.records IS "
-    "'Everything that must happen later, once, in spite of crashes; the view status sums it up. "
+    "'Everything that must happen later, once, in spite of crashes; the views status and queues "
+    "say it in words. "
     "Change it only through muster: every change raises version'",
     "COMMENT ON COLUMN $S.records.kind IS 'What the record is about; with key, its name'",
     "COMMENT ON COLUMN $S.records.queue IS 'Claims are made within one queue'",
@@ -49,17 +50,26 @@ constexpr std::string_view kVersion1[] = {
     "COMMENT ON COLUMN $S.records.body IS 'What the kind keeps: body->>''field'''",
 
     R"(CREATE VIEW $S.status AS
+         SELECT kind, queue, key,
+                CASE WHEN due IS NULL THEN 'never due'
+                     WHEN due <= statement_timestamp() THEN 'due'
+                     WHEN owner = '' THEN 'waiting'
+                     ELSE 'leased' END AS state,
+                due, owner, epoch, attempt, body
+         FROM $S.records)",
+    "COMMENT ON VIEW $S.status IS "
+    "'For people: what is where, in words. due: free to be claimed; leased: held until due; "
+    "waiting: free, but due later; never due: finished or set aside, see body'",
+    R"(CREATE VIEW $S.queues AS
          SELECT kind, queue,
-                count(*) FILTER (WHERE due <= statement_timestamp()) AS due,
-                count(*) FILTER (WHERE due > statement_timestamp() AND owner <> '') AS claimed,
-                count(*) FILTER (WHERE due > statement_timestamp() AND owner = '') AS waiting,
-                count(*) FILTER (WHERE due IS NULL) AS finished,
+                count(*) FILTER (WHERE state = 'due') AS due,
+                count(*) FILTER (WHERE state = 'leased') AS leased,
+                count(*) FILTER (WHERE state = 'waiting') AS waiting,
+                count(*) FILTER (WHERE state = 'never due') AS never_due,
                 count(*) AS records,
                 min(due) AS next_due
-         FROM $S.records GROUP BY kind, queue)",
-    "COMMENT ON VIEW $S.status IS "
-    "'Records by state. due: ready to be claimed; claimed: under a lease; waiting: due later; "
-    "finished: never due'",
+         FROM $S.status GROUP BY kind, queue)",
+    "COMMENT ON VIEW $S.queues IS 'For people: how many records of each state a queue has'",
 };
 
 constexpr std::array<Migration, 1> kMigrations = {kVersion1};

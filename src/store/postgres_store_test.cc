@@ -610,10 +610,13 @@ TEST_F(PostgresStoreTest, OperatorsSeeTheStateInAView) {
   Create(*store, "later", Due::After(seconds(1000)));
   Create(*store, "done", Due::Never());
   ASSERT_EQ(store->Claim(NewClaim())->size(), 1u);
-  EXPECT_EQ(server_->Exec("SELECT concat_ws(' ', kind, queue, due, claimed, waiting, finished, "
+  EXPECT_EQ(server_->Exec("SELECT concat_ws(' ', kind, queue, due, leased, waiting, never_due, "
                           "records) FROM " +
-                          space_ + ".status"),
+                          space_ + ".queues"),
             "work q 1 1 1 1 4");
+  EXPECT_EQ(server_->Exec("SELECT string_agg(key || ' ' || state, ', ' ORDER BY key) FROM " +
+                          space_ + ".status"),
+            "a leased, b due, done never due, later waiting");
 }
 
 }  // namespace

@@ -26,15 +26,22 @@ CREATE TABLE $_records (
 -- Finished records are not in it, so that a claim costs the same however many there are.
 CREATE INDEX $_records_due ON $_records (kind, queue, due) WHERE due IS NOT NULL;
 
--- For people: what is where, in words.
+-- For people: what is where, in words, and how much of it.
 CREATE VIEW $_status AS
   SELECT kind, queue, key,
          CASE WHEN due IS NULL THEN 'never due'
-              WHEN due > (julianday('now') - 2440587.5) * 86400000.0
-                THEN CASE owner WHEN '' THEN 'waiting' ELSE 'leased' END
-              ELSE 'due' END AS state,
-         datetime(due / 1000, 'unixepoch') AS due_utc, owner, epoch, attempt, body
+              WHEN due <= (julianday('now') - 2440587.5) * 86400000.0 THEN 'due'
+              WHEN owner = '' THEN 'waiting'
+              ELSE 'leased' END AS state,
+         strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due,
+         owner, epoch, attempt, body
   FROM $_records;
+CREATE VIEW $_queues AS
+  SELECT kind, queue,
+         sum(state = 'due') AS due, sum(state = 'leased') AS leased,
+         sum(state = 'waiting') AS waiting, sum(state = 'never due') AS never_due,
+         count(*) AS records, min(due) AS next_due
+  FROM $_status GROUP BY kind, queue;
 
 CREATE TABLE $_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO $_schema VALUES (1);

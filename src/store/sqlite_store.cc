@@ -114,14 +114,9 @@ class SqliteStore final : public Store {
                     AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
       if (!taken.empty()) return taken;
     }
-    const int64_t lease = request.lease.count();
-    const int64_t max_lease = request.max_lease.count();
-    if (!request.key.empty()) {
-      return AllRows(claim_key_.Bind(request.owner, request.claim_id, lease, max_lease,
-                                     request.kind, request.queue, request.key));
-    }
-    return AllRows(claim_.Bind(request.owner, request.claim_id, lease, max_lease, request.kind,
-                               request.queue, request.limit));
+    return Take(request.key.empty() ? pick_.Bind(request.kind, request.queue, request.limit)
+                                    : pick_key_.Bind(request.kind, request.queue, request.key),
+                request);
   }
 
   Result<WallTime> Now() override {
@@ -154,18 +149,15 @@ class SqliteStore final : public Store {
   Status PrepareAll(const std::string& table) {
     const std::string now(kNow);
     const std::string columns(kColumns);
-    const std::string take =
-        "UPDATE " + table +
-        " SET owner = ?1, claim_id = ?2, epoch = epoch + 1, attempt = attempt + 1,"
-        " version = version + 1, due = " +
-        now +
-        " + min(?3 << min(attempt, 30), ?4)"
-        " WHERE rowid IN (SELECT rowid FROM " +
-        table + " WHERE kind = ?5 AND queue = ?6 AND ";
-    MUSTER_ASSIGN(claim_, writer_.db->Prepare(take + "due <= " + now +
-                                              " ORDER BY due LIMIT ?7) RETURNING" + columns));
-    MUSTER_ASSIGN(claim_key_, writer_.db->Prepare(take + "key = ?7 AND due <= " + now +
-                                                  ") RETURNING" + columns));
+    const std::string pick = "SELECT" + columns + ", rowid, " + now + " FROM " + table;
+    const std::string where = " WHERE kind = ?1 AND queue = ?2 AND due <= " + now;
+    MUSTER_ASSIGN(pick_, writer_.db->Prepare(pick + " INDEXED BY " + table + "_due" + where +
+                                             " ORDER BY due LIMIT ?3"));
+    MUSTER_ASSIGN(pick_key_, writer_.db->Prepare(pick + where + " AND key = ?3"));
+    MUSTER_ASSIGN(take_,
+                  writer_.db->Prepare("UPDATE " + table +
+                                      " SET owner = ?1, claim_id = ?2, version = ?3, epoch = ?4,"
+                                      " attempt = ?5, due = ?6 WHERE rowid = ?7"));
     MUSTER_ASSIGN(taken_, writer_.db->Prepare("SELECT" + columns + "FROM " + table +
                                               " WHERE kind = ? AND queue = ? AND due IS NOT NULL"
                                               " AND claim_id = ?"));
@@ -191,6 +183,38 @@ class SqliteStore final : public Store {
     MUSTER_ASSIGN(now_, reader_.db->Prepare("SELECT " + now));
     MUSTER_ASSIGN(data_version_, reader_.db->Prepare("PRAGMA data_version"));
     return {};
+  }
+
+  // Claims what `pick` finds. Not by one UPDATE ... WHERE rowid IN (SELECT ...): that is slower,
+  // and SQLite makes it a scan of the whole table if somebody ran ANALYZE while the table was
+  // small.
+  Result<std::vector<Record>> Take(SqliteStatement& pick, const ClaimRequest& request) {
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    std::vector<Record> records;
+    std::vector<int64_t> rows;
+    for (;;) {
+      MUSTER_ASSIGN(const bool found, pick.Step());
+      if (!found) break;
+      Record& record = records.emplace_back(RowOf(pick));
+      rows.push_back(pick.Int(9));
+      record.owner = request.owner;
+      ++record.version;
+      ++record.epoch;
+      ++record.attempt;
+      record.due = WallTime(milliseconds(pick.Int(10))) +
+                   LeaseFor(record.attempt, request.lease, request.max_lease);
+    }
+    pick.Reset();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Record& record = records[i];
+      const int64_t due = record.due->time_since_epoch().count();
+      MUSTER_TRY(take_
+                     .Bind(record.owner, request.claim_id, record.version, record.epoch,
+                           record.attempt, due, rows[i])
+                     .Run());
+    }
+    MUSTER_TRY(transaction.Commit());
+    return records;
   }
 
   Result<Written> Apply(const Change& change) {
@@ -236,7 +260,7 @@ class SqliteStore final : public Store {
   std::atomic<uint64_t> own_changes_ = 0;
 
   // On the writer's connection.
-  SqliteStatement claim_, claim_key_, taken_, create_, replace_, delete_;
+  SqliteStatement pick_, pick_key_, take_, taken_, create_, replace_, delete_;
   // On the reader's.
   SqliteStatement get_, scan_, now_, data_version_;
 };

@@ -86,6 +86,10 @@ TEST_F(SqliteStoreTest, OperatorReadsTheStateInWords) {
                           " (SELECT * FROM muster_status ORDER BY key)")
                 .value(),
             "a leased, b never due, c due");
+  EXPECT_EQ(db->QueryText("SELECT kind || queue || due || leased || waiting || never_due || records"
+                          " FROM muster_queues")
+                .value(),
+            "workq11013");
 }
 
 TEST_F(SqliteStoreTest, ClaimDoesNotReadFinishedRecords) {
