@@ -32,7 +32,14 @@ size_t CharacterBytes(std::string_view text) {
 
 size_t ValidUtf8Prefix(std::string_view text) {
   size_t valid = 0;
-  while (size_t bytes = CharacterBytes(text.substr(valid))) valid += bytes;
+  const auto skip_ascii = [&] {
+    while (valid < text.size() && static_cast<unsigned char>(text[valid]) < 0x80) ++valid;
+  };
+  skip_ascii();
+  while (size_t bytes = CharacterBytes(text.substr(valid))) {
+    valid += bytes;
+    skip_ascii();
+  }
   return valid;
 }
 

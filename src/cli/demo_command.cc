@@ -95,8 +95,10 @@ class WorkerProcesses {
   WorkerProcesses(int read_end, int write_end) : read_end_(read_end), write_end_(write_end) {}
 
   Status StartOne(const DemoFolder& folder, const std::string& name) {
-    const char* argv[] = {"muster", "demo", "--worker", name.c_str(), "--in", folder.path.c_str(),
-                          nullptr};
+    // What a worker would log, the demo tells in its own words.
+    const char* argv[] = {"muster",          "demo", "--worker",
+                          name.c_str(),      "--in", folder.path.c_str(),
+                          "--log-level=off", nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end_, STDOUT_FILENO);

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
@@ -118,6 +119,7 @@ class SimRun {
     MUSTER_ASSIGN(const auto workloads, ChosenWorkloads(options_.workload));
     MUSTER_ASSIGN(sim::Campaign campaign, CampaignOf(options_, context_.env));
     StopOnSignals signals;
+    SetLogging(Level::kOff, LogFormat::kText);  // simulated trouble is nobody's news
     bool failed = false;
     Json reports = Json::array();
     for (const WorkloadInfo& workload : workloads) {

@@ -7,10 +7,14 @@
 #include <fstream>
 #include <thread>
 
+#include "base/log.h"
 #include "sim/run.h"
 
 namespace muster::sim {
 namespace {
+
+// Simulated trouble is nobody's news.
+const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 
 constexpr uint64_t kSeeds = 2'000;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/log.h"
 #include "sim/run.h"
 
 namespace {
@@ -15,6 +16,7 @@ constexpr uint64_t kSeeds = 2'000;
 
 int main() {
   using namespace muster::sim;
+  muster::SetLogging(muster::Level::kOff, muster::LogFormat::kText);
   for (const WorkloadInfo& workload : Workloads()) {
     const CampaignResult result =
         RunCampaign(workload, {.first = 1,

@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "sim/run.h"
 
 namespace muster::sim {
 namespace {
+
+// Simulated trouble is nobody's news.
+const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 
 using namespace std::chrono_literals;
 

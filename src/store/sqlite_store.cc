@@ -92,12 +92,14 @@ class SqliteStore final : public Store {
     answers.reserve(changes.size());
     std::lock_guard lock(writer_.mutex);
     if (changes.size() == 1) {  // a statement on its own is a transaction already
-      MUSTER_ASSIGN(const Written answer, Apply(changes.front()));
+      MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
+      MUSTER_ASSIGN(const Written answer, Apply(changes.front(), now));
       answers.push_back(answer);
     } else {
       MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+      MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
       for (const Change& change : changes) {
-        MUSTER_ASSIGN(const Written answer, Apply(change));
+        MUSTER_ASSIGN(const Written answer, Apply(change, now));
         answers.push_back(answer);
       }
       MUSTER_TRY(transaction.Commit());
@@ -114,18 +116,17 @@ class SqliteStore final : public Store {
                     AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
       if (!taken.empty()) return taken;
     }
-    return Take(request.key.empty() ? pick_.Bind(request.kind, request.queue, request.limit)
-                                    : pick_key_.Bind(request.kind, request.queue, request.key),
-                request);
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    MUSTER_ASSIGN(std::vector<Record> taken, Take(request));
+    MUSTER_TRY(transaction.Commit());
+    return taken;
   }
 
   Result<WallTime> Now() override {
     std::lock_guard lock(reader_.mutex);
-    auto row = now_.Step();
-    if (!row) return ReadError(row.error());
-    const WallTime now{milliseconds(now_.Int(0))};
-    now_.Reset();
-    return now;
+    auto now = ReadClock(read_clock_);
+    if (!now) return ReadError(now.error());
+    return WallTime(milliseconds(*now));
   }
 
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
@@ -147,31 +148,30 @@ class SqliteStore final : public Store {
   };
 
   Status PrepareAll(const std::string& table) {
-    const std::string now(kNow);
+    const std::string clock = "SELECT " + std::string(kNow);
     const std::string columns(kColumns);
-    const std::string pick = "SELECT" + columns + ", rowid, " + now + " FROM " + table;
-    const std::string where = " WHERE kind = ?1 AND queue = ?2 AND due <= " + now;
+    const std::string pick = "SELECT" + columns + ", rowid FROM " + table;
+    const std::string where = " WHERE kind = ?1 AND queue = ?2 AND due <= ?3";
+    MUSTER_ASSIGN(write_clock_, writer_.db->Prepare(clock));
     MUSTER_ASSIGN(pick_, writer_.db->Prepare(pick + " INDEXED BY " + table + "_due" + where +
-                                             " ORDER BY due LIMIT ?3"));
-    MUSTER_ASSIGN(pick_key_, writer_.db->Prepare(pick + where + " AND key = ?3"));
-    MUSTER_ASSIGN(take_,
-                  writer_.db->Prepare("UPDATE " + table +
-                                      " SET owner = ?1, claim_id = ?2, version = ?3, epoch = ?4,"
-                                      " attempt = ?5, due = ?6 WHERE rowid = ?7"));
+                                             " ORDER BY due LIMIT ?4"));
+    MUSTER_ASSIGN(pick_key_, writer_.db->Prepare(pick + where + " AND key = ?4"));
+    MUSTER_ASSIGN(take_, writer_.db->Prepare("UPDATE " + table +
+                                             " SET owner = ?1, claim_id = ?2, version = ?3,"
+                                             " epoch = ?4, attempt = ?5, due = ?6"
+                                             " WHERE rowid = ?7"));
     MUSTER_ASSIGN(taken_, writer_.db->Prepare("SELECT" + columns + "FROM " + table +
                                               " WHERE kind = ? AND queue = ? AND due IS NOT NULL"
                                               " AND claim_id = ?"));
     MUSTER_ASSIGN(create_, writer_.db->Prepare(
                                "INSERT INTO " + table +
                                " (kind, queue, key, version, owner, attempt, body, due, epoch,"
-                               " claim_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, " +
-                               now + " + ?8, 0, '') ON CONFLICT DO NOTHING"));
+                               " claim_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, '')"
+                               " ON CONFLICT DO NOTHING"));
     MUSTER_ASSIGN(replace_, writer_.db->Prepare(
                                 "UPDATE " + table +
                                 " SET version = version + 1, owner = ?4, attempt = ?5, body = ?6,"
-                                " due = iif(?7, due, " +
-                                now +
-                                " + ?8)"
+                                " due = iif(?7, due, ?8)"
                                 " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
     MUSTER_ASSIGN(delete_, writer_.db->Prepare("DELETE FROM " + table +
                                                " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
@@ -180,49 +180,54 @@ class SqliteStore final : public Store {
     MUSTER_ASSIGN(scan_, reader_.db->Prepare("SELECT" + columns + "FROM " + table +
                                              " WHERE kind = ?1 AND key > ?2 AND key >= ?3"
                                              " ORDER BY key LIMIT ?4"));
-    MUSTER_ASSIGN(now_, reader_.db->Prepare("SELECT " + now));
+    MUSTER_ASSIGN(read_clock_, reader_.db->Prepare(clock));
     MUSTER_ASSIGN(data_version_, reader_.db->Prepare("PRAGMA data_version"));
     return {};
   }
 
-  // Claims what `pick` finds. Not by one UPDATE ... WHERE rowid IN (SELECT ...): that is slower,
-  // and SQLite makes it a scan of the whole table if somebody ran ANALYZE while the table was
-  // small.
-  Result<std::vector<Record>> Take(SqliteStatement& pick, const ClaimRequest& request) {
-    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+  // Not by one UPDATE ... WHERE rowid IN (SELECT ...): that is slower, and SQLite makes it a scan
+  // of the whole table if somebody ran ANALYZE while the table was small.
+  Result<std::vector<Record>> Take(const ClaimRequest& request) {
+    MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
+    SqliteStatement& pick = request.key.empty()
+                                ? pick_.Bind(request.kind, request.queue, now, request.limit)
+                                : pick_key_.Bind(request.kind, request.queue, now, request.key);
     std::vector<Record> records;
-    std::vector<int64_t> rows;
+    std::vector<int64_t> row_ids;
     for (;;) {
       MUSTER_ASSIGN(const bool found, pick.Step());
       if (!found) break;
-      Record& record = records.emplace_back(RowOf(pick));
-      rows.push_back(pick.Int(9));
+      records.push_back(RowOf(pick));
+      row_ids.push_back(pick.Int(9));
+    }
+    pick.Reset();
+    for (size_t i = 0; i < records.size(); ++i) {
+      Record& record = records[i];
       record.owner = request.owner;
       ++record.version;
       ++record.epoch;
       ++record.attempt;
-      record.due = WallTime(milliseconds(pick.Int(10))) +
-                   LeaseFor(record.attempt, request.lease, request.max_lease);
-    }
-    pick.Reset();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Record& record = records[i];
-      const int64_t due = record.due->time_since_epoch().count();
+      const int64_t due = now + LeaseFor(record.attempt, request.lease, request.max_lease).count();
+      record.due = WallTime(milliseconds(due));
       MUSTER_TRY(take_
                      .Bind(record.owner, request.claim_id, record.version, record.epoch,
-                           record.attempt, due, rows[i])
+                           record.attempt, due, row_ids[i])
                      .Run());
     }
-    MUSTER_TRY(transaction.Commit());
     return records;
   }
 
-  Result<Written> Apply(const Change& change) {
+  static Result<int64_t> ReadClock(SqliteStatement& clock) {
+    MUSTER_TRY(clock.Step());
+    const int64_t now = clock.Int(0);
+    clock.Reset();
+    return now;
+  }
+
+  Result<Written> Apply(const Change& change, int64_t now) {
     const Record& record = change.record;
-    // NULL + now is NULL: never due.
-    const std::optional<int64_t> delay = change.due.kind == Due::Kind::kAfter
-                                             ? std::optional(change.due.delay.count())
-                                             : std::nullopt;
+    std::optional<int64_t> due;  // none: never
+    if (change.due.kind == Due::Kind::kAfter) due = now + change.due.delay.count();
     if (change.op == Change::Op::kDelete) {
       MUSTER_TRY(delete_.Bind(record.kind, record.key, record.version).Run());
       return Written{.applied = writer_.db->Changes() == 1};
@@ -231,7 +236,7 @@ class SqliteStore final : public Store {
       const int64_t version = FirstVersion(env_);
       MUSTER_TRY(create_
                      .Bind(record.kind, record.queue, record.key, version, record.owner,
-                           record.attempt, record.body, delay)
+                           record.attempt, record.body, due)
                      .Run());
       if (writer_.db->Changes() == 0) return Written{};
       return Written{.applied = true, .version = version};
@@ -239,7 +244,7 @@ class SqliteStore final : public Store {
     const int keep_due = change.due.kind == Due::Kind::kUnchanged ? 1 : 0;
     MUSTER_TRY(replace_
                    .Bind(record.kind, record.key, record.version, record.owner, record.attempt,
-                         record.body, keep_due, delay)
+                         record.body, keep_due, due)
                    .Run());
     if (writer_.db->Changes() == 0) return Written{};
     return Written{.applied = true, .version = record.version + 1};
@@ -260,9 +265,9 @@ class SqliteStore final : public Store {
   std::atomic<uint64_t> own_changes_ = 0;
 
   // On the writer's connection.
-  SqliteStatement pick_, pick_key_, take_, taken_, create_, replace_, delete_;
+  SqliteStatement write_clock_, pick_, pick_key_, take_, taken_, create_, replace_, delete_;
   // On the reader's.
-  SqliteStatement get_, scan_, now_, data_version_;
+  SqliteStatement read_clock_, get_, scan_, data_version_;
 };
 
 }  // namespace

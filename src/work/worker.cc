@@ -2,12 +2,35 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/planted_bug.h"
 
 namespace muster {
 namespace {
 
 constexpr milliseconds kLongestRetryDelay{300'000};
+
+void LogOutcome(const Lease& lease, ItemOutcome outcome, const std::string& owner) {
+  const auto log = [&](Level level, std::string_view what) {
+    Log(level, what,
+        {{"worker", owner},
+         {"item", lease.key()},
+         {"epoch", lease.epoch()},
+         {"attempt", lease.attempt()}});
+  };
+  switch (outcome) {
+    case ItemOutcome::kCompleted:
+      return log(Level::kInfo, "item completed");
+    case ItemOutcome::kReleased:
+      return log(Level::kInfo, "item released");
+    case ItemOutcome::kFailed:
+      return log(Level::kWarning, "item failed; it will be tried again");
+    case ItemOutcome::kQuarantined:
+      return log(Level::kError, "item quarantined");
+    case ItemOutcome::kLost:
+      return log(Level::kWarning, "item lost to another worker");
+  }
+}
 
 class Worker {
  public:
@@ -21,6 +44,8 @@ class Worker {
                                   options_.terms, 1, stop);
       if (!claimed) {
         if (!IsTransient(claimed.error().code)) return claimed.error();
+        Log(Level::kWarning, "the store does not answer; trying again",
+            {{"worker", options_.owner}, {"error", claimed.error().message}});
         env_.Sleep(options_.idle_wait + env_.Jitter(options_.idle_wait), stop);
         continue;
       }
@@ -70,6 +95,7 @@ class Worker {
       if (code != Code::kLeaseLost && !IsTransient(code)) return stored;
       outcome = ItemOutcome::kLost;
     }
+    LogOutcome(lease, outcome, options_.owner);
     if (observer_) observer_(lease, outcome);
     return {};
   }

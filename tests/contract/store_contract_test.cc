@@ -572,6 +572,8 @@ TEST_P(StoreContract, LimitsAreKeptAndOneByteBeyondIsRefused) {
   const std::string deep = std::string(kMaxBodyDepth, '[') + std::string(kMaxBodyDepth, ']');
   EXPECT_TRUE(Put(NewRecord("deep", deep), Due::Never()).applied);
   EXPECT_EQ(PutError(NewRecord("deeper", "[" + deep + "]")), Code::kInvalid);
+  const std::string long_number(30, '9');
+  EXPECT_EQ(PutError(NewRecord("deeper", "[" + long_number + ",[" + deep + "]]")), Code::kInvalid);
 
   Record long_owner = NewRecord("owner");
   long_owner.owner = std::string(kMaxNameBytes, 'o');
