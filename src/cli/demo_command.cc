@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kWorkers = 4;
-constexpr auto kLongestPause = 6s;
+constexpr auto kLongestPause = 20s;
 
 struct DemoOptions {
   bool keep = false;
