@@ -53,7 +53,7 @@ std::optional<Section> ReadSection(std::string_view text, std::string_view wante
   return section;
 }
 
-std::string Get(const Section& section, const char* name) {
+std::string ValueOf(const Section& section, const char* name) {
   const auto found = section.find(name);
   return found == section.end() ? "" : found->second;
 }
@@ -199,8 +199,8 @@ AwsCredentialChain::Found AwsCredentialChain::FromFiles() const {
     const std::optional<Section> section = ReadSection(text, section_name);
     if (!section) continue;
     exists = true;
-    const std::string id = muster::Get(*section, "aws_access_key_id");
-    const std::string secret = muster::Get(*section, "aws_secret_access_key");
+    const std::string id = ValueOf(*section, "aws_access_key_id");
+    const std::string secret = ValueOf(*section, "aws_secret_access_key");
     RememberSecret(secret);
     const std::string where = "section [" + section_name + "] of " + path;
     if (id.empty() != secret.empty()) {
@@ -208,7 +208,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromFiles() const {
                    where + " has only one of aws_access_key_id and aws_secret_access_key",
                    "write both or neither"};
     }
-    if (!id.empty()) return Remembered({id, secret, muster::Get(*section, "aws_session_token")});
+    if (!id.empty()) return Remembered({id, secret, ValueOf(*section, "aws_session_token")});
     for (const char* other : {"role_arn", "sso_session", "sso_start_url", "credential_process"}) {
       if (section->contains(other)) {
         return Error{Code::kInvalid,

@@ -162,6 +162,11 @@ void Set(CURL* handle, CURLoption option, T value) {
   assert(code == CURLE_OK);
 }
 
+// libcurl takes 0 for forever, where a caller has no time left.
+long Patience(milliseconds timeout) {
+  return static_cast<long>(std::max<int64_t>(timeout.count(), 1));
+}
+
 void Prepare(CURL* handle, const HttpOptions& options, Exchange& exchange,
              const curl_slist* headers, char* reason) {
   const HttpRequest& request = exchange.request;
@@ -175,8 +180,8 @@ void Prepare(CURL* handle, const HttpOptions& options, Exchange& exchange,
   Set(handle, CURLOPT_PATH_AS_IS, 1L);
   Set(handle, CURLOPT_USERAGENT, "muster");
   Set(handle, CURLOPT_HTTPHEADER, headers);
-  Set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout.count()));
-  Set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  Set(handle, CURLOPT_CONNECTTIMEOUT_MS, Patience(request.connect_timeout));
+  Set(handle, CURLOPT_TIMEOUT_MS, Patience(request.timeout));
 
   const bool has_body = !request.body.empty() || request.method == "POST" ||
                         request.method == "PUT" || request.method == "PATCH";

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/secrets.h"
+#include "base/sigv4.h"
 #include "support/fault_proxy.h"
 #include "support/http_server.h"
 
@@ -87,6 +88,18 @@ TEST(Http, HeadHasHeadersAndNoBody) {
   ASSERT_TRUE(response) << response.error().ToString();
   EXPECT_EQ(response->Header("content-length"), "5");
   EXPECT_EQ(response->body, "");
+}
+
+TEST(Http, HostThatIsSignedIsTheOneThatIsSent) {
+  HttpServer server(Hello);
+  HttpRequest request{.url = "http://LocalHost:" + std::to_string(server.port()) + "/"};
+  const auto texts = SignRequest(request, {"AKIDEXAMPLE", "example-secret"}, {"r", "es"}, {});
+  ASSERT_TRUE(texts) << texts.error().ToString();
+  const auto response = HttpClient(kDirect).Send(request);
+  ASSERT_TRUE(response) << response.error().ToString();
+  const std::string sent = server.requests().at(0).Header("Host");
+  EXPECT_NE(texts->canonical_request.find("\nhost:" + sent + "\n"), std::string::npos) << sent;
+  EXPECT_EQ(server.requests().at(0).Header("Authorization"), texts->authorization);
 }
 
 TEST(Http, ConnectionsAreUsedAgain) {
@@ -289,12 +302,31 @@ TEST_F(HttpTls, CertificateForAnotherHostIsRefused) {
   EXPECT_TRUE(server.requests().empty());
 }
 
+TEST_F(HttpTls, ServerThatHangsUpDuringTheRequestEndsNoProcess) {
+  // More than fits into the buffers of the sockets, so that there is still something to write.
+  HttpRequest request{.method = "PUT", .url = server_.Url(), .body = std::string(32 << 20, 'x')};
+  testing::FaultProxy proxy(server_.port());
+  request.url = "https://127.0.0.1:" + std::to_string(proxy.port()) + "/";
+  proxy.CutRequestAfter(1 << 20);
+  HttpClient client({.ca_file = ca_file_, .use_proxy = false});
+  EXPECT_EQ(CodeOf(client.Send(request)), Code::kUnknownOutcome);
+  EXPECT_EQ(proxy.cuts(), 1);
+}
+
 TEST_F(HttpTls, VerificationCanBeTurnedOff) {
   EXPECT_TRUE(Post({.verify_tls = false}, server_.Url()));
 }
 
 TEST_F(HttpTls, CaFileThatIsMissingIsInvalid) {
   EXPECT_EQ(CodeOf(Post({.ca_file = ca_file_ + ".not"}, server_.Url())), Code::kInvalid);
+}
+
+TEST(Http, NoTimeLeftIsNotForever) {
+  HttpServer server([](const HttpServerRequest&) { return testing::NeverAnswer(); });
+  for (const auto timeout : {0ms, -5ms}) {
+    EXPECT_EQ(CodeOf(HttpClient(kDirect).Send({.url = server.Url(), .timeout = timeout})),
+              Code::kUnavailable);
+  }
 }
 
 TEST(Http, StopEndsARequest) {
