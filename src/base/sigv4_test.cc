@@ -28,9 +28,9 @@ TEST(SigV4, SignsEveryCaseAsBotocoreDoes) {
     const AwsCredentials credentials{"AKIDEXAMPLE", kSecret, data["token"]};
     const auto texts = SignRequest(request, credentials, {"eu-central-1", data["service"]}, kNow);
     ASSERT_TRUE(texts) << texts.error().ToString();
-    EXPECT_EQ(texts->canonical_request, data["canonical_request"]);
-    EXPECT_EQ(texts->string_to_sign, data["string_to_sign"]);
-    EXPECT_EQ(texts->authorization, data["authorization"]);
+    EXPECT_EQ(texts->canonical_request, data["canonical_request"].get<std::string>());
+    EXPECT_EQ(texts->string_to_sign, data["string_to_sign"].get<std::string>());
+    EXPECT_EQ(texts->authorization, data["authorization"].get<std::string>());
   }
   EXPECT_GE(cases, 40);
 }
