@@ -143,9 +143,12 @@ struct Exchange {
   // Whether what libcurl takes for an answer is a whole one.
   bool Finish() {
     // It is content with a connection that ends anywhere behind the status line.
-    if (!has_headers) fault = "the connection ended in the middle of the headers";
+    if (!has_headers) {
+      fault = "the connection ended in the middle of the headers";
+      return false;
+    }
     const auto encoding = response.Header("Content-Encoding");
-    if (has_headers && !response.body.empty() && encoding && SameHeaderName(*encoding, "gzip")) {
+    if (!response.body.empty() && encoding && SameHeaderName(*encoding, "gzip")) {
       auto unpacked = Gunzip(response.body, request.max_response_bytes);
       too_large = !unpacked && unpacked.error().code == Code::kInvalid;
       if (!unpacked) fault = unpacked.error().message;
@@ -233,7 +236,7 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
   }
 }
 
-Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason, long status,
+Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason,
               const HttpTarget& target, const HttpOptions& options) {
   const HttpRequest& request = exchange.request;
   const bool in_doubt = exchange.sent && Writes(request);
@@ -243,8 +246,8 @@ Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason, 
   if (exchange.too_large) {
     return Error{
         Code::kInvalid,
-        Redact(what + "the answer, of status " + std::to_string(status) + ", is larger than " +
-               std::to_string(request.max_response_bytes) + " bytes"),
+        Redact(what + "the answer, of status " + std::to_string(exchange.response.status) +
+               ", is larger than " + std::to_string(request.max_response_bytes) + " bytes"),
         "ask for less at once"};
   }
   if (code == CURLE_ABORTED_BY_CALLBACK && exchange.fault.empty()) {
@@ -308,10 +311,10 @@ Result<HttpResponse> HttpClient::Send(const HttpRequest& request, std::stop_toke
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   pool_->Return(std::move(handle));
-  if (code != CURLE_OK || !exchange.Finish()) {
-    return Failure(exchange, code, reason, status, target, options_);
-  }
   exchange.response.status = static_cast<int>(status);
+  if (code != CURLE_OK || !exchange.Finish()) {
+    return Failure(exchange, code, reason, target, options_);
+  }
   return std::move(exchange.response);
 }
 

@@ -195,6 +195,7 @@ TEST_P(HttpLoss, IsUnknownOnlyForRequestsThatWrite) {
 INSTANTIATE_TEST_SUITE_P(
     Faults, HttpLoss,
     ::testing::Values(
+        HttpServerReply{"HTTP/1.1 100 Continue\r\n\r\n", HttpServerReply::Then::kClose},
         testing::CloseWithoutAnswer(), testing::CloseInTheBody(), testing::NeverAnswer(),
         HttpServerReply{"hello, this is no HTTP\r\n"},
         HttpServerReply{"HTTP/1.1 200 OK\r\nContent-", HttpServerReply::Then::kClose},
@@ -203,6 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
         HttpServerReply{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
                         HttpServerReply::Then::kHang},
         Answer(200, "not gzip", {{"Content-Encoding", "gzip"}}),
+        Answer(200, Gzipped().substr(0, 20), {{"Content-Encoding", "gzip"}}),
         Answer(200, Gzipped().substr(0, 15) + "garbage!", {{"Content-Encoding", "gzip"}})));
 
 // libcurl would send such a request again by itself.
