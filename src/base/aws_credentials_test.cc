@@ -207,9 +207,6 @@ TEST_F(AwsCredentialChainTest, ContainerIsAskedWithoutTlsOnlyWhereItIsSafe) {
 }
 
 TEST_F(AwsCredentialChainTest, ContainerThatMisbehavesIsUnavailable) {
-  HttpServerReply reply;
-  HttpServer server([&](const HttpServerRequest&) { return reply; });
-  variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.Url();
   const std::vector<std::pair<HttpServerReply, Code>> cases = {
       {Answer(500, ""), Code::kUnavailable},
       {Answer(302, "", {{"Location", "http://127.0.0.1:1/"}}), Code::kUnavailable},
@@ -222,9 +219,10 @@ TEST_F(AwsCredentialChainTest, ContainerThatMisbehavesIsUnavailable) {
       {testing::CloseWithoutAnswer(), Code::kUnavailable},
       {testing::CloseInTheBody(), Code::kUnavailable},
   };
-  for (const auto& [bytes, code] : cases) {
-    reply = bytes;
-    EXPECT_EQ(CodeOf(Get()), code) << bytes.bytes.substr(0, 200);
+  for (const auto& [reply, code] : cases) {
+    HttpServer server([&reply = reply](const HttpServerRequest&) { return reply; });
+    variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.Url();
+    EXPECT_EQ(CodeOf(Get()), code) << reply.bytes.substr(0, 200);
   }
 }
 
@@ -236,7 +234,10 @@ class Instance {
   std::string Url() const { return server_.Url(""); }
   int fetched() const { return fetched_; }
   void Break(bool broken) { broken_ = broken; }
-  void ExpireAt(const std::string& time) { expires_ = time; }
+  void ExpireAt(const std::string& time) {
+    const std::lock_guard lock(mutex_);
+    expires_ = time;
+  }
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) {
@@ -250,11 +251,13 @@ class Instance {
     if (request.target == path) return Answer(200, "worker\n");
     if (request.target != path + "worker") return Answer(404, "");
     const int number = ++fetched_;
+    const std::lock_guard lock(mutex_);
     return Answer(200, CredentialsJson("INSTANCE" + std::to_string(number), expires_));
   }
 
   std::atomic<int> fetched_ = 0;
   std::atomic<bool> broken_ = false;
+  std::mutex mutex_;
   std::string expires_ = "2026-03-01T18:00:00.123Z";
   HttpServer server_;
 };
