@@ -4,6 +4,7 @@
 #include <array>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include "base/file.h"
 #include "base/json.h"

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -37,7 +36,8 @@ struct AwsSurroundings {
 // Credentials are kept; those that expire are fetched anew 5 minutes before. While that fails, the
 // old ones serve as long as they last. What was just fetched is given out even if this machine's
 // clock says that it has expired: the clock may be wrong, and AWS knows. Secrets are known to
-// Redact before anybody gets them. Thread-safe; one thread fetches, the others wait for it.
+// Redact before anybody gets them. Thread-safe; one thread fetches, the others wait for it. `env`
+// must outlive it.
 class AwsCredentialChain {
  public:
   explicit AwsCredentialChain(Env& env, AwsSurroundings surroundings = {});

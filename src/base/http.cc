@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 
 #include "base/gzip.h"
 #include "base/secrets.h"
