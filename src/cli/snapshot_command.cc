@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <set>
 
 #include "base/json.h"
 #include "base/sha256.h"
@@ -208,6 +209,7 @@ class SnapshotRun {
                           const SnapshotIndex& index) {
     Listed listed;
     listed.note = index.refusal;
+    std::set<std::string> versions;
     for (int shard = 0; shard < index.shards; ++shard) {
       const auto directory = repository.ReadShard(snapshot, index, shard);
       if (!directory) {
@@ -223,10 +225,10 @@ class SnapshotRun {
         if (listed.note.empty()) listed.note = reader.error().message;
         continue;
       }
-      for (const std::string& version : reader->LuceneVersions()) {
-        if (listed.versions.find(version) != std::string::npos) continue;
-        listed.versions += (listed.versions.empty() ? "" : ", ") + version;
-      }
+      for (const std::string& version : reader->LuceneVersions()) versions.insert(version);
+    }
+    for (const std::string& version : versions) {
+      listed.versions += (listed.versions.empty() ? "" : ", ") + version;
     }
     return listed;
   }

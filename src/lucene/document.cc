@@ -134,12 +134,12 @@ Result<std::string> DecodeId(std::string_view bytes) {
 
 Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
                            const DocumentFields& fields, NumberForm form, ByteOrder order,
-                           std::string_view place, Document& document) {
+                           Document& document) {
   document.type.clear();
   document.id.clear();
   document.routing = document.source = document.recovery_source = std::nullopt;
   RawFields raw;
-  ByteReader reader(bytes, place, order);
+  ByteReader reader(bytes, "its stored fields", order);
   for (uint32_t i = 0; i < field_count && reader.ok(); ++i) {
     const uint64_t key = reader.VLong();
     const uint32_t type = key & 7;
@@ -154,7 +154,7 @@ Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
   reader.Expect(reader.left() == 0, "a document with more bytes than fields");
   MUSTER_TRY(reader.status());
   if (!raw.uid && !raw.id) return false;
-  if (auto named = NameDocument(raw, document); !named) return named.error().Within(place);
+  MUSTER_TRY(NameDocument(raw, document));
   return true;
 }
 

@@ -36,11 +36,10 @@ struct DocumentFields {
 enum class NumberForm { kFixed, kVariable };
 
 // Decodes the stored fields of one Lucene document into all of `document` but its position. False
-// for a document without an id: it is nested in the one that follows it. `place` is where it came
-// from, for messages.
+// for a document without an id: it is nested in the one that follows it.
 Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
                            const DocumentFields& fields, NumberForm form, ByteOrder order,
-                           std::string_view place, Document& document);
+                           Document& document);
 
 // The text of an id from the binary form that Elasticsearch 6 and later store. kCorrupt if empty.
 Result<std::string> DecodeId(std::string_view bytes);

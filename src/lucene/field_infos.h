@@ -11,14 +11,14 @@ namespace muster::lucene {
 
 // What a reader of documents wants to know of a field.
 struct FieldInfo {
-  std::string name;
+  std::string name = {};
   uint32_t number = 0;
   bool is_soft_deletes = false;
   uint8_t doc_values_type = 0;  // 0: none
   bool has_skip_index = false;
   int64_t doc_values_gen = -1;  // -1: in the base files
-  std::string doc_values_format;
-  std::string doc_values_suffix;
+  std::string doc_values_format = {};
+  std::string doc_values_suffix = {};
   bool compresses_binary = false;  // Lucene80DocValuesFormat.mode is BEST_COMPRESSION
 };
 

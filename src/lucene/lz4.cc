@@ -21,21 +21,22 @@ Result<size_t> DecodeLz4(std::string_view in, std::string_view dictionary, char*
   const char* const in_end = from + in.size();
 
   // A length of 15 goes on in the next bytes, until one is not 255.
-  const auto extend = [&](size_t length) -> Result<size_t> {
-    if (length < 15) return length;
+  const auto extend = [&](size_t& length) {
+    if (length < 15) return true;
     uint8_t more = 255;
     while (more == 255) {
-      if (from == in_end) return Damaged("it ends within a length");
+      if (from == in_end) return false;
       more = static_cast<uint8_t>(*from++);
       length += more;
     }
-    return length;
+    return true;
   };
 
   while (to < end) {
     if (from == in_end) return Damaged("it ends too early");
     const auto token = static_cast<uint8_t>(*from++);
-    MUSTER_ASSIGN(const size_t literals, extend(token >> 4));
+    size_t literals = token >> 4;
+    if (!extend(literals)) return Damaged("it ends within a length");
     if (literals > static_cast<size_t>(in_end - from)) return Damaged("literals beyond its end");
     if (literals > static_cast<size_t>(end - to)) return Damaged("more literals than it may hold");
     std::memcpy(to, from, literals);
@@ -46,7 +47,8 @@ Result<size_t> DecodeLz4(std::string_view in, std::string_view dictionary, char*
     if (in_end - from < 2) return Damaged("it ends within a match");
     const size_t distance = static_cast<uint8_t>(from[0]) | static_cast<uint8_t>(from[1]) << 8;
     from += 2;
-    MUSTER_ASSIGN(size_t length, extend(token & 15));
+    size_t length = token & 15;
+    if (!extend(length)) return Damaged("it ends within a length");
     length += 4;
     const auto before = static_cast<size_t>(to - start);
     if (distance == 0 || distance > before + dictionary.size()) {

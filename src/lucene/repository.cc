@@ -136,7 +136,7 @@ Status Repository::ParseOldRoot(const Json& root, const std::string& origin) {
   for (const Json& entry : *snapshots) {
     const std::string name = entry.is_string() ? entry.get<std::string>() : "";
     if (!IsPlainName(name)) return Damaged(origin, "a snapshot has no usable name");
-    snapshots_.push_back({name, name, std::nullopt, Json()});
+    snapshots_.push_back({name, name, Json()});
   }
   return {};
 }
@@ -155,7 +155,6 @@ Status Repository::ParseRoot(const Json& root, const std::string& origin) {
     } else if (entry.is_object()) {
       snapshot.name = TextOf(entry, "name");
       snapshot.uuid = TextOf(entry, "uuid");
-      snapshot.state = NumberOf(entry, "state");
       snapshot.metadata_lookup = entry.value("index_metadata_lookup", Json::object());
     }
     if (snapshot.name.empty() || !IsPlainName(snapshot.uuid)) {
@@ -277,6 +276,10 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
     const auto found = std::find_if(indices_.begin(), indices_.end(),
                                     [&](const RootIndex& it) { return it.name == wanted; });
     if (found == indices_.end()) return Damaged(origin, "the repository's root does not know it");
+    const std::vector<std::string>& uuids = found->snapshot_uuids;
+    if (std::find(uuids.begin(), uuids.end(), snapshot.uuid) == uuids.end()) {
+      return Damaged(origin, "the repository's root does not know it in this snapshot");
+    }
     index.id = found->id;
     index.path_type = found->path_type;
   }

@@ -60,7 +60,6 @@ class Repository {
   struct RootSnapshot {
     std::string name;
     std::string uuid;
-    std::optional<int64_t> state;
     Json metadata_lookup;  // index id → key
   };
   struct RootIndex {

@@ -66,11 +66,15 @@ Result<bool> ShardReader::Next(Document& document) {
       continue;
     }
     const size_t in_chunk = doc - segment.chunk.first_doc();
-    MUSTER_ASSIGN(const bool has_id,
-                  ParseDocument(segment.chunk.Document(in_chunk),
-                                segment.chunk.FieldCount(in_chunk), segment.fields, segment.form,
-                                segment.stored.order(), segment.place, document));
+    const auto has_id =
+        ParseDocument(segment.chunk.Document(in_chunk), segment.chunk.FieldCount(in_chunk),
+                      segment.fields, segment.form, segment.stored.order(), document);
     if (!has_id) {
+      next_ = position;
+      return has_id.error().Within(segment.place + ".fdt: document at position " +
+                                   std::to_string(position));
+    }
+    if (!*has_id) {
       ++counts_.nested;
       continue;
     }

@@ -19,8 +19,9 @@ std::vector<int64_t> ReadDeltas(ByteReader& reader, size_t count) {
   return deltas;
 }
 
-// More chunks in a block were never written.
-constexpr uint32_t kMaxBlockChunks = 1 << 20;
+// Lucene writes blocks of 1024 chunks, and a segment of 100 GB has some millions of chunks.
+constexpr uint32_t kMaxBlockChunks = 1 << 16;
+constexpr uint32_t kMaxChunks = 1 << 24;
 
 }  // namespace
 
@@ -62,7 +63,7 @@ ChunkIndex ReadBlockIndex(ByteReader& reader) {
   while (reader.ok()) {
     const uint32_t count = reader.VInt();
     if (count == 0) break;
-    if (count > kMaxBlockChunks) {
+    if (count > kMaxBlockChunks || index.size() + count > kMaxChunks) {
       reader.Fail("an impossible number of chunks");
       break;
     }
@@ -86,6 +87,7 @@ MonotonicIndex MonotonicIndex::ReadMeta(ByteReader& meta, uint64_t max_doc) {
   meta.Expect(meta.U32() == max_doc, "another number of documents than the segment has");
   const uint32_t shift = meta.U32();
   const uint32_t count = meta.U32();
+  meta.Expect(count <= kMaxChunks, "an impossible number of chunks");
   index.docs_start_ = meta.U64();
   index.docs_ = DirectMonotonic::ReadMeta(meta, count, shift);
   index.pointers_start_ = meta.U64();
