@@ -14,5 +14,6 @@ void AddCompletionsCommand(CLI::App& app, Context& context);
 void AddDemoCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
+void AddSnapshotCommand(CLI::App& app, Context& context);
 
 }  // namespace muster::cli

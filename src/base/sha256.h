@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+// Two lower-case hexadecimal digits for each byte.
+std::string Hex(std::string_view bytes);
+
+// The SHA-256 of the bytes, as 64 hexadecimal digits.
+std::string Sha256Hex(std::string_view bytes);
+
+// The HMAC of a text by SHA-256: 32 bytes.
+std::string HmacSha256(std::string_view key, std::string_view text);
+
+}  // namespace muster

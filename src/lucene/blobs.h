@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/result.h"
+
+namespace muster::lucene {
+
+// Where a snapshot repository keeps its blobs: a folder, or a bucket. Reads only.
+//
+// Paths are relative to the repository, with '/'. Any number of threads may use one.
+class Blobs {
+ public:
+  virtual ~Blobs() = default;
+
+  // What a person knows the repository by.
+  virtual const std::string& name() const = 0;
+
+  // The names of the blobs directly in the repository's root, in any order.
+  virtual Result<std::vector<std::string>> ListRoot() const = 0;
+
+  // Bytes in a blob; kNotFound when there is no such blob.
+  virtual Result<uint64_t> Size(const std::string& path) const = 0;
+
+  // Exactly the bytes [offset, offset + length) of a blob; kCorrupt when it ends before.
+  virtual Result<std::string> Read(const std::string& path, uint64_t offset,
+                                   uint64_t length) const = 0;
+};
+
+// A repository in the file system. kNotFound when `folder` is not a folder.
+Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder);
+
+// A whole blob, of at most `max_bytes`.
+Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint64_t max_bytes);
+
+}  // namespace muster::lucene

@@ -1,0 +1,93 @@
+#include "lucene/byte_reader.h"
+
+namespace muster::lucene {
+
+ByteReader::ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order,
+                       uint64_t base)
+    : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
+
+Status ByteReader::status() const {
+  if (error_) return *error_;
+  return {};
+}
+
+void ByteReader::Fail(std::string_view why, Code code) {
+  if (error_) return;
+  error_ = Error{code, std::string(origin_) + ": at byte " + std::to_string(base_ + offset_) +
+                           ": " + std::string(why)};
+}
+
+std::string_view ByteReader::Take(uint64_t length) {
+  if (error_) return {};
+  if (length > bytes_.size() - offset_) {
+    Fail("it ends within a value of " + std::to_string(length) + " bytes");
+    return {};
+  }
+  const std::string_view taken = bytes_.substr(offset_, length);
+  offset_ += length;
+  return taken;
+}
+
+void ByteReader::SeekTo(uint64_t offset) {
+  if (error_) return;
+  if (offset > bytes_.size()) {
+    Fail("it points beyond its end, to byte " + std::to_string(base_ + offset));
+    return;
+  }
+  offset_ = offset;
+}
+
+uint64_t ByteReader::Fixed(size_t length, ByteOrder order) {
+  const std::string_view bytes = Take(length);
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(bytes[order == ByteOrder::kBig ? i : length - 1 - i]);
+    value = value << 8 | byte;
+  }
+  return value;
+}
+
+uint8_t ByteReader::U8() {
+  if (error_ || offset_ == bytes_.size()) {
+    Fail("it ends within a value of 1 byte");
+    return 0;
+  }
+  return static_cast<uint8_t>(bytes_[offset_++]);
+}
+
+uint16_t ByteReader::U16() { return static_cast<uint16_t>(Fixed(2, order_)); }
+uint32_t ByteReader::U32() { return static_cast<uint32_t>(Fixed(4, order_)); }
+uint64_t ByteReader::U64() { return Fixed(8, order_); }
+uint32_t ByteReader::BigU32() { return static_cast<uint32_t>(Fixed(4, ByteOrder::kBig)); }
+uint64_t ByteReader::BigU64() { return Fixed(8, ByteOrder::kBig); }
+
+uint64_t ByteReader::Variable(int max_bytes) {
+  uint64_t value = 0;
+  for (int i = 0; i < max_bytes; ++i) {
+    const uint8_t byte = U8();
+    value |= static_cast<uint64_t>(byte & 127) << (7 * i);
+    if (byte < 128) return value;
+  }
+  Fail("a number has too many bytes");
+  return 0;
+}
+
+uint32_t ByteReader::VInt() {
+  const uint64_t value = Variable(5);
+  if (value > UINT32_MAX) {
+    Fail("a number is beyond 32 bits");
+    return 0;
+  }
+  return static_cast<uint32_t>(value);
+}
+
+uint64_t ByteReader::VLong() { return Variable(9); }
+
+size_t ByteReader::Count(size_t bytes_each) {
+  const size_t count = VInt();
+  if (count <= left() / bytes_each) return count;
+  Fail("it counts " + std::to_string(count) + " entries, more than it has room for");
+  return 0;
+}
+
+}  // namespace muster::lucene

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lucene/byte_reader.h"
+
+namespace muster::lucene {
+
+// How the bytes of a chunk are packed.
+enum class Packing {
+  kLz4,
+  kDeflate,
+  kLz4Dictionary,
+  kDeflateDictionary,
+  kZstd,
+  kZstdDictionary,
+  kZstdBlocks
+};
+
+// What all chunks of a file have in common.
+struct ChunkFormat {
+  Packing packing = Packing::kLz4;
+  ByteOrder order = ByteOrder::kBig;
+  uint32_t chunk_size = 0;      // bytes of each slice of a sliced chunk
+  uint32_t token_flags = 0;     // how many bits of the token are flags, the lowest being "sliced"
+  bool slices_by_size = false;  // Lucene 4.1: no flag, sliced from twice the chunk's size on
+  bool never_slices = false;    // the first version of Lucene 4.1
+};
+
+// Documents that were packed together, unpacked. Meant to be used again: it keeps its memory.
+class Chunk {
+ public:
+  // Decodes a chunk from all of its bytes. kCorrupt when it does not hold exactly the documents
+  // [first_doc, first_doc + docs). `base` is where the bytes start in `origin`.
+  Status Decode(std::string_view bytes, const ChunkFormat& format, uint64_t first_doc,
+                uint64_t docs, std::string_view origin, uint64_t base);
+
+  uint64_t first_doc() const { return first_doc_; }
+  size_t size() const { return field_counts_.size(); }
+  uint32_t FieldCount(size_t index) const { return field_counts_[index]; }
+  std::string_view Document(size_t index) const {
+    return std::string_view(buffer_).substr(starts_[index], lengths_[index]);
+  }
+
+ private:
+  uint64_t first_doc_ = 0;
+  std::vector<uint32_t> field_counts_;
+  std::vector<uint32_t> lengths_;
+  std::vector<uint64_t> starts_;
+  std::string buffer_;
+};
+
+// Unpacks one unit of `size` bytes to `to`, from where `reader` stands, and leaves the reader
+// behind it. Failures are latched in the reader.
+void Unpack(ByteReader& reader, Packing packing, char* to, size_t size);
+
+}  // namespace muster::lucene

@@ -1,0 +1,99 @@
+#include "lucene/document.h"
+
+#include <gtest/gtest.h>
+
+#include "lucene/byte_writer.h"
+
+namespace muster::lucene {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+const DocumentFields kFields = {.id = 0, .uid = 1, .routing = 2, .source = 3, .recovery_source = 4};
+
+std::string Key(uint32_t field, uint32_t type) {
+  ByteWriter writer;
+  return writer.VInt(field << 3 | type).bytes();
+}
+
+Result<bool> Parse(std::string_view bytes, uint32_t count, Document& document,
+                   NumberForm form = NumberForm::kVariable) {
+  return ParseDocument(bytes, count, kFields, form, ByteOrder::kLittle, document);
+}
+
+TEST(DocumentId, IsDecodedInEveryForm) {
+  EXPECT_EQ(*DecodeId("\xFF"
+                      "s1"),
+            "s1");
+  EXPECT_EQ(*DecodeId("\xFE\x7F"), "7");
+  EXPECT_EQ(*DecodeId("\xFE\0"sv), "00");
+  EXPECT_EQ(*DecodeId("\xFE\x12\x34"), "1234");
+  EXPECT_EQ(*DecodeId("\0\0\0"sv), "AAAA");
+  EXPECT_EQ(*DecodeId("\xFD\xFD\xFF\0"sv), "_f8A");
+  EXPECT_FALSE(DecodeId(""));
+  EXPECT_FALSE(DecodeId("\xFE"));
+  EXPECT_FALSE(DecodeId("\xFE\xA0"));
+  EXPECT_FALSE(DecodeId("\xFE\x1F\x20")) << "odd, but not at the end";
+}
+
+TEST(Document, IsReadFromItsFields) {
+  ByteWriter writer;
+  writer.Raw(Key(3, 1)).String("{\"a\":1}").Raw(Key(0, 1)).String("\xFFid").Raw(Key(2, 0));
+  writer.String("route").Raw(Key(4, 1)).String("{}");
+  Document document;
+  const auto found = Parse(writer.bytes(), 4, document);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_TRUE(*found);
+  EXPECT_EQ(document.id, "id");
+  EXPECT_EQ(document.type, "");
+  EXPECT_EQ(document.routing, "route");
+  EXPECT_EQ(document.source, "{\"a\":1}");
+  EXPECT_EQ(document.recovery_source, "{}");
+  EXPECT_TRUE(EveryBeginning(writer.bytes(), [&](auto cut) { return !Parse(cut, 4, document); }));
+  EXPECT_FALSE(Parse(writer.bytes(), 3, document)) << "bytes left over";
+}
+
+TEST(Document, TakesTypeAndIdFromItsUid) {
+  ByteWriter writer;
+  writer.Raw(Key(1, 0)).String("type#id#1");
+  Document document;
+  ASSERT_TRUE(*Parse(writer.bytes(), 1, document));
+  EXPECT_EQ(document.type, "type");
+  EXPECT_EQ(document.id, "id#1");
+  EXPECT_EQ(document.source, std::nullopt);
+  ByteWriter bad;
+  EXPECT_FALSE(Parse(bad.Raw(Key(1, 0)).String("no type").bytes(), 1, document));
+}
+
+TEST(Document, WithoutAnIdIsNested) {
+  Document document;
+  EXPECT_FALSE(*Parse("", 0, document));
+}
+
+TEST(Document, SkipsNumbersOfAllKinds) {
+  ByteWriter writer;
+  writer.Raw(Key(9, 2)).VInt(300);
+  writer.Raw(Key(9, 3)).U8(200).Raw(Key(9, 3)).U8(255).U32(0).Raw(Key(9, 3)).U8(1).Raw("abc");
+  writer.Raw(Key(9, 4)).U8(0x45).Raw(Key(9, 4)).U8(0x25).VInt(1000);
+  writer.Raw(Key(9, 5)).U8(200).Raw(Key(9, 5)).U8(255).U64(0).Raw(Key(9, 5)).U8(254).U32(0);
+  writer.Raw(Key(9, 5)).U8(1).Raw("abcdefg");
+  writer.Raw(Key(0, 0)).String("text id");
+  Document document;
+  ASSERT_TRUE(Parse(writer.bytes(), 11, document).value_or(false));
+  EXPECT_EQ(document.id, "text id");
+  ByteWriter fixed;
+  fixed.Raw(Key(9, 2)).U32(1).Raw(Key(9, 3)).U32(1).Raw(Key(9, 4)).U64(1).Raw(Key(9, 5)).U64(1);
+  fixed.Raw(Key(1, 0)).String("t#1");
+  ASSERT_TRUE(Parse(fixed.bytes(), 5, document, NumberForm::kFixed).value_or(false));
+  EXPECT_EQ(document.id, "1");
+}
+
+TEST(Document, RefusesASourcePackedWithLzfByName) {
+  ByteWriter writer;
+  writer.Raw(Key(1, 0)).String("t#1").Raw(Key(3, 1)).String("ZV\1");
+  Document document;
+  EXPECT_EQ(Parse(writer.bytes(), 2, document).error().code, Code::kIncompatible);
+}
+
+}  // namespace
+}  // namespace muster::lucene

@@ -1,0 +1,116 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "lucene/blobs.h"
+
+namespace muster::lucene {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error FileError(const std::string& path, int error) {
+  const std::string reason = std::generic_category().message(error);
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return Error{Code::kNotFound, path + ": " + reason};
+    case EACCES:
+    case EPERM:
+      return Error{Code::kPermission, path + ": " + reason};
+    default:
+      return Error{Code::kUnavailable, path + ": " + reason};
+  }
+}
+
+class OpenedFile {
+ public:
+  explicit OpenedFile(const std::string& path)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  ~OpenedFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+class FolderBlobs : public Blobs {
+ public:
+  explicit FolderBlobs(std::string folder) : folder_(std::move(folder)) {}
+
+  const std::string& name() const override { return folder_; }
+
+  Result<std::vector<std::string>> ListRoot() const override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
+         entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error) return FileError(folder_, error.value());
+    return names;
+  }
+
+  Result<uint64_t> Size(const std::string& path) const override {
+    const std::string full = folder_ + "/" + path;
+    struct stat found = {};
+    if (stat(full.c_str(), &found) != 0) return FileError(full, errno);
+    if (!S_ISREG(found.st_mode)) return Error{Code::kNotFound, full + ": not a file"};
+    return static_cast<uint64_t>(found.st_size);
+  }
+
+  Result<std::string> Read(const std::string& path, uint64_t offset,
+                           uint64_t length) const override {
+    const std::string full = folder_ + "/" + path;
+    const OpenedFile file(full);
+    if (file.descriptor() < 0) return FileError(full, errno);
+    std::string bytes(length, '\0');
+    size_t done = 0;
+    while (done < length) {
+      const ssize_t got = pread(file.descriptor(), bytes.data() + done, length - done,
+                                static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return FileError(full, errno);
+      if (got == 0) {
+        return Error{Code::kCorrupt, full + ": ends at byte " + std::to_string(offset + done) +
+                                         ", before the " + std::to_string(length) +
+                                         " bytes that should be at " + std::to_string(offset)};
+      }
+      done += static_cast<size_t>(got);
+    }
+    return bytes;
+  }
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return Error{Code::kNotFound, folder + ": no such folder",
+                 "name the folder of a snapshot repository: the one with index-N and indices/"};
+  }
+  return std::unique_ptr<Blobs>(std::make_unique<FolderBlobs>(folder));
+}
+
+Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint64_t max_bytes) {
+  MUSTER_ASSIGN(const uint64_t size, blobs.Size(path));
+  if (size > max_bytes) {
+    return Error{Code::kIncompatible, blobs.name() + "/" + path + ": " + std::to_string(size) +
+                                          " bytes are more than " + std::to_string(max_bytes)};
+  }
+  return blobs.Read(path, 0, size);
+}
+
+}  // namespace muster::lucene

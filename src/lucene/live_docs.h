@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "lucene/doc_set.h"
+#include "lucene/field_infos.h"
+#include "lucene/segment_files.h"
+
+namespace muster::lucene {
+
+// Reads `.liv` (Lucene 5 and later) or `.del` (Lucene 4): the documents that are not deleted.
+// `file` is all of it; its CRC (where there is one) is checked.
+Result<DocSet> ParseLiveDocs(std::string_view file, std::string_view segment_id, uint32_t max_doc,
+                             std::string_view origin);
+
+// The documents of a segment that are deleted neither hard nor softly; nothing if all are live.
+// Both counts are held against the commit's.
+Result<std::optional<DocSet>> ReadLiveDocs(const SegmentFiles& files,
+                                           const std::vector<FieldInfo>& fields);
+
+}  // namespace muster::lucene

@@ -1,0 +1,82 @@
+#include "lucene/metadata.h"
+
+#include <gtest/gtest.h>
+
+#include "lucene/byte_writer.h"
+#include "lucene/smile.h"
+
+namespace muster::lucene {
+namespace {
+
+// {"name":"ab","n":-1,"list":[true,null,1000],"bin":<3 bytes>,"name again":{"name":""}}
+std::string SmileSample() {
+  std::string bytes = ":)\n\x05";
+  bytes += "\xFA";
+  bytes +=
+      "\x83"
+      "name"
+      "\x41"
+      "ab";
+  bytes +=
+      "\x80"
+      "n"
+      "\xC1";
+  bytes +=
+      "\x83"
+      "list"
+      "\xF8\x23\x21\x24\x1F\x90\xF9";  // 1000 is 2000 = 31 * 64 + 16
+  bytes +=
+      "\x82"
+      "bin"
+      "\xFD\x83";
+  bytes += std::string("\x00\x01\xFF", 3);
+  bytes +=
+      "\x85"
+      "nested"
+      "\xFA\x40\x20\xFB";  // key 0 of those shared
+  bytes += "\xFB";
+  return bytes;
+}
+
+TEST(Smile, ReadsValuesSharedNamesAndBinary) {
+  const auto json = ParseSmile(SmileSample(), "blob");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ((*json)["name"], "ab");
+  EXPECT_EQ((*json)["n"], -1);
+  EXPECT_EQ((*json)["list"], Json::parse("[true,null,1000]"));
+  EXPECT_EQ((*json)["bin"], Json::binary({0, 1, 255}));
+  EXPECT_EQ((*json)["nested"]["name"], "");
+}
+
+TEST(Smile, RefusesEveryBeginning) {
+  EXPECT_TRUE(EveryBeginning(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
+}
+
+TEST(Smile, RefusesDepthUnknownTokensAndNamesThatWereNotShared) {
+  EXPECT_FALSE(ParseSmile(":)\n\x05" + std::string(200, '\xF8'), "blob"));
+  EXPECT_EQ(ParseSmile(":)\n\x05\x26", "blob").error().code, Code::kIncompatible);
+  EXPECT_FALSE(ParseSmile(":)\n\x05\xFA\x41\x20\xFB", "blob"));
+}
+
+TEST(Metadata, OpensTheEnvelopeAndChecksIt) {
+  ByteWriter writer;
+  const std::string blob = Sealed(writer.Header("snapshot", 1).Raw(R"({"a":1})").bytes());
+  EXPECT_EQ((*ParseMetadata(blob, "snapshot", "blob"))["a"], 1);
+  EXPECT_EQ(ParseMetadata(blob, "metadata", "blob").error().code, Code::kIncompatible);
+  EXPECT_TRUE(EveryBeginning(blob, [](auto cut) { return !ParseMetadata(cut, "snapshot", ""); }));
+}
+
+TEST(Metadata, ReadsPlainAndPackedJson) {
+  EXPECT_EQ((*ParseMetadata(" {\"a\":1}", "", "blob"))["a"], 1);
+  EXPECT_EQ((*ParseMetadata(std::string_view("ZV\0\0\7{\"a\":1}", 12), "", "blob"))["a"], 1);
+  EXPECT_EQ(ParseMetadata("{\"a\":", "", "blob").error().code, Code::kCorrupt);
+}
+
+TEST(Metadata, RefusesOtherContentByName) {
+  const auto yaml = ParseMetadata("---\na: 1\n", "", "repo/snap");
+  EXPECT_EQ(yaml.error().code, Code::kIncompatible);
+  EXPECT_EQ(yaml.error().message.find("repo/snap: "), 0);
+}
+
+}  // namespace
+}  // namespace muster::lucene
