@@ -6,9 +6,10 @@ cores=$(nproc)
 
 # run_case CASES NAME COMMAND...: a command that is one test.
 run_case() {
-  local cases=$1 name=$2
+  local cases=$1 name=$2 verdict=passed
   shift 2
-  if "$@"; then echo "passed $name"; else echo "failed $name"; fi >>"$cases"
+  "$@" || verdict=failed
+  echo "$verdict $name" >>"$cases"
 }
 
 build_preset() {

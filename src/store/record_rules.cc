@@ -58,9 +58,9 @@ Status CheckBody(const std::string& body) {
   if (body.find('\0') != std::string::npos) return Invalid("body holds a NUL");
   // Keeps its buffers: bodies are checked at every write, and most are small.
   thread_local simdjson::dom::parser parser(kMaxBodyBytes);
-  thread_local const auto allocated = parser.allocate(kMaxBodyBytes, kMaxBodyDepth);
+  thread_local const auto kAllocated = parser.allocate(kMaxBodyBytes, kMaxBodyDepth);
   const simdjson::error_code found =
-      allocated != simdjson::SUCCESS ? allocated : parser.parse(body).error();
+      kAllocated != simdjson::SUCCESS ? kAllocated : parser.parse(body).error();
   switch (found) {
     case simdjson::SUCCESS:
       return {};
