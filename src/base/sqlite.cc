@@ -141,7 +141,7 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   if (rc != SQLITE_OK) return ErrorOf(handle, rc);
   sqlite3_extended_result_codes(handle, 1);
   if (mode != Mode::kReadOnly) {
-    MUSTER_ASSIGN(const std::string journal, db->QueryText("PRAGMA journal_mode=WAL"));
+    MUSTER_ASSIGN(const std::string journal, db->UseWriteAheadLog());
     if (journal != "wal") {
       return Error{Code::kUnavailable,
                    "SQLite file " + path + ": cannot use write-ahead logging here",
@@ -150,6 +150,20 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   }
   MUSTER_TRY(db->Execute("PRAGMA synchronous=FULL"));
   return db;
+}
+
+// SQLite does not call the busy handler when several connections change the mode of a new file at
+// the same time: whoever loses has to ask again.
+Result<std::string> SqliteDb::UseWriteAheadLog() {
+  const auto give_up = std::chrono::steady_clock::now() + busy_timeout_;
+  for (;;) {
+    auto journal = QueryText("PRAGMA journal_mode=WAL");
+    if (journal || journal.error().code != Code::kUnavailable ||
+        std::chrono::steady_clock::now() >= give_up) {
+      return journal;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 Result<SqliteStatement> SqliteDb::Prepare(std::string_view sql) {

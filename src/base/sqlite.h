@@ -87,6 +87,7 @@ class SqliteDb {
  private:
   SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout);
   static int WaitWhileBusy(void* self, int tries);
+  Result<std::string> UseWriteAheadLog();
 
   sqlite3* db_;
   const std::chrono::milliseconds busy_timeout_;

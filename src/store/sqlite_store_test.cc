@@ -44,17 +44,20 @@ Change NewChange(const std::string& key) {
 }
 
 TEST_F(SqliteStoreTest, ManyMayOpenANewFileAtOnce) {
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 16; ++i) {
-    threads.emplace_back([&, i] {
-      auto store = Open();
-      ASSERT_TRUE(store) << store.error().ToString();
-      const Change change = NewChange("k" + std::to_string(i));
-      EXPECT_TRUE((*store)->Write({&change, 1}));
-    });
+  for (int round = 0; round < 20; ++round) {
+    const std::string url = Url() + std::to_string(round);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 16; ++i) {
+      threads.emplace_back([&, i] {
+        auto store = OpenStore(url, RealEnv());
+        ASSERT_TRUE(store) << store.error().ToString();
+        const Change change = NewChange("k" + std::to_string(i));
+        EXPECT_TRUE((*store)->Write({&change, 1}));
+      });
+    }
+    threads.clear();
+    EXPECT_EQ(OpenStore(url, RealEnv()).value()->Scan("work", "", "", 100).value().size(), 16u);
   }
-  threads.clear();
-  EXPECT_EQ(Open().value()->Scan("work", "", "", 100).value().size(), 16u);
 }
 
 TEST_F(SqliteStoreTest, NewerSchemaIsRefusedAndLeftAlone) {
