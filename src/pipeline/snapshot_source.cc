@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <set>
 
 #include "base/json.h"
+#include "base/s3.h"
 #include "lucene/repository.h"
 #include "lucene/shard_reader.h"
 
@@ -240,27 +242,44 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
                "take one, or name a partial one with snapshot=NAME"};
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env&) {
-  bool recovery_source = false;
-  for (const auto& [name, value] : url.query) {
-    if (name == "recovery_source" && (value == "true" || value == "false")) {
-      recovery_source = value == "true";
-    } else if (name != "snapshot") {
-      return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "=" + value + "'",
-                   "there are snapshot=NAME and recovery_source=true"};
-    }
+Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const Url& url, Env& env) {
+  if (url.scheme == "snapshot+s3") {
+    MUSTER_ASSIGN(S3Location location, S3Location::FromUrl(url));
+    return lucene::OpenBucket(std::move(location), env);
   }
   if (url.scheme != "snapshot+file" || !url.host.empty() || url.path.empty()) {
-    return Error{Code::kInvalid, "the URL names no folder with a snapshot repository",
-                 "write snapshot+file:///FOLDER#INDEX"};
+    return Error{Code::kInvalid, "the URL names no snapshot repository",
+                 "write snapshot+file:///FOLDER#INDEX or snapshot+s3://BUCKET/PREFIX#INDEX"};
   }
-  MUSTER_ASSIGN(auto blobs, lucene::OpenFolder(url.path));
+  return lucene::OpenFolder(url.path);
+}
+
+Status CheckParameters(const Url& url) {
+  std::set<std::string> known = {"snapshot", "recovery_source"};
+  if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
+  for (const auto& [name, value] : url.query) {
+    if (!known.contains(name)) {
+      std::string all;
+      for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+      return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
+                   "there are " + all};
+    }
+    if (name == "recovery_source" && value != "true" && value != "false") {
+      return Error{Code::kInvalid, "recovery_source=" + value + " is neither true nor false"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
+  MUSTER_TRY(CheckParameters(url));
+  MUSTER_ASSIGN(auto blobs, OpenBlobs(url, env));
   MUSTER_ASSIGN(Repository repository, Repository::Open(std::move(blobs)));
   MUSTER_ASSIGN(Snapshot snapshot, ChooseSnapshot(repository, url.Param("snapshot").value_or("")));
   return std::make_unique<SnapshotSource>(std::move(repository), std::move(snapshot), url.fragment,
-                                          recovery_source);
+                                          url.Param("recovery_source") == "true");
 }
 
 }  // namespace muster

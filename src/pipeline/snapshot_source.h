@@ -11,6 +11,7 @@ namespace muster {
 
 // A snapshot of Elasticsearch or OpenSearch, read out of its repository without any cluster:
 //   snapshot+file:///FOLDER#INDEX, or without #INDEX all of its indices
+//   snapshot+s3://BUCKET/PREFIX#INDEX, with the parameters of S3Location
 //   snapshot=NAME          which one (default: the newest that is complete)
 //   recovery_source=true   where the index keeps no _source, take the copy kept for recovery
 //
