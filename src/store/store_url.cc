@@ -89,9 +89,13 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
   } else if (url->scheme == "postgresql" || url->scheme == "postgres") {
     store.backend = StoreUrl::Backend::kPostgres;
     MUSTER_ASSIGN(store.target, PostgresUri(*url));
+  } else if (url->scheme == "dynamodb") {
+    store.backend = StoreUrl::Backend::kDynamoDb;
+    MUSTER_ASSIGN(store.dynamodb, ParseDynamoDbPlace(*url));
   } else {
     return Invalid("store URL has the unknown scheme '" + url->scheme + "'",
-                   "use memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE");
+                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE or "
+                   "dynamodb://REGION/TABLE");
   }
   return store;
 }
