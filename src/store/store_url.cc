@@ -93,10 +93,13 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
   } else if (url->scheme == "opensearch+https" || url->scheme == "opensearch+http") {
     store.backend = StoreUrl::Backend::kOpenSearch;
     MUSTER_ASSIGN(store.opensearch, OpenSearchAddressOf(*url));
+  } else if (url->scheme == "dynamodb") {
+    store.backend = StoreUrl::Backend::kDynamoDb;
+    MUSTER_ASSIGN(store.dynamodb, ParseDynamoDbPlace(*url));
   } else {
     return Invalid("store URL has the unknown scheme '" + url->scheme + "'",
-                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE or "
-                   "opensearch+https://HOST");
+                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE, "
+                   "opensearch+https://HOST or dynamodb://REGION/TABLE");
   }
   return store;
 }
