@@ -27,7 +27,9 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
     const std::string& kind, const std::string& queue, const Ask& ask) {
   const std::shared_ptr<Queue> known = Find(kind, queue);
   std::lock_guard lock(known->mutex);
-  if (known->list.empty() || env_.MonoNow() - known->asked > kFreshFor) {
+  const bool stale =
+      env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
+  if (known->list.empty() || stale) {
     MUSTER_TRY(Refill(*known, ask));
   }
   if (known->list.empty()) return std::optional<Candidate>{};

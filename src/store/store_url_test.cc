@@ -27,12 +27,47 @@ TEST(StoreUrl, PasswordsComeByReferenceAndAreEncodedAgain) {
             "postgresql://me:a%40b%2Fc%20d@h/db");
 }
 
+TEST(StoreUrl, NamesATableOfDynamoDb) {
+  auto aws = ParseStoreUrl("dynamodb://eu-central-1/my.table_1-x?namespace=n").value();
+  EXPECT_EQ(aws.backend, StoreUrl::Backend::kDynamoDb);
+  EXPECT_EQ(aws.space, "n");
+  EXPECT_EQ(aws.dynamodb.region, "eu-central-1");
+  EXPECT_EQ(aws.dynamodb.table, "my.table_1-x");
+  EXPECT_EQ(aws.dynamodb.endpoint, "https://dynamodb.eu-central-1.amazonaws.com");
+  EXPECT_FALSE(aws.dynamodb.create);
+  EXPECT_EQ(ParseStoreUrl("dynamodb://cn-north-1/muster").value().dynamodb.endpoint,
+            "https://dynamodb.cn-north-1.amazonaws.com.cn");
+  auto local =
+      ParseStoreUrl("dynamodb://local/muster?endpoint=http://127.0.0.1:8000/&create=true&ca=a.pem")
+          .value();
+  EXPECT_EQ(local.dynamodb.endpoint, "http://127.0.0.1:8000");
+  EXPECT_EQ(local.dynamodb.ca_file, "a.pem");
+  EXPECT_TRUE(local.dynamodb.create);
+}
+
 TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
-  for (std::string text :
-       {"muster.db", "mysql://h/db", "sqlite:", "sqlite://host/a.db", "sqlite:a.db?mode=ro",
-        "memory:?x=1", "sqlite:a.db?namespace=Bad",
-        "sqlite:a.db?namespace=", "sqlite:a?namespace=1a", "postgresql://me:hunter2@h/db",
-        "postgresql://h/db?password=hunter2", "postgresql://me:${env:MUSTER_TEST_UNSET}@h/db"}) {
+  for (std::string text : {"muster.db",
+                           "mysql://h/db",
+                           "sqlite:",
+                           "sqlite://host/a.db",
+                           "sqlite:a.db?mode=ro",
+                           "memory:?x=1",
+                           "sqlite:a.db?namespace=Bad",
+                           "sqlite:a.db?namespace=",
+                           "sqlite:a?namespace=1a",
+                           "postgresql://me:hunter2@h/db",
+                           "postgresql://h/db?password=hunter2",
+                           "dynamodb://eu-west-1/",
+                           "dynamodb:muster",
+                           "dynamodb://AKIA:hunter2@eu-west-1/muster",
+                           "dynamodb://eu_west/muster",
+                           "dynamodb://eu-west-1/a/b",
+                           "dynamodb://eu-west-1:80/muster",
+                           "dynamodb://eu-west-1/muster?create=yes",
+                           "dynamodb://eu-west-1/muster?x=1",
+                           "dynamodb://eu-west-1/muster?endpoint=ftp://h",
+                           "dynamodb://eu-west-1/muster?endpoint=http://h/path",
+                           "postgresql://me:${env:MUSTER_TEST_UNSET}@h/db"}) {
     auto url = ParseStoreUrl(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, Code::kInvalid) << text;
