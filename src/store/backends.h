@@ -5,6 +5,7 @@
 
 #include "muster/store.h"
 #include "store/dynamodb_place.h"
+#include "store/opensearch_url.h"
 
 namespace muster {
 
@@ -23,5 +24,8 @@ Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const s
 
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env);
+
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+                                                   const std::string& space, Env& env);
 
 }  // namespace muster

@@ -39,5 +39,6 @@ void DiagnoseClock(WallTime asked, WallTime store, WallTime answered, Findings& 
 bool DiagnoseSqlite(const StoreUrl& url, Findings& findings);
 bool DiagnosePostgres(const StoreUrl& url, Env& env, Findings& findings);
 bool DiagnoseDynamoDb(const StoreUrl& url, Env& env, Findings& findings);
+bool DiagnoseOpenSearch(const StoreUrl& url, Env& env, Findings& findings);
 
 }  // namespace muster

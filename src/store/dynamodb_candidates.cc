@@ -26,7 +26,10 @@ std::shared_ptr<DynamoDbCandidates::Queue> DynamoDbCandidates::Find(const std::s
 Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
     const std::string& kind, const std::string& queue, const Ask& ask) {
   const std::shared_ptr<Queue> known = Find(kind, queue);
+  const MonoTime arrived = env_.MonoNow();
   std::lock_guard lock(known->mutex);
+  // While this one waited, another has asked, and found nothing.
+  if (known->list.empty() && known->began > arrived) return std::optional<Candidate>{};
   const bool stale =
       env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
   if (known->list.empty() || stale) {
@@ -43,6 +46,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
 
 Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
   queue.list.clear();
+  queue.began = env_.MonoNow();
   // A quarter lost: the others look at the same ones, so look further.
   queue.contended = queue.lost * 4 > queue.won + queue.lost;
   queue.limit = queue.contended ? std::min(queue.limit * 2, kMostAsked)
