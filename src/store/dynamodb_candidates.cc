@@ -29,7 +29,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
   const MonoTime arrived = env_.MonoNow();
   std::lock_guard lock(known->mutex);
   // While this one waited, another has asked, and found nothing.
-  if (known->list.empty() && known->began > arrived) return std::optional<Candidate>{};
+  if (known->found_none && known->began > arrived) return std::optional<Candidate>{};
   const bool stale =
       env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
   if (known->list.empty() || stale) {
@@ -64,6 +64,7 @@ Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
         queue.list.push_back(std::move(candidate));
       }
     }
+    queue.found_none = proposed.empty();
     // All that it named is settled, so the index is behind: what is due may come after that.
     const bool behind = queue.list.empty() && !proposed.empty();
     if (!behind || queue.limit == kMostAsked) return {};
