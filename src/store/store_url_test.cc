@@ -45,6 +45,26 @@ TEST(StoreUrl, NamesATableOfDynamoDb) {
   EXPECT_TRUE(local.dynamodb.create);
 }
 
+TEST(StoreUrl, NamesAClusterAndHowToLogIn) {
+  setenv("MUSTER_TEST_OS_SECRET", "open sesame", 1);
+  auto plain = ParseStoreUrl("opensearch+http://h:9200/?namespace=x").value();
+  EXPECT_EQ(plain.backend, StoreUrl::Backend::kOpenSearch);
+  EXPECT_EQ(plain.space, "x");
+  EXPECT_EQ(plain.opensearch.base, "http://h:9200");
+  EXPECT_EQ(plain.opensearch.authorization, "");
+  auto user =
+      ParseStoreUrl("opensearch+https://me:${env:MUSTER_TEST_OS_SECRET}@[::1]/a%20b/c?ca=ca.pem")
+          .value()
+          .opensearch;
+  EXPECT_EQ(user.base, "https://[::1]/a%20b/c");
+  EXPECT_EQ(user.ca_file, "ca.pem");
+  EXPECT_EQ(user.authorization, "Basic bWU6b3BlbiBzZXNhbWU=");
+  auto key = ParseStoreUrl("opensearch+https://h?api_key=${env:MUSTER_TEST_OS_SECRET}").value();
+  EXPECT_EQ(key.opensearch.authorization, "ApiKey open sesame");
+  auto aws = ParseStoreUrl("opensearch+https://h?aws_region=eu-central-1").value();
+  EXPECT_EQ(aws.opensearch.aws_region, "eu-central-1");
+}
+
 TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
   for (std::string text : {"muster.db",
                            "mysql://h/db",
@@ -67,6 +87,14 @@ TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
                            "dynamodb://eu-west-1/muster?x=1",
                            "dynamodb://eu-west-1/muster?endpoint=ftp://h",
                            "dynamodb://eu-west-1/muster?endpoint=http://h/path",
+                           "opensearch+https:",
+                           "opensearch+https://me:hunter2@h",
+                           "opensearch+https://me@h",
+                           "opensearch+https://h?api_key=hunter2",
+                           "opensearch+https://h?password=hunter2",
+                           "opensearch+ftp://h",
+                           "opensearch+https://h?api_key=${env:PATH}&aws_region=x",
+                           "opensearch+https://c.eu-west-1.aoss.amazonaws.com?aws_region=eu-west-1",
                            "postgresql://me:${env:MUSTER_TEST_UNSET}@h/db"}) {
     auto url = ParseStoreUrl(text);
     ASSERT_FALSE(url) << text;
