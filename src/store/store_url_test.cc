@@ -27,6 +27,24 @@ TEST(StoreUrl, PasswordsComeByReferenceAndAreEncodedAgain) {
             "postgresql://me:a%40b%2Fc%20d@h/db");
 }
 
+TEST(StoreUrl, NamesATableOfDynamoDb) {
+  auto aws = ParseStoreUrl("dynamodb://eu-central-1/my.table_1-x?namespace=n").value();
+  EXPECT_EQ(aws.backend, StoreUrl::Backend::kDynamoDb);
+  EXPECT_EQ(aws.space, "n");
+  EXPECT_EQ(aws.dynamodb.region, "eu-central-1");
+  EXPECT_EQ(aws.dynamodb.table, "my.table_1-x");
+  EXPECT_EQ(aws.dynamodb.endpoint, "https://dynamodb.eu-central-1.amazonaws.com");
+  EXPECT_FALSE(aws.dynamodb.create);
+  EXPECT_EQ(ParseStoreUrl("dynamodb://cn-north-1/muster").value().dynamodb.endpoint,
+            "https://dynamodb.cn-north-1.amazonaws.com.cn");
+  auto local =
+      ParseStoreUrl("dynamodb://local/muster?endpoint=http://127.0.0.1:8000/&create=true&ca=a.pem")
+          .value();
+  EXPECT_EQ(local.dynamodb.endpoint, "http://127.0.0.1:8000");
+  EXPECT_EQ(local.dynamodb.ca_file, "a.pem");
+  EXPECT_TRUE(local.dynamodb.create);
+}
+
 TEST(StoreUrl, NamesAClusterAndHowToLogIn) {
   setenv("MUSTER_TEST_OS_SECRET", "open sesame", 1);
   auto plain = ParseStoreUrl("opensearch+http://h:9200/?namespace=x").value();
@@ -59,6 +77,16 @@ TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
                            "sqlite:a?namespace=1a",
                            "postgresql://me:hunter2@h/db",
                            "postgresql://h/db?password=hunter2",
+                           "dynamodb://eu-west-1/",
+                           "dynamodb:muster",
+                           "dynamodb://AKIA:hunter2@eu-west-1/muster",
+                           "dynamodb://eu_west/muster",
+                           "dynamodb://eu-west-1/a/b",
+                           "dynamodb://eu-west-1:80/muster",
+                           "dynamodb://eu-west-1/muster?create=yes",
+                           "dynamodb://eu-west-1/muster?x=1",
+                           "dynamodb://eu-west-1/muster?endpoint=ftp://h",
+                           "dynamodb://eu-west-1/muster?endpoint=http://h/path",
                            "opensearch+https:",
                            "opensearch+https://me:hunter2@h",
                            "opensearch+https://me@h",
