@@ -15,4 +15,7 @@ Status CheckJsonObject(std::string_view text);
 // Appends the text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 void AppendJsonString(std::string& json, std::string_view text);
 
+// The same, faster, for what is known to be UTF-8.
+void AppendUtf8JsonString(std::string& json, std::string_view text);
+
 }  // namespace muster

@@ -1,6 +1,8 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_source.h"
+#include "pipeline/jsonl_source.h"
 #include "pipeline/scheme.h"
 
 namespace muster {
@@ -8,7 +10,10 @@ namespace {
 
 // A source is added by a line here, and a header of its own that declares its function.
 const std::vector<SourceScheme>& Schemes() {
-  static const std::vector<SourceScheme> schemes = {};
+  static const std::vector<SourceScheme> schemes = {
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
+  };
   return schemes;
 }
 
