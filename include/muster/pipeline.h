@@ -99,6 +99,10 @@ class Source {
   // Everything there is, in a fixed order.
   virtual Result<std::vector<Collection>> Collections() = 0;
 
+  // What belongs to no collection, as a JSON object: {"index_templates": {name: template},
+  // "component_templates": …, "templates": …} of a cluster.
+  virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
+
   // The same partitions every time, as long as the source does not change.
   virtual Result<std::vector<Partition>> Partitions(const std::string& collection) = 0;
 
@@ -177,6 +181,9 @@ struct Fence {
   bool alone = false;       // nobody else ever opens this item: there is nothing to keep for later
   std::string item;
   int64_t epoch = 1;
+  std::string origin =
+      {};  // the partition that the item is of, by collection, shard and part: with a
+           // document's position it names that document, whichever item it is in
 };
 
 // A document that the sink will never take, by its place in the batch.
@@ -244,6 +251,13 @@ class Sink {
   // alone. With `evaluate` it only says what would be done. Repeatable.
   virtual Result<std::vector<TargetChange>> Prepare(const Collection& collection,
                                                     bool evaluate) = 0;
+
+  // The same for what belongs to no collection.
+  virtual Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata,
+                                                          bool evaluate) {
+    static_cast<void>(metadata), static_cast<void>(evaluate);
+    return std::vector<TargetChange>{};
+  }
 
   // Opens `collection` for one item. An older epoch is refused from now on.
   virtual Result<std::unique_ptr<Writer>> Open(const std::string& collection,

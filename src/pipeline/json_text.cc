@@ -239,20 +239,6 @@ Status CheckJsonObject(std::string_view text) {
   return {};
 }
 
-void AppendJsonString(std::string& json, std::string_view text) {
-  json += '"';
-  while (!text.empty()) {
-    const size_t valid = ValidUtf8Prefix(text);
-    AppendEscaped(json, text.substr(0, valid));
-    text.remove_prefix(valid);
-    if (!text.empty()) {
-      json += "\xEF\xBF\xBD";
-      text.remove_prefix(1);
-    }
-  }
-  json += '"';
-}
-
 void AppendUtf8JsonString(std::string& json, std::string_view text) {
   json += '"';
   AppendEscaped(json, text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "pipeline/file_sink.h"
 #include "pipeline/json_scan.h"
 #include "pipeline/json_text.h"

@@ -3,6 +3,7 @@
 #include "muster/migrate.h"
 #include "pipeline/csv_sink.h"
 #include "pipeline/jsonl_sink.h"
+#include "pipeline/opensearch_sink.h"
 #include "pipeline/scheme.h"
 
 namespace muster {
@@ -13,6 +14,8 @@ const std::vector<SinkScheme>& Schemes() {
   static const std::vector<SinkScheme> schemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
       {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
+      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
   };
   return schemes;
 }
