@@ -260,6 +260,16 @@ std::string PgIdentifier(std::string_view name) {
   return quoted + '"';
 }
 
+std::string PgLiteral(std::string_view text) {
+  const bool escapes = text.find('\\') != std::string_view::npos;
+  std::string quoted = escapes ? "E'" : "'";  // right whatever standard_conforming_strings says
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += c;
+    quoted += c;
+  }
+  return quoted + '\'';
+}
+
 Result<std::unique_ptr<PgConnection>> PgConnection::Open(const PgOptions& options) {
   std::unique_ptr<PgConnection> connection(new PgConnection(options));
   MUSTER_TRY(connection->Connect());

@@ -189,4 +189,7 @@ Code PgCodeOf(std::string_view sqlstate);
 // `name` as an SQL identifier, in double quotes.
 std::string PgIdentifier(std::string_view name);
 
+// `text` as an SQL literal. It must not hold a NUL.
+std::string PgLiteral(std::string_view text);
+
 }  // namespace muster

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/postgres_sink.h"
 #include "pipeline/scheme.h"
 
 namespace muster {
@@ -8,7 +9,9 @@ namespace {
 
 // A sink is added by a line here, and a header of its own that declares its function.
 const std::vector<SinkScheme>& Schemes() {
-  static const std::vector<SinkScheme> schemes = {};
+  static const std::vector<SinkScheme> schemes = {
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
+  };
   return schemes;
 }
 
