@@ -233,8 +233,10 @@ Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused
 // in smaller ones where the server does not say which row it means or where many are bad.
 Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
                               std::vector<Refused>& refused) {
+  static constexpr const char* kTakeBack = "ROLLBACK TO rows; ";
+  static constexpr const char* kKeep = "RELEASE rows; SAVEPOINT rows; ";
   size_t piece = last - first;
-  const char* savepoint = "ROLLBACK TO rows; ";
+  const char* savepoint = kTakeBack;
   while (true) {
     if (!IsAboutARow(refusal.sqlstate)) return ServerError(refusal);
     bool found = refusal.line == 1 || piece == 1;
@@ -242,7 +244,7 @@ Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
       // Without the row in question this piece should do; then it is that row's turn.
       const size_t good = refusal.line > 1 && refusal.line <= piece ? refusal.line - 1 : piece / 2;
       MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + good));
-      savepoint = again ? "ROLLBACK TO rows; " : "RELEASE rows; SAVEPOINT rows; ";
+      savepoint = again ? kTakeBack : kKeep;
       if (again) {
         refusal = *std::move(again);
         piece = good;
@@ -258,10 +260,14 @@ Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
     }
     // From here on nothing is known to be wrong.
     while (true) {
-      if (first == last) return {};
+      if (first == last) {
+        if (savepoint == kKeep) return {};
+        MUSTER_TRY(connection_->Execute(PgStatement{"", "ROLLBACK TO rows", false}, PgParams()));
+        return {};
+      }
       piece = std::min(piece, last - first);
       MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + piece));
-      savepoint = again ? "ROLLBACK TO rows; " : "RELEASE rows; SAVEPOINT rows; ";
+      savepoint = again ? kTakeBack : kKeep;
       if (again) {
         refusal = *std::move(again);
         break;
