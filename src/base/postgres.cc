@@ -191,6 +191,12 @@ void PgResult::Clear::operator()(pg_result* result) const { PQclear(result); }
 
 int PgResult::rows() const { return PQntuples(result_.get()); }
 
+int PgResult::columns() const { return PQnfields(result_.get()); }
+
+std::string_view PgResult::ColumnName(int column) const { return PQfname(result_.get(), column); }
+
+int64_t PgResult::ColumnType(int column) const { return PQftype(result_.get(), column); }
+
 int64_t PgResult::affected() const {
   const std::string_view count = PQcmdTuples(result_.get());
   int64_t value = 0;

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/postgres_source.h"
 #include "pipeline/scheme.h"
 
 namespace muster {
@@ -8,7 +9,9 @@ namespace {
 
 // A source is added by a line here, and a header of its own that declares its function.
 const std::vector<SourceScheme>& Schemes() {
-  static const std::vector<SourceScheme> schemes = {};
+  static const std::vector<SourceScheme> schemes = {
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
+  };
   return schemes;
 }
 

@@ -36,6 +36,9 @@ Result<std::unique_ptr<PgConnection>> OpenPgReadSession(const std::string& uri) 
                           .call_timeout = 600s,
                           .settings = {{"statement_timeout", "0"},
                                        {"idle_in_transaction_session_timeout", "0"},
+                                       // A table without a key is read in the order of its pages.
+                                       {"max_parallel_workers_per_gather", "0"},
+                                       {"synchronize_seqscans", "off"},
                                        {"DateStyle", "ISO"},
                                        {"IntervalStyle", "iso_8601"},
                                        {"extra_float_digits", "1"},

@@ -22,8 +22,8 @@ struct PgTable {
     bool has_default = false;  // also by identity
     bool generated = false;    // computed: cannot be written
   };
-  std::string sql_name;  // quoted, with its schema
-  char kind = 'r';       // relkind: r table, p partitioned, v view, m materialised view, f foreign
+  std::string sql_name = {};  // quoted, with its schema
+  char kind = 'r';  // relkind: r table, p partitioned, v view, m materialised view, f foreign
   double estimated_rows = -1;
   int64_t bytes = 0;
   std::vector<Column> columns = {};
