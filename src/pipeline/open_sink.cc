@@ -3,6 +3,7 @@
 #include "muster/migrate.h"
 #include "pipeline/postgres_sink.h"
 #include "pipeline/scheme.h"
+#include "pipeline/sqlite_sink.h"
 
 namespace muster {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 const std::vector<SinkScheme>& Schemes() {
   static const std::vector<SinkScheme> schemes = {
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSink},
   };
   return schemes;
 }

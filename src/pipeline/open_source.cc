@@ -3,6 +3,7 @@
 #include "muster/migrate.h"
 #include "pipeline/postgres_source.h"
 #include "pipeline/scheme.h"
+#include "pipeline/sqlite_source.h"
 
 namespace muster {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 const std::vector<SourceScheme>& Schemes() {
   static const std::vector<SourceScheme> schemes = {
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
   };
   return schemes;
 }

@@ -6,9 +6,11 @@
 #include <stdexcept>
 
 #include "base/json.h"
+#include "base/sqlite.h"
 #include "muster/migrate.h"
 #include "pipeline/memory_sink.h"
 #include "support/postgres_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::testing {
 namespace {
@@ -58,6 +60,20 @@ class MemoryUnderTest final : public SinkUnderTest {
   MemorySink sink_;
 };
 
+class SqliteUnderTest final : public SinkUnderTest {
+ public:
+  std::unique_ptr<Sink> Open() override { return OpenOrThrow("sqlite:" + File() + "#documents"); }
+  std::vector<std::string> Names() override {
+    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kReadOnly, std::chrono::seconds(10)).value();
+    return SortedLines(
+        db->QueryText("SELECT coalesce(group_concat(name, char(10)), '') FROM documents").value());
+  }
+
+ private:
+  std::string File() const { return (folder_.path() / "target.db").string(); }
+  TemporaryFolder folder_;
+};
+
 class PostgresUnderTest final : public SinkUnderTest {
  public:
   PostgresUnderTest() { Server().Exec("CREATE SCHEMA " + schema_); }
@@ -86,10 +102,11 @@ Collection SuiteCollection() {
           R"({"columns":[{"name":"name","type":"text"},{"name":"number","type":"bigint"}]})"};
 }
 
-std::vector<std::string> SinkNames() { return {"memory", "postgresql"}; }
+std::vector<std::string> SinkNames() { return {"memory", "sqlite", "postgresql"}; }
 
 std::unique_ptr<SinkUnderTest> NewSink(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryUnderTest>();
+  if (name == "sqlite") return std::make_unique<SqliteUnderTest>();
   *reason = PostgresServer::Unavailable();
   if (!reason->empty()) return nullptr;
   return std::make_unique<PostgresUnderTest>();

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "base/sqlite.h"
 #include "muster/migrate.h"
 #include "support/postgres_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::testing {
 namespace {
@@ -22,6 +24,27 @@ std::string Insert(const std::string& table) {
          " generate_series(0, " +
          std::to_string(SourceUnderTest::kDocuments - 1) + ") i";
 }
+
+class SqliteTables final : public SourceUnderTest {
+ public:
+  SqliteTables(const std::string& columns, std::string rest) : rest_(std::move(rest)) {
+    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kCreate, std::chrono::seconds(10)).value();
+    const auto done = db->Execute(
+        "CREATE TABLE items " + columns +
+        "; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1"
+        " FROM n WHERE i < " +
+        std::to_string(kDocuments - 1) +
+        ") INSERT INTO items SELECT"
+        " (i * 7919) % 1009, printf('d%03d', i) FROM n; CREATE VIEW seen AS SELECT * FROM items");
+    if (!done) throw std::runtime_error(done.error().ToString());
+  }
+  std::unique_ptr<Source> Open() override { return OpenOrThrow("sqlite:" + File() + rest_); }
+
+ private:
+  std::string File() const { return (folder_.path() / "source.db").string(); }
+  TemporaryFolder folder_;
+  const std::string rest_;
+};
 
 class PostgresTable final : public SourceUnderTest {
  public:
@@ -49,11 +72,25 @@ class PostgresTable final : public SourceUnderTest {
 }  // namespace
 
 std::vector<std::string> SourceNames() {
-  return {"postgresql", "postgresql_text_key", "postgresql_two_columns", "postgresql_no_key",
-          "postgresql_query"};
+  return {"postgresql",          "postgresql_text_key",  "postgresql_two_columns",
+          "postgresql_no_key",   "postgresql_query",     "sqlite",
+          "sqlite_hidden_rowid", "sqlite_without_rowid", "sqlite_view"};
 }
 
 std::unique_ptr<SourceUnderTest> NewSource(const std::string& name, std::string* reason) {
+  if (name == "sqlite") {
+    return std::make_unique<SqliteTables>("(id INTEGER PRIMARY KEY, name TEXT)", "");
+  }
+  if (name == "sqlite_hidden_rowid") {
+    return std::make_unique<SqliteTables>("(rowid, name TEXT PRIMARY KEY)", "#items");
+  }
+  if (name == "sqlite_without_rowid") {
+    return std::make_unique<SqliteTables>(
+        "(id ANY, name TEXT, PRIMARY KEY (name DESC, id)) WITHOUT ROWID", "#items");
+  }
+  if (name == "sqlite_view") {
+    return std::make_unique<SqliteTables>("(id INTEGER, name TEXT)", "?key=id#seen");
+  }
   *reason = PostgresServer::Unavailable();
   if (!reason->empty()) return nullptr;
   if (name == "postgresql") {
