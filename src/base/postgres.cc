@@ -191,6 +191,12 @@ void PgResult::Clear::operator()(pg_result* result) const { PQclear(result); }
 
 int PgResult::rows() const { return PQntuples(result_.get()); }
 
+int PgResult::columns() const { return PQnfields(result_.get()); }
+
+std::string_view PgResult::ColumnName(int column) const { return PQfname(result_.get(), column); }
+
+int64_t PgResult::ColumnType(int column) const { return PQftype(result_.get(), column); }
+
 int64_t PgResult::affected() const {
   const std::string_view count = PQcmdTuples(result_.get());
   int64_t value = 0;
@@ -258,6 +264,16 @@ std::string PgIdentifier(std::string_view name) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+std::string PgLiteral(std::string_view text) {
+  const bool escapes = text.find('\\') != std::string_view::npos;
+  std::string quoted = escapes ? "E'" : "'";  // right whatever standard_conforming_strings says
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += c;
+    quoted += c;
+  }
+  return quoted + '\'';
 }
 
 Result<std::unique_ptr<PgConnection>> PgConnection::Open(const PgOptions& options) {
@@ -355,8 +371,9 @@ Result<PgResult> PgConnection::Execute(const PgStatement& statement, const PgPar
 }
 
 Result<std::vector<PgResult>> PgConnection::Execute(std::span<const PgCall> calls) {
-  const Deadline deadline = std::chrono::steady_clock::now() + options_.call_timeout;
+  const Deadline deadline = CallDeadline();
   if (connection_ == nullptr) return Error{Code::kUnavailable, place_ + ": the connection is lost"};
+  in_transaction_ = PQtransactionStatus(connection_) != PQTRANS_IDLE;
   preparing_.clear();
   writing_ = std::any_of(calls.begin(), calls.end(),
                          [](const PgCall& call) { return call.statement.writes; });
@@ -405,14 +422,35 @@ Status PgConnection::Flush(Deadline deadline) {
   }
 }
 
-Status PgConnection::AwaitResult(Deadline deadline) {
-  while (PQisBusy(connection_) != 0) {
-    if (!AwaitSocket(PQsocket(connection_), POLLIN, deadline)) {
-      return Lost("no answer within " + std::to_string(options_.call_timeout.count()) + " ms",
-                  true);
-    }
-    if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
+Status PgConnection::AwaitInput(Deadline deadline) {
+  if (!AwaitSocket(PQsocket(connection_), POLLIN, deadline)) {
+    return Lost("no answer in time", true);
   }
+  if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
+  return {};
+}
+
+Status PgConnection::AwaitResult(Deadline deadline) {
+  while (PQisBusy(connection_) != 0) MUSTER_TRY(AwaitInput(deadline));
+  return {};
+}
+
+PgConnection::Deadline PgConnection::CallDeadline() const {
+  return std::min<Deadline>(std::chrono::steady_clock::now() + options_.call_timeout, deadline_);
+}
+
+Status PgConnection::SendSimple(const std::string& sql) {
+  if (connection_ == nullptr) return Error{Code::kUnavailable, place_ + ": the connection is lost"};
+  writing_ = false;  // a COPY commits nothing: see PgCopyIn
+  in_transaction_ = false;
+  if (PQexitPipelineMode(connection_) != 1 || PQsendQuery(connection_, sql.c_str()) != 1) {
+    return Lost(PQerrorMessage(connection_), false);
+  }
+  return Flush(CallDeadline());
+}
+
+Status PgConnection::EndSimple() {
+  if (PQenterPipelineMode(connection_) != 1) return Lost(PQerrorMessage(connection_), false);
   return {};
 }
 
@@ -488,7 +526,7 @@ std::string_view PgConnection::ServerEncoding() const {
 }
 
 Error PgConnection::Lost(std::string_view why, bool sent) {
-  const bool in_doubt = sent && writing_;
+  const bool in_doubt = writing_ && (sent || in_transaction_);
   Error error{in_doubt ? Code::kUnknownOutcome : Code::kUnavailable,
               place_ + ": connection lost: " + OneLine(why),
               in_doubt ? kInDoubt : "nothing was applied: try again"};
