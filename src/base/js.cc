@@ -138,8 +138,8 @@ std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
 // be left over, memory may be full.
 class JsFunction::Engine {
  public:
-  Engine(const std::string& origin, const JsLimits& limits)
-      : origin_(origin), limits_(limits), memory_(limits.memory_bytes) {}
+  Engine(const std::string& origin, const JsLimits& limits, const JsHost& host)
+      : origin_(origin), limits_(limits), host_(host), memory_(limits.memory_bytes) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -157,6 +157,7 @@ class JsFunction::Engine {
     JS_SetMaxStackSize(runtime_, limits_.stack_bytes);
     JS_SetInterruptHandler(runtime_, &IsTimeUp, this);
     if (!MakeContext()) return OutOfMemory();
+    if (host_ && !AddHost()) return OutOfMemory();
     BeginCall();
     Value value(context_, JS_Eval(context_, source.c_str(), source.size(), origin_.c_str(),
                                   JS_EVAL_TYPE_GLOBAL));
@@ -212,8 +213,8 @@ class JsFunction::Engine {
     return engine->time_is_up_ ? 1 : 0;
   }
 
-  // The language, and of the rest nothing: WeakRef would show when memory is collected, performance
-  // measures.
+  // The language, atob and btoa, and of the rest nothing: WeakRef would show when memory is
+  // collected, performance measures.
   bool MakeContext() {
     context_ = JS_NewContextRaw(runtime_);
     return context_ != nullptr && JS_AddIntrinsicBaseObjects(context_) == 0 &&
@@ -221,7 +222,24 @@ class JsFunction::Engine {
            JS_AddIntrinsicRegExp(context_) == 0 && JS_AddIntrinsicJSON(context_) == 0 &&
            JS_AddIntrinsicProxy(context_) == 0 && JS_AddIntrinsicMapSet(context_) == 0 &&
            JS_AddIntrinsicTypedArrays(context_) == 0 && JS_AddIntrinsicPromise(context_) == 0 &&
-           JS_AddIntrinsicBigInt(context_) == 0;
+           JS_AddIntrinsicBigInt(context_) == 0 && JS_AddIntrinsicAToB(context_) == 0;
+  }
+
+  bool AddHost() {
+    JS_SetContextOpaque(context_, this);
+    const Value global(context_, JS_GetGlobalObject(context_));
+    return JS_SetPropertyStr(context_, global.get(), "host",
+                             JS_NewCFunction(context_, &CallHost, "host", 1)) >= 0;
+  }
+
+  static JSValue CallHost(JSContext* context, JSValueConst /*self*/, int /*count*/,
+                          JSValueConst* arguments) {
+    const auto question = TextOf(context, arguments[0]);
+    if (!question) return JS_ThrowTypeError(context, "host: the question has no text");
+    const auto* engine = static_cast<Engine*>(JS_GetContextOpaque(context));
+    const auto answer = engine->host_(*question);
+    if (!answer) return JS_ThrowPlainError(context, "%s", answer.error().ToString().c_str());
+    return JS_NewStringLen(context, answer->data(), answer->size());
   }
 
   // The stack is measured from where the caller stands, on whichever thread.
@@ -300,6 +318,7 @@ class JsFunction::Engine {
 
   const std::string& origin_;
   const JsLimits& limits_;
+  const JsHost& host_;
   Memory memory_;
   JSRuntime* runtime_ = nullptr;
   JSContext* context_ = nullptr;
@@ -309,22 +328,25 @@ class JsFunction::Engine {
   bool time_is_up_ = false;
 };
 
-JsFunction::JsFunction(std::string source, std::string origin, const JsLimits& limits)
-    : source_(std::move(source)), origin_(std::move(origin)), limits_(limits) {}
+JsFunction::JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host)
+    : source_(std::move(source)),
+      origin_(std::move(origin)),
+      limits_(limits),
+      host_(std::move(host)) {}
 
 JsFunction::~JsFunction() = default;
 
 Result<std::unique_ptr<JsFunction>> JsFunction::Compile(std::string_view source,
                                                         std::string_view origin,
-                                                        const JsLimits& limits) {
+                                                        const JsLimits& limits, JsHost host) {
   std::unique_ptr<JsFunction> function(
-      new JsFunction(std::string(source), std::string(origin), limits));
+      new JsFunction(std::string(source), std::string(origin), limits, std::move(host)));
   MUSTER_TRY(function->Start());
   return function;
 }
 
 Status JsFunction::Start() {
-  auto engine = std::make_unique<Engine>(origin_, limits_);
+  auto engine = std::make_unique<Engine>(origin_, limits_, host_);
   MUSTER_TRY(engine->Start(source_));
   engine_ = std::move(engine);
   return {};

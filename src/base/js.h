@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -18,15 +19,20 @@ struct JsLimits {
   size_t stack_bytes = size_t{512} << 10;  // of the calling thread's
 };
 
+// What a script may ask of the program, as text: `host(question)` is the answer or throws the
+// error's message. Called on the thread that calls the function, within its time.
+using JsHost = std::function<Result<std::string>(std::string_view question)>;
+
 // One JavaScript function with an engine of its own: values in as JSON text, a value out as JSON
 // text.
 //
-//   MUSTER_ASSIGN(auto rename, JsFunction::Compile("(doc) => ({...doc, id: doc.key})",
-//   "rename.js")); MUSTER_ASSIGN(auto out, rename->Call({R"({"key":1})"}));    // {"key":1,"id":1}
+//   MUSTER_ASSIGN(auto f, JsFunction::Compile("(doc) => ({...doc, id: doc.key})", "id.js"));
+//   MUSTER_ASSIGN(auto out, f->Call({R"({"key":1})"}));  // {"key":1,"id":1}
 //
-// The script has the language (ECMAScript 2023) and nothing else: no files, no network, no modules,
-// no timers. It can keep variables from one call to the next; whoever needs the same answer for
-// the same document must not rely on them, nor on the clock or Math.random.
+// The script has the language (ECMAScript 2023), atob and btoa, and nothing else: no files, no
+// network, no modules, no timers, and `host` only if there is one. It can keep variables from one
+// call to the next; whoever needs the same answer for the same document must not rely on them, nor
+// on the clock or Math.random.
 //
 // Numbers are JavaScript's, 64-bit floats: on the way through integers beyond 2^53 are rounded, 1.0
 // becomes 1, -0 becomes 0 and what is too large for a float (1e400) becomes null. Of a key that an
@@ -41,7 +47,8 @@ class JsFunction {
   // kInvalid: "origin:line:column: SyntaxError: ...", what the script threw, or a limit.
   static Result<std::unique_ptr<JsFunction>> Compile(std::string_view source,
                                                      std::string_view origin,
-                                                     const JsLimits& limits = {});
+                                                     const JsLimits& limits = {},
+                                                     JsHost host = nullptr);
   ~JsFunction();
   JsFunction(const JsFunction&) = delete;
   JsFunction& operator=(const JsFunction&) = delete;
@@ -56,12 +63,13 @@ class JsFunction {
  private:
   class Engine;
 
-  JsFunction(std::string source, std::string origin, const JsLimits& limits);
+  JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host);
   Status Start();
 
   const std::string source_;
   const std::string origin_;
   const JsLimits limits_;
+  const JsHost host_;
   std::unique_ptr<Engine> engine_;  // none after a limit was exceeded
 };
 
