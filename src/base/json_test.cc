@@ -110,5 +110,15 @@ TEST(AppendJsonString, WhatItWritesReadsAsTheSame) {
   EXPECT_EQ(read->get<std::string>(), all);
 }
 
+TEST(AppendJsonString, WhatIsNotUtf8IsReplaced) {
+  std::string json;
+  AppendJsonString(json,
+                   "a\xff"
+                   "b");
+  EXPECT_EQ(json,
+            "\"a\xEF\xBF\xBD"
+            "b\"");
+}
+
 }  // namespace
 }  // namespace muster

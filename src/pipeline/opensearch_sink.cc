@@ -1,6 +1,8 @@
 #include "pipeline/opensearch_sink.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/opensearch.h"
@@ -11,17 +13,17 @@ namespace muster {
 namespace {
 
 // Settings that belong to the index where they come from: its identity, its history, its place.
-constexpr std::array kOwnSettings = {"uuid",
-                                     "creation_date",
-                                     "version",
-                                     "provided_name",
-                                     "resize",
-                                     "history",
-                                     "routing_path",
-                                     "blocks",
-                                     "replication",
-                                     "remote_store",
-                                     "verified_before_close"};
+constexpr std::array<std::string_view, 11> kOwnSettings = {"uuid",
+                                                           "creation_date",
+                                                           "version",
+                                                           "provided_name",
+                                                           "resize",
+                                                           "history",
+                                                           "routing_path",
+                                                           "blocks",
+                                                           "replication",
+                                                           "remote_store",
+                                                           "verified_before_close"};
 
 // An index of Elasticsearch 6 has its one type between "mappings" and "properties".
 Json WithoutType(const Json& mappings) {
@@ -34,17 +36,29 @@ Json WithoutType(const Json& mappings) {
   return mappings.begin()->is_object() ? *mappings.begin() : mappings;
 }
 
-Json SettingsFor(const Json& metadata) {
-  if (!metadata.contains("settings")) return Json::object();
-  Json settings = metadata["settings"];
-  if (settings.contains("index")) settings = settings["index"];
-  for (const char* name : kOwnSettings) settings.erase(name);
+// Whether a setting, by its name below "index", stays behind. Names may be flat or nested.
+bool StaysBehind(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('.'));
   // Where shards lie is the other cluster's own affair.
-  if (settings.contains("routing") && settings["routing"].is_object()) {
-    settings["routing"].erase("allocation");
-    if (settings["routing"].empty()) settings.erase("routing");
+  if (name.starts_with("routing.allocation")) return true;
+  return std::find(kOwnSettings.begin(), kOwnSettings.end(), first) != kOwnSettings.end();
+}
+
+Json SettingsFor(const Json& metadata) {
+  static constexpr std::string_view kIndex = "index.";
+  Json kept = Json::object();
+  if (!metadata.contains("settings")) return kept;
+  const Json& settings = metadata["settings"];
+  for (const auto& [name, value] :
+       (settings.contains("index") ? settings["index"] : settings).items()) {
+    const std::string below = name.starts_with(kIndex) ? name.substr(kIndex.size()) : name;
+    if (!StaysBehind(below)) kept[below] = value;
   }
-  return settings;
+  if (kept.contains("routing") && kept["routing"].is_object()) {
+    kept["routing"].erase("allocation");
+    if (kept["routing"].empty()) kept.erase("routing");
+  }
+  return kept;
 }
 
 Json IndexFor(const Json& metadata) {
