@@ -196,6 +196,8 @@ void PgResult::Clear::operator()(pg_result* result) const { PQclear(result); }
 
 int PgResult::rows() const { return PQntuples(result_.get()); }
 
+int PgResult::columns() const { return PQnfields(result_.get()); }
+
 int64_t PgResult::affected() const {
   const std::string_view count = PQcmdTuples(result_.get());
   int64_t value = 0;

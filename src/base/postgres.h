@@ -97,6 +97,7 @@ class PgResult {
   explicit PgResult(pg_result* result) : result_(result) {}
 
   int rows() const;
+  int columns() const;
   int64_t affected() const;  // rows changed by an INSERT, UPDATE or DELETE
   bool IsNull(int row, int column) const;
   std::string_view Text(int row, int column) const;  // lives as long as this result

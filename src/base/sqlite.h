@@ -32,6 +32,11 @@ class SqliteStatement {
     return *this;
   }
 
+  // Binds one parameter by its number, from 1. The text must live until Reset; none: NULL.
+  void BindText(int parameter, const std::optional<std::string>& text);
+  // The number of a parameter that is written with a name ("$1"); 0: there is none.
+  int Parameter(const std::string& name) const;
+
   // True: a row is there to be read. False: the statement has ended (and, outside a
   // transaction, is durable).
   Result<bool> Step();
@@ -42,6 +47,7 @@ class SqliteStatement {
   // Ends the use of the current rows and makes the statement ready to be bound again.
   void Reset();
 
+  int Columns() const;
   int64_t Int(int column) const;
   bool IsNull(int column) const;
   std::string_view Text(int column) const;  // valid until the next Step or Reset
