@@ -245,9 +245,10 @@ Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
       }
       continue;
     }
-    const bool late = overdue && id != id_ && view.generation.assignment.PartitionOf(id) >= 0 &&
+    const bool late = overdue && view.generation.assignment.PartitionOf(id) >= 0 &&
                       !member.state.ReadyFor(view.generation.number);
-    if (!expired && !late) continue;
+    // Nobody buries himself: who looks is alive, and the others will see it renew.
+    if ((!expired && !late) || id == id_) continue;
     MemberState dead = member.state;
     dead.phase = MemberState::Phase::kDead;
     dead.error = expired ? "its heartbeat stopped"

@@ -58,7 +58,7 @@ Status Worker::Run(std::stop_token stop) {
     const bool lost = !served && served.error().code == Code::kLeaseLost;
     if (!lost && served) {
       // Announced first: the others reconfigure while the last batch ends.
-      static_cast<void>(member_.Say(MemberState::Phase::kStopping, started_));
+      static_cast<void>(member_.Say(MemberState::Phase::kStopping, prepared_));
     }
     deadline_ns_ = 0;
     while (!StopAll(kSayEvery)) {
