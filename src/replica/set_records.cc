@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "base/planted_bug.h"
 
 namespace muster {
 namespace {
@@ -106,7 +105,6 @@ std::string_view PhaseName(MemberState::Phase phase) {
 
 bool MemberState::ReadyFor(int64_t wanted) const {
   if (generation != wanted) return false;
-  if (PLANTED_BUG(naive_barrier)) return phase == Phase::kReady;
   return phase == Phase::kReady || phase == Phase::kRunning;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/planted_bug.h"
 
 namespace muster {
 namespace {
@@ -138,9 +139,24 @@ Status Worker::Follow(const SetView& view) {
     MUSTER_TRY(member_.Say(MemberState::Phase::kReady, generation.number));
     Tell(ReplicaEvent::Kind::kReady);
   }
-  if (generation.phase != Generation::Phase::kRunning) return {};
+  if (!MayGo(view)) return {};
   if (started_ != generation.number) MUSTER_TRY(Start(view));
   return EnsureFollowers(view);
+}
+
+// "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found one
+// running already, would wait for ever.
+bool Worker::MayGo(const SetView& view) {
+  if (PLANTED_BUG(naive_barrier)) {
+    const auto& members = view.generation.assignment.members;
+    return std::all_of(members.begin(), members.end(), [&](const std::string& id) {
+      const auto found = view.members.find(id);
+      return found != view.members.end() &&
+             found->second.state.phase == MemberState::Phase::kReady &&
+             found->second.state.generation == view.generation.number;
+    });
+  }
+  return view.generation.phase == Generation::Phase::kRunning;
 }
 
 // Stops what runs, as far as it has to, and makes the slots of the new generation ours.

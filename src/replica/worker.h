@@ -58,6 +58,7 @@ class Worker {
   Status Follow(const SetView& view);
   Status Prepare(const SetView& view, const std::vector<int>& slots, int partition);
   Status EnsureFollowers(const SetView& view);
+  static bool MayGo(const SetView& view);
   Status Start(const SetView& view);
   bool StopAll(milliseconds patience);
   bool Stop(Running& running, milliseconds patience);
