@@ -144,8 +144,8 @@ Status Worker::Follow(const SetView& view) {
   return EnsureFollowers(view);
 }
 
-// "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found one
-// running already, would wait for ever.
+// "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found
+// one running already, would wait for ever.
 bool Worker::MayGo(const SetView& view) {
   if (PLANTED_BUG(naive_barrier)) {
     const auto& members = view.generation.assignment.members;
