@@ -129,10 +129,11 @@ constexpr auto kServerEpoch = std::chrono::sys_days(std::chrono::year(2000) / 1 
 
 }  // namespace
 
-PgParams& PgParams::Add(const char* value, size_t length) {
+PgParams& PgParams::Add(const char* value, size_t length, int format) {
   assert(static_cast<size_t>(count_) < kMax);
   values_[count_] = value;
   lengths_[count_] = static_cast<int>(length);
+  formats_[count_] = format;
   ++count_;
   return *this;
 }
@@ -157,6 +158,10 @@ PgParams& PgParams::Int32(int32_t value) {
 PgParams& PgParams::Time(WallTime value) {
   if (value == WallTime::min()) return Int64(INT64_MIN);
   return Int64(std::chrono::microseconds(value - kServerEpoch).count());
+}
+
+PgParams& PgParams::Literal(const std::string& text) {
+  return Add(text.c_str(), text.size(), kText);
 }
 
 PgParams& PgParams::Null() { return Add(nullptr, 0); }
@@ -387,14 +392,15 @@ Result<std::vector<PgResult>> PgConnection::Execute(std::span<const PgCall> call
 }
 
 bool PgConnection::Send(const PgCall& call) {
-  // Binary both ways: nothing is escaped, printed or parsed.
-  static constexpr std::array<int, PgParams::kMax> kBinary = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  // Binary both ways where nobody asks for text: nothing is escaped, printed or parsed.
   const PgStatement& statement = call.statement;
   const PgParams& params = call.params;
+  const int results = statement.text_results ? PgParams::kText : PgParams::kBinary;
   if (statement.name.empty()) {
     preparing_.push_back(nullptr);
     return PQsendQueryParams(connection_, statement.sql.c_str(), params.count_, nullptr,
-                             params.values_.data(), params.lengths_.data(), kBinary.data(), 1) == 1;
+                             params.values_.data(), params.lengths_.data(), params.formats_.data(),
+                             results) == 1;
   }
   if (!prepared_.contains(statement.name)) {
     preparing_.push_back(&statement);
@@ -405,7 +411,8 @@ bool PgConnection::Send(const PgCall& call) {
   }
   preparing_.push_back(nullptr);
   return PQsendQueryPrepared(connection_, statement.name.c_str(), params.count_,
-                             params.values_.data(), params.lengths_.data(), kBinary.data(), 1) == 1;
+                             params.values_.data(), params.lengths_.data(), params.formats_.data(),
+                             results) == 1;
 }
 
 Status PgConnection::Flush(Deadline deadline) {

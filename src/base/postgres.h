@@ -36,12 +36,15 @@ struct PgStatement {
   std::string name;
   std::string sql;
   bool writes = true;
+  bool text_results = false;  // every column as the server prints it, for Text alone
 };
 
 // The parameters of one call, in order. Text and array bytes are referred to, not copied: they must
 // live until the call has returned.
 class PgParams {
  public:
+  static constexpr size_t kMax = 64;
+
   PgParams() = default;
   PgParams(const PgParams&) = delete;
   PgParams& operator=(const PgParams&) = delete;
@@ -50,17 +53,21 @@ class PgParams {
   PgParams& Int64(int64_t value);          // bigint
   PgParams& Int32(int32_t value);          // integer
   PgParams& Time(WallTime value);          // timestamptz; WallTime::min(): -infinity
+  // A value of any type, as a person would write it; the server makes of it what the place takes.
+  PgParams& Literal(const std::string& text);
   PgParams& Null();
 
  private:
   friend class PgConnection;
-  static constexpr size_t kMax = 12;
+  static constexpr int kText = 0;
+  static constexpr int kBinary = 1;
 
-  PgParams& Add(const char* value, size_t length);
+  PgParams& Add(const char* value, size_t length, int format = kBinary);
 
   int count_ = 0;
   std::array<const char*, kMax> values_;
   std::array<int, kMax> lengths_;
+  std::array<int, kMax> formats_;
   std::array<std::array<char, 8>, kMax> numbers_;
 };
 

@@ -98,6 +98,18 @@ void SqliteStatement::BindAt(int index, const std::optional<int64_t>& value) {
   }
 }
 
+void SqliteStatement::BindText(int parameter, const std::optional<std::string>& text) {
+  if (text) {
+    BindOne(parameter, std::string_view(*text));
+  } else {
+    sqlite3_bind_null(statement_, parameter);
+  }
+}
+
+int SqliteStatement::Parameter(const std::string& name) const {
+  return sqlite3_bind_parameter_index(statement_, name.c_str());
+}
+
 Result<bool> SqliteStatement::Step() {
   const int rc = sqlite3_step(statement_);
   if (rc == SQLITE_ROW) return true;
@@ -117,6 +129,7 @@ Status SqliteStatement::Run() {
 }
 
 void SqliteStatement::Reset() { sqlite3_reset(statement_); }
+
 
 int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
 
