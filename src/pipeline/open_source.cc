@@ -1,8 +1,12 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_source.h"
+#include "pipeline/jsonl_source.h"
+#include "pipeline/opensearch_source.h"
 #include "pipeline/postgres_source.h"
 #include "pipeline/scheme.h"
+#include "pipeline/snapshot_source.h"
 #include "pipeline/sqlite_source.h"
 
 namespace muster {
@@ -13,6 +17,12 @@ const std::vector<SourceScheme>& Schemes() {
   static const std::vector<SourceScheme> schemes = {
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
       {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
+      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
+      {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
   };
   return schemes;
 }
