@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/regex.h"
 #include "base/secrets.h"
@@ -8,11 +10,14 @@
 #include "muster/migrate.h"
 #include "pipeline/field_transforms.h"
 #include "pipeline/filter_transform.h"
+#include "pipeline/javascript_transform.h"
 #include "pipeline/transform_metadata.h"
 #include "pipeline/value_edits.h"
 
 namespace muster {
 namespace {
+
+constexpr size_t kMaxScriptBytes = size_t{1} << 20;
 
 using Maker = std::function<Result<std::unique_ptr<Transform>>()>;
 
@@ -99,9 +104,10 @@ class PlanReader {
     if (name.text == "hash") return ReadHash(value);
     if (name.text == "filter") return ReadFilter(value);
     if (name.text == "rename_index") return ReadRenameIndex(value);
+    if (name.text == "javascript") return ReadJavaScript(value);
     return document_.At(name, "there is no transform '" + name.text +
                                   "': there are rename, drop, select, set, cast, filter, redact, "
-                                  "hash and rename_index");
+                                  "hash, rename_index and javascript");
   }
 
   Status ReadRename(const YamlNode& value) {
@@ -258,6 +264,43 @@ class PlanReader {
       auto regex = Regex::Compile(expression);
       if (!regex) return document_.At(entry.key, regex.error().message);
       plan_->index_renames.push_back({*std::move(regex), to});
+    }
+    return {};
+  }
+
+  // A function, or a map of the function or its file and its limits.
+  Status ReadJavaScript(const YamlNode& value) {
+    JavaScript script{.source = value.text, .origin = document_.origin};
+    const YamlNode* place = &value;
+    if (value.kind == YamlNode::Kind::kMap) {
+      MUSTER_TRY(ExpectKeys(value, {"function", "file", "time_ms", "memory_mb"}));
+      const YamlNode* const function = value.Find("function");
+      const YamlNode* const file = value.Find("file");
+      if ((function == nullptr) == (file == nullptr)) {
+        return document_.At(value, "javascript needs either a function or a file");
+      }
+      place = function != nullptr ? function : file;
+      MUSTER_ASSIGN(script.source, TextAt(*place));
+      if (file != nullptr) {
+        script.origin = script.source;
+        auto source = ReadFile(script.origin, kMaxScriptBytes);
+        if (!source) return document_.At(*file, source.error().ToString());
+        script.source = *std::move(source);
+      }
+      MUSTER_TRY(ReadCount(value.Find("time_ms"), script.time_ms));
+      MUSTER_TRY(ReadCount(value.Find("memory_mb"), script.memory_mb));
+    } else {
+      MUSTER_TRY(TextAt(value));
+    }
+    return Add(*place, [script] { return RunJavaScript(script); });
+  }
+
+  Status ReadCount(const YamlNode* node, int& count) const {
+    if (node == nullptr) return {};
+    const char* const end = node->text.data() + node->text.size();
+    const auto [stopped, failed] = std::from_chars(node->text.data(), end, count);
+    if (failed != std::errc() || stopped != end || count < 1) {
+      return document_.At(*node, "a number from 1 on is expected");
     }
     return {};
   }

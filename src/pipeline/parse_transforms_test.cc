@@ -106,6 +106,9 @@ TEST(Transforms, MistakesAreToldWithTheirPlace) {
            std::pair("- hash: {fields: [a], key: '${env:NO_SUCH_VARIABLE_HERE}'}",
                      "NO_SUCH_VARIABLE"),
            std::pair("- {drop: [a], select: [b]}", "one name"),
+           std::pair("- javascript: '(doc => doc'", "SyntaxError"),
+           std::pair("- javascript: {file: /no/such/file.js}", "/no/such/file.js"),
+           std::pair("- javascript: {time_ms: 5}", "either a function or a file"),
        }) {
     const auto plan = ParseTransforms(text, "t.yaml");
     ASSERT_FALSE(plan) << text;

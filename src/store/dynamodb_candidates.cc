@@ -26,8 +26,13 @@ std::shared_ptr<DynamoDbCandidates::Queue> DynamoDbCandidates::Find(const std::s
 Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
     const std::string& kind, const std::string& queue, const Ask& ask) {
   const std::shared_ptr<Queue> known = Find(kind, queue);
+  const MonoTime arrived = env_.MonoNow();
   std::lock_guard lock(known->mutex);
-  if (known->list.empty() || env_.MonoNow() - known->asked > kFreshFor) {
+  // While this one waited, another has asked, and found nothing.
+  if (known->found_none && known->began > arrived) return std::optional<Candidate>{};
+  const bool stale =
+      env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
+  if (known->list.empty() || stale) {
     MUSTER_TRY(Refill(*known, ask));
   }
   if (known->list.empty()) return std::optional<Candidate>{};
@@ -41,6 +46,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
 
 Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
   queue.list.clear();
+  queue.began = env_.MonoNow();
   // A quarter lost: the others look at the same ones, so look further.
   queue.contended = queue.lost * 4 > queue.won + queue.lost;
   queue.limit = queue.contended ? std::min(queue.limit * 2, kMostAsked)
@@ -58,6 +64,7 @@ Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
         queue.list.push_back(std::move(candidate));
       }
     }
+    queue.found_none = proposed.empty();
     // All that it named is settled, so the index is behind: what is due may come after that.
     const bool behind = queue.list.empty() && !proposed.empty();
     if (!behind || queue.limit == kMostAsked) return {};

@@ -52,7 +52,9 @@ class DynamoDbCandidates {
   struct Queue {
     std::mutex mutex;
     std::deque<Candidate> list;
-    MonoTime asked{};
+    MonoTime began{};  // to ask, the last time
+    MonoTime asked{};  // when the answer came
+    bool found_none = false;
     int limit = 0;  // of the last question
     int won = 0;    // since then
     int lost = 0;

@@ -11,7 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRequestTimeout{4'000};
 constexpr milliseconds kConnectTimeout{3'000};
 constexpr milliseconds kFirstPause{25};
 constexpr milliseconds kLongestPause{1'000};
@@ -81,14 +80,15 @@ milliseconds DynamoDbPatience::Left() const {
   return std::chrono::floor<milliseconds>(end_ - env_.MonoNow());
 }
 
-DynamoDbClient::DynamoDbClient(DynamoDbPlace place, Env& env)
+DynamoDbClient::DynamoDbClient(DynamoDbPlace place, Env& env, const DynamoDbLimits& limits)
     : place_(std::move(place)),
+      limits_(limits),
       env_(env),
       http_(HttpOptions{.ca_file = place_.ca_file}),
       credentials_(env) {}
 
 Result<DynamoDbAnswer> DynamoDbClient::Call(std::string_view operation, const Json& request) {
-  DynamoDbPatience patience(env_);
+  DynamoDbPatience patience = NewPatience();
   return Call(operation, request, patience);
 }
 
@@ -100,7 +100,8 @@ Result<DynamoDbAnswer> DynamoDbClient::Call(std::string_view operation, const Js
   bool renewed = false;
   Error last{Code::kUnavailable, place_.Name() + " was not asked: no time was left"};
   for (bool again = patience.Left().count() > 0; again; again = patience.Pause()) {
-    auto response = Send(operation, body, writes, std::min(kRequestTimeout, patience.Left()));
+    auto response =
+        Send(operation, body, writes, std::min(limits_.request_timeout, patience.Left()));
     if (!response) {
       last = response.error().Within(place_.Name());
       if (!IsTransient(last.code)) break;

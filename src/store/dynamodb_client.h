@@ -24,11 +24,17 @@ struct DynamoDbAnswer {
   bool ok() const { return error.empty(); }
 };
 
+// How long answers are waited for. Tests are less patient.
+struct DynamoDbLimits {
+  std::chrono::milliseconds request_timeout{4'000};
+  std::chrono::milliseconds call_timeout{8'000};  // with all that is tried again
+};
+
 // How long and how often a call is tried, with pauses that grow and are drawn at random, so that
 // those who were throttled together do not come back together.
 class DynamoDbPatience {
  public:
-  explicit DynamoDbPatience(Env& env, std::chrono::milliseconds time = std::chrono::seconds(8))
+  DynamoDbPatience(Env& env, std::chrono::milliseconds time)
       : env_(env), end_(env.MonoNow() + time) {}
 
   // Waits before another try. False: there is no time for one.
@@ -46,9 +52,12 @@ class DynamoDbPatience {
 // answer. Thread-safe. `env` must outlive it.
 class DynamoDbClient {
  public:
-  DynamoDbClient(DynamoDbPlace place, Env& env);
+  DynamoDbClient(DynamoDbPlace place, Env& env, const DynamoDbLimits& limits = {});
 
   const DynamoDbPlace& place() const { return place_; }
+
+  // For one call.
+  DynamoDbPatience NewPatience() const { return {env_, limits_.call_timeout}; }
 
   // Sends a request until it has a final answer: again while the server throttles, or is busy with
   // another change of the same item; again, too, when it is not known whether it was applied. So a
@@ -78,6 +87,7 @@ class DynamoDbClient {
   static Verdict Judge(const HttpResponse& response, const DynamoDbAnswer& answer);
 
   const DynamoDbPlace place_;
+  const DynamoDbLimits limits_;
   Env& env_;
   HttpClient http_;
   AwsCredentialChain credentials_;

@@ -42,7 +42,10 @@ Status SetParameter(const std::string& name, const std::string& value, DynamoDbP
   if (name == "namespace") return {};  // of every store
   if (name == "endpoint") {
     auto target = SplitHttpUrl(value);
-    if (!target) return target.error().Within("endpoint");
+    if (!target) {
+      return Invalid("endpoint of the store URL: " + target.error().message,
+                     "write ?endpoint=http://HOST:PORT");
+    }
     if (!target->query.empty() || target->path.size() > 1) {
       return Invalid("the endpoint of the store URL has a path",
                      "write only ?endpoint=http://HOST:PORT");
@@ -50,7 +53,7 @@ Status SetParameter(const std::string& name, const std::string& value, DynamoDbP
     place.endpoint = value.substr(0, value.size() - target->path.size());
     return {};
   }
-  if (name == "ca_file") {
+  if (name == "ca") {
     place.ca_file = value;
     return {};
   }
@@ -63,7 +66,7 @@ Status SetParameter(const std::string& name, const std::string& value, DynamoDbP
                    "write ?create=true to have a missing table created");
   }
   return Invalid("store URL has an unknown parameter '" + name + "'",
-                 "those of dynamodb: are namespace, create, endpoint and ca_file");
+                 "those of dynamodb: are namespace, create, endpoint and ca");
 }
 
 }  // namespace

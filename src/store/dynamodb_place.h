@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// The table that a URL names: dynamodb://REGION/TABLE?endpoint=URL&create=true&ca_file=PATH
+// The table that a URL names: dynamodb://REGION/TABLE?endpoint=URL&create=true&ca=PATH
 struct DynamoDbPlace {
   std::string region;
   std::string table;

@@ -1,3 +1,5 @@
+#include "store/dynamodb_store.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -65,10 +67,11 @@ class Doubts {
 
 class DynamoDbStore final : public Store {
  public:
-  DynamoDbStore(const DynamoDbPlace& place, std::string space, Env& env)
+  DynamoDbStore(const DynamoDbPlace& place, std::string space, Env& env,
+                const DynamoDbLimits& limits)
       : env_(env),
         space_(std::move(space)),
-        client_(place, env),
+        client_(place, env, limits),
         items_(place.table, space_),
         candidates_(env) {}
 
@@ -168,7 +171,8 @@ class DynamoDbStore final : public Store {
     int64_t version = 0;  // of the record afterwards
   };
 
-  Result<Request> RequestOf(const Change& change) {
+  // `reading` may be none for changes that are not due after a while.
+  Request RequestOf(const Change& change, const std::optional<ServerClock::Reading>& reading) {
     const Record& record = change.record;
     Request request{.json = {}, .nonce = env_.NewId()};
     DynamoDbUpdate update(items_.Request(record.kind, record.key));
@@ -184,8 +188,7 @@ class DynamoDbStore final : public Store {
         .Set("body", record.body)
         .Set("nonce", request.nonce);
     if (change.due.kind == Due::Kind::kAfter) {
-      MUSTER_ASSIGN(const ServerClock::Reading reading, client_.ReadClock());
-      const ServerClock::Times times = reading.After(change.due.delay);
+      const ServerClock::Times times = reading->After(change.due.delay);
       update.Set("due", times.due).Set("ready", times.ready);
     }
     if (record.version == 0) {
@@ -201,8 +204,19 @@ class DynamoDbStore final : public Store {
     return request;
   }
 
+  // One for all changes of a write, so that none of them is older than another.
+  Result<std::optional<ServerClock::Reading>> ReadingFor(std::span<const Change> changes) {
+    const bool timed = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+      return change.due.kind == Due::Kind::kAfter;
+    });
+    if (!timed) return std::optional<ServerClock::Reading>{};
+    MUSTER_ASSIGN(const ServerClock::Reading reading, client_.ReadClock());
+    return std::optional<ServerClock::Reading>(reading);
+  }
+
   Result<std::vector<Written>> WriteOne(const Change& change) {
-    MUSTER_ASSIGN(const Request request, RequestOf(change));
+    MUSTER_ASSIGN(const auto reading, ReadingFor({&change, 1}));
+    const Request request = RequestOf(change, reading);
     const char* operation = change.op == Change::Op::kPut ? "UpdateItem" : "DeleteItem";
     MUSTER_ASSIGN(const DynamoDbAnswer answer, client_.Call(operation, request.json));
     const Written applied{.applied = true, .version = request.version};
@@ -254,12 +268,13 @@ class DynamoDbStore final : public Store {
   // answer leaves no doubt.
   Status WriteGroup(std::span<const Change> changes, std::vector<size_t> group,
                     std::vector<Written>& answers) {
-    DynamoDbPatience patience(env_);
+    DynamoDbPatience patience = client_.NewPatience();
+    MUSTER_ASSIGN(const auto reading, ReadingFor(changes));
     while (!group.empty()) {
       Json transaction{{"ClientRequestToken", env_.NewId()}, {"TransactItems", Json::array()}};
       std::vector<int64_t> versions;
       for (const size_t i : group) {
-        MUSTER_ASSIGN(Request request, RequestOf(changes[i]));
+        Request request = RequestOf(changes[i], reading);
         const char* name = changes[i].op == Change::Op::kPut ? "Update" : "Delete";
         transaction["TransactItems"].push_back(Json{{name, std::move(request.json)}});
         versions.push_back(request.version);
@@ -414,7 +429,10 @@ class DynamoDbStore final : public Store {
                                      .attempt = static_cast<int>(number("attempt"))});
       }
     }
-    // Those of one partition come in order; a stable sort leaves them so.
+    // Of those that became due at once, nobody is first: who asks gets them in an order of his own.
+    for (size_t i = found.size(); i > 1; --i) {
+      std::swap(found[i - 1], found[env_.Random() % i]);
+    }
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Candidate> proposed;
@@ -477,7 +495,13 @@ class DynamoDbStore final : public Store {
 
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env) {
-  auto store = std::make_unique<DynamoDbStore>(place, space, env);
+  return OpenDynamoDbStore(place, space, env, DynamoDbLimits{});
+}
+
+Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
+                                                 const std::string& space, Env& env,
+                                                 const DynamoDbLimits& limits) {
+  auto store = std::make_unique<DynamoDbStore>(place, space, env, limits);
   MUSTER_TRY(store->Prepare());
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <span>
 
 namespace muster {
 namespace {
 
-// Candidates are small: their bodies come with the claim.
-constexpr size_t kLeast = 100;
-constexpr size_t kLeastWhileSpread = 500;
+// Candidates are small: their bodies come with the claim. The more there are, the rarer are
+// searches, and collisions of processes that choose at random.
+constexpr size_t kPage = 500;
+constexpr size_t kClaimsOfAPage = 10;
 constexpr size_t kMost = 5'000;  // half of what a search may answer
 constexpr std::chrono::seconds kSpreadFor{10};
 
-void Shuffle(std::vector<Candidate>& candidates, Env& env) {
+void Shuffle(std::span<Candidate> candidates, Env& env) {
   for (size_t left = candidates.size(); left > 1; --left) {
     std::swap(candidates[left - 1], candidates[env.Random() % left]);
   }
@@ -36,8 +38,7 @@ Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
   {
     std::lock_guard lock(mutex_);
     if (known_.size() >= count || searched_ >= arrived) return TakeKnown(count);
-    const size_t least = env_.MonoNow() < spread_until_ ? kLeastWhileSpread : kLeast;
-    size = std::min(std::max(least, 2 * count) + spent_.size(), kMost);
+    size = std::min(std::max(kPage, kClaimsOfAPage * count) + spent_.size(), kMost);
   }
   const MonoTime began = env_.MonoNow();
   MUSTER_ASSIGN(std::vector<Candidate> found, search(size));
@@ -68,10 +69,12 @@ void Candidates::Refill(std::vector<Candidate> found) {
   });
   spent_ = std::move(still_shown);
   known_ = std::move(found);
-  Shuffle(known_, env_);
-  if (env_.MonoNow() < spread_until_) return;
-  std::stable_sort(known_.begin(), known_.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.ready > b.ready; });
+  std::reverse(known_.begin(), known_.end());
+  if (env_.MonoNow() < spread_until_) return Shuffle(known_, env_);
+  const size_t older = known_.size() / 2;
+  const std::span<Candidate> all(known_);
+  Shuffle(all.last(older), env_);
+  Shuffle(all.first(all.size() - older), env_);
 }
 
 void Candidates::GiveBack(const Candidate& candidate) {

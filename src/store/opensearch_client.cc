@@ -66,8 +66,10 @@ OpenSearchAnswer AnswerOf(const HttpResponse& response) {
   return {response.status, body ? *std::move(body) : Json()};
 }
 
-Error Misunderstood(const std::string& base) {
-  return {Code::kInvalid, base + " answers, but not as OpenSearch does",
+// Whoever it was, it may have passed a write on.
+Error Misunderstood(const std::string& base, bool writes) {
+  return {writes ? Code::kUnknownOutcome : Code::kInvalid,
+          base + " answers, but not as OpenSearch does",
           "check host, port and path of the store's URL"};
 }
 
@@ -202,7 +204,7 @@ Result<Json> OpenSearchClient::Call(const OpenSearchRequest& request) {
     }
     return RefusalOf(answer.status, said, request.writes);
   }
-  if (!answer.body.is_object()) return Misunderstood(address_.base);
+  if (!answer.body.is_object()) return Misunderstood(address_.base, request.writes);
   return std::move(answer.body);
 }
 

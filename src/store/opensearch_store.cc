@@ -158,6 +158,13 @@ class OpenSearchStore final : public Store {
     return found.is_boolean() && found.get<bool>();
   }
 
+  // Of a field's values, of which ours have one each.
+  static int64_t OnlyNumber(const Json& fields, const char* name) {
+    const Json& values = MemberOf(fields, name);
+    const bool known = values.is_array() && !values.empty() && values[0].is_number_integer();
+    return known ? values[0].get<int64_t>() : 0;
+  }
+
   static bool IsUnknown(const std::vector<BulkResult>& results) {
     return std::any_of(results.begin(), results.end(), [](const BulkResult& result) {
       return result.kind == BulkResult::Kind::kFailed && result.error.code == Code::kUnknownOutcome;
@@ -280,17 +287,16 @@ class OpenSearchStore final : public Store {
             {"query", Where(Json::array({Term("kind", request.kind), Term("queue", request.queue),
                                          Json{{"range", {{"ready", {{"lte", horizon}}}}}}}))},
             {"sort", Json::array({Json{{"ready", "asc"}}})},
-            {"_source", Json::array({"epoch", "attempt"})}}));
+            {"_source", false},
+            {"docvalue_fields", Json::array({"epoch", "attempt"})}}));
     std::vector<Candidate> found;
     found.reserve(hits.size());
     for (const Json& hit : hits) {
-      const Json& sort = MemberOf(hit, "sort");
-      const Json& source = MemberOf(hit, "_source");
+      const Json& fields = MemberOf(hit, "fields");
       found.push_back({.id = TextOf(hit, "_id"),
                        .version = VersionOf(hit),
-                       .epoch = NumberOf(source, "epoch"),
-                       .attempt = static_cast<int>(NumberOf(source, "attempt")),
-                       .ready = sort.is_array() && !sort.empty() ? sort[0].get<int64_t>() : 0});
+                       .epoch = OnlyNumber(fields, "epoch"),
+                       .attempt = static_cast<int>(OnlyNumber(fields, "attempt"))});
     }
     return found;
   }

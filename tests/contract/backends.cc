@@ -97,23 +97,6 @@ class PostgresBackend final : public Backend {
   const int number_;
 };
 
-class OpenSearchBackend final : public Backend {
- public:
-  OpenSearchBackend() : number_(++count_) {}
-
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
-    return OpenOrThrow(Url(space), env);
-  }
-  std::string Url(const std::string& space) override {
-    return "opensearch+http://127.0.0.1:" + std::to_string(OpenSearchServer::Shared().port()) +
-           "?namespace=t" + std::to_string(number_) + "_" + space;
-  }
-
- private:
-  static inline std::atomic<int> count_ = 0;
-  const int number_;
-};
-
 class DynamoDbBackend final : public Backend {
  public:
   DynamoDbBackend() : number_(++count_) {}
@@ -124,6 +107,23 @@ class DynamoDbBackend final : public Backend {
   std::string Url(const std::string& space) override {
     return DynamoDbServer::Shared().Url("contract") + "&namespace=t" + std::to_string(number_) +
            "_" + space;
+  }
+
+ private:
+  static inline std::atomic<int> count_ = 0;
+  const int number_;
+};
+
+class OpenSearchBackend final : public Backend {
+ public:
+  OpenSearchBackend() : number_(++count_) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    return "opensearch+http://127.0.0.1:" + std::to_string(OpenSearchServer::Shared().port()) +
+           "?namespace=t" + std::to_string(number_) + "_" + space;
   }
 
  private:
