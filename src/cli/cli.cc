@@ -25,6 +25,7 @@ struct GlobalNames {
 };
 
 void AddCommands(CLI::App& app, Context& context) {
+  AddMigrateCommand(app, context);
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
   AddSimCommand(app, context);

@@ -13,6 +13,7 @@ namespace muster::cli {
 void AddCompletionsCommand(CLI::App& app, Context& context);
 void AddDemoCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
+void AddMigrateCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
 
