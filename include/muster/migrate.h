@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -36,15 +36,23 @@ Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
 class Throttle {
  public:
   explicit Throttle(Env& env) : env_(env) {}
+
+  // Holds at once, also for those who wait already.
   void Set(double docs_per_second, double bytes_per_second);
+
   // Waits until so much may pass. False: stopped.
   bool Pass(int64_t docs, int64_t bytes, std::stop_token stop);
 
+  // The limits, lowered to what may pass in about a second: no batch waits longer for its turn.
+  BatchLimits Bounded(const BatchLimits& limits) const;
+
  private:
   Env& env_;
-  std::atomic<double> docs_per_second_{0};
-  std::atomic<double> bytes_per_second_{0};
-  std::atomic<int64_t> free_at_ns_{0};
+  mutable std::mutex mutex_;
+  double docs_per_second_ = 0;
+  double bytes_per_second_ = 0;
+  int64_t settings_ = 0;  // how often they were set
+  MonoTime free_at_{};
 };
 
 // Lets the watcher of a shard take a part of it away.
@@ -84,11 +92,21 @@ struct Pipeline {
 };
 
 // Migrates one partition from `start` on: reads, transforms and writes batch after batch, in order,
-// until its end. The answer is the progress at the end. kCancelled: stopped in good order, after
-// the last batch that `cursor` was told of. `writer` is open for this item.
+// until its end, which is start.end or, if that is empty, the partition's. The answer is the
+// progress at the end; Finish is the caller's. kCancelled: stopped in good order, after the last
+// batch that `cursor` was told of. `writer` is open for this item.
 Result<Progress> MigrateShard(Pipeline& pipeline, const Partition& partition,
                               const std::string& item, const Progress& start, Writer& writer,
                               WorkItemCursor& cursor, std::stop_token stop);
+
+// Chooses collections by the source's names; none: all.
+using CollectionFilter = std::function<bool(const std::string& collection)>;
+
+// Brings the sink into shape for all allowed collections or, with `evaluate`, says what would be
+// done. Repeatable.
+Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
+                                                     const CollectionFilter& allowed,
+                                                     bool evaluate);
 
 // What MigrateAll tells while it works; calls come from several threads, one at a time.
 class MigrationObserver {
@@ -103,20 +121,22 @@ class MigrationObserver {
 
 struct MigrateAllOptions {
   int shard_concurrency = 1;
-  std::function<bool(const std::string& collection)> allowed = {};  // none: all
+  CollectionFilter allowed = {};
 };
 
 // Standalone: one process, no store, nothing to resume. Collections one after another, the shards
-// of a collection `shard_concurrency` at a time. Ends at the first error.
+// of a collection `shard_concurrency` at a time. Ends at the first error, with kCancelled in good
+// order when stopped.
 Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
                           MigrationObserver& observer, std::stop_token stop);
 
-// The name of a shard from a position on: indexName__shardNumber__startingDocId. Names that hold
-// `__` round-trip. `position` empty: from the first document on.
+// The name of a shard from a position on: indexName__shardNumber__startingDocId, orders__0__0 from
+// the first document on. Every name and position round-trips, those that hold `__` too; the text is
+// always valid UTF-8 without control characters.
 struct WorkItemName {
   std::string collection;
   int shard = 0;
-  std::string position = {};
+  std::string position = {};  // empty: the first document
 
   std::string ToString() const;
   static Result<WorkItemName> Parse(std::string_view text);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -70,6 +71,7 @@ struct Progress {
   std::string end = {};       // the partition's, lowered by every split
   Counts counts = {};
 
+  // One line of JSON, valid UTF-8 whatever the positions hold.
   std::string ToJson() const;
   static Result<Progress> FromJson(std::string_view json);
   bool operator==(const Progress&) const = default;
@@ -163,6 +165,11 @@ class TransformPlan {
   virtual ~TransformPlan() = default;
   virtual Result<std::vector<std::unique_ptr<Transform>>> Make() const = 0;
   virtual std::string TargetName(const std::string& collection) const = 0;
+
+  // The collection as the transforms leave it: its new name, and metadata that fits the documents.
+  virtual Collection Target(const Collection& collection) const {
+    return {TargetName(collection.name), collection.metadata};
+  }
 };
 
 // Who writes: the holder of an item, by the highest epoch granted. A sink that keeps fences refuses
@@ -209,6 +216,12 @@ class Writer {
   virtual Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                              const Patience& patience) = 0;
 
+  // Refusals must not be lost when a crash follows a write that counts them as failed. A sink that
+  // keeps progress calls `record` for each refused document before its write takes effect, and says
+  // true here; by default whoever writes records what Write answers. Called before the first Write.
+  using RefusalRecorder = std::function<Status(const Document& document, std::string_view reason)>;
+  virtual bool RecordsRefusals(RefusalRecorder /*record*/) { return false; }
+
   // Makes everything written durable. Only then may progress be checkpointed elsewhere.
   virtual Status Flush() { return {}; }
 
@@ -216,7 +229,8 @@ class Writer {
   // progress that counts; none: the sink keeps none, and what was acknowledged counts.
   virtual Result<std::optional<Progress>> Seal() { return std::nullopt; }
 
-  // All documents are written: publishes them, where that is a step of its own. Repeatable.
+  // All documents are written: makes them durable and publishes them, where that is a step of its
+  // own. Repeatable.
   virtual Status Finish() { return {}; }
 };
 
@@ -246,6 +260,10 @@ class Sink {
   // Opens `collection` for one item. An older epoch is refused from now on.
   virtual Result<std::unique_ptr<Writer>> Open(const std::string& collection,
                                                const Fence& fence) = 0;
+
+  // Every item of the collection is finished: brings the target into its final shape. Repeatable,
+  // by any process.
+  virtual Status Finish(const std::string& /*collection*/) { return {}; }
 };
 
 }  // namespace muster

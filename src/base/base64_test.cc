@@ -1,0 +1,23 @@
+#include "base/base64.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(Base64, EncodesWithPadding) {
+  EXPECT_EQ(EncodeBase64(""), "");
+  EXPECT_EQ(EncodeBase64("f"), "Zg==");
+  EXPECT_EQ(EncodeBase64("fo"), "Zm8=");
+  EXPECT_EQ(EncodeBase64("foo"), "Zm9v");
+  EXPECT_EQ(EncodeBase64("\xff\xfe"), "//4=");
+}
+
+TEST(Base64, LongTextsAreOneText) {
+  const std::string text = EncodeBase64(std::string((size_t{3} << 20) + 1, 'a'));
+  EXPECT_EQ(text.size(), (size_t{4} << 20) + 4);
+  EXPECT_EQ(text.find('='), text.size() - 2);
+}
+
+}  // namespace
+}  // namespace muster
