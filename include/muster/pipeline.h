@@ -182,6 +182,7 @@ struct Fence {
   std::string run;          // a name for the whole migration
   std::string incarnation;  // of the run's store: another one is not a continuation of this one
   bool adopts = false;      // what an earlier incarnation of the run wrote is to be continued
+  bool alone = false;       // nobody else ever opens this item: there is nothing to keep for later
   std::string item;
   int64_t epoch = 1;
   std::string origin =
@@ -210,7 +211,8 @@ class Writer {
   virtual ~Writer() = default;
 
   // What the sink itself knows of this item's progress, as of the last write that it kept; none:
-  // the sink does not keep it. What it knows is right, whatever others say.
+  // the sink does not keep it. What it knows is right, whatever others say: Progress{}, with an
+  // empty end, if it keeps progress and has none of this item.
   virtual const std::optional<Progress>& Known() const = 0;
 
   // Whether an earlier holder has sealed the item: nothing may be written, its progress is Known().

@@ -135,6 +135,7 @@ class Store {
 //   memory:                        in this process, gone with it
 //   sqlite:PATH                    a file, shared by the processes of one machine
 //   postgresql://USER@HOST/DB      a server
+//   dynamodb://REGION/TABLE        a table of AWS; created with ?create=true only
 // `?namespace=NAME` keeps several deployments apart in one database (default: muster). A password
 // is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);

@@ -6,8 +6,8 @@
 #include <cassert>
 #include <mutex>
 
-#include "base/gzip.h"
 #include "base/base64.h"
+#include "base/gzip.h"
 #include "base/secrets.h"
 
 namespace muster {

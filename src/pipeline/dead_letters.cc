@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/base64.h"
+#include "base/json.h"
 #include "muster/migrate.h"
 #include "pipeline/escape.h"
 #include "pipeline/json_text.h"

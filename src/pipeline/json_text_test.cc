@@ -73,24 +73,5 @@ TEST(CheckJsonObject, DepthIsBounded) {
   EXPECT_FALSE(CheckJsonObject(nested(5'000'000)));
 }
 
-TEST(AppendJsonString, IsReadBackAsItWas) {
-  std::string text;
-  for (int c = 0; c < 128; ++c) text += static_cast<char>(c);
-  text += "äöü😀";
-  std::string json;
-  AppendJsonString(json, text);
-  EXPECT_EQ(nlohmann::json::parse(json).get<std::string>(), text);
-}
-
-TEST(AppendJsonString, BadUtf8BecomesAReplacement) {
-  std::string json;
-  AppendJsonString(json,
-                   "a\xff"
-                   "b");
-  EXPECT_EQ(json,
-            "\"a\xEF\xBF\xBD"
-            "b\"");
-}
-
 }  // namespace
 }  // namespace muster

@@ -1,6 +1,9 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_sink.h"
+#include "pipeline/jsonl_sink.h"
+#include "pipeline/opensearch_sink.h"
 #include "pipeline/scheme.h"
 
 namespace muster {
@@ -8,7 +11,12 @@ namespace {
 
 // A sink is added by a line here, and a header of its own that declares its function.
 const std::vector<SinkScheme>& Schemes() {
-  static const std::vector<SinkScheme> schemes = {};
+  static const std::vector<SinkScheme> schemes = {
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
+      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
+  };
   return schemes;
 }
 

@@ -1,14 +1,25 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_source.h"
+#include "pipeline/jsonl_source.h"
+#include "pipeline/opensearch_source.h"
 #include "pipeline/scheme.h"
+#include "pipeline/snapshot_source.h"
 
 namespace muster {
 namespace {
 
 // A source is added by a line here, and a header of its own that declares its function.
 const std::vector<SourceScheme>& Schemes() {
-  static const std::vector<SourceScheme> schemes = {};
+  static const std::vector<SourceScheme> schemes = {
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
+      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
+      {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
+  };
   return schemes;
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "muster/store.h"
+#include "store/dynamodb_place.h"
+#include "store/opensearch_url.h"
 
 namespace muster {
 
@@ -22,5 +24,11 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const st
 // `uri` is a libpq connection URI, secrets expanded.
 Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const std::string& space,
                                                  Env& env);
+
+Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
+                                                 const std::string& space, Env& env);
+
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+                                                   const std::string& space, Env& env);
 
 }  // namespace muster

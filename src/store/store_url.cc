@@ -4,6 +4,7 @@
 
 #include "base/secrets.h"
 #include "base/url.h"
+#include "store/opensearch_url.h"
 
 namespace muster {
 namespace {
@@ -89,9 +90,16 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
   } else if (url->scheme == "postgresql" || url->scheme == "postgres") {
     store.backend = StoreUrl::Backend::kPostgres;
     MUSTER_ASSIGN(store.target, PostgresUri(*url));
+  } else if (url->scheme == "opensearch+https" || url->scheme == "opensearch+http") {
+    store.backend = StoreUrl::Backend::kOpenSearch;
+    MUSTER_ASSIGN(store.opensearch, OpenSearchAddressOf(*url));
+  } else if (url->scheme == "dynamodb") {
+    store.backend = StoreUrl::Backend::kDynamoDb;
+    MUSTER_ASSIGN(store.dynamodb, ParseDynamoDbPlace(*url));
   } else {
     return Invalid("store URL has the unknown scheme '" + url->scheme + "'",
-                   "use memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE");
+                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE, "
+                   "opensearch+https://HOST or dynamodb://REGION/TABLE");
   }
   return store;
 }

@@ -8,6 +8,8 @@
 
 #include "sim/faulty_store.h"
 #include "store/backends.h"
+#include "support/dynamodb_server.h"
+#include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 
 namespace muster::testing {
@@ -95,6 +97,40 @@ class PostgresBackend final : public Backend {
   const int number_;
 };
 
+class DynamoDbBackend final : public Backend {
+ public:
+  DynamoDbBackend() : number_(++count_) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    return DynamoDbServer::Shared().Url("contract") + "&namespace=t" + std::to_string(number_) +
+           "_" + space;
+  }
+
+ private:
+  static inline std::atomic<int> count_ = 0;
+  const int number_;
+};
+
+class OpenSearchBackend final : public Backend {
+ public:
+  OpenSearchBackend() : number_(++count_) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    return "opensearch+http://127.0.0.1:" + std::to_string(OpenSearchServer::Shared().port()) +
+           "?namespace=t" + std::to_string(number_) + "_" + space;
+  }
+
+ private:
+  static inline std::atomic<int> count_ = 0;
+  const int number_;
+};
+
 // The simulator's store with nothing going wrong, in virtual time. Each call is made by a process
 // of the simulation, which is driven until it has its answer.
 class SimulatedBackend final : public Backend {
@@ -176,14 +212,20 @@ class SimulatedBackend final : public Backend {
 
 }  // namespace
 
-std::vector<std::string> BackendNames() { return {"memory", "sqlite", "postgresql", "simulated"}; }
+std::vector<std::string> BackendNames() {
+  return {"memory", "sqlite", "postgresql", "opensearch", "dynamodb", "simulated"};
+}
 
 std::unique_ptr<Backend> NewBackend(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryBackend>();
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
   if (name == "simulated") return std::make_unique<SimulatedBackend>();
-  *reason = PostgresServer::Unavailable();
+  *reason = name == "opensearch" ? OpenSearchServer::Unavailable()
+            : name == "dynamodb" ? DynamoDbServer::Unavailable()
+                                 : PostgresServer::Unavailable();
   if (!reason->empty()) return nullptr;
+  if (name == "opensearch") return std::make_unique<OpenSearchBackend>();
+  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>();
   return std::make_unique<PostgresBackend>();
 }
 

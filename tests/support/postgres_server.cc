@@ -1,13 +1,11 @@
 #include "support/postgres_server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <postgresql/libpq-fe.h>
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +18,8 @@
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "support/server_process.h"
 
 namespace muster::testing {
 namespace {
@@ -110,19 +110,6 @@ int WaitFor(pid_t pid) {
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   return status;
-}
-
-int FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool bound = bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                     getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  close(listener);
-  if (!bound) throw std::runtime_error("no free port on 127.0.0.1");
-  return ntohs(address.sin_port);
 }
 
 std::string ReadFile(const std::string& path) {

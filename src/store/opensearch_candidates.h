@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/result.h"
+#include "store/opensearch_records.h"
+
+namespace muster {
+
+// A record that a search proposed to be claimed. It may have been taken since.
+struct Candidate {
+  std::string id;
+  DocumentVersion version;
+  int64_t epoch = 0;
+  int attempt = 0;
+};
+
+// The candidates of one queue, shared by the threads of a process so that they don't collide: one
+// search serves many claims, and no candidate is handed out twice. So that processes don't collide
+// either, the order is random within the older half, then within the younger; and among all of them
+// for a while after a collision. Thread-safe.
+class Candidates {
+ public:
+  // Up to `size` records that are due now, oldest first, as they are after the call began.
+  using Search = std::function<Result<std::vector<Candidate>>(size_t size)>;
+
+  explicit Candidates(Env& env) : env_(env) {}
+
+  // Up to `count` candidates. Searches if there are fewer, unless that was done since `arrived`:
+  // none means that nothing was due then. Threads wait for one another's search.
+  Result<std::vector<Candidate>> Take(size_t count, MonoTime arrived, const Search& search);
+
+  // A candidate that was handed out was not, or may not have been, claimed: it is one again, once a
+  // search finds it.
+  void GiveBack(const Candidate& candidate);
+
+  // A candidate had been taken by somebody else: so may have been the others.
+  void Collided();
+
+ private:
+  std::vector<Candidate> TakeKnown(size_t count);
+  void Refill(std::vector<Candidate> found);
+
+  Env& env_;
+  std::mutex searching_;  // one search at a time
+  MonoTime searched_{MonoTime::min()};
+
+  std::mutex mutex_;
+  std::vector<Candidate> known_;  // the next one last
+  // Versions that are being claimed or are known to be outdated. A search may still show them.
+  std::map<std::string, DocumentVersion> spent_;
+  MonoTime spread_until_{MonoTime::min()};
+};
+
+}  // namespace muster

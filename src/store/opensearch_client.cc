@@ -1,0 +1,211 @@
+#include "store/opensearch_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Under a third of any lease that makes sense.
+constexpr milliseconds kConnectTimeout{3'000};
+constexpr milliseconds kTimeout{10'000};
+constexpr size_t kMaxAnswerBytes = 256 * 1024 * 1024;
+
+constexpr int kMaxTries = 6;
+constexpr milliseconds kRetryFor{2'000};
+constexpr milliseconds kRetryPause{25};
+
+constexpr std::string_view kRoleHint =
+    "give it the role that docs/guide/stores.md lists, or name another user in the store's URL";
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+Error BlockedError(int status, const std::string& reason) {
+  if (Contains(reason, "flood-stage")) {
+    return {Code::kReadOnly, "OpenSearch takes no writes: " + reason,
+            "free disk space in the cluster, then try again; Elasticsearch before 7.4 also needs "
+            "index.blocks.read_only_allow_delete set to null"};
+  }
+  if (Contains(reason, "read-only") || status == 403) {
+    return {Code::kReadOnly, "OpenSearch takes no writes: " + reason,
+            "set the index's index.blocks.* to null, or the cluster's cluster.blocks.read_only"};
+  }
+  return {Code::kUnavailable, "the cluster is not ready: " + reason,
+          "wait until GET _cluster/health shows a cluster manager and no red index"};
+}
+
+Error PermissionError(int status, const std::string& reason) {
+  if (Contains(reason, "expired")) {
+    return {Code::kPermission, "the cluster refuses the credentials: " + reason,
+            "get new ones: where they come from has none that are still valid"};
+  }
+  if (status == 401) {
+    return {Code::kPermission,
+            "the cluster does not accept the credentials" + (reason.empty() ? "" : ": " + reason),
+            "check user and password, API key or AWS credentials of the store's URL"};
+  }
+  return {Code::kPermission, "the cluster denies access" + (reason.empty() ? "" : ": " + reason),
+          std::string(kRoleHint)};
+}
+
+// Whether the request was certainly not applied, and may be when it is sent again.
+bool MayTryAgain(const HttpResponse& response, const Json& error, bool writes) {
+  if (response.status == 429) return !Contains(TextOf(error, "reason"), "flood-stage");
+  // A 503 of somebody in between may come after the request was passed on.
+  if (response.status == 503) return !writes || error.is_object();
+  return !writes && (response.status == 502 || response.status == 504);
+}
+
+OpenSearchAnswer AnswerOf(const HttpResponse& response) {
+  auto body = ParseJson(response.body, "answer", JsonLimits{.bytes = kMaxAnswerBytes});
+  return {response.status, body ? *std::move(body) : Json()};
+}
+
+// Whoever it was, it may have passed a write on.
+Error Misunderstood(const std::string& base, bool writes) {
+  return {writes ? Code::kUnknownOutcome : Code::kInvalid,
+          base + " answers, but not as OpenSearch does",
+          "check host, port and path of the store's URL"};
+}
+
+}  // namespace
+
+const Json& MemberOf(const Json& object, const char* name) {
+  static const Json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(name);
+  return found == object.end() ? kNone : *found;
+}
+
+std::string TextOf(const Json& object, const char* name) {
+  const Json& member = MemberOf(object, name);
+  return member.is_string() ? member.get<std::string>() : "";
+}
+
+int64_t NumberOf(const Json& object, const char* name) {
+  const Json& member = MemberOf(object, name);
+  return member.is_number_integer() ? member.get<int64_t>() : 0;
+}
+
+std::string OpenSearchAnswer::ErrorType() const { return TextOf(MemberOf(body, "error"), "type"); }
+
+Error RefusalOf(int status, const Json& error, bool writes) {
+  const std::string type = TextOf(error, "type");
+  const std::string reason = TextOf(error, "reason");
+  const std::string said = type.empty() ? "status " + std::to_string(status) : type + ": " + reason;
+  if (type == "cluster_block_exception") return BlockedError(status, reason);
+  if (type == "index_not_found_exception") {
+    return {Code::kNotFound, "the store's index is gone: " + reason,
+            "if it was deleted on purpose, start again: a new one is created"};
+  }
+  if (status == 401 || status == 403) return PermissionError(status, reason);
+  if (status == 413) {
+    return {Code::kInvalid, "a request is larger than the cluster takes",
+            "raise http.max_content_length, or the limit of the proxy before it"};
+  }
+  if (status == 429) {
+    return {Code::kUnavailable, "the cluster is overloaded: " + said,
+            "try again later, or with fewer workers"};
+  }
+  if (status == 503 && (!writes || !type.empty())) {
+    return {Code::kUnavailable, "the cluster is not ready: " + said, "try again later"};
+  }
+  if (status >= 300 && status < 400) {
+    return {Code::kInvalid, "the cluster's address answers with a redirect",
+            "name the address that it redirects to in the store's URL"};
+  }
+  if (status >= 500 || status == 408) {
+    if (!writes) return {Code::kUnavailable, "the cluster failed: " + said, "try again later"};
+    return {Code::kUnknownOutcome, "the cluster failed and may have applied the write: " + said};
+  }
+  if (Contains(reason, "maximum") && Contains(reason, "shards open")) {
+    return {Code::kFull, "the cluster takes no more indices: " + reason,
+            "delete indices that are no longer needed, or raise cluster.max_shards_per_node"};
+  }
+  return {Code::kInternal, "the cluster refuses a request: " + said};
+}
+
+OpenSearchClient::OpenSearchClient(OpenSearchAddress address, Env& env)
+    : address_(std::move(address)), env_(env), http_(HttpOptions{.ca_file = address_.ca_file}) {
+  if (!address_.aws_region.empty()) aws_ = std::make_unique<AwsCredentialChain>(env);
+}
+
+Status OpenSearchClient::Authorize(HttpRequest& request) {
+  if (!address_.authorization.empty()) {
+    request.headers.emplace_back("Authorization", address_.authorization);
+  }
+  if (aws_ == nullptr) return {};
+  MUSTER_ASSIGN(const AwsCredentials credentials, aws_->Get());
+  const auto time = aws_clock_.Read(env_.MonoNow());
+  MUSTER_TRY(SignRequest(request, credentials, {address_.aws_region, "es"},
+                         time ? time->now : env_.WallNow()));
+  return {};
+}
+
+Result<HttpResponse> OpenSearchClient::SendOnce(const OpenSearchRequest& request) {
+  HttpRequest http{.method = request.method, .url = address_.base + request.target};
+  http.body = request.body;
+  http.connect_timeout = kConnectTimeout;
+  http.timeout = kTimeout;
+  http.max_response_bytes = kMaxAnswerBytes;
+  http.writes = request.writes;
+  if (!http.body.empty()) {
+    const bool lines = http.body.back() == '\n';
+    http.headers.emplace_back("Content-Type", lines ? "application/x-ndjson" : "application/json");
+  }
+  MUSTER_TRY(Authorize(http));
+  const MonoTime asked = env_.MonoNow();
+  auto response = http_.Send(http);
+  if (response && aws_ != nullptr) {
+    if (const auto date = ParseHttpDate(response->Header("Date").value_or(""))) {
+      aws_clock_.Observe(asked, env_.MonoNow(), *date, std::chrono::seconds(1));
+    }
+  }
+  return response;
+}
+
+Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchRequest& request) {
+  const MonoTime give_up = env_.MonoNow() + kRetryFor;
+  milliseconds pause = kRetryPause;
+  for (int tries = 1;; ++tries, pause *= 2) {
+    const bool last = tries == kMaxTries || env_.MonoNow() + pause > give_up;
+    auto response = SendOnce(request);
+    if (!response) {
+      if (last || response.error().code != Code::kUnavailable) return response.error();
+    } else {
+      OpenSearchAnswer answer = AnswerOf(*response);
+      // Signed with credentials that have expired, or by a clock that is off: both are known now.
+      const bool refused = aws_ != nullptr && response->status == 403 && tries == 1;
+      if (refused) aws_->Forget();
+      if (!refused &&
+          (last || !MayTryAgain(*response, MemberOf(answer.body, "error"), request.writes))) {
+        return answer;
+      }
+    }
+    env_.Sleep(pause + env_.Jitter(pause), {});
+  }
+}
+
+Result<Json> OpenSearchClient::Call(const OpenSearchRequest& request) {
+  MUSTER_ASSIGN(OpenSearchAnswer answer, Send(request));
+  if (answer.status >= 300) {
+    const Json& error = MemberOf(answer.body, "error");
+    // AWS and proxies say what is wrong in their own words.
+    Json said = error.is_object() ? error : Json();
+    if (said.is_null() && !TextOf(answer.body, "message").empty()) {
+      said = Json{{"reason", TextOf(answer.body, "message")}};
+    } else if (said.is_null() && !TextOf(answer.body, "Message").empty()) {
+      said = Json{{"reason", TextOf(answer.body, "Message")}};
+    }
+    return RefusalOf(answer.status, said, request.writes);
+  }
+  if (!answer.body.is_object()) return Misunderstood(address_.base, request.writes);
+  return std::move(answer.body);
+}
+
+}  // namespace muster

@@ -1,0 +1,82 @@
+#include "store/server_clock.h"
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr std::chrono::seconds kStaleAfter{60};
+
+// Two clocks part by no more than this many millionths; NTP slews by up to 500.
+constexpr int64_t kDriftPpm = 500;
+
+constexpr WallTime kEpoch{};
+
+}  // namespace
+
+ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
+  const WallTime due = now + delay;
+  // One error of the writer, and two of any reader: its time may be behind, and it subtracts its
+  // error from that.
+  if (delay.count() == 0) return {due, due - 3 * kMaxError};
+  return {due, due + error};
+}
+
+void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {
+  const nanoseconds time = shown - kEpoch;
+  const Bounds seen{time - answered.time_since_epoch(), time + tick - asked.time_since_epoch()};
+  if (seen.most - seen.least > 2 * kMaxError) return;  // an answer this slow tells too little
+  std::lock_guard lock(mutex_);
+  if (bounds_) {
+    const Bounds known = At(answered);
+    const Bounds both{std::max(known.least, seen.least), std::min(known.most, seen.most)};
+    if (both.least <= both.most) {
+      bounds_ = both;
+      at_ = std::max(at_, answered);
+      return;
+    }
+    const bool was_set = both.least - both.most > kMaxError;
+    // Wide enough for the time that was known as well as for the one that is seen.
+    disagreement_ =
+        was_set ? nanoseconds(0) : std::max(known.most - seen.most, seen.least - known.least);
+    if (was_set) last_.reset();
+  }
+  bounds_ = seen;
+  at_ = answered;
+}
+
+bool ServerClock::IsStale(MonoTime now) const {
+  std::lock_guard lock(mutex_);
+  return !bounds_ || now - at_ > kStaleAfter;
+}
+
+Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
+  std::lock_guard lock(mutex_);
+  if (!bounds_) return Error{Code::kUnavailable, "the server has not told its time yet"};
+  const Bounds bounds = At(now);
+  const nanoseconds since = now.time_since_epoch();
+  const auto least = kEpoch + std::chrono::floor<milliseconds>(since + bounds.least);
+  const auto most = kEpoch + std::chrono::ceil<milliseconds>(since + bounds.most);
+  WallTime shown = least + (most - least) / 2;
+  if (last_ && *last_ > shown && *last_ <= most) shown = *last_;
+  const Reading reading{shown, std::max(most - shown, shown - least)};
+  if (reading.error > kMaxError) {
+    return Error{
+        Code::kUnavailable,
+        "the server's time is only known to " + std::to_string(reading.error.count()) + " ms",
+        "it answers too slowly, or the clocks of its nodes differ: check the network and NTP"};
+  }
+  last_ = shown;
+  return reading;
+}
+
+ServerClock::Bounds ServerClock::At(MonoTime now) const {
+  const nanoseconds age = std::max(now - at_, nanoseconds(0));
+  const nanoseconds drift = age / 1'000'000 * kDriftPpm + disagreement_;
+  return {bounds_->least - drift, bounds_->most + drift};
+}
+
+}  // namespace muster

@@ -1,0 +1,156 @@
+#include "support/opensearch_server.h"
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "base/http.h"
+
+namespace muster::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsElasticsearch(const std::string& distribution) {
+  return distribution.starts_with("elasticsearch");
+}
+
+int MajorVersion(const std::string& distribution) {
+  return std::atoi(distribution.c_str() + distribution.find('-') + 1);
+}
+
+std::string Home(const std::string& distribution) {
+  return std::string(MUSTER_THIRD_PARTY) + "/" + distribution;
+}
+
+// OpenSearch 3 needs Java 21, and Elasticsearch 7 none newer than it knows.
+std::string JavaHome(const std::string& distribution) {
+  const bool newest = distribution.starts_with("opensearch") && MajorVersion(distribution) >= 3;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/usr/lib/jvm", error)) {
+    const std::string name = entry.path().filename();
+    const bool recent =
+        name.find("-21-") != std::string::npos || name.find("-25-") != std::string::npos;
+    const bool fits = newest ? recent : name.find("-17-") != std::string::npos;
+    if (fits && fs::exists(entry.path() / "bin/java")) return entry.path();
+  }
+  return "";
+}
+
+// Without the options that write below the distribution's folder, which belongs to somebody else.
+void CopyJavaOptions(const std::string& from, const std::string& to) {
+  std::ifstream options(from);
+  std::ofstream copy(to);
+  for (std::string line; std::getline(options, line);) {
+    if (line.find("logs/") == std::string::npos) copy << line << "\n";
+  }
+}
+
+Result<HttpResponse> Send(HttpRequest request) {
+  static HttpClient client(HttpOptions{.use_proxy = false});
+  return client.Send(request);
+}
+
+}  // namespace
+
+std::string OpenSearchServer::Unavailable(const Options& options) {
+  const std::string& name = options.distribution;
+  if (!fs::exists(Home(name) + "/bin")) return name + " is not here: scripts/fetch " + name;
+  if (JavaHome(name).empty()) {
+    return "no Java for " + name + " in /usr/lib/jvm: it needs " +
+           (name.starts_with("opensearch-3") ? "21 or 25" : "17");
+  }
+  return NoServerUser();
+}
+
+OpenSearchServer& OpenSearchServer::Shared() {
+  static OpenSearchServer server;
+  return server;
+}
+
+OpenSearchServer::OpenSearchServer(const Options& options)
+    : options_(options), port_(FreePort()), process_("opensearch") {
+  if (const std::string reason = Unavailable(options); !reason.empty()) {
+    throw std::runtime_error(reason);
+  }
+  const bool elastic = IsElasticsearch(options_.distribution);
+  const std::string config = process_.folder() + "/config";
+  for (const char* name : {"/config/jvm.options.d", "/data", "/logs", "/tmp", "/repository"}) {
+    fs::create_directories(process_.folder() + name);
+  }
+  const std::string original = Home(options_.distribution) + "/config";
+  fs::copy(original + "/log4j2.properties", config + "/log4j2.properties");
+  CopyJavaOptions(original + "/jvm.options", config + "/jvm.options");
+  std::ofstream(config + "/jvm.options.d/test.options")
+      << "-Xms" << options_.heap_mib << "m\n-Xmx" << options_.heap_mib << "m\n-XX:-UseG1GC\n"
+      << "-XX:+UseSerialGC\n"
+      << (options_.warm ? "" : "-XX:TieredStopAtLevel=1\n");
+  std::ofstream settings(config + (elastic ? "/elasticsearch.yml" : "/opensearch.yml"));
+  settings << "cluster.name: muster-test\n"
+              "node.name: test\n"
+              "network.host: 127.0.0.1\n"
+              "http.port: "
+           << port_
+           << "\ntransport.port: 0\n"
+              "discovery.type: single-node\n"
+              "cluster.routing.allocation.disk.threshold_enabled: false\n"
+              "path.data: "
+           << process_.folder() << "/data\npath.logs: " << process_.folder()
+           << "/logs\npath.repo: " << RepositoryFolder() << "\n";
+  if (elastic) settings << "ingest.geoip.downloader.enabled: false\n";
+  settings.close();
+  process_.GiveFolderToServer();
+  Start();
+}
+
+std::string OpenSearchServer::Url(const std::string& target) const {
+  return "http://127.0.0.1:" + std::to_string(port_) + target;
+}
+
+void OpenSearchServer::Start() {
+  const bool elastic = IsElasticsearch(options_.distribution);
+  const std::string prefix = elastic ? "ES" : "OPENSEARCH";
+  const std::string java = JavaHome(options_.distribution);
+  process_.Start(
+      {Home(options_.distribution) + "/bin/" + (elastic ? "elasticsearch" : "opensearch")},
+      {prefix + "_PATH_CONF=" + process_.folder() + "/config",
+       prefix + "_TMPDIR=" + process_.folder() + "/tmp", prefix + "_JAVA_HOME=" + java,
+       "JAVA_HOME=" + java});
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(180);
+  while (true) {
+    const auto answer = Send({.url = Url("/_cluster/health?wait_for_status=yellow")});
+    if (answer && answer->status == 200) return;
+    if (!process_.IsRunning()) throw std::runtime_error("the server ended: " + process_.Log());
+    if (std::chrono::steady_clock::now() > give_up) {
+      throw std::runtime_error("the server does not start: " + process_.Log());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+void OpenSearchServer::Kill() { process_.End(SIGKILL); }
+
+void OpenSearchServer::Restart() {
+  Kill();
+  Start();
+}
+
+std::string OpenSearchServer::Call(const std::string& method, const std::string& target,
+                                   const std::string& body) const {
+  HttpRequest request{.method = method, .url = Url(target), .body = body};
+  if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+  const auto answer = Send(request);
+  if (!answer) throw std::runtime_error(answer.error().ToString());
+  if (answer->status >= 300) {
+    throw std::runtime_error(method + " " + target + ": " + std::to_string(answer->status) + " " +
+                             answer->body);
+  }
+  return answer->body;
+}
+
+}  // namespace muster::testing

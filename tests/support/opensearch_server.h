@@ -1,0 +1,63 @@
+#pragma once
+
+#include <csignal>
+#include <string>
+
+#include "support/server_process.h"
+
+namespace muster::testing {
+
+// An OpenSearch or Elasticsearch server for tests: one node, its own data folder, a free port on
+// 127.0.0.1, no TLS and no passwords. It takes 10 to 50 seconds to start, so tests share one where
+// they can. Gone, with its data, when this object or the whole test process is.
+//
+// Functions throw std::runtime_error when something fails that a test does not mean to fail.
+class OpenSearchServer {
+ public:
+  struct Options {
+    // A folder of build/third_party, brought there by `scripts/fetch NAME`: opensearch-2.19.6,
+    // opensearch-3.6.0, elasticsearch-7.17.29, elasticsearch-8.19.21.
+    std::string distribution = "opensearch-2.19.6";
+    int heap_mib = 512;
+    bool warm = false;  // let Java optimise: starts slower, runs faster; for measurements
+  };
+
+  // Why no such server can be had on this machine; empty if one can.
+  static std::string Unavailable(const Options& options);
+  static std::string Unavailable() { return Unavailable(Options{}); }
+
+  // One server for all tests of a process that do not stop it. They keep to indices of their own.
+  static OpenSearchServer& Shared();
+
+  OpenSearchServer() : OpenSearchServer(Options{}) {}
+  explicit OpenSearchServer(const Options& options);
+
+  int port() const { return port_; }
+  const std::string& distribution() const { return options_.distribution; }
+
+  // http://127.0.0.1:PORT + `target`
+  std::string Url(const std::string& target = "") const;
+
+  // A folder that snapshot repositories of type fs may be put into.
+  std::string RepositoryFolder() const { return process_.folder() + "/repository"; }
+
+  void Start();  // returns once the server answers
+  void Kill();   // no goodbye
+  void Restart();
+
+  // Stops and continues the server: it then neither answers nor hangs up.
+  void Pause() { process_.Signal(SIGSTOP); }
+  void Resume() { process_.Signal(SIGCONT); }
+
+  // Sends a request with a body of JSON (or of lines of it, for _bulk); the answer's body. Throws
+  // unless the status is below 300.
+  std::string Call(const std::string& method, const std::string& target,
+                   const std::string& body = "") const;
+
+ private:
+  const Options options_;
+  const int port_;
+  ServerProcess process_;
+};
+
+}  // namespace muster::testing

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace muster::testing {
+
+// A port of 127.0.0.1 that nobody listens on at the moment.
+int FreePort();
+
+// Many servers refuse to run as root. Why this process, being root, has nobody else to run them as;
+// empty if it has, or is not root.
+std::string NoServerUser();
+
+// A server that a test runs: a command with a temporary folder, as an unprivileged user where the
+// test is root. Both are gone when this object or the whole test process is, however it ends.
+//
+// The command stays in the foreground, and its children in its process group. Functions throw
+// std::runtime_error when something fails that a test does not mean to fail.
+class ServerProcess {
+ public:
+  // Creates the folder, which belongs to the server's user; `name` is part of its name.
+  explicit ServerProcess(const std::string& name);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  const std::string& folder() const { return folder_; }
+
+  // Gives what a test put into the folder to the server's user.
+  void GiveFolderToServer() const;
+
+  // `settings` are environment variables, NAME=VALUE. What the command prints goes to the log.
+  void Start(const std::vector<std::string>& command, const std::vector<std::string>& settings);
+
+  bool IsRunning();         // false once it has ended by itself, or was never started
+  void End(int signal);     // sends the signal to the whole group and waits for the command's end
+  void Signal(int signal);  // SIGSTOP and SIGCONT: it then neither answers nor hangs up
+  std::string Log() const;
+
+ private:
+  std::string folder_;
+  pid_t process_ = -1;
+  pid_t janitor_ = -1;
+  int janitor_pipe_ = -1;
+};
+
+}  // namespace muster::testing
