@@ -15,5 +15,7 @@ void AddDemoCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddWorkCommand(CLI::App& app, Context& context);
+void AddWorkerCommand(CLI::App& app, Context& context);
 
 }  // namespace muster::cli

@@ -71,6 +71,7 @@ Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
   // The sink learns of it first: what it knows is what counts, also for who comes after a crash.
   if (!PLANTED_BUG(sink_is_not_told_of_a_split)) {
     MUSTER_TRY(writer.Write(Batch{}, lowered, NextPatience()));
+    MUSTER_TRY(writer.Flush());
   }
   MUSTER_TRY(item_.Split(lowered, share));
   progress = lowered;
