@@ -4,7 +4,9 @@
 #include "pipeline/csv_sink.h"
 #include "pipeline/jsonl_sink.h"
 #include "pipeline/opensearch_sink.h"
+#include "pipeline/postgres_sink.h"
 #include "pipeline/scheme.h"
+#include "pipeline/sqlite_sink.h"
 
 namespace muster {
 namespace {
@@ -14,8 +16,10 @@ const std::vector<SinkScheme>& Schemes() {
   static const std::vector<SinkScheme> schemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
       {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
-      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
       {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
+      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSink},
   };
   return schemes;
 }

@@ -4,8 +4,10 @@
 #include "pipeline/csv_source.h"
 #include "pipeline/jsonl_source.h"
 #include "pipeline/opensearch_source.h"
+#include "pipeline/postgres_source.h"
 #include "pipeline/scheme.h"
 #include "pipeline/snapshot_source.h"
+#include "pipeline/sqlite_source.h"
 
 namespace muster {
 namespace {
@@ -15,10 +17,12 @@ const std::vector<SourceScheme>& Schemes() {
   static const std::vector<SourceScheme> schemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
       {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
-      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
       {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
       {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
       {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
   };
   return schemes;
 }

@@ -83,7 +83,7 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
       [this, server = server_, changes = std::vector<Change>(changes.begin(), changes.end())](
           bool late) -> Result<std::vector<Written>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
-        if (changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
+        if (harsher_ && changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
           static_cast<void>(Apply({changes.data(), changes.size() / 2}, late));
           sim_.Sometimes("24 only some changes of a request survive");
           return Error{Code::kUnknownOutcome, "torn"};
@@ -117,7 +117,8 @@ Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
         ClaimRequest request = wanted;
         auto all = truth_->Scan(request.kind, "", "", kMaxBatch);
-        if (all && !all->empty() && !request.repeat && sim_.Fires(Fault::kStaleRead, 30)) {
+        if (harsher_ && all && !all->empty() && !request.repeat &&
+            sim_.Fires(Fault::kStaleRead, 30)) {
           const Record& picked = (*all)[sim_.random().Next() % all->size()];
           request.key = picked.key;
           if (!picked.owner.empty()) sim_.Sometimes("26 a stale read picks an item that is taken");
@@ -147,7 +148,7 @@ void FaultyStore::Wait(std::string_view /*kind*/, milliseconds timeout, std::sto
 }
 
 Status FaultyStore::Throttled(const std::string& what) {
-  if (sim_.Fires(Fault::kThrottle, 800)) {
+  if (harsher_ && sim_.Fires(Fault::kThrottle, 800)) {
     throttled_until_ = sim_.now() + sim_.random().UpTo(kLongestThrottle);
   }
   if (!sim_.faults_on() || sim_.now() >= throttled_until_ || sim_.random().OneIn(2)) return {};

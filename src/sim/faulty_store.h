@@ -49,6 +49,9 @@ class FaultyStore final : public Store {
   // Whether the store answers nobody at the moment.
   bool Away() const { return wire_.Away(); }
 
+  // From now on also torn writes, throttling and claims by stale views.
+  void MakeHarsher() { harsher_ = true; }
+
   // The store may lose what it has acknowledged in up to this time. Once.
   void MayGoBack(nanoseconds at_most) { may_lose_ = at_most; }
 
@@ -68,6 +71,7 @@ class FaultyStore final : public Store {
   nanoseconds read_only_until_{0};
   nanoseconds throttled_until_{0};
   nanoseconds may_lose_{0};
+  bool harsher_ = false;
   int server_ = 1;  // what is on its way to one that is gone arrives nowhere
 };
 

@@ -42,6 +42,7 @@ class WorkWorkloadImpl final : public Workload {
                  .reads = [this](const std::optional<Record>& stored) { Reads(stored); },
                  .went_back = [this] { WentBack(); },
              });
+    store_->MakeHarsher();
     world_.Make(random);
     if (random.OneIn(6)) {
       restored_ = random.OneIn(2);
@@ -450,7 +451,7 @@ WorkloadInfo WorkWorkload() {
 }
 
 const std::vector<WorkloadInfo>& Workloads() {
-  static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload()};
+  static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload(), ReplicaWorkload()};
   return kWorkloads;
 }
 

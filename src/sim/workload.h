@@ -34,4 +34,7 @@ const std::vector<WorkloadInfo>& Workloads();
 // fences.
 WorkloadInfo WorkWorkload();
 
+// Workers of a replica set join, leave and die while they follow an event log.
+WorkloadInfo ReplicaWorkload();
+
 }  // namespace muster::sim
