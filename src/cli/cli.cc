@@ -26,6 +26,8 @@ struct GlobalNames {
 
 void AddCommands(CLI::App& app, Context& context) {
   AddMigrateCommand(app, context);
+  AddWorkerCommand(app, context);
+  AddWorkCommand(app, context);
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
   AddSimCommand(app, context);

@@ -16,5 +16,7 @@ void AddDoctorCommand(CLI::App& app, Context& context);
 void AddMigrateCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddWorkCommand(CLI::App& app, Context& context);
+void AddWorkerCommand(CLI::App& app, Context& context);
 
 }  // namespace muster::cli
