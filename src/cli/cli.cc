@@ -27,6 +27,8 @@ struct GlobalNames {
 void AddCommands(CLI::App& app, Context& context) {
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
+  AddEventsCommand(app, context);
+  AddReplicaCommand(app, context);
   AddSimCommand(app, context);
   AddSnapshotCommand(app, context);
   AddCompletionsCommand(app, context);
