@@ -30,6 +30,8 @@ void AddCommands(CLI::App& app, Context& context) {
   AddWorkCommand(app, context);
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
+  AddEventsCommand(app, context);
+  AddReplicaCommand(app, context);
   AddSimCommand(app, context);
   AddSnapshotCommand(app, context);
   AddCompletionsCommand(app, context);
