@@ -29,6 +29,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddDoctorCommand(app, context);
   AddSimCommand(app, context);
   AddSnapshotCommand(app, context);
+  AddStatesCommand(app, context);
   AddCompletionsCommand(app, context);
 }
 
