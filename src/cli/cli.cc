@@ -34,6 +34,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddReplicaCommand(app, context);
   AddSimCommand(app, context);
   AddSnapshotCommand(app, context);
+  AddStatesCommand(app, context);
   AddCompletionsCommand(app, context);
 }
 

@@ -18,6 +18,7 @@ void AddMigrateCommand(CLI::App& app, Context& context);
 void AddReplicaCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddStatesCommand(CLI::App& app, Context& context);
 void AddWorkCommand(CLI::App& app, Context& context);
 void AddWorkerCommand(CLI::App& app, Context& context);
 

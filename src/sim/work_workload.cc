@@ -451,7 +451,8 @@ WorkloadInfo WorkWorkload() {
 }
 
 const std::vector<WorkloadInfo>& Workloads() {
-  static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload(), ReplicaWorkload()};
+  static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload(), ReplicaWorkload(),
+                                                    StatesWorkload()};
   return kWorkloads;
 }
 
