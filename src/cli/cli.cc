@@ -28,6 +28,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
   AddSimCommand(app, context);
+  AddVerifyCommand(app, context);
   AddSnapshotCommand(app, context);
   AddCompletionsCommand(app, context);
 }

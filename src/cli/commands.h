@@ -15,5 +15,6 @@ void AddDemoCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddVerifyCommand(CLI::App& app, Context& context);
 
 }  // namespace muster::cli

@@ -70,7 +70,7 @@ class SqliteUnderTest final : public SinkUnderTest {
   }
 
  private:
-  std::string File() const { return (folder_.path() / "target.db").string(); }
+  std::string File() const { return folder_.At("target.db"); }
   TemporaryFolder folder_;
 };
 

@@ -41,7 +41,7 @@ class SqliteTables final : public SourceUnderTest {
   std::unique_ptr<Source> Open() override { return OpenOrThrow("sqlite:" + File() + rest_); }
 
  private:
-  std::string File() const { return (folder_.path() / "source.db").string(); }
+  std::string File() const { return folder_.At("source.db"); }
   TemporaryFolder folder_;
   const std::string rest_;
 };
