@@ -33,6 +33,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddEventsCommand(app, context);
   AddReplicaCommand(app, context);
   AddSimCommand(app, context);
+  AddVerifyCommand(app, context);
   AddSnapshotCommand(app, context);
   AddStatesCommand(app, context);
   AddCompletionsCommand(app, context);

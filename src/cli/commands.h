@@ -19,6 +19,7 @@ void AddReplicaCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
 void AddStatesCommand(CLI::App& app, Context& context);
+void AddVerifyCommand(CLI::App& app, Context& context);
 void AddWorkCommand(CLI::App& app, Context& context);
 void AddWorkerCommand(CLI::App& app, Context& context);
 

@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 
 class SqliteSinkTest : public ::testing::Test {
  protected:
-  std::string File() const { return (folder_.path() / "a file.db").string(); }
+  std::string File() const { return folder_.At("a file.db"); }
   std::string Url(const std::string& rest = "#t") const {
-    return "sqlite:" + (folder_.path() / "a%20file.db").string() + rest;
+    return "sqlite:" + folder_.path() + "/a%20file.db" + rest;
   }
   std::unique_ptr<SqliteDb> Db() const {
     return SqliteDb::Open(File(), SqliteDb::Mode::kCreate, 10s).value();
@@ -28,7 +28,12 @@ class SqliteSinkTest : public ::testing::Test {
     return text ? *text : text.error().ToString();
   }
   static Fence FenceOf(int64_t epoch) {
-    return {.run = "r", .incarnation = "i", .item = "c__0__0", .epoch = epoch};
+    Fence fence;
+    fence.run = "r";
+    fence.incarnation = "i";
+    fence.item = "c__0__0";
+    fence.epoch = epoch;
+    return fence;
   }
   static Batch BatchOf(const std::vector<std::string>& bodies) {
     Batch batch;
@@ -59,7 +64,8 @@ class SqliteSinkTest : public ::testing::Test {
   std::vector<std::string> ReadAll(std::string* defect = nullptr) {
     auto source = OpenSource(Url(), RealEnv()).value();
     std::vector<std::string> bodies;
-    for (const Partition& partition : source->Partitions("t").value()) {
+    const auto partitions = source->Partitions("t").value();
+    for (const Partition& partition : partitions) {
       auto reader = source->Read(partition, "", {}).value();
       while (auto next = reader->Next().value()) {
         bodies.emplace_back(next->body);
@@ -129,19 +135,17 @@ TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) 
 
 TEST_F(SqliteSinkTest, TablesAreCreatedFromWhatTheSourceKnows) {
   auto sink = OpenSink(Url(""), RealEnv()).value();
-  const Collection table{
-      "it's", R"({"columns":[{"name":"id","type":"bigint","nullable":false},
+  const Collection table{"it's", R"x({"columns":[{"name":"id","type":"bigint","nullable":false},
         {"name":"n","type":"numeric(10,2)"},{"name":"d","type":"jsonb"},{"name":"b","type":"bytea"},
-        {"name":"a","type":"text[]"},{"name":"r","type":"double precision"}],"key":["id"]
-})"};
+        {"name":"a","type":"text[]"},{"name":"r","type":"double precision"}],"key":["id"]})x"};
   const auto plan = sink->Prepare(table, true);
-ASSERT_TRUE(plan) << plan.error().ToString();
-EXPECT_EQ((*plan)[0].change,
-          "CREATE TABLE IF NOT EXISTS \"it's\" (\"id\" INTEGER NOT NULL, \"n\" TEXT, \"d\""
-          " JSON_TEXT, \"b\" BLOB, \"a\" JSON_TEXT, \"r\" REAL, PRIMARY KEY (\"id\"))");
-EXPECT_FALSE(std::filesystem::exists(File()));
-EXPECT_EQ(sink->Prepare(table, false).value().size(), 1);
-EXPECT_TRUE(sink->Prepare(table, false).value().empty());
+  ASSERT_TRUE(plan) << plan.error().ToString();
+  EXPECT_EQ((*plan)[0].change,
+            "CREATE TABLE IF NOT EXISTS \"it's\" (\"id\" INTEGER NOT NULL, \"n\" TEXT, \"d\""
+            " JSON_TEXT, \"b\" BLOB, \"a\" JSON_TEXT, \"r\" REAL, PRIMARY KEY (\"id\"))");
+  EXPECT_FALSE(std::filesystem::exists(File()));
+  EXPECT_EQ(sink->Prepare(table, false).value().size(), 1);
+  EXPECT_TRUE(sink->Prepare(table, false).value().empty());
 }
 
 TEST_F(SqliteSinkTest, WholeDocumentsKeepTheirBytesIdsAndRouting) {
