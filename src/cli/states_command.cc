@@ -19,7 +19,6 @@
 namespace muster::cli {
 namespace {
 
-using states::CaseResult;
 using states::ExecutionInfo;
 using states::MockExecutor;
 using states::RunResult;
@@ -40,7 +39,6 @@ struct StatesCommandOptions {
   std::string error;
   std::string cause;
   bool virtual_time = false;
-  bool quiet = false;
   int threads = 4;
   int limit = 1'000;
 };
