@@ -32,8 +32,12 @@ struct WorkloadInfo {
 
 const std::vector<WorkloadInfo>& Workloads();
 
-// Workers share items by leases, write to a fenced sink, checkpoint and complete.
-WorkloadInfo LeaseWorkload();
+// Workers share a migration, on the real work and pipeline code, into a sink with or without
+// fences.
+WorkloadInfo WorkWorkload();
+
+// Workers of a replica set join, leave and die while they follow an event log.
+WorkloadInfo ReplicaWorkload();
 
 // Processes drive executions of a state machine with branches, retries, timers and callbacks.
 WorkloadInfo StatesWorkload();

@@ -62,12 +62,16 @@ bool MayTryAgain(const HttpResponse& response, const Json& error, bool writes) {
 }
 
 OpenSearchAnswer AnswerOf(const HttpResponse& response) {
-  auto body = ParseJson(response.body, "answer", JsonLimits{.bytes = kMaxAnswerBytes});
-  return {response.status, body ? *std::move(body) : Json()};
+  // Answers are bounded and written by a machine: the careful reader for people's files takes
+  // longer and finds nothing more.
+  Json body = Json::parse(response.body, nullptr, false);
+  return {response.status, body.is_discarded() ? Json() : std::move(body)};
 }
 
-Error Misunderstood(const std::string& base) {
-  return {Code::kInvalid, base + " answers, but not as OpenSearch does",
+// Whoever it was, it may have passed a write on.
+Error Misunderstood(const std::string& base, bool writes) {
+  return {writes ? Code::kUnknownOutcome : Code::kInvalid,
+          base + " answers, but not as OpenSearch does",
           "check host, port and path of the store's URL"};
 }
 
@@ -202,7 +206,7 @@ Result<Json> OpenSearchClient::Call(const OpenSearchRequest& request) {
     }
     return RefusalOf(answer.status, said, request.writes);
   }
-  if (!answer.body.is_object()) return Misunderstood(address_.base);
+  if (!answer.body.is_object()) return Misunderstood(address_.base, request.writes);
   return std::move(answer.body);
 }
 

@@ -63,6 +63,10 @@ Result<OpenSearchIndex> IndexOf(const std::string& space, const std::string& nam
   }
   const Json& settings = MemberOf(MemberOf(told, "settings"), "index");
   index.reads_primaries = TextOf(MemberOf(settings, "replication"), "type") == "SEGMENT";
+  const Json& blocks = MemberOf(settings, "blocks");
+  for (const char* block : {"read_only", "read_only_allow_delete", "write"}) {
+    index.blocked = index.blocked || TextOf(blocks, block) == "true";
+  }
   index.shards = TextOf(settings, "number_of_shards");
   index.replicas = TextOf(settings, "number_of_replicas");
   index.refresh_interval = TextOf(settings, "refresh_interval");

@@ -26,6 +26,7 @@ struct OpenSearchIndex {
   std::string alias = {};  // with the random id
   int schema_version = 0;
   bool reads_primaries = false;  // copies of it lag behind (segment replication)
+  bool blocked = false;          // takes no writes at the moment
   std::string shards = {};
   std::string replicas = {};
   std::string refresh_interval = {};
