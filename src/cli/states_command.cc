@@ -15,11 +15,13 @@
 #include "states/runner.h"
 #include "states/timestamp.h"
 #include "states/virtual_env.h"
+#include "task/aws_executor.h"
+#include "task/exec_executor.h"
+#include "task/http_executor.h"
 
 namespace muster::cli {
 namespace {
 
-using states::CaseResult;
 using states::ExecutionInfo;
 using states::MockExecutor;
 using states::RunResult;
@@ -40,7 +42,6 @@ struct StatesCommandOptions {
   std::string error;
   std::string cause;
   bool virtual_time = false;
-  bool quiet = false;
   int threads = 4;
   int limit = 1'000;
 };
@@ -56,10 +57,26 @@ Style StyleOf(const std::string& status) {
   return status == "RUNNING" ? Style::kNone : Style::kBad;
 }
 
+// What Task states can call from here.
+class Executors {
+ public:
+  explicit Executors(Env& env)
+      : exec_(task::MakeExecExecutor()),
+        http_(task::MakeHttpExecutor()),
+        aws_(task::MakeAwsExecutor(env)) {}
+
+  std::vector<TaskExecutor*> all() { return {exec_.get(), http_.get(), aws_.get()}; }
+
+ private:
+  std::unique_ptr<TaskExecutor> exec_;
+  std::unique_ptr<TaskExecutor> http_;
+  std::unique_ptr<TaskExecutor> aws_;
+};
+
 class StatesRun {
  public:
   StatesRun(const StatesCommandOptions& options, Context& context)
-      : options_(options), context_(context) {}
+      : options_(options), context_(context), executors_(context.env) {}
 
   Result<int> Run() {
     const std::string& action = options_.action;
@@ -144,7 +161,8 @@ class StatesRun {
   // With real calls: branches wait for theirs at the same time.
   Result<int> RunDurably(const std::string& definition, const std::string& input) {
     MUSTER_ASSIGN(const auto store, OpenStore("memory:", context_.env));
-    States states(*store, context_.env, {}, {.owner = "run", .idle_wait = milliseconds(50)});
+    States states(*store, context_.env, executors_.all(),
+                  {.owner = "run", .idle_wait = milliseconds(50)});
     MUSTER_TRY(states.Start({.name = "run",
                              .definition = definition,
                              .origin = argument(),
@@ -261,8 +279,8 @@ class StatesRun {
   Result<Opened> Open() {
     Opened opened;
     MUSTER_ASSIGN(opened.store, OpenStore(context_.store, context_.env));
-    opened.states = std::make_unique<States>(
-        *opened.store, context_.env, std::vector<TaskExecutor*>{}, StatesOptions{.owner = "cli"});
+    opened.states = std::make_unique<States>(*opened.store, context_.env, executors_.all(),
+                                             StatesOptions{.owner = "cli"});
     return opened;
   }
 
@@ -392,6 +410,7 @@ class StatesRun {
 
   const StatesCommandOptions& options_;
   Context& context_;
+  Executors executors_;
 };
 
 }  // namespace
