@@ -8,6 +8,9 @@
 
 namespace muster {
 
+// Packs into one gzip member, fast rather than small.
+std::string Gzip(std::string_view text);
+
 // Unpacks a whole gzip file, of one or more members, in memory.
 //
 // kCorrupt: it is damaged, ends early, or something else follows it. kInvalid: it unpacks to more

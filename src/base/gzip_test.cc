@@ -52,5 +52,16 @@ TEST(Gzip, SomethingElseAfterwardsIsCorrupt) {
 
 TEST(Gzip, StopsAtTheLimit) { EXPECT_EQ(Gunzip(Packed(), 599).error().code, Code::kInvalid); }
 
+TEST(Gzip, WhatItPacksUnpacksToTheSame) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i * 7919 % 10'007);
+  for (const std::string& each : {std::string(), std::string("x"), text}) {
+    const auto unpacked = Gunzip(Gzip(each), text.size());
+    ASSERT_TRUE(unpacked) << unpacked.error().ToString();
+    EXPECT_EQ(*unpacked, each);
+  }
+  EXPECT_LT(Gzip(text).size(), text.size());
+}
+
 }  // namespace
 }  // namespace muster

@@ -1,12 +1,12 @@
 #include "base/http.h"
 
 #include <curl/curl.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cassert>
 #include <mutex>
 
+#include "base/base64.h"
 #include "base/gzip.h"
 #include "base/secrets.h"
 
@@ -354,10 +354,7 @@ Result<HttpTarget> SplitHttpUrl(std::string_view url) {
 
 std::string BasicAuthorization(std::string_view user, std::string_view password) {
   const std::string plain = std::string(user) + ":" + std::string(password);
-  std::string encoded((plain.size() + 2) / 3 * 4, '\0');
-  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
-                  reinterpret_cast<const unsigned char*>(plain.data()),
-                  static_cast<int>(plain.size()));
+  const std::string encoded = EncodeBase64(plain);
   RememberSecret(password);
   RememberSecret(encoded);
   return "Basic " + encoded;

@@ -181,4 +181,46 @@ std::string ToJsonText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+void AppendJsonString(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  while (!text.empty()) {
+    const std::string_view valid = text.substr(0, ValidUtf8Prefix(text));
+    size_t plain = 0;  // where the bytes begin that can be copied as they are
+    for (size_t i = 0; i < valid.size(); ++i) {
+      const char c = valid[i];
+      if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
+      out.append(valid, plain, i - plain);
+      plain = i + 1;
+      out += '\\';
+      switch (c) {
+        case '"':
+        case '\\':
+          out += c;
+          break;
+        case '\n':
+          out += 'n';
+          break;
+        case '\r':
+          out += 'r';
+          break;
+        case '\t':
+          out += 't';
+          break;
+        default:
+          out += "u00";
+          out += kHex[c >> 4];
+          out += kHex[c & 15];
+      }
+    }
+    out.append(valid, plain);
+    text.remove_prefix(valid.size());
+    if (!text.empty()) {
+      out += "\xEF\xBF\xBD";
+      text.remove_prefix(1);
+    }
+  }
+  out += '"';
+}
+
 }  // namespace muster

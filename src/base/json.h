@@ -33,4 +33,7 @@ Result<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits = {}
 // One line of JSON. Bytes that are not UTF-8 become U+FFFD, so that it never fails.
 std::string ToJsonText(const Json& json);
 
+// Appends a text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+void AppendJsonString(std::string& out, std::string_view text);
+
 }  // namespace muster

@@ -99,5 +99,26 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
   }
 }
 
+TEST(AppendJsonString, WhatItWritesReadsAsTheSame) {
+  std::string all;
+  for (int c = 0; c < 128; ++c) all += static_cast<char>(c);
+  all += "\u00e4\U0001f600";
+  std::string json;
+  AppendJsonString(json, all);
+  const auto read = ParseJson(json, "test");
+  ASSERT_TRUE(read) << read.error().ToString();
+  EXPECT_EQ(read->get<std::string>(), all);
+}
+
+TEST(AppendJsonString, WhatIsNotUtf8IsReplaced) {
+  std::string json;
+  AppendJsonString(json,
+                   "a\xff"
+                   "b");
+  EXPECT_EQ(json,
+            "\"a\xEF\xBF\xBD"
+            "b\"");
+}
+
 }  // namespace
 }  // namespace muster

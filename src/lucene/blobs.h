@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/s3.h"
+#include "muster/env.h"
 #include "muster/result.h"
 
 namespace muster::lucene {
@@ -32,6 +34,9 @@ class Blobs {
 
 // A repository in the file system. kNotFound when `folder` is not a folder.
 Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder);
+
+// A repository in a bucket. Nothing is asked for before the first call. `env` must outlive it.
+std::unique_ptr<Blobs> OpenBucket(S3Location location, Env& env);
 
 // A whole blob, of at most `max_bytes`.
 Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint64_t max_bytes);

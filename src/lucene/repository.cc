@@ -253,6 +253,18 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
   return snapshot;
 }
 
+Result<Json> Repository::ReadGlobalMetadata(const Snapshot& snapshot) const {
+  auto metadata =
+      ReadMetadata("meta-" + snapshot.uuid + ".dat", "metadata-" + snapshot.uuid, "metadata");
+  if (!metadata && metadata.error().code == Code::kNotFound) return Json::object();
+  MUSTER_TRY(metadata);
+  // The wrapper has different names in different versions.
+  if (metadata->is_object() && metadata->size() == 1 && metadata->front().is_object()) {
+    return Json(metadata->front());
+  }
+  return std::move(*metadata);
+}
+
 std::string Repository::MetadataBlob(const RootSnapshot& snapshot,
                                      const std::string& index_id) const {
   const std::string key = TextOf(snapshot.metadata_lookup, index_id.c_str());
@@ -296,6 +308,7 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
   const Json& body = metadata.front();
   index.settings = body.value("settings", Json::object());
   index.mappings = body.value("mappings", Json::array());
+  index.aliases = body.value("aliases", Json::object());
   const auto shards = ParseNumber(Setting(index.settings, "number_of_shards"));
   if (!shards || *shards == 0 || *shards > kMaxShards) {
     return Damaged(origin, "its metadata has no number of shards");

@@ -29,7 +29,8 @@ struct SnapshotIndex {
   std::string id;  // of its folder
   int shards = 0;
   Json settings;  // flat: "index.number_of_shards" and so on
-  Json mappings;
+  Json mappings;  // one {type: mapping} for each type
+  Json aliases;
   int path_type = 0;  // how the folders of its shards are found
   // Why its documents cannot be read (no stored source); empty if they can.
   std::string refusal;
@@ -51,6 +52,9 @@ class Repository {
   // kNotFound when there is none of that name.
   Result<Snapshot> ReadSnapshot(const std::string& name) const;
   Result<SnapshotIndex> ReadIndex(const Snapshot& snapshot, const std::string& index) const;
+  // What the snapshot holds of the cluster itself: templates and more. An empty object when it was
+  // taken without.
+  Result<Json> ReadGlobalMetadata(const Snapshot& snapshot) const;
 
   // The list of a shard's files. The directory refers to this repository, which must outlive it.
   Result<ShardDirectory> ReadShard(const Snapshot& snapshot, const SnapshotIndex& index,

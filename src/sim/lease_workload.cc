@@ -352,7 +352,7 @@ WorkloadInfo LeaseWorkload() {
 }
 
 const std::vector<WorkloadInfo>& Workloads() {
-  static const std::vector<WorkloadInfo> kWorkloads{LeaseWorkload()};
+  static const std::vector<WorkloadInfo> kWorkloads{LeaseWorkload(), ReplicaWorkload()};
   return kWorkloads;
 }
 

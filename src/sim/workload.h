@@ -33,4 +33,7 @@ const std::vector<WorkloadInfo>& Workloads();
 // Workers share items by leases, write to a fenced sink, checkpoint and complete.
 WorkloadInfo LeaseWorkload();
 
+// Workers of a replica set join, leave and die while they follow an event log.
+WorkloadInfo ReplicaWorkload();
+
 }  // namespace muster::sim

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "muster/store.h"
+#include "store/dynamodb_place.h"
 #include "store/opensearch_url.h"
 
 namespace muster {
@@ -21,7 +22,10 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const st
 Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const std::string& space,
                                                  Env& env);
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
+                                                 const std::string& space, Env& env);
+
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env);
 
 }  // namespace muster

@@ -108,6 +108,9 @@ Result<std::vector<Finding>> DiagnoseStore(const std::string& text, Env& env) {
     case StoreUrl::Backend::kOpenSearch:
       exists = DiagnoseOpenSearch(url, env, findings);
       break;
+    case StoreUrl::Backend::kDynamoDb:
+      exists = DiagnoseDynamoDb(url, env, findings);
+      break;
   }
   if (exists && !findings.failed()) DiagnoseUse(text, env, findings);
   return findings.Take();

@@ -1,0 +1,363 @@
+#include "base/js.h"
+
+#include <malloc.h>
+#include <quickjs.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cctype>
+#include <cstdlib>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace muster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxArguments = 4;
+constexpr size_t kMaxMessageBytes = 1000;
+
+// Owns one reference to a value.
+class Value {
+ public:
+  Value(JSContext* context, JSValue value) : context_(context), value_(value) {}
+  Value(Value&& other) noexcept
+      : context_(other.context_), value_(std::exchange(other.value_, JS_UNDEFINED)) {}
+  Value& operator=(Value&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Value() { JS_FreeValue(context_, value_); }
+
+  JSValueConst get() const { return value_; }
+  bool IsException() const { return JS_IsException(value_); }
+
+ private:
+  JSContext* context_;
+  JSValue value_;
+};
+
+// The text of a value; none if it has none. What it threw is dropped.
+std::optional<std::string> TextOf(JSContext* context, JSValueConst value) {
+  size_t size = 0;
+  const char* bytes = JS_ToCStringLen(context, &size, value);
+  if (bytes == nullptr) {
+    JS_FreeValue(context, JS_GetException(context));
+    return std::nullopt;
+  }
+  std::string text(bytes, size);
+  JS_FreeCString(context, bytes);
+  return text;
+}
+
+// What a script holds, and whether it was ever refused more. QuickJS has a limit of its own, but
+// does not tell when that was reached: what it throws then may be anything.
+class Memory {
+ public:
+  explicit Memory(size_t limit) : limit_(limit) {}
+
+  bool was_refused() const { return was_refused_; }
+
+  void* Allocate(size_t count, size_t size) {
+    if (size != 0 && count > limit_ / size) {
+      was_refused_ = true;
+      return nullptr;
+    }
+    if (!Allows(count * size)) return nullptr;
+    return Keep(std::calloc(count, size));
+  }
+
+  void* Reallocate(void* block, size_t size) {
+    const size_t before = malloc_usable_size(block);
+    if (size > before && !Allows(size - before)) return nullptr;
+    void* moved = std::realloc(block, size);
+    if (moved == nullptr && size != 0) return nullptr;
+    held_ -= std::min(held_, before);
+    return Keep(moved);
+  }
+
+  void Free(void* block) {
+    held_ -= std::min(held_, malloc_usable_size(block));
+    std::free(block);
+  }
+
+ private:
+  bool Allows(size_t more) {
+    if (more <= limit_ - held_) return true;
+    was_refused_ = true;
+    return false;
+  }
+
+  // The system may give a little more than was asked for.
+  void* Keep(void* block) {
+    held_ = std::min(limit_, held_ + malloc_usable_size(block));
+    return block;
+  }
+
+  const size_t limit_;
+  size_t held_ = 0;
+  bool was_refused_ = false;
+};
+
+constexpr JSMallocFunctions kMemoryFunctions = {
+    .js_calloc = [](void* self, size_t count, size_t size) -> void* {
+      return static_cast<Memory*>(self)->Allocate(count, size);
+    },
+    .js_malloc = [](void* self, size_t size) -> void* {
+      return static_cast<Memory*>(self)->Reallocate(nullptr, size);
+    },
+    .js_free = [](void* self, void* block) { static_cast<Memory*>(self)->Free(block); },
+    .js_realloc = [](void* self, void* block, size_t size) -> void* {
+      return static_cast<Memory*>(self)->Reallocate(block, size);
+    },
+    .js_malloc_usable_size = [](const void* block) -> size_t {
+      return malloc_usable_size(const_cast<void*>(block));
+    }};
+
+// "line:column" of the innermost place in `origin` that a stack trace names; empty if there is
+// none.
+std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
+  const std::string lead = origin + ":";
+  const size_t found = stack.find(lead);
+  if (found == std::string_view::npos) return {};
+  stack.remove_prefix(found + lead.size());
+  size_t end = 0;
+  while (end < stack.size() &&
+         (std::isdigit(static_cast<unsigned char>(stack[end])) != 0 || stack[end] == ':')) {
+    ++end;
+  }
+  return stack.substr(0, end);
+}
+
+}  // namespace
+
+// A runtime with one script in it. Once a limit was exceeded it is good for nothing more: jobs may
+// be left over, memory may be full.
+class JsFunction::Engine {
+ public:
+  Engine(const std::string& origin, const JsLimits& limits, const JsHost& host)
+      : origin_(origin), limits_(limits), host_(host), memory_(limits.memory_bytes) {}
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  ~Engine() {
+    if (context_ != nullptr) {
+      JS_FreeValue(context_, function_);
+      JS_FreeContext(context_);
+    }
+    if (runtime_ != nullptr) JS_FreeRuntime(runtime_);
+  }
+
+  Status Start(const std::string& source) {
+    runtime_ = JS_NewRuntime2(&kMemoryFunctions, &memory_);
+    if (runtime_ == nullptr) return OutOfMemory();
+    JS_SetMaxStackSize(runtime_, limits_.stack_bytes);
+    JS_SetInterruptHandler(runtime_, &IsTimeUp, this);
+    if (!MakeContext()) return OutOfMemory();
+    if (host_ && !AddHost()) return OutOfMemory();
+    BeginCall();
+    Value value(context_, JS_Eval(context_, source.c_str(), source.size(), origin_.c_str(),
+                                  JS_EVAL_TYPE_GLOBAL));
+    if (value.IsException()) return Thrown();
+    MUSTER_TRY(RunJobs());
+    if (!JS_IsFunction(context_, value.get())) {
+      return Error{Code::kInvalid, origin_ + ": the value of the script is not a function",
+                   "end it with a function: (doc) => ..., or the name of one"};
+    }
+    function_ = JS_DupValue(context_, value.get());
+    return {};
+  }
+
+  Result<std::optional<std::string>> Call(std::initializer_list<std::string_view> arguments) {
+    assert(arguments.size() <= kMaxArguments);
+    BeginCall();
+    std::array<JSValue, kMaxArguments> values;
+    int count = 0;
+    Status parsed;
+    for (const std::string_view argument : arguments) {
+      text_.assign(argument);  // the parser wants a zero behind the last byte
+      values[count] = JS_ParseJSON(context_, text_.c_str(), text_.size(), "argument");
+      if (JS_IsException(values[count])) {
+        parsed = Thrown().Within("argument " + std::to_string(count + 1) + " is not JSON");
+        break;
+      }
+      ++count;
+    }
+    Value result(context_, JS_UNDEFINED);
+    if (parsed) {
+      result = Value(context_, JS_Call(context_, function_, JS_UNDEFINED, count, values.data()));
+    }
+    for (int i = 0; i < count; ++i) JS_FreeValue(context_, values[i]);
+    MUSTER_TRY(std::move(parsed));
+    if (result.IsException()) return Thrown();
+    MUSTER_TRY(RunJobs());
+    if (JS_IsPromise(result.get())) {
+      MUSTER_ASSIGN(result, Settled(result));
+    }
+    auto json = ToJson(result);
+    // Some of the engine's own functions end early rather than throw.
+    if (time_is_up_) return TimeIsUp();
+    return json;
+  }
+
+  // Whether a limit was exceeded.
+  bool IsSpent() const { return time_is_up_ || memory_.was_refused(); }
+
+ private:
+  static int IsTimeUp(JSRuntime* /*runtime*/, void* self) {
+    auto* engine = static_cast<Engine*>(self);
+    engine->time_is_up_ = Clock::now() >= engine->deadline_;
+    return engine->time_is_up_ ? 1 : 0;
+  }
+
+  // The language, atob and btoa, and of the rest nothing: WeakRef would show when memory is
+  // collected, performance measures.
+  bool MakeContext() {
+    context_ = JS_NewContextRaw(runtime_);
+    return context_ != nullptr && JS_AddIntrinsicBaseObjects(context_) == 0 &&
+           JS_AddIntrinsicDate(context_) == 0 && JS_AddIntrinsicEval(context_) == 0 &&
+           JS_AddIntrinsicRegExp(context_) == 0 && JS_AddIntrinsicJSON(context_) == 0 &&
+           JS_AddIntrinsicProxy(context_) == 0 && JS_AddIntrinsicMapSet(context_) == 0 &&
+           JS_AddIntrinsicTypedArrays(context_) == 0 && JS_AddIntrinsicPromise(context_) == 0 &&
+           JS_AddIntrinsicBigInt(context_) == 0 && JS_AddIntrinsicAToB(context_) == 0;
+  }
+
+  bool AddHost() {
+    JS_SetContextOpaque(context_, this);
+    const Value global(context_, JS_GetGlobalObject(context_));
+    return JS_SetPropertyStr(context_, global.get(), "host",
+                             JS_NewCFunction(context_, &CallHost, "host", 1)) >= 0;
+  }
+
+  static JSValue CallHost(JSContext* context, JSValueConst /*self*/, int /*count*/,
+                          JSValueConst* arguments) {
+    const auto question = TextOf(context, arguments[0]);
+    if (!question) return JS_ThrowTypeError(context, "host: the question has no text");
+    const auto* engine = static_cast<Engine*>(JS_GetContextOpaque(context));
+    const auto answer = engine->host_(*question);
+    if (!answer) return JS_ThrowPlainError(context, "%s", answer.error().ToString().c_str());
+    return JS_NewStringLen(context, answer->data(), answer->size());
+  }
+
+  // The stack is measured from where the caller stands, on whichever thread.
+  void BeginCall() {
+    JS_UpdateStackTop(runtime_);
+    deadline_ = Clock::now() + limits_.time;
+  }
+
+  // What asynchronous functions have left to do. Nothing stays for the next call.
+  Status RunJobs() {
+    JSContext* context = nullptr;
+    while (true) {
+      const int done = JS_ExecutePendingJob(runtime_, &context);
+      if (done < 0) return Thrown();
+      if (done == 0) return {};
+      if (IsTimeUp(runtime_, this) != 0) return TimeIsUp();
+    }
+  }
+
+  Result<Value> Settled(const Value& promise) {
+    switch (JS_PromiseState(context_, promise.get())) {
+      case JS_PROMISE_FULFILLED:
+        return Value(context_, JS_PromiseResult(context_, promise.get()));
+      case JS_PROMISE_REJECTED:
+        return Describe(Value(context_, JS_PromiseResult(context_, promise.get())));
+      default:
+        return Error{Code::kInvalid, origin_ + ": returned a promise that nothing can fulfil"};
+    }
+  }
+
+  Result<std::optional<std::string>> ToJson(const Value& value) {
+    if (JS_IsUndefined(value.get())) return std::optional<std::string>();
+    const Value json(context_, JS_JSONStringify(context_, value.get(), JS_UNDEFINED, JS_UNDEFINED));
+    if (json.IsException()) return Thrown().Within("the result has no JSON");
+    if (JS_IsUndefined(json.get())) {
+      return Error{Code::kInvalid, origin_ + ": the result is a function or symbol, not JSON"};
+    }
+    auto text = TextOf(context_, json.get());
+    if (!text) return OutOfMemory();
+    return text;
+  }
+
+  Error Thrown() { return Describe(Value(context_, JS_GetException(context_))); }
+
+  // Reading an error may run the script's own code: its time still counts.
+  Error Describe(const Value& thrown) {
+    if (IsSpent()) return time_is_up_ ? TimeIsUp() : OutOfMemory();
+    std::string message =
+        TextOf(context_, thrown.get()).value_or("something that has no text was thrown");
+    std::string where = origin_;
+    if (JS_IsError(thrown.get())) {
+      const Value stack(context_, JS_GetPropertyStr(context_, thrown.get(), "stack"));
+      const std::string trace = TextOf(context_, stack.get()).value_or("");
+      if (const auto place = PlaceIn(trace, origin_); !place.empty()) {
+        where.append(":").append(place);
+      }
+    }
+    if (IsSpent()) return time_is_up_ ? TimeIsUp() : OutOfMemory();
+    if (message.size() > kMaxMessageBytes) {
+      message.resize(ValidUtf8Prefix(std::string_view(message).substr(0, kMaxMessageBytes)));
+    }
+    return Error{Code::kInvalid, where + ": " + message};
+  }
+
+  Error TimeIsUp() const {
+    return Error{Code::kInvalid,
+                 origin_ + ": stopped after " + std::to_string(limits_.time.count()) + " ms",
+                 "look for a loop without end, or allow it more time"};
+  }
+
+  Error OutOfMemory() const {
+    return Error{Code::kInvalid, origin_ + ": needs more than the " +
+                                     std::to_string(limits_.memory_bytes >> 10) +
+                                     " KiB of memory it may have"};
+  }
+
+  const std::string& origin_;
+  const JsLimits& limits_;
+  const JsHost& host_;
+  Memory memory_;
+  JSRuntime* runtime_ = nullptr;
+  JSContext* context_ = nullptr;
+  JSValue function_ = JS_UNDEFINED;
+  std::string text_;
+  Clock::time_point deadline_{};
+  bool time_is_up_ = false;
+};
+
+JsFunction::JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host)
+    : source_(std::move(source)),
+      origin_(std::move(origin)),
+      limits_(limits),
+      host_(std::move(host)) {}
+
+JsFunction::~JsFunction() = default;
+
+Result<std::unique_ptr<JsFunction>> JsFunction::Compile(std::string_view source,
+                                                        std::string_view origin,
+                                                        const JsLimits& limits, JsHost host) {
+  std::unique_ptr<JsFunction> function(
+      new JsFunction(std::string(source), std::string(origin), limits, std::move(host)));
+  MUSTER_TRY(function->Start());
+  return function;
+}
+
+Status JsFunction::Start() {
+  auto engine = std::make_unique<Engine>(origin_, limits_, host_);
+  MUSTER_TRY(engine->Start(source_));
+  engine_ = std::move(engine);
+  return {};
+}
+
+Result<std::optional<std::string>> JsFunction::Call(
+    std::initializer_list<std::string_view> arguments) {
+  if (engine_ == nullptr) MUSTER_TRY(Start());
+  auto result = engine_->Call(arguments);
+  if (engine_->IsSpent()) engine_.reset();
+  return result;
+}
+
+}  // namespace muster

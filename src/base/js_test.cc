@@ -1,0 +1,170 @@
+#include "base/js.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr JsLimits kTight{.time = milliseconds(50), .memory_bytes = size_t{8} << 20};
+
+std::unique_ptr<JsFunction> Compiled(std::string_view source, const JsLimits& limits = {}) {
+  auto function = JsFunction::Compile(source, "test.js", limits);
+  EXPECT_TRUE(function) << function.error().ToString();
+  return *std::move(function);
+}
+
+// What the function makes of one document: JSON, "undefined", or "error: ...".
+std::string Say(JsFunction& function, std::string_view argument) {
+  const auto result = function.Call({argument});
+  if (!result) return "error: " + result.error().ToString();
+  return result->value_or("undefined");
+}
+
+std::string RunOnce(std::string_view source, std::string_view argument) {
+  auto function = JsFunction::Compile(source, "test.js");
+  if (!function) return "error: " + function.error().ToString();
+  return Say(**function, argument);
+}
+
+TEST(Js, ADocumentGoesInAndOneComesOut) {
+  EXPECT_EQ(RunOnce("(doc) => ({...doc, id: doc.key + 1})", R"({"key":1,"ä":"ö😀"})"),
+            R"({"key":1,"ä":"ö😀","id":2})");
+}
+
+TEST(Js, SeveralArgumentsGoIn) {
+  const auto add = Compiled("(a, b, c) => a + b + c.d");
+  const auto sum = add->Call({"1", "2", R"({"d":3})"});
+  ASSERT_TRUE(sum) << sum.error().ToString();
+  EXPECT_EQ(*sum, "6");
+}
+
+TEST(Js, UndefinedIsToldFromNull) {
+  EXPECT_EQ(RunOnce("(doc) => undefined", "1"), "undefined");
+  EXPECT_EQ(RunOnce("(doc) => null", "1"), "null");
+}
+
+TEST(Js, APromiseIsWaitedFor) {
+  EXPECT_EQ(RunOnce("async (doc) => { await null; return doc + 1; }", "1"), "2");
+  EXPECT_EQ(RunOnce("async (doc) => { await null; throw new Error('late'); }", "1"),
+            "error: test.js:1:40: Error: late");
+  EXPECT_EQ(RunOnce("(doc) => new Promise(() => {})", "1"),
+            "error: test.js: returned a promise that nothing can fulfil");
+}
+
+TEST(Js, NumbersAreJavaScripts) {
+  EXPECT_EQ(RunOnce("(doc) => doc", "[9007199254740993, 1.0, 1e3, -0, 1e400, 0.1, 1e21]"),
+            "[9007199254740992,1,1000,0,null,0.1,1e+21]");
+}
+
+TEST(Js, ErrorsSayWhere) {
+  EXPECT_EQ(RunOnce("(doc) =>\n  doc.missing.field", "{}"),
+            "error: test.js:2:3: TypeError: cannot read property 'field' of undefined");
+  EXPECT_EQ(RunOnce("function f(doc) {\n  throw new RangeError('no ' + doc);\n}\nf", "7"),
+            "error: test.js:2:32: RangeError: no 7");
+  EXPECT_EQ(RunOnce("(doc) => { throw 'a text'; }", "1"), "error: test.js: a text");
+  EXPECT_EQ(RunOnce("(doc) => {\n  return 1 +;\n}", "1"),
+            "error: test.js:2:13: SyntaxError: unexpected token in expression: ';'");
+  EXPECT_EQ(RunOnce("42", "1"),
+            "error: test.js: the value of the script is not a function (end it with a function: "
+            "(doc) => ..., or the name of one)");
+}
+
+TEST(Js, AnArgumentThatIsNotJsonIsAnError) {
+  const std::string said = RunOnce("(doc) => doc", "{\"a\":");
+  EXPECT_EQ(said.find("error: argument 1 is not JSON"), 0U) << said;
+}
+
+TEST(Js, AResultThatIsNotJsonIsAnError) {
+  EXPECT_EQ(RunOnce("(doc) => { doc.self = doc; return doc; }", "{}"),
+            "error: the result has no JSON: test.js: TypeError: circular reference");
+  EXPECT_EQ(RunOnce("(doc) => () => 1", "1"),
+            "error: test.js: the result is a function or symbol, not JSON");
+  EXPECT_NE(RunOnce("(doc) => 10n", "1").find("TypeError: BigInt"), std::string::npos);
+}
+
+TEST(Js, RecursionWithoutEndIsAnErrorAndTheFunctionGoesOn) {
+  const auto function = Compiled("function f(n) { return n === 0 ? 0 : 1 + f(n - 1); }\nf");
+  EXPECT_NE(Say(*function, "1e9").find("RangeError: Maximum call stack size exceeded"),
+            std::string::npos);
+  EXPECT_EQ(Say(*function, "100"), "100");
+}
+
+TEST(Js, ALongMessageIsCut) {
+  const std::string said = RunOnce("(doc) => { throw new Error('y'.repeat(1e6)); }", "1");
+  EXPECT_LT(said.size(), 2000U);
+}
+
+TEST(Js, VariablesLiveUntilALimitIsExceeded) {
+  const auto function = Compiled(
+      "let calls = 0;\n"
+      "(stop) => { ++calls; if (stop) for (;;); return calls; }",
+      kTight);
+  EXPECT_EQ(Say(*function, "false"), "1");
+  EXPECT_EQ(Say(*function, "false"), "2");
+  EXPECT_EQ(Say(*function, "true"),
+            "error: test.js: stopped after 50 ms (look for a loop without end, or allow it more "
+            "time)");
+  EXPECT_EQ(Say(*function, "false"), "1");
+}
+
+TEST(Js, AScriptThatNeverEndsDoesNotCompile) {
+  const auto function = JsFunction::Compile("for (;;);", "test.js", kTight);
+  ASSERT_FALSE(function);
+  EXPECT_EQ(function.error().code, Code::kInvalid);
+  EXPECT_EQ(function.error().message, "test.js: stopped after 50 ms");
+}
+
+TEST(Js, AnEngineWithNextToNoMemoryDoesNotStart) {
+  for (size_t bytes = 1000; bytes < 200'000; bytes += 4'000) {
+    const auto function = JsFunction::Compile("(doc) => doc", "test.js", {.memory_bytes = bytes});
+    if (function) continue;
+    EXPECT_NE(function.error().message.find("KiB of memory it may have"), std::string::npos);
+  }
+}
+
+TEST(Js, AThreadOfItsOwnHasAStackOfItsOwn) {
+  const auto function = Compiled("(doc) => JSON.parse('[[[[[[1]]]]]]')[0][0][0][0][0][0] + doc");
+  std::string said;
+  std::thread([&] { said = Say(*function, "1"); }).join();
+  EXPECT_EQ(said, "2");
+  EXPECT_EQ(Say(*function, "2"), "3");
+}
+
+// Each line of the table is a script that must neither escape nor run on: it ends soon after its
+// limit, in the way that the line says, and the same function can be called again.
+TEST(Js, NothingRunsOnOrEscapes) {
+  std::ifstream table(MUSTER_JS_CASES);
+  ASSERT_TRUE(table) << MUSTER_JS_CASES;
+  int cases = 0;
+  for (std::string line; std::getline(table, line); ++cases) {
+    const auto entry = ParseJson(line, "js.jsonl");
+    ASSERT_TRUE(entry) << entry.error().ToString();
+    const std::string source = entry->at("script");
+    SCOPED_TRACE(source);
+    const std::string says = entry->at("says");
+    JsLimits limits = kTight;
+    if (says.find("KiB") != std::string::npos) limits.time = milliseconds(5'000);
+    const auto function =
+        Compiled("const run = " + source + ";\n(doc) => doc === 0 ? 'alive' : run(doc)", limits);
+    const auto start = steady_clock::now();
+    const std::string said = Say(*function, R"({"a":1})");
+    EXPECT_LT(steady_clock::now() - start, limits.time + milliseconds(5'000));
+    EXPECT_NE(said.find(says), std::string::npos) << said;
+    EXPECT_EQ(Say(*function, "0"), "\"alive\"");
+  }
+  EXPECT_GT(cases, 50);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "muster/migrate.h"
+
+namespace muster {
+namespace {
+
+class DeadLettersTest : public testing::Test {
+ protected:
+  DeadLettersTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "dead-letters-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~DeadLettersTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path() const { return folder_ + "/dead.jsonl"; }
+
+  std::vector<std::string> Lines() const {
+    std::ifstream file(Path());
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(DeadLettersTest, NoLetterNoFile) {
+  auto letters = OpenDeadLetters(Path(), "run");
+  ASSERT_TRUE(letters);
+  EXPECT_TRUE((*letters)->Flush());
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+}
+
+TEST_F(DeadLettersTest, ALetterTellsEverything) {
+  auto letters = OpenDeadLetters(Path(), "nightly");
+  ASSERT_TRUE((*letters)->Add(
+      "orders", "orders__0__0",
+      {.id = "7", .routing = "eu", .body = "{\"price\":\n1.0}", .position = "0042", .defect = {}},
+      "the sink says \"no\""));
+  ASSERT_TRUE((*letters)->Flush());
+  ASSERT_EQ(Lines().size(), 1U);
+  EXPECT_EQ(Lines()[0], R"({"run":"nightly","collection":"orders","item":"orders__0__0","id":"7",)"
+                        R"("routing":"eu","position":"0042","error":"the sink says \"no\"",)"
+                        R"("document":{"price": 1.0}})");
+}
+
+TEST_F(DeadLettersTest, WhatIsNoJsonIsKeptAsBase64) {
+  auto letters = OpenDeadLetters(Path(), "r");
+  ASSERT_TRUE((*letters)->Add(
+      "c", "i",
+      {.id = "\xff", .routing = {}, .body = "\xff\xfe", .position = "\xff", .defect = "broken"},
+      "broken"));
+  const auto letter = ParseJson(Lines().at(0), "letter");
+  ASSERT_TRUE(letter) << letter.error().ToString();
+  EXPECT_EQ((*letter)["document_base64"], "//4=");
+  EXPECT_EQ((*letter)["position"], "%FF");
+}
+
+TEST_F(DeadLettersTest, AHalfLetterOfACrashSpoilsNoOther) {
+  std::ofstream(Path()) << R"({"run":"r","coll)";
+  auto letters = OpenDeadLetters(Path(), "r");
+  ASSERT_TRUE((*letters)->Add(
+      "c", "i", {.id = "1", .routing = {}, .body = "{}", .position = "1", .defect = {}}, "why"));
+  ASSERT_EQ(Lines().size(), 2U);
+  EXPECT_TRUE(ParseJson(Lines()[1], "letter"));
+}
+
+TEST_F(DeadLettersTest, AFileThatCannotBeWrittenIsAnError) {
+  auto letters = OpenDeadLetters(folder_ + "/no/such/folder", "r");
+  ASSERT_TRUE(letters);
+  const Status added = (*letters)->Add("c", "i", {}, "why");
+  ASSERT_FALSE(added);
+  EXPECT_NE(added.error().message.find("/no/such/folder"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster

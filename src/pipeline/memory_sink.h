@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/pipeline.h"
+
+namespace muster {
+
+// A sink in memory, for tests: fenced, and with the progress kept beside the documents, as a
+// database would do. Thread-safe.
+class MemorySink final : public Sink {
+ public:
+  struct Entry {
+    std::string id;
+    std::string body;
+
+    bool operator==(const Entry&) const = default;
+  };
+
+  // Why a document is refused; empty: it is taken.
+  std::function<std::string(const Document& document)> refuse = {};
+  // What a write of this many documents fails with, if anything.
+  std::function<Status(size_t documents)> fail = {};
+
+  std::vector<Entry> Documents(const std::string& collection) const;
+  std::vector<size_t> BatchSizes(const std::string& collection) const;
+  std::set<std::string> FinishedItems() const;
+  std::set<std::string> FinishedCollections() const;
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
+  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
+  Status Finish(const std::string& collection) override;
+
+ private:
+  class MemoryWriter;
+  struct Contents {
+    std::vector<Entry> documents;
+    std::vector<size_t> batch_sizes;
+  };
+  struct Item {
+    std::string incarnation;
+    int64_t epoch = 0;
+    bool sealed = false;
+    bool finished = false;
+    std::optional<Progress> progress = {};
+  };
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Contents> collections_;
+  std::map<std::string, Item> items_;  // by run and item
+  std::set<std::string> finished_;
+};
+
+}  // namespace muster

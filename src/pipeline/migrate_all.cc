@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "muster/migrate.h"
+
+namespace muster {
+namespace {
+
+Result<std::vector<Collection>> AllowedCollections(Source& source,
+                                                   const CollectionFilter& allowed) {
+  MUSTER_ASSIGN(std::vector<Collection> collections, source.Collections());
+  if (allowed) {
+    std::erase_if(collections, [&](const Collection& one) { return !allowed(one.name); });
+  }
+  return collections;
+}
+
+// The shards of one collection, handed out one by one to the threads that migrate them.
+class CollectionRun {
+ public:
+  CollectionRun(Pipeline& pipeline, const std::string& run, const std::string& collection,
+                std::vector<Partition> partitions, MigrationObserver& observer,
+                std::stop_token stop)
+      : pipeline_(pipeline),
+        run_(run),
+        collection_(collection),
+        partitions_(std::move(partitions)),
+        observer_(observer),
+        outer_stop_(std::move(stop)) {}
+
+  Result<Counts> Run(int concurrency) {
+    observer_.CollectionStarted(collection_, partitions_);
+    const std::stop_callback pass_on(outer_stop_, [this] { stop_.request_stop(); });
+    const auto threads =
+        std::min(static_cast<size_t>(std::max(concurrency, 1)), partitions_.size());
+    if (threads <= 1) {
+      Work();
+    } else {
+      std::vector<std::jthread> workers;
+      for (size_t i = 0; i < threads; ++i) workers.emplace_back([this] { Work(); });
+    }
+    if (!outcome_) return outcome_.error();
+    observer_.CollectionEnded(collection_, counts_);
+    return counts_;
+  }
+
+ private:
+  class Cursor final : public WorkItemCursor {
+   public:
+    Cursor(CollectionRun& run, const Partition& partition) : run_(run), partition_(partition) {}
+    Status Advance(Progress& progress, Writer&, Rest&) override {
+      std::lock_guard lock(run_.mutex_);
+      run_.observer_.Advanced(partition_, progress);
+      return {};
+    }
+    Patience NextPatience() override { return {.stop = run_.stop_.get_token()}; }
+
+   private:
+    CollectionRun& run_;
+    const Partition& partition_;
+  };
+
+  void Work() {
+    while (const Partition* partition = Take()) {
+      const Result<Progress> end = Migrate(*partition);
+      std::lock_guard lock(mutex_);
+      if (end) {
+        counts_ += end->counts;
+        continue;
+      }
+      // The others stop because of it: what they say then is not the reason.
+      if (outcome_) outcome_ = end.error();
+      stop_.request_stop();
+    }
+  }
+
+  const Partition* Take() {
+    std::lock_guard lock(mutex_);
+    if (!outcome_ || taken_ == partitions_.size()) return nullptr;
+    if (stop_.stop_requested()) {
+      outcome_ = Error{Code::kCancelled, "stopped on request"};
+      return nullptr;
+    }
+    return &partitions_[taken_++];
+  }
+
+  Result<Progress> Migrate(const Partition& partition) {
+    const std::string item = WorkItemName{collection_, partition.shard, partition.begin}.ToString();
+    MUSTER_ASSIGN(
+        auto writer,
+        pipeline_.sink.Open(
+            pipeline_.transforms.TargetName(collection_),
+            {.run = run_, .incarnation = run_, .adopts = false, .alone = true, .item = item}));
+    Cursor cursor(*this, partition);
+    MUSTER_ASSIGN(Progress end,
+                  MigrateShard(pipeline_, partition, item, {}, *writer, cursor, stop_.get_token()));
+    MUSTER_TRY(pipeline_.dead_letters.Flush());
+    MUSTER_TRY(writer->Finish());
+    return end;
+  }
+
+  Pipeline& pipeline_;
+  const std::string& run_;
+  const std::string& collection_;
+  const std::vector<Partition> partitions_;
+  MigrationObserver& observer_;
+  const std::stop_token outer_stop_;
+  std::stop_source stop_;
+  std::mutex mutex_;  // guards what follows, and serialises the calls of the observer
+  size_t taken_ = 0;
+  Counts counts_;
+  Status outcome_ = {};
+};
+
+}  // namespace
+
+Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
+                                                     const CollectionFilter& allowed,
+                                                     bool evaluate) {
+  MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, allowed));
+  std::vector<TargetChange> all;
+  for (const Collection& collection : collections) {
+    MUSTER_ASSIGN(std::vector<TargetChange> changes,
+                  pipeline.sink.Prepare(pipeline.transforms.Target(collection), evaluate));
+    std::move(changes.begin(), changes.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
+                          MigrationObserver& observer, std::stop_token stop) {
+  // Nobody continues it, so nobody needs to know its name.
+  const std::string run = "standalone-" + pipeline.env.NewId();
+  MUSTER_ASSIGN(const auto changes, PrepareCollections(pipeline, options.allowed, false));
+  observer.Prepared(changes);
+  MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, options.allowed));
+  Counts total;
+  for (const Collection& collection : collections) {
+    MUSTER_ASSIGN(auto partitions, pipeline.source.Partitions(collection.name));
+    CollectionRun one(pipeline, run, collection.name, std::move(partitions), observer, stop);
+    MUSTER_ASSIGN(const Counts counts, one.Run(options.shard_concurrency));
+    total += counts;
+  }
+  // Several collections may have gone to one target, so all of them come first.
+  std::set<std::string> targets;
+  for (const Collection& collection : collections) {
+    targets.insert(pipeline.transforms.TargetName(collection.name));
+  }
+  for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
+  return total;
+}
+
+}  // namespace muster

@@ -1,0 +1,39 @@
+#include <vector>
+
+#include "muster/migrate.h"
+#include "pipeline/csv_sink.h"
+#include "pipeline/jsonl_sink.h"
+#include "pipeline/opensearch_sink.h"
+#include "pipeline/postgres_sink.h"
+#include "pipeline/scheme.h"
+#include "pipeline/sqlite_sink.h"
+
+namespace muster {
+namespace {
+
+// A sink is added by a line here, and a header of its own that declares its function.
+const std::vector<SinkScheme>& Schemes() {
+  static const std::vector<SinkScheme> schemes = {
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
+      {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
+      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSink},
+  };
+  return schemes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> OpenSink(const std::string& text, Env& env) {
+  MUSTER_ASSIGN(const Url url, ParseUrl(text));
+  std::string forms;
+  for (const SinkScheme& one : Schemes()) {
+    if (url.scheme == one.scheme) return one.open(url, env);
+    forms += (forms.empty() ? "" : ", ") + std::string(one.form);
+  }
+  return Error{Code::kInvalid, "there is no sink '" + url.scheme + ":'", "use one of " + forms};
+}
+
+}  // namespace muster

@@ -1,0 +1,261 @@
+#include "pipeline/opensearch_bulk.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/json.h"
+#include "base/sha256.h"
+
+namespace muster {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause{5'000};
+constexpr milliseconds kLongestRequest{60'000};
+// With no document taken for so long, the trouble is not one that sending again will mend.
+constexpr std::chrono::minutes kHopeless{3};
+constexpr size_t kIdDigits = 32;
+
+// What one line of an answer says.
+struct ItemAnswer {
+  int64_t status = 0;
+  std::string type = {};
+  std::string reason = {};
+};
+
+ItemAnswer ReadItem(ondemand::object item) {
+  ItemAnswer answer;
+  for (ondemand::field field : item) {
+    const std::string_view name = field.unescaped_key();
+    if (name == "status") {
+      answer.status = field.value().get_int64();
+    } else if (name == "error") {
+      for (ondemand::field detail : field.value().get_object()) {
+        const std::string_view key = detail.unescaped_key();
+        if (key == "type") answer.type = std::string_view(detail.value().get_string());
+        if (key == "reason") answer.reason = std::string_view(detail.value().get_string());
+        if (key != "caused_by") continue;
+        for (ondemand::field cause : detail.value().get_object()) {
+          if (cause.unescaped_key().value() != "reason") continue;
+          answer.reason += ": ";
+          answer.reason += std::string_view(cause.value().get_string());
+        }
+      }
+    }
+  }
+  return answer;
+}
+
+Error ErrorOf(const std::string& index, const ItemAnswer& item) {
+  Error error{.code = Code::kUnavailable,
+              .message = "index " + index + ": " + item.type + ": " + item.reason};
+  if (item.type == "cluster_block_exception") {
+    error.code = Code::kReadOnly;
+    error.hint = "remove the block, or free disk space and wait for the server to remove it";
+  } else if (item.status == 401 || item.status == 403) {
+    error.code = Code::kPermission;
+    error.hint = "give the user or role the permission to write to this index";
+  } else if (item.type == "index_not_found_exception") {
+    error.code = Code::kNotFound;
+    error.hint = "create the index first: the cluster does not by itself";
+  }
+  return error;
+}
+
+bool IsTransientStatus(int64_t status) { return status == 429 || status == 409 || status >= 500; }
+
+// A later version of the same document, taken already, must not be overwritten by an earlier one
+// that is sent again: it follows once more.
+std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size_t>& sent,
+                                      const std::vector<size_t>& again,
+                                      const std::vector<Refused>& refused) {
+  std::set<size_t> gone;
+  for (const Refused& each : refused) gone.insert(each.index);
+  std::set<std::string_view> ids;
+  std::vector<size_t> all;
+  auto next = again.begin();
+  for (const size_t index : sent) {
+    const std::string_view id = batch.documents[index].id;
+    if (next != again.end() && *next == index) {
+      ++next;
+      ids.insert(id);
+      all.push_back(index);
+    } else if (!id.empty() && ids.contains(id) && !gone.contains(index)) {
+      all.push_back(index);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void OpenSearchBulk::AppendAction(const Document& document, std::string& body) const {
+  body += R"({"index":{"_id":)";
+  if (document.id.empty()) {
+    std::string place = origin_;
+    place += '\0';
+    place += document.position;
+    AppendJsonString(body, Sha256Hex(place).substr(0, kIdDigits));
+  } else {
+    AppendJsonString(body, document.id);
+  }
+  if (!document.routing.empty()) {
+    body += R"(,"routing":)";
+    AppendJsonString(body, document.routing);
+  }
+  body += "}}\n";
+  const size_t start = body.size();
+  body += document.body;
+  // A line break in JSON is white space, since those in strings are escaped; in a bulk it ends the
+  // document.
+  std::replace_if(
+      body.begin() + static_cast<std::ptrdiff_t>(start), body.end(),
+      [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  body += '\n';
+}
+
+Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent,
+                             const std::string& answer, Round& round,
+                             std::vector<Refused>& refused) const {
+  const Error unreadable{Code::kUnknownOutcome,
+                         client_.Place() + " answered a bulk with what cannot be read"};
+  try {
+    ondemand::parser parser;
+    const simdjson::padded_string padded(answer);
+    ondemand::document document = parser.iterate(padded);
+    if (!document["errors"].get_bool()) return {};
+    size_t at = 0;
+    for (ondemand::object item : document["items"].get_array()) {
+      if (at == sent.size()) return unreadable;
+      const size_t index = sent[at++];
+      const ItemAnswer said = ReadItem(item["index"].get_object());
+      if (said.status < 300) continue;
+      const Error error = ErrorOf(index_, said);
+      if (IsTransientStatus(said.status) || error.code == Code::kReadOnly) {
+        round.again.push_back(index);
+        round.overloaded |= said.status == 429 && error.code != Code::kReadOnly;
+        round.why = error;
+      } else if (error.code != Code::kUnavailable) {
+        return error;  // not about this document
+      } else {
+        refused.push_back({index, said.type + ": " + said.reason});
+      }
+    }
+    if (at != sent.size()) return unreadable;
+  } catch (const simdjson::simdjson_error&) {
+    return unreadable;
+  }
+  if (!round.again.empty()) round.again = WithLaterVersions(batch, sent, round.again, refused);
+  return {};
+}
+
+Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
+                                                   const std::vector<size_t>& sent,
+                                                   const Patience& patience,
+                                                   std::vector<Refused>& refused) {
+  OpenSearchCall call{.method = "POST",
+                      .path = "/" + OpenSearchPath(index_) +
+                              "/_bulk?filter_path=errors,items.*.status,items.*.error",
+                      .content_type = "application/x-ndjson",
+                      .gzip = gzip_};
+  for (const size_t index : sent) AppendAction(batch.documents[index], call.body);
+  if (patience.deadline != MonoTime::max()) {
+    const auto left = std::chrono::duration_cast<milliseconds>(patience.deadline - env_.MonoNow());
+    call.timeout = std::clamp(left / 2, milliseconds(1'000), kLongestRequest);
+  } else {
+    call.timeout = kLongestRequest;
+  }
+  Round round;
+  if (!pace_.Begin(patience)) {
+    round.again = sent;
+    round.why = Error{Code::kUnavailable, client_.Place() + " is too busy"};
+    return round;
+  }
+  const auto answer = client_.Send(call, patience.stop);
+  if (!answer) {
+    pace_.Failed();
+    if (!IsTransient(answer.error().code) && answer.error().code != Code::kUnknownOutcome) {
+      return answer.error();
+    }
+    round.again = sent;
+    round.why = answer.error();
+    return round;
+  }
+  if (answer->status == 413) {
+    pace_.Failed();
+    return SendHalves(batch, sent, patience, refused);
+  }
+  if (answer->status >= 300) {
+    round.why = client_.ErrorOf(call, *answer);
+    round.overloaded = answer->status == 429 || answer->status == 503;
+    if (!round.overloaded && !IsTransient(round.why.code) &&
+        round.why.code != Code::kUnknownOutcome && round.why.code != Code::kReadOnly) {
+      pace_.Failed();
+      return round.why;
+    }
+    round.again = sent;
+  } else {
+    const Status judged = Judge(batch, sent, answer->body, round, refused);
+    if (!judged) {
+      pace_.Failed();
+      return judged.error();
+    }
+  }
+  round.retry_after = answer->retry_after.value_or(milliseconds(0));
+  round.overloaded ? pace_.TooMuch() : pace_.Went();
+  return round;
+}
+
+Result<OpenSearchBulk::Round> OpenSearchBulk::SendHalves(const Batch& batch,
+                                                         const std::vector<size_t>& sent,
+                                                         const Patience& patience,
+                                                         std::vector<Refused>& refused) {
+  if (sent.size() == 1) {
+    refused.push_back({sent[0], "larger than " + client_.Place() + " takes in one request (413)"});
+    return Round{};
+  }
+  const auto middle = sent.begin() + static_cast<std::ptrdiff_t>(sent.size() / 2);
+  MUSTER_ASSIGN(Round round, Send(batch, {sent.begin(), middle}, patience, refused));
+  MUSTER_ASSIGN(Round second, Send(batch, {middle, sent.end()}, patience, refused));
+  round.again.insert(round.again.end(), second.again.begin(), second.again.end());
+  if (!second.again.empty()) round.why = second.why;
+  round.retry_after = std::max(round.retry_after, second.retry_after);
+  return round;
+}
+
+Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Patience& patience) {
+  std::vector<Refused> refused;
+  std::vector<size_t> left(batch.documents.size());
+  std::iota(left.begin(), left.end(), size_t{0});
+  milliseconds pause = kFirstPause;
+  MonoTime progress = env_.MonoNow();
+  while (!left.empty()) {
+    MUSTER_ASSIGN(Round round, Send(batch, left, patience, refused));
+    const MonoTime now = env_.MonoNow();
+    if (round.again.size() < left.size()) {
+      progress = now;
+      pause = kFirstPause;
+    }
+    left = std::move(round.again);
+    if (left.empty()) break;
+    const auto wait =
+        std::max<std::chrono::nanoseconds>(pause + env_.Jitter(pause), round.retry_after);
+    if (now + wait >= patience.deadline || now - progress > kHopeless) return round.why;
+    if (!env_.Sleep(wait, patience.stop)) {
+      return Error{Code::kCancelled, "stopped while " + std::to_string(left.size()) +
+                                         " documents were not taken yet"};
+    }
+    pause = std::min(pause * 2, kLongestPause);
+  }
+  std::sort(refused.begin(), refused.end(),
+            [](const Refused& a, const Refused& b) { return a.index < b.index; });
+  return refused;
+}
+
+}  // namespace muster

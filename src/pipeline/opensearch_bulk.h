@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/opensearch.h"
+#include "muster/pipeline.h"
+#include "muster/result.h"
+#include "pipeline/pace.h"
+
+namespace muster {
+
+// Brings documents into one index by _bulk until each is taken or refused for good. Used by one
+// thread; client and pace may be shared.
+class OpenSearchBulk {
+ public:
+  OpenSearchBulk(OpenSearchClient& client, Env& env, Pace& pace, std::string index, bool gzip,
+                 std::string origin)
+      : client_(client),
+        env_(env),
+        pace_(pace),
+        index_(std::move(index)),
+        gzip_(gzip),
+        origin_(std::move(origin)) {}
+
+  // kUnavailable, kReadOnly, kUnknownOutcome: patience is at its end with some not taken; writing
+  // the batch again is harmless.
+  Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience);
+
+ private:
+  // What one request left undone.
+  struct Round {
+    std::vector<size_t> again = {};  // the documents to be sent again, in order
+    Error why = {};                  // of one of them
+    bool overloaded = false;
+    std::chrono::milliseconds retry_after{0};
+  };
+
+  // `sent`: the documents of the batch that are to go, in order. An error is not about one of them.
+  Result<Round> Send(const Batch& batch, const std::vector<size_t>& sent, const Patience& patience,
+                     std::vector<Refused>& refused);
+  Result<Round> SendHalves(const Batch& batch, const std::vector<size_t>& sent,
+                           const Patience& patience, std::vector<Refused>& refused);
+  Status Judge(const Batch& batch, const std::vector<size_t>& sent, const std::string& answer,
+               Round& round, std::vector<Refused>& refused) const;
+  void AppendAction(const Document& document, std::string& body) const;
+
+  OpenSearchClient& client_;
+  Env& env_;
+  Pace& pace_;
+  const std::string index_;
+  const bool gzip_;
+  const std::string origin_;
+};
+
+}  // namespace muster

@@ -1,0 +1,202 @@
+#include "pipeline/opensearch_bulk.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/json.h"
+#include "support/http_server.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Answer;
+using testing::HttpServer;
+using testing::HttpServerReply;
+using testing::HttpServerRequest;
+
+// An Env whose pauses take no time.
+class HastyEnv : public Env {
+ public:
+  WallTime WallNow() override { return RealEnv().WallNow(); }
+  MonoTime MonoNow() override { return RealEnv().MonoNow() + slept_.load(); }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    slept_ = slept_.load() + duration;
+    pauses.push_back(duration);
+    return !stop.stop_requested();
+  }
+  uint64_t Random() override { return 7; }
+
+  std::vector<std::chrono::nanoseconds> pauses;
+
+ private:
+  std::atomic<std::chrono::nanoseconds> slept_{0ns};
+};
+
+// A stand-in for a cluster: keeps the last body of every id, and answers each document as told.
+class BulkTest : public ::testing::Test {
+ protected:
+  // What is said about a document that comes for the nth time: a status and, from 300 on, an error.
+  using Verdict = std::function<std::pair<int, std::string>(const std::string& id, int time)>;
+
+  void Serve(Verdict verdict) {
+    Serve([this, verdict](const HttpServerRequest& request) {
+      const std::lock_guard lock(mutex_);
+      std::string items;
+      bool errors = false;
+      std::istringstream lines(request.body);
+      for (std::string action, body; std::getline(lines, action) && std::getline(lines, body);) {
+        const Json json = ParseJson(action, "action").value();
+        const std::string id = json["index"]["_id"];
+        const auto [status, type] = verdict(id, ++times_[id]);
+        if (status < 300) kept_[id] = body;
+        errors |= status >= 300;
+        items += (items.empty() ? "" : ",") + std::string(R"({"index":{"status":)") +
+                 std::to_string(status);
+        if (status >= 300) items += R"(,"error":{"type":")" + type + R"(","reason":"because"})";
+        items += "}}";
+      }
+      return Answer(200, std::string(R"({"errors":)") + (errors ? "true" : "false") +
+                             R"(,"items":[)" + items + "]}");
+    });
+  }
+
+  void Serve(HttpServer::Handler handler) {
+    server_.emplace(std::move(handler));
+    client_ = std::make_unique<OpenSearchClient>(
+        OpenSearchEndpoint{.base_url = "http://127.0.0.1:" + std::to_string(server_->port())},
+        env_);
+  }
+
+  Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience = {}) {
+    return OpenSearchBulk(*client_, env_, pace_, "books", false, "books/0/").Write(batch, patience);
+  }
+
+  static Batch Documents(const std::vector<std::pair<std::string, std::string>>& documents) {
+    Batch batch;
+    for (const auto& [id, body] : documents) {
+      batch.Add({.id = id, .routing = {}, .body = body, .position = "9", .defect = {}});
+    }
+    return batch;
+  }
+
+  HastyEnv env_;
+  Pace pace_{env_};
+  std::optional<HttpServer> server_;
+  std::unique_ptr<OpenSearchClient> client_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> kept_;
+  std::map<std::string, int> times_;
+};
+
+std::pair<int, std::string> Fine() { return {201, ""}; }
+
+TEST_F(BulkTest, OnlyWhatTheServerWasTooBusyForIsSentAgain) {
+  Serve([](const std::string& id, int time) {
+    return id == "b" && time < 3 ? std::pair<int, std::string>(429, "rejected") : Fine();
+  });
+  const auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(times_, (std::map<std::string, int>{{"a", 1}, {"b", 3}, {"c", 1}}));
+  EXPECT_EQ(kept_.size(), 3U);
+}
+
+TEST_F(BulkTest, WhatTheServerWillNeverTakeIsRefusedWithItsReason) {
+  Serve([](const std::string& id, int) {
+    return id == "b" ? std::pair<int, std::string>(400, "mapper_parsing_exception") : Fine();
+  });
+  const auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 1U);
+  EXPECT_EQ((*refused)[0].reason, "mapper_parsing_exception: because");
+  EXPECT_EQ(times_["b"], 1);
+}
+
+TEST_F(BulkTest, ALaterVersionIsNotOvertakenByAnEarlierOneThatIsSentAgain) {
+  Serve([](const std::string& id, int time) {
+    return id == "a" && time == 1 ? std::pair<int, std::string>(503, "unavailable") : Fine();
+  });
+  ASSERT_TRUE(Write(Documents({{"a", R"({"v":1})"}, {"b", "{}"}, {"a", R"({"v":2})"}})));
+  EXPECT_EQ(kept_["a"], R"({"v":2})");
+}
+
+TEST_F(BulkTest, ARequestThatIsTooLargeIsHalvedUntilItFits) {
+  Serve([this](const HttpServerRequest& request) {
+    if (request.body.size() > 150) return Answer(413, "");
+    const std::lock_guard lock(mutex_);
+    ++times_["taken"];
+    return Answer(200, R"({"errors":false})");
+  });
+  std::vector<std::pair<std::string, std::string>> documents;
+  for (int i = 0; i < 8; ++i) documents.emplace_back(std::to_string(i), R"({"text":"0123456789"})");
+  documents.emplace_back("large", "{\"text\":\"" + std::string(500, 'x') + "\"}");
+  const auto refused = Write(Documents(documents));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 8U);
+  EXPECT_GE(times_["taken"], 2);
+}
+
+TEST_F(BulkTest, AnAnswerThatNeverCameIsFollowedByTheSameDocuments) {
+  std::atomic<int> requests = 0;
+  Serve([&](const HttpServerRequest&) {
+    return ++requests == 1 ? testing::CloseWithoutAnswer() : Answer(200, R"({"errors":false})");
+  });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  const auto sent = server_->requests();
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].body, sent[1].body);
+}
+
+TEST_F(BulkTest, TheServersWishWhenToComeBackIsHonoured) {
+  std::atomic<int> requests = 0;
+  Serve([&](const HttpServerRequest&) {
+    return ++requests == 1 ? Answer(429, "{}", {{"Retry-After", "20"}})
+                           : Answer(200, R"({"errors":false})");
+  });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  ASSERT_EQ(env_.pauses.size(), 1U);
+  EXPECT_GE(env_.pauses[0], 20s);
+}
+
+TEST_F(BulkTest, PatienceEndsTheSending) {
+  Serve([](const std::string&, int) { return std::pair<int, std::string>(429, "rejected"); });
+  const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow() + 10s});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_NE(refused.error().message.find("rejected: because"), std::string::npos);
+}
+
+TEST_F(BulkTest, WithoutPermissionNothingIsTriedAgain) {
+  Serve([](const std::string&, int) {
+    return std::pair<int, std::string>(403, "security_exception");
+  });
+  const auto refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kPermission);
+  EXPECT_EQ(times_["a"], 1);
+}
+
+TEST_F(BulkTest, ADocumentWithoutAnIdIsNamedByItsPlaceEveryTime) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const Batch batch = Documents({{"", "{}"}});
+  ASSERT_TRUE(Write(batch));
+  ASSERT_TRUE(Write(batch));
+  ASSERT_EQ(times_.size(), 1U);
+  EXPECT_EQ(times_.begin()->second, 2);
+}
+
+TEST_F(BulkTest, LineBreaksWithinADocumentDoNotEndIt) {
+  Serve([](const std::string&, int) { return Fine(); });
+  ASSERT_TRUE(Write(Documents({{"a\nb", "{\r\n \"x\": \"y\\nz\"\n}"}, {"c", "{}"}})));
+  EXPECT_EQ(kept_["a\nb"], "{   \"x\": \"y\\nz\" }");
+}
+
+}  // namespace
+}  // namespace muster

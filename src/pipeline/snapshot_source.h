@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include "base/url.h"
+#include "muster/env.h"
+#include "muster/pipeline.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// A snapshot of Elasticsearch or OpenSearch, read out of its repository without any cluster:
+//   snapshot+file:///FOLDER#INDEX, or without #INDEX all of its indices
+//   snapshot+s3://BUCKET/PREFIX#INDEX, with the parameters of S3Location
+//   snapshot=NAME          which one (default: the newest that is complete)
+//   recovery_source=true   where the index keeps no _source, take the copy kept for recovery
+//
+// A partition is a shard, a position the number of a Lucene document: the same for everybody who
+// reads this snapshot, and a shard is read from any of them on without unpacking what comes before.
+Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env);
+
+}  // namespace muster

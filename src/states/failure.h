@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+namespace muster::states {
+
+// How a state fails: an error name, which Retry and Catch look at, and a cause for people. Either
+// may be missing: a Fail state need not give any.
+struct Failure {
+  std::string error = {};
+  std::string cause = {};
+  // Found by the interpreter itself, not by a task or a Fail state: AWS says in which state.
+  bool internal = true;
+  // Of States.QueryEvaluationError: the field that could not be evaluated.
+  std::string location = {};
+};
+
+template <class T>
+using Fallible = tl::expected<T, Failure>;
+
+inline constexpr char kRuntime[] = "States.Runtime";
+inline constexpr char kQueryError[] = "States.QueryEvaluationError";
+inline constexpr char kIntrinsicFailure[] = "States.IntrinsicFailure";
+inline constexpr char kTimeout[] = "States.Timeout";
+inline constexpr char kHeartbeatTimeout[] = "States.HeartbeatTimeout";
+inline constexpr char kDataLimitExceeded[] = "States.DataLimitExceeded";
+inline constexpr char kTaskFailed[] = "States.TaskFailed";
+
+inline tl::unexpected<Failure> Fail(std::string error, std::string cause) {
+  return tl::unexpected(Failure{std::move(error), std::move(cause)});
+}
+inline tl::unexpected<Failure> RuntimeFailure(std::string cause) {
+  return Fail(kRuntime, std::move(cause));
+}
+
+}  // namespace muster::states
+
+// Passes a failure of `expression` on to the caller, or declares or assigns its value.
+#define STATES_ASSIGN(target, expression) \
+  STATES_ASSIGN_INNER(MUSTER_CONCAT(states_result_, __LINE__), target, expression)
+#define STATES_ASSIGN_INNER(result, target, expression)          \
+  auto result = (expression);                                    \
+  if (!result) return tl::unexpected(std::move(result).error()); \
+  target = *std::move(result)
+
+#define STATES_TRY(expression)                              \
+  do {                                                      \
+    if (auto try_result = (expression); !try_result)        \
+      return tl::unexpected(std::move(try_result).error()); \
+  } while (false)

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "states/definition.h"
+
+namespace muster::states {
+
+// The items in what an ItemReader's call answered: a list of objects, or the content of a file in
+// "Body". kInvalid says what is wrong with it.
+Result<Json> ParseItems(const ItemReader& reader, const Json& answer);
+
+// Items gathered into batches: [{"BatchInput":…,"Items":[…]}, …].
+Json MakeBatches(const Json& items, const Json& batch_input, int64_t most_items, size_t most_bytes);
+
+// What a distributed Map gives, as its ResultWriter wants it.
+Json TransformResults(const ResultWriter& writer, const Json& items, const Json& outputs);
+
+// The call that writes results: the writer's own parameters, with the file's name and content.
+Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run, Json results);
+
+}  // namespace muster::states

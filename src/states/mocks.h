@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "muster/result.h"
+#include "muster/task.h"
+
+namespace muster::states {
+
+// Answers of tasks that are written down instead of called for: for each state, what its n-th call
+// gives.
+//
+//   {"Charge": {"0": {"Throw": {"Error": "Busy", "Cause": "later"}}, "1-9": {"Return": {"ok":
+//   true}}}}
+//
+// or the whole mock configuration of AWS Step Functions Local, of which one test case is chosen.
+class MockExecutor final : public TaskExecutor {
+ public:
+  // `machine` names the state machine in a whole configuration; empty: its only one. kInvalid says
+  // what is wrong with the mocks.
+  static Result<std::unique_ptr<MockExecutor>> FromJson(const Json& json,
+                                                        const std::string& machine,
+                                                        const std::string& test_case);
+
+  bool Runs(std::string_view resource) const override;
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
+  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
+  void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) override;
+
+ private:
+  struct Answer {
+    int64_t first = 0;
+    int64_t last = 0;
+    TaskOutcome outcome;
+  };
+
+  static Result<std::vector<Answer>> ReadAnswers(const std::string& state, const Json& json);
+
+  std::map<std::string, std::vector<Answer>> answers_;  // by state
+  std::mutex mutex_;
+  std::map<std::string, int64_t> calls_;
+};
+
+}  // namespace muster::states

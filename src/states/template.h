@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/result.h"
+#include "states/failure.h"
+#include "states/query.h"
+#include "states/source.h"
+
+namespace muster::states {
+
+// A JSON value with parts that are computed: Parameters, ResultSelector, Arguments, Output, Assign.
+// Immutable once it was read.
+class Template {
+ public:
+  // Reads a payload template. `field` is its name in the definition. What is wrong goes to the
+  // source's problems.
+  static Template ReadJsonPath(const Node& node, Source& source);
+  static Template ReadJsonata(const Node& node, const std::string& field, Source& source,
+                              JsonataEngine* jsonata);
+
+  Fallible<Value> Evaluate(const Scope& scope) const;
+
+  // Each member of an object by itself, as Assign needs them.
+  Fallible<Variables> EvaluateMembers(const Scope& scope) const;
+
+  // The names of the members of an object.
+  std::vector<std::string> MemberNames() const;
+
+ private:
+  enum class Kind { kLiteral, kQuery, kObject, kArray };
+
+  Fallible<Json> Build(const Scope& scope) const;
+
+  Kind kind_ = Kind::kLiteral;
+  Value literal_;
+  Query query_;
+  std::string field_;  // what AWS calls this place
+  std::vector<std::pair<std::string, Template>> members_;
+  std::vector<Template> items_;
+};
+
+// Reads one string of JSONata, "{% … %}", and reports what is wrong with it.
+std::optional<Query> ReadJsonataText(const Node& node, Source& source, JsonataEngine* jsonata);
+
+}  // namespace muster::states
