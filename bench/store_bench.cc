@@ -17,6 +17,7 @@
 #include "median.h"
 #include "ours.h"
 #include "process_cost.h"
+#include "raw_dynamodb.h"
 #include "raw_opensearch.h"
 #include "raw_postgres.h"
 #include "raw_sqlite.h"
@@ -29,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::vector<std::string> stores = {"sqlite", "postgresql", "opensearch"};
+  std::vector<std::string> stores = {"sqlite", "postgresql", "opensearch", "dynamodb"};
   std::vector<int> workers = {1, 4, 16};
   std::vector<int> batches = {1, 10, 100};
   int rounds = 15;
@@ -134,8 +135,28 @@ class OpenSearchBackend final : public Backend {
   testing::OpenSearchServer server_{{.warm = true}};
 };
 
+class DynamoDbBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> Open(const std::string& space) override {
+    return MustOpen(server_.Url(kTable) + "&namespace=" + space);
+  }
+  std::unique_ptr<Table> TableOf(const std::string& space) override {
+    return DynamoDbTable(server_, kTable, space);
+  }
+  std::unique_ptr<Side> RawSide(const std::string& space, Table&) override {
+    return RawDynamoDb(server_, kTable, space);
+  }
+  int64_t MostFinished() const override { return 1'000'000; }
+  int Due() const override { return 1; }  // so that every claim has to ask the index
+
+ private:
+  static constexpr const char* kTable = "bench";
+  testing::DynamoDbServer server_{{.warm = true}};
+};
+
 std::unique_ptr<Backend> NewBackend(const std::string& name) {
   if (name == "opensearch") return std::make_unique<OpenSearchBackend>();
+  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>();
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
   return std::make_unique<PostgresBackend>();
 }
@@ -239,8 +260,9 @@ int Main(int argc, char** argv) {
       "in alternating rounds; the cost of a claim beside many finished records; start-up and\n"
       "memory. Exit code 1: a bar does not hold.",
       "store_bench"};
-  app.add_option("--store", options.stores, "sqlite, postgresql, opensearch (default: all)")
-      ->check(CLI::IsMember({"sqlite", "postgresql", "opensearch"}));
+  app.add_option("--store", options.stores,
+                 "sqlite, postgresql, opensearch, dynamodb (default: all)")
+      ->check(CLI::IsMember({"sqlite", "postgresql", "opensearch", "dynamodb"}));
   app.add_option("--workers", options.workers, "how many workers (default: 1 4 16)")
       ->check(CLI::Range(1, 64));
   app.add_option("--batch", options.batches, "records of a claim (default: 1 10 100)")

@@ -17,7 +17,7 @@ constexpr size_t kMaxQueues = 1'000;  // beyond that all are forgotten, which co
 std::shared_ptr<DynamoDbCandidates::Queue> DynamoDbCandidates::Find(const std::string& kind,
                                                                     const std::string& queue) {
   std::lock_guard lock(mutex_);
-  if (queues_.size() >= kMaxQueues) queues_.clear();
+  if (queues_.size() >= kMaxQueues && !queues_.contains({kind, queue})) queues_.clear();
   auto& found = queues_[{kind, queue}];
   if (found == nullptr) found = std::make_shared<Queue>();
   return found;

@@ -190,7 +190,7 @@ Result<ServerClock::Reading> DynamoDbClient::ReadClock() {
 
 Error DynamoDbClient::ErrorOf(std::string_view operation, const DynamoDbAnswer& answer) const {
   const std::string said = answer.message.empty() ? answer.error : answer.message;
-  const auto error = [&](Code code, std::string what, std::string hint) {
+  const auto error = [&](Code code, const std::string& what, std::string hint) {
     const bool unknown = answer.in_doubt && !IsRead(operation);
     return Error{unknown ? Code::kUnknownOutcome : code, place_.Name() + ": " + Redact(what),
                  std::move(hint)};

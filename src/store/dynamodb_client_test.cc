@@ -66,7 +66,7 @@ class DynamoDbClientTest : public ::testing::Test {
     std::string endpoint = server.Url();
     endpoint.pop_back();
     return DynamoDbClient({.region = "eu-west-1", .table = "orders", .endpoint = endpoint}, env,
-                          {.request_timeout = 500ms, .call_timeout = 800ms});
+                          {.request_timeout = 300ms, .call_timeout = 400ms});
   }
 };
 
@@ -86,39 +86,22 @@ TEST_F(DynamoDbClientTest, SendsASignedRequest) {
             std::string::npos);
 }
 
+// tests/data/dynamodb_errors.jsonl: what DynamoDB answers, and what becomes of it.
 TEST_F(DynamoDbClientTest, EveryRefusalSaysWhatToDo) {
-  struct Case {
-    int status;
-    const char* type;
-    const char* message;
-    Code code;
-    const char* word;
-  };
-  for (const Case& c : {
-           Case{400, "UnrecognizedClientException", "The security token is invalid.",
-                Code::kPermission, "AWS_ACCESS_KEY_ID"},
-           Case{400, "InvalidSignatureException", "The request signature does not match.",
-                Code::kPermission, "AWS_SECRET_ACCESS_KEY"},
-           Case{400, "ExpiredTokenException", "The security token is expired.", Code::kPermission,
-                "expired"},
-           Case{400, "AccessDeniedException", "User: x is not authorized to perform: y",
-                Code::kPermission, "policy"},
-           Case{400, "ResourceNotFoundException", "Requested resource not found", Code::kNotFound,
-                "create=true"},
-           Case{400, "ProvisionedThroughputExceededException", "slow down", Code::kUnavailable,
-                "on-demand"},
-           Case{400, "ValidationException", "Item size has exceeded the maximum allowed size",
-                Code::kInvalid, "too large"},
-           Case{400, "ValidationException", "Invalid UpdateExpression", Code::kInternal, "Invalid"},
-           Case{500, "InternalServerError", "oops", Code::kUnknownOutcome, "oops"},
-       }) {
-    const Error error = ErrorAfter(DynamoDbError(c.status, c.type, c.message));
-    EXPECT_EQ(error.code, c.code) << c.type;
-    EXPECT_NE(error.ToString().find(c.word), std::string::npos) << error.ToString();
-    EXPECT_NE(error.message.find("orders"), std::string::npos) << error.message;
+  std::ifstream file(MUSTER_DYNAMODB_ERRORS);
+  int cases = 0;
+  for (std::string line; std::getline(file, line); ++cases) {
+    const Json data = ParseJson(line, MUSTER_DYNAMODB_ERRORS).value();
+    SCOPED_TRACE(line);
+    const Error error = ErrorAfter(DynamoDbError(data["status"], data["type"], data["message"]));
+    EXPECT_EQ(CodeName(error.code), data["code"].get<std::string>());
+    EXPECT_NE(error.ToString().find(data["says"].get<std::string>()), std::string::npos)
+        << error.ToString();
+    EXPECT_TRUE(error.message.starts_with("DynamoDB table orders in eu-west-1: ")) << error.message;
     EXPECT_EQ(error.message.find('\n'), std::string::npos);
-    EXPECT_FALSE(error.hint.empty()) << c.type;
+    EXPECT_FALSE(error.hint.empty());
   }
+  EXPECT_GT(cases, 10);
 }
 
 TEST_F(DynamoDbClientTest, WhatIsNoDynamoDbIsToldFromIt) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 
 #include "base/json.h"
+#include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 
 // What only DynamoDB has: tables and their keys, pages of a megabyte, transactions of a hundred, an
@@ -74,6 +76,35 @@ TEST_F(DynamoDbStoreTest, ATableIsCreatedOnRequestOnly) {
   EXPECT_EQ(table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST");
   place_.create = false;
   EXPECT_TRUE(Open());
+}
+
+TEST_F(DynamoDbStoreTest, ANewTableIsAwaitedAndCanBeRecovered) {
+  testing::DynamoDbGate gate(DynamoDbServer::Shared().port());
+  std::atomic<int> describes = 0;
+  std::atomic<int> switches = 0;
+  gate.SetRule(
+      [&](const std::string& operation,
+          const testing::HttpServerRequest& request) -> std::optional<testing::HttpServerReply> {
+        if (operation == "DescribeTable") {
+          testing::HttpServerReply reply = gate.PassOn(request);
+          const size_t status = reply.bytes.find(R"("TableStatus":"ACTIVE")");
+          if (status != std::string::npos && ++describes < 3)
+            reply.bytes.replace(status + 15, 6, "BUSY..");
+          return reply;
+        }
+        if (operation != "UpdateContinuousBackups") return std::nullopt;
+        EXPECT_NE(request.body.find(R"("PointInTimeRecoveryEnabled":true)"), std::string::npos);
+        if (++switches < 2) {
+          return testing::DynamoDbError(400, "ContinuousBackupsUnavailableException", "not yet");
+        }
+        return testing::Answer(200, "{}");
+      });
+  place_.endpoint = DynamoDbServer::Endpoint(gate.port());
+  EXPECT_TRUE(Open());
+  EXPECT_EQ(describes, 3);
+  EXPECT_EQ(switches, 2);
+  EXPECT_TRUE(Open());
+  EXPECT_EQ(switches, 2);
 }
 
 TEST_F(DynamoDbStoreTest, ManyMayCreateTheTableAtOnce) {
