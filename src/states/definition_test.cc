@@ -43,6 +43,7 @@ TEST(Definition, AllProblemsAreFoundAtOnceWithTheirPlaces) {
   }
 })json");
   const std::vector<std::string> expected = {
+      "f:2:14: the state machine has no state that ends it",
       "f:3:3: a state machine has no field \"Colour\"",
       "f:5:74: \"ErrorEquals\" needs at least one error name",
       "f:5:93: \"MaxAttempts\" must be a whole number from 0 to 99999999",

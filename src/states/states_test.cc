@@ -116,7 +116,8 @@ class StatesTest : public testing::Test {
 
   std::vector<std::string> EventTypes(const std::string& name = "run") {
     std::vector<std::string> types;
-    for (const Json& event : states_->History(name).value()) types.push_back(event["type"]);
+    const Json history = states_->History(name).value();
+    for (const Json& event : history) types.push_back(event["type"]);
     return types;
   }
 
@@ -148,12 +149,12 @@ TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
   CountingStore counting(*store_);
   States states(counting, RealEnv(), {}, Quick());
   std::string chain;
-  for (int i = 0; i < 50; ++i)
+  for (int i = 0; i < 20; ++i)
     chain += "\"P" + std::to_string(i) + "\":{\"Type\":\"Pass\",\"Next\":\"P" +
              std::to_string(i + 1) + "\"},";
   ASSERT_TRUE(states.Start(
       {.name = "run",
-       .definition = R"({"StartAt":"P0","States":{)" + chain + R"("P50":{"Type":"Succeed"}}})"}));
+       .definition = R"({"StartAt":"P0","States":{)" + chain + R"("P20":{"Type":"Succeed"}}})"}));
   ASSERT_TRUE(states.Work({}, "run"));
   EXPECT_EQ(counting.commits, 3);
   EXPECT_EQ(states.Find("run").value()->status, "SUCCEEDED");
