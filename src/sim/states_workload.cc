@@ -212,8 +212,11 @@ class StatesWorkloadImpl final : public Workload {
     States states(*store_, env, {});
     while (!stop.stop_requested() && !AllEnded()) {
       for (const std::string& token : std::set<std::string>(asked_)) {
-        const Status sent = states.SendTaskSuccess(token, "{\"yes\":true}");
-        if (sent) sim_->Sometimes("a callback is answered");
+        // Whoever was told that the answer has arrived does not send it again.
+        if (answered_.contains(token)) continue;
+        if (!states.SendTaskSuccess(token, "{\"yes\":true}")) continue;
+        answered_.insert(token);
+        sim_->Sometimes("a callback is answered");
       }
       env.Sleep(seconds(10), stop);
     }
@@ -223,7 +226,6 @@ class StatesWorkloadImpl final : public Workload {
     env.Sleep(after, stop);
     States states(*store_, env, {});
     while (!stop.stop_requested() && stop_answer_.empty()) {
-      stop_sent_ = true;
       const Status answer = states.Stop(stopped_, "Stopped", "by request");
       if (answer) {
         stop_answer_ = "stopped";
@@ -321,13 +323,13 @@ class StatesWorkloadImpl final : public Workload {
   std::unique_ptr<FaultyWire> wire_;
   std::map<std::string, Json> inputs_;
   std::map<std::string, int> starts_;
-  std::set<std::string> started_;  // tokens whose start was stored
-  std::set<std::string> closed_;   // tokens whose answer was stored
-  std::set<std::string> reached_;  // tokens that the service has seen
-  std::set<std::string> asked_;    // tokens that somebody is to answer
+  std::set<std::string> started_;   // tokens whose start was stored
+  std::set<std::string> closed_;    // tokens whose answer was stored
+  std::set<std::string> reached_;   // tokens that the service has seen
+  std::set<std::string> asked_;     // tokens that somebody is to answer
+  std::set<std::string> answered_;  // tokens whose answer was accepted
   std::string stopped_;
   std::string stop_answer_;
-  bool stop_sent_ = false;
   int stop_tries_ = 0;
 };
 
