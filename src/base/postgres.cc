@@ -402,7 +402,11 @@ bool PgConnection::Send(const PgCall& call) {
                              params.values_.data(), params.lengths_.data(), params.formats_.data(),
                              results) == 1;
   }
-  if (!prepared_.contains(statement.name)) {
+  // One statement may come several times in one round trip.
+  const bool on_its_way = std::any_of(
+      preparing_.begin(), preparing_.end(),
+      [&](const PgStatement* other) { return other != nullptr && other->name == statement.name; });
+  if (!on_its_way && !prepared_.contains(statement.name)) {
     preparing_.push_back(&statement);
     if (PQsendPrepare(connection_, statement.name.c_str(), statement.sql.c_str(), 0, nullptr) !=
         1) {

@@ -12,6 +12,7 @@ constexpr milliseconds kTroublePause{250};
 constexpr milliseconds kSayEvery{10'000};
 // The store waits for no projection: whoever cannot stop is left out at the barrier.
 constexpr milliseconds kStopPatience{2'000};
+constexpr int kSetUpTries = 5;
 
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>& projections) {
   std::vector<std::string> names;
@@ -207,9 +208,19 @@ DesiredState Worker::DesiredOf(const SetView& view, const std::string& projectio
 
 Status Worker::SetUpOnce(Projection& projection, int version) {
   if (set_up_.contains({projection.name(), version})) return {};
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(projection.SetUp(*transaction, version));
-  MUSTER_TRY(model_.Commit(*transaction));
+  const auto set_up = [&]() -> Status {
+    MUSTER_ASSIGN(const auto transaction, model_.Begin());
+    MUSTER_TRY(projection.SetUp(*transaction, version));
+    return model_.Commit(*transaction);
+  };
+  // Others may be creating the same at this moment, which databases answer with various errors.
+  if (Status done = set_up(); !done) {
+    if (++failed_set_ups_ < kSetUpTries) {
+      return Error{Code::kUnavailable, done.error().message, done.error().hint};
+    }
+    return done;
+  }
+  failed_set_ups_ = 0;
   set_up_.insert({projection.name(), version});
   return {};
 }

@@ -83,6 +83,7 @@ class Worker {
   Member member_;
   std::map<Name, Running> running_;
   std::set<Name> set_up_;
+  int failed_set_ups_ = 0;
   int64_t prepared_ = 0;  // the generation that we are ready for; 0: none
   int64_t started_ = 0;   // the one that we are running in
   bool go_ = false;       // followers may run
