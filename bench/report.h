@@ -26,9 +26,18 @@ struct FinishedCost {
   ClaimCost cost;
 };
 
+// Workers that claimed one item each at the same time, and the writes that were refused because
+// another worker was faster.
+struct Collisions {
+  std::string backend;
+  int workers = 0;
+  int conflicts = 0;
+};
+
 struct Report {
   std::vector<Throughput> throughput;
   std::vector<FinishedCost> finished_cost;
+  std::vector<Collisions> collisions;  // one for each round
   std::optional<double> start_up_ms;
   double idle_worker_mib = 0;
 };

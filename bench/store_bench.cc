@@ -7,14 +7,18 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "collisions.h"
 #include "median.h"
 #include "ours.h"
 #include "process_cost.h"
+#include "raw_dynamodb.h"
+#include "raw_opensearch.h"
 #include "raw_postgres.h"
 #include "raw_sqlite.h"
 #include "report.h"
@@ -26,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::vector<std::string> stores = {"sqlite", "postgresql"};
+  std::vector<std::string> stores = {"sqlite", "postgresql", "opensearch", "dynamodb"};
   std::vector<int> workers = {1, 4, 16};
   std::vector<int> batches = {1, 10, 100};
   int rounds = 15;
@@ -64,6 +68,14 @@ class Backend {
   virtual std::unique_ptr<Store> Open(const std::string& space) = 0;
   virtual std::unique_ptr<Table> TableOf(const std::string& space) = 0;
   virtual std::unique_ptr<Side> RawSide(const std::string& space, Table& table) = 0;
+
+  // For the cost of a claim beside finished records: how many of those at most, and how many that
+  // are due.
+  virtual int64_t MostFinished() const { return std::numeric_limits<int64_t>::max(); }
+  virtual int Due() const { return 10; }
+
+  // See MeasureCollisions; empty where a database locks what is being claimed.
+  virtual std::vector<int> Collisions(int /*workers*/, int /*rounds*/) { return {}; }
 };
 
 class SqliteBackend final : public Backend {
@@ -101,7 +113,50 @@ class PostgresBackend final : public Backend {
   testing::PostgresServer server_{{.durable = true}};
 };
 
+class OpenSearchBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> Open(const std::string& space) override {
+    return MustOpen("opensearch+http://127.0.0.1:" + std::to_string(server_.port()) +
+                    "?namespace=" + space);
+  }
+  std::unique_ptr<Table> TableOf(const std::string& space) override {
+    return OpenSearchTable(server_, space);
+  }
+  std::unique_ptr<Side> RawSide(const std::string& space, Table&) override {
+    return RawOpenSearch(server_, space);
+  }
+  int64_t MostFinished() const override { return 1'000'000; }
+  int Due() const override { return 1; }  // so that every claim has to search
+  std::vector<int> Collisions(int workers, int rounds) override {
+    return MeasureCollisions(server_, workers, rounds);
+  }
+
+ private:
+  testing::OpenSearchServer server_{{.warm = true}};
+};
+
+class DynamoDbBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> Open(const std::string& space) override {
+    return MustOpen(server_.Url(kTable) + "&namespace=" + space);
+  }
+  std::unique_ptr<Table> TableOf(const std::string& space) override {
+    return DynamoDbTable(server_, kTable, space);
+  }
+  std::unique_ptr<Side> RawSide(const std::string& space, Table&) override {
+    return RawDynamoDb(server_, kTable, space);
+  }
+  int64_t MostFinished() const override { return 1'000'000; }
+  int Due() const override { return 1; }  // so that every claim has to ask the index
+
+ private:
+  static constexpr const char* kTable = "bench";
+  testing::DynamoDbServer server_{{.warm = true}};
+};
+
 std::unique_ptr<Backend> NewBackend(const std::string& name) {
+  if (name == "opensearch") return std::make_unique<OpenSearchBackend>();
+  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>();
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
   return std::make_unique<PostgresBackend>();
 }
@@ -149,14 +204,14 @@ Throughput MeasureThroughput(const Options& options, const std::string& name, Ta
 
 FinishedCost MeasureFinishedCost(const Options& options, const std::string& name,
                                  Backend& backend) {
-  constexpr int kDue = 10;
+  const int64_t finished = std::min(options.finished, backend.MostFinished());
   const auto alone = backend.Open("alone");
   const auto beside = backend.Open("beside");
-  backend.TableOf("alone")->Fill(0, kDue);
+  backend.TableOf("alone")->Fill(0, backend.Due());
   const auto table = backend.TableOf("beside");
-  table->Fill(options.finished, kDue);
-  if (table->Finished() != options.finished) throw std::runtime_error("the table is not as filled");
-  return {name, options.finished, MeasureClaimCost(*alone, *beside, options.samples)};
+  table->Fill(finished, backend.Due());
+  if (table->Finished() != finished) throw std::runtime_error("the table is not as filled");
+  return {name, finished, MeasureClaimCost(*alone, *beside, options.samples)};
 }
 
 Report Measure(const Options& options) {
@@ -177,8 +232,12 @@ Report Measure(const Options& options) {
       }
     }
     if (options.finished > 0) {
-      Say(name + ": a claim beside " + std::to_string(options.finished) + " finished records");
+      Say(name + ": a claim beside finished records");
       report.finished_cost.push_back(MeasureFinishedCost(options, name, *backend));
+    }
+    constexpr int kCompeting = 40;
+    for (const int conflicts : backend->Collisions(kCompeting, options.smoke ? 1 : 10)) {
+      report.collisions.push_back({name, kCompeting, conflicts});
     }
   }
   const TemporaryFolder folder;
@@ -201,8 +260,9 @@ int Main(int argc, char** argv) {
       "in alternating rounds; the cost of a claim beside many finished records; start-up and\n"
       "memory. Exit code 1: a bar does not hold.",
       "store_bench"};
-  app.add_option("--store", options.stores, "sqlite, postgresql (default: both)")
-      ->check(CLI::IsMember({"sqlite", "postgresql"}));
+  app.add_option("--store", options.stores,
+                 "sqlite, postgresql, opensearch, dynamodb (default: all)")
+      ->check(CLI::IsMember({"sqlite", "postgresql", "opensearch", "dynamodb"}));
   app.add_option("--workers", options.workers, "how many workers (default: 1 4 16)")
       ->check(CLI::Range(1, 64));
   app.add_option("--batch", options.batches, "records of a claim (default: 1 10 100)")

@@ -65,11 +65,15 @@ struct Counts {
 };
 
 // How far a partition has come: every document before `position` is safely in the sink, or
-// accounted for in the counts.
+// accounted for in the counts. Who keeps it keeps all of it, as ToJson gives it.
 struct Progress {
   std::string position = {};  // empty: at the partition's begin
   std::string end = {};       // the partition's, lowered by every split
   Counts counts = {};
+  std::vector<std::string> former_ends = {};  // `end` before each split, the first one first
+
+  // The same progress of a partition that ends here.
+  Progress CutAt(const std::string& new_end) const;
 
   // One line of JSON, valid UTF-8 whatever the positions hold.
   std::string ToJson() const;
@@ -178,11 +182,15 @@ struct Fence {
   std::string run;          // a name for the whole migration
   std::string incarnation;  // of the run's store: another one is not a continuation of this one
   bool adopts = false;      // what an earlier incarnation of the run wrote is to be continued
+  bool alone = false;       // nobody else ever opens this item: there is nothing to keep for later
   std::string item;
   int64_t epoch = 1;
   std::string origin =
       {};  // the partition that the item is of, by collection, shard and part: with a
            // document's position it names that document, whichever item it is in
+  // Of this epoch. Only a store that lost commits grants an epoch twice: the second holder of an
+  // epoch that another has opened is refused like an older one.
+  std::string holder = {};
 };
 
 // A document that the sink will never take, by its place in the batch.
@@ -203,7 +211,8 @@ class Writer {
   virtual ~Writer() = default;
 
   // What the sink itself knows of this item's progress, as of the last write that it kept; none:
-  // the sink does not keep it. What it knows is right, whatever others say.
+  // the sink does not keep it. What it knows is right, whatever others say: Progress{}, with an
+  // empty end, if it keeps progress and has none of this item.
   virtual const std::optional<Progress>& Known() const = 0;
 
   // Whether an earlier holder has sealed the item: nothing may be written, its progress is Known().

@@ -19,5 +19,16 @@ TEST(Base64, LongTextsAreOneText) {
   EXPECT_EQ(text.find('='), text.size() - 2);
 }
 
+TEST(Base64, DecodesWhatWasEncodedAndNothingElse) {
+  for (const std::string bytes : {"", "f", "fo", "foo", "\xff\xfe"}) {
+    EXPECT_EQ(DecodeBase64(EncodeBase64(bytes)), bytes);
+  }
+  const std::string large((size_t{3} << 20) + 1, 'a');
+  EXPECT_EQ(DecodeBase64(EncodeBase64(large)), large);
+  for (const char* bad : {"Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9 ", "Zm9v\n", "Zm9-"}) {
+    EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -129,10 +129,11 @@ constexpr auto kServerEpoch = std::chrono::sys_days(std::chrono::year(2000) / 1 
 
 }  // namespace
 
-PgParams& PgParams::Add(const char* value, size_t length) {
+PgParams& PgParams::Add(const char* value, size_t length, int format) {
   assert(static_cast<size_t>(count_) < kMax);
   values_[count_] = value;
   lengths_[count_] = static_cast<int>(length);
+  formats_[count_] = format;
   ++count_;
   return *this;
 }
@@ -157,6 +158,10 @@ PgParams& PgParams::Int32(int32_t value) {
 PgParams& PgParams::Time(WallTime value) {
   if (value == WallTime::min()) return Int64(INT64_MIN);
   return Int64(std::chrono::microseconds(value - kServerEpoch).count());
+}
+
+PgParams& PgParams::Literal(const std::string& text) {
+  return Add(text.c_str(), text.size(), kText);
 }
 
 PgParams& PgParams::Null() { return Add(nullptr, 0); }
@@ -190,6 +195,12 @@ void PgArray::Null() { AppendInt32(bytes_, -1); }
 void PgResult::Clear::operator()(pg_result* result) const { PQclear(result); }
 
 int PgResult::rows() const { return PQntuples(result_.get()); }
+
+int PgResult::columns() const { return PQnfields(result_.get()); }
+
+std::string_view PgResult::ColumnName(int column) const { return PQfname(result_.get(), column); }
+
+int64_t PgResult::ColumnType(int column) const { return PQftype(result_.get(), column); }
 
 int64_t PgResult::affected() const {
   const std::string_view count = PQcmdTuples(result_.get());
@@ -258,6 +269,16 @@ std::string PgIdentifier(std::string_view name) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+std::string PgLiteral(std::string_view text) {
+  const bool escapes = text.find('\\') != std::string_view::npos;
+  std::string quoted = escapes ? "E'" : "'";  // right whatever standard_conforming_strings says
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += c;
+    quoted += c;
+  }
+  return quoted + '\'';
 }
 
 Result<std::unique_ptr<PgConnection>> PgConnection::Open(const PgOptions& options) {
@@ -355,8 +376,9 @@ Result<PgResult> PgConnection::Execute(const PgStatement& statement, const PgPar
 }
 
 Result<std::vector<PgResult>> PgConnection::Execute(std::span<const PgCall> calls) {
-  const Deadline deadline = std::chrono::steady_clock::now() + options_.call_timeout;
+  const Deadline deadline = CallDeadline();
   if (connection_ == nullptr) return Error{Code::kUnavailable, place_ + ": the connection is lost"};
+  in_transaction_ = PQtransactionStatus(connection_) != PQTRANS_IDLE;
   preparing_.clear();
   writing_ = std::any_of(calls.begin(), calls.end(),
                          [](const PgCall& call) { return call.statement.writes; });
@@ -370,14 +392,15 @@ Result<std::vector<PgResult>> PgConnection::Execute(std::span<const PgCall> call
 }
 
 bool PgConnection::Send(const PgCall& call) {
-  // Binary both ways: nothing is escaped, printed or parsed.
-  static constexpr std::array<int, PgParams::kMax> kBinary = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  // Binary both ways where nobody asks for text: nothing is escaped, printed or parsed.
   const PgStatement& statement = call.statement;
   const PgParams& params = call.params;
+  const int results = statement.text_results ? PgParams::kText : PgParams::kBinary;
   if (statement.name.empty()) {
     preparing_.push_back(nullptr);
     return PQsendQueryParams(connection_, statement.sql.c_str(), params.count_, nullptr,
-                             params.values_.data(), params.lengths_.data(), kBinary.data(), 1) == 1;
+                             params.values_.data(), params.lengths_.data(), params.formats_.data(),
+                             results) == 1;
   }
   if (!prepared_.contains(statement.name)) {
     preparing_.push_back(&statement);
@@ -388,7 +411,8 @@ bool PgConnection::Send(const PgCall& call) {
   }
   preparing_.push_back(nullptr);
   return PQsendQueryPrepared(connection_, statement.name.c_str(), params.count_,
-                             params.values_.data(), params.lengths_.data(), kBinary.data(), 1) == 1;
+                             params.values_.data(), params.lengths_.data(), params.formats_.data(),
+                             results) == 1;
 }
 
 Status PgConnection::Flush(Deadline deadline) {
@@ -405,14 +429,35 @@ Status PgConnection::Flush(Deadline deadline) {
   }
 }
 
-Status PgConnection::AwaitResult(Deadline deadline) {
-  while (PQisBusy(connection_) != 0) {
-    if (!AwaitSocket(PQsocket(connection_), POLLIN, deadline)) {
-      return Lost("no answer within " + std::to_string(options_.call_timeout.count()) + " ms",
-                  true);
-    }
-    if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
+Status PgConnection::AwaitInput(Deadline deadline) {
+  if (!AwaitSocket(PQsocket(connection_), POLLIN, deadline)) {
+    return Lost("no answer in time", true);
   }
+  if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
+  return {};
+}
+
+Status PgConnection::AwaitResult(Deadline deadline) {
+  while (PQisBusy(connection_) != 0) MUSTER_TRY(AwaitInput(deadline));
+  return {};
+}
+
+PgConnection::Deadline PgConnection::CallDeadline() const {
+  return std::min<Deadline>(std::chrono::steady_clock::now() + options_.call_timeout, deadline_);
+}
+
+Status PgConnection::SendSimple(const std::string& sql) {
+  if (connection_ == nullptr) return Error{Code::kUnavailable, place_ + ": the connection is lost"};
+  writing_ = false;  // a COPY commits nothing: see PgCopyIn
+  in_transaction_ = false;
+  if (PQexitPipelineMode(connection_) != 1 || PQsendQuery(connection_, sql.c_str()) != 1) {
+    return Lost(PQerrorMessage(connection_), false);
+  }
+  return Flush(CallDeadline());
+}
+
+Status PgConnection::EndSimple() {
+  if (PQenterPipelineMode(connection_) != 1) return Lost(PQerrorMessage(connection_), false);
   return {};
 }
 
@@ -488,7 +533,7 @@ std::string_view PgConnection::ServerEncoding() const {
 }
 
 Error PgConnection::Lost(std::string_view why, bool sent) {
-  const bool in_doubt = sent && writing_;
+  const bool in_doubt = writing_ && (sent || in_transaction_);
   Error error{in_doubt ? Code::kUnknownOutcome : Code::kUnavailable,
               place_ + ": connection lost: " + OneLine(why),
               in_doubt ? kInDoubt : "nothing was applied: try again"};

@@ -36,12 +36,15 @@ struct PgStatement {
   std::string name;
   std::string sql;
   bool writes = true;
+  bool text_results = false;  // every column as the server prints it, for Text alone
 };
 
 // The parameters of one call, in order. Text and array bytes are referred to, not copied: they must
 // live until the call has returned.
 class PgParams {
  public:
+  static constexpr size_t kMax = 64;
+
   PgParams() = default;
   PgParams(const PgParams&) = delete;
   PgParams& operator=(const PgParams&) = delete;
@@ -50,17 +53,21 @@ class PgParams {
   PgParams& Int64(int64_t value);          // bigint
   PgParams& Int32(int32_t value);          // integer
   PgParams& Time(WallTime value);          // timestamptz; WallTime::min(): -infinity
+  // A value of any type, as a person would write it; the server makes of it what the place takes.
+  PgParams& Literal(const std::string& text);
   PgParams& Null();
 
  private:
   friend class PgConnection;
-  static constexpr size_t kMax = 12;
+  static constexpr int kText = 0;
+  static constexpr int kBinary = 1;
 
-  PgParams& Add(const char* value, size_t length);
+  PgParams& Add(const char* value, size_t length, int format = kBinary);
 
   int count_ = 0;
   std::array<const char*, kMax> values_;
   std::array<int, kMax> lengths_;
+  std::array<int, kMax> formats_;
   std::array<std::array<char, 8>, kMax> numbers_;
 };
 
@@ -89,7 +96,11 @@ class PgResult {
  public:
   explicit PgResult(pg_result* result) : result_(result) {}
 
+  bool empty() const { return result_ == nullptr; }
   int rows() const;
+  int columns() const;
+  std::string_view ColumnName(int column) const;
+  int64_t ColumnType(int column) const;  // the oid of its type
   int64_t affected() const;  // rows changed by an INSERT, UPDATE or DELETE
   bool IsNull(int row, int column) const;
   std::string_view Text(int row, int column) const;  // lives as long as this result
@@ -113,10 +124,11 @@ struct PgCall {
 //
 // Errors of Execute:
 // - The server's word about a failed transaction is final once the server is ready again: all was
-// rolled
-//   back, and the code is PgCodeOf(sqlstate), kUnavailable for what may succeed when repeated.
+//   rolled back, and the code is PgCodeOf(sqlstate), kUnavailable for what may succeed when
+//   repeated.
 // - The connection is lost, or the time is up, before the last byte was handed to the network:
-//   kUnavailable. The server commits on that byte, so nothing was applied.
+//   kUnavailable. The server commits on that byte, so nothing was applied. Inside a transaction
+//   that was begun before, a COMMIT may stand earlier: there it is as below.
 // - The same later: kUnknownOutcome if a statement writes, else kUnavailable. That the server
 //   said goodbye with a FATAL error (57P01 and the like) changes nothing: it may do so after a
 //   commit.
@@ -134,6 +146,9 @@ class PgConnection {
   Result<std::vector<PgResult>> Execute(std::span<const PgCall> calls);
   Result<PgResult> Execute(const PgStatement& statement, const PgParams& params);
 
+  // No call goes on beyond this moment, even if its own time-out is later.
+  void SetDeadline(MonoTime deadline) { deadline_ = deadline; }
+
   // Payloads of notifications, as soon as there are some; none after `timeout` or when `wake_fd`
   // becomes readable.
   Result<std::vector<std::string>> Notifications(std::chrono::milliseconds timeout, int wake_fd);
@@ -149,6 +164,8 @@ class PgConnection {
   const std::string& Place() const { return place_; }  // "PostgreSQL at host:port/database"
 
  private:
+  friend class PgCopyIn;
+  friend class PgCopyOut;
   using Deadline = std::chrono::steady_clock::time_point;
 
   explicit PgConnection(const PgOptions& options) : options_(options) {}
@@ -157,6 +174,10 @@ class PgConnection {
   bool Send(const PgCall& call);
   Status Flush(Deadline deadline);
   Status AwaitResult(Deadline deadline);
+  Status AwaitInput(Deadline deadline);
+  Deadline CallDeadline() const;
+  Status SendSimple(const std::string& sql);  // libpq has no COPY in its pipeline mode
+  Status EndSimple();
   Result<std::vector<PgResult>> Receive(std::span<const PgCall> calls, Deadline deadline);
   Error Lost(std::string_view why, bool sent);
   Error ServerError(const pg_result* result) const;
@@ -165,7 +186,9 @@ class PgConnection {
   const PgOptions options_;
   std::string place_;
   pg_conn* connection_ = nullptr;
-  bool writing_ = false;  // some call under way writes
+  MonoTime deadline_ = MonoTime::max();
+  bool writing_ = false;         // some call under way writes
+  bool in_transaction_ = false;  // it was begun before the call under way
   std::set<std::string, std::less<>> prepared_;
   std::vector<const PgStatement*> preparing_;  // for each command under way; null: not a PREPARE
 };
@@ -175,5 +198,8 @@ Code PgCodeOf(std::string_view sqlstate);
 
 // `name` as an SQL identifier, in double quotes.
 std::string PgIdentifier(std::string_view name);
+
+// `text` as an SQL literal. It must not hold a NUL.
+std::string PgLiteral(std::string_view text);
 
 }  // namespace muster

@@ -98,6 +98,11 @@ TEST(PgIdentifier, QuotesWhateverItHolds) {
   EXPECT_EQ(PgIdentifier("a\"b"), "\"a\"\"b\"");
 }
 
+TEST(PgLiteral, QuotesWhateverItHolds) {
+  EXPECT_EQ(PgLiteral("it's"), "'it''s'");
+  EXPECT_EQ(PgLiteral("a\\'b"), "E'a\\\\''b'");
+}
+
 TEST(PgArray, IsWrittenInTheServersBinaryFormat) {
   PgArray array(PgArray::Element::kText, 2);
   array.Text("ab");

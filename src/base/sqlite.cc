@@ -43,6 +43,11 @@ Error ErrorOf(sqlite3* db, int rc) {
     case SQLITE_IOERR:
       // The disk may or may not have what was being written: who asked must look.
       return {Code::kUnknownOutcome, what, "check the disk and the system log"};
+    case SQLITE_CONSTRAINT:
+      return {Code::kConflict, what};
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+      return {Code::kInvalid, what};
     default:
       return {Code::kInternal, what};
   }
@@ -65,20 +70,44 @@ SqliteStatement& SqliteStatement::operator=(SqliteStatement&& other) noexcept {
 
 SqliteStatement::~SqliteStatement() { sqlite3_finalize(statement_); }
 
-void SqliteStatement::BindOne(int index, int64_t value) {
+void SqliteStatement::BindAt(int index, int64_t value) {
   sqlite3_bind_int64(statement_, index, value);
 }
 
-void SqliteStatement::BindOne(int index, std::string_view text) {
+void SqliteStatement::BindAt(int index, double value) {
+  sqlite3_bind_double(statement_, index, value);
+}
+
+void SqliteStatement::BindAt(int index, std::string_view text) {
   sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
-void SqliteStatement::BindOne(int index, const std::optional<int64_t>& value) {
+void SqliteStatement::BindAt(int index, SqliteBlob blob) {
+  // A null pointer would be SQL's NULL.
+  const char* bytes = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
+  sqlite3_bind_blob64(statement_, index, bytes, blob.bytes.size(), SQLITE_STATIC);
+}
+
+void SqliteStatement::BindAt(int index, std::nullptr_t) { sqlite3_bind_null(statement_, index); }
+
+void SqliteStatement::BindAt(int index, const std::optional<int64_t>& value) {
   if (value) {
     sqlite3_bind_int64(statement_, index, *value);
   } else {
     sqlite3_bind_null(statement_, index);
   }
+}
+
+void SqliteStatement::BindText(int parameter, const std::optional<std::string>& text) {
+  if (text) {
+    BindAt(parameter, std::string_view(*text));
+  } else {
+    sqlite3_bind_null(statement_, parameter);
+  }
+}
+
+int SqliteStatement::Parameter(const std::string& name) const {
+  return sqlite3_bind_parameter_index(statement_, name.c_str());
 }
 
 Result<bool> SqliteStatement::Step() {
@@ -101,7 +130,34 @@ Status SqliteStatement::Run() {
 
 void SqliteStatement::Reset() { sqlite3_reset(statement_); }
 
+
 int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+SqliteStatement::Type SqliteStatement::TypeOf(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return Type::kInteger;
+    case SQLITE_FLOAT:
+      return Type::kFloat;
+    case SQLITE_TEXT:
+      return Type::kText;
+    case SQLITE_BLOB:
+      return Type::kBlob;
+    default:
+      return Type::kNull;
+  }
+}
+
+int SqliteStatement::columns() const { return sqlite3_column_count(statement_); }
+
+double SqliteStatement::Double(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+
+std::string_view SqliteStatement::Blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  return {bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+}
 
 bool SqliteStatement::IsNull(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
@@ -213,6 +269,15 @@ Status SqliteTransaction::Commit() {
   MUSTER_TRY(db_->Execute("COMMIT"));
   db_ = nullptr;
   return {};
+}
+
+std::string SqliteIdentifier(std::string_view name) {
+  std::string quoted = "\"";
+  for (const char c : name) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
 }
 
 }  // namespace muster

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,11 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace muster {
+
+// Bytes that are no text.
+struct SqliteBlob {
+  std::string_view bytes;
+};
 
 // One prepared statement. Bind, Step until it says false, read the columns of each row, Reset. Not
 // thread-safe; must not outlive its database.
@@ -28,9 +34,24 @@ class SqliteStatement {
   template <class... Values>
   SqliteStatement& Bind(const Values&... values) {
     int index = 0;
-    (BindOne(++index, values), ...);
+    (BindAt(++index, values), ...);
     return *this;
   }
+
+  // Binds one parameter, counted from 1.
+  void BindAt(int index, int64_t value);
+  void BindAt(int index, int value) { BindAt(index, static_cast<int64_t>(value)); }
+  void BindAt(int index, double value);
+  void BindAt(int index, std::string_view text);
+  void BindAt(int index, const std::string& text) { BindAt(index, std::string_view(text)); }
+  void BindAt(int index, const char* text) { BindAt(index, std::string_view(text)); }
+  void BindAt(int index, SqliteBlob blob);
+  void BindAt(int index, std::nullptr_t);  // NULL
+  void BindAt(int index, const std::optional<int64_t>& value);
+  // Binds one parameter by its number, from 1. The text must live until Reset; none: NULL.
+  void BindText(int parameter, const std::optional<std::string>& text);
+  // The number of a parameter that is written with a name ("$1"); 0: there is none.
+  int Parameter(const std::string& name) const;
 
   // True: a row is there to be read. False: the statement has ended (and, outside a
   // transaction, is durable).
@@ -42,17 +63,18 @@ class SqliteStatement {
   // Ends the use of the current rows and makes the statement ready to be bound again.
   void Reset();
 
+  // What a value of the current row is, whatever its column was declared as.
+  enum class Type { kNull, kInteger, kFloat, kText, kBlob };
+  Type TypeOf(int column) const;
+  int columns() const;
+
   int64_t Int(int column) const;
+  double Double(int column) const;
+  std::string_view Blob(int column) const;  // valid until the next Step or Reset
   bool IsNull(int column) const;
   std::string_view Text(int column) const;  // valid until the next Step or Reset
 
  private:
-  void BindOne(int index, int64_t value);
-  void BindOne(int index, int value) { BindOne(index, static_cast<int64_t>(value)); }
-  void BindOne(int index, std::string_view text);
-  void BindOne(int index, const std::string& text) { BindOne(index, std::string_view(text)); }
-  void BindOne(int index, const std::optional<int64_t>& value);
-
   sqlite3* db_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
 };
@@ -61,7 +83,8 @@ class SqliteStatement {
 // power cut. Not thread-safe; other connections and processes may use the file at the same time.
 //
 // Errors: kUnavailable (locked by others for longer than `busy_timeout`), kReadOnly, kFull,
-// kCorrupt, kPermission, kUnknownOutcome (an I/O error while committing).
+// kCorrupt, kPermission, kUnknownOutcome (an I/O error while committing); kConflict (a constraint)
+// and kInvalid (a value of the wrong type, or too large) are about the one statement.
 class SqliteDb {
  public:
   enum class Mode { kCreate, kExisting, kReadOnly };
@@ -109,5 +132,8 @@ class SqliteTransaction {
   explicit SqliteTransaction(SqliteDb& db) : db_(&db) {}
   SqliteDb* db_;
 };
+
+// `name` as an SQL identifier, in double quotes.
+std::string SqliteIdentifier(std::string_view name);
 
 }  // namespace muster

@@ -35,6 +35,34 @@ TEST_F(SqliteTest, CommitsAreDurableByDefault) {
   EXPECT_EQ(db->QueryInt("PRAGMA synchronous").value(), 2);
 }
 
+TEST_F(SqliteTest, ValuesKeepTheirTypeWhateverTheColumnIsDeclaredAs) {
+  using Type = SqliteStatement::Type;
+  auto db = Open().value();
+  auto select = db->Prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6").value();
+  const std::string bytes("\0\xff", 2);
+  select.Bind(int64_t{7}, 1.5, "text", SqliteBlob{bytes}, nullptr, SqliteBlob{});
+  ASSERT_TRUE(select.Step().value());
+  EXPECT_EQ(select.columns(), 6);
+  EXPECT_EQ(select.TypeOf(0), Type::kInteger);
+  EXPECT_EQ(select.TypeOf(1), Type::kFloat);
+  EXPECT_EQ(select.Double(1), 1.5);
+  EXPECT_EQ(select.TypeOf(2), Type::kText);
+  EXPECT_EQ(select.TypeOf(3), Type::kBlob);
+  EXPECT_EQ(select.Blob(3), bytes);
+  EXPECT_EQ(select.TypeOf(4), Type::kNull);
+  EXPECT_EQ(select.TypeOf(5), Type::kBlob);
+  EXPECT_EQ(select.Blob(5), "");
+}
+
+TEST_F(SqliteTest, ARowThatBreaksARuleOfItsTableIsAConflictOrInvalid) {
+  auto db = Open().value();
+  ASSERT_TRUE(db->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT NOT NULL)"));
+  EXPECT_EQ(db->Execute("INSERT INTO t VALUES (1, NULL)").error().code, Code::kConflict);
+  EXPECT_EQ(db->Execute("INSERT INTO t VALUES ('one', 'x')").error().code, Code::kInvalid);
+}
+
+TEST(SqliteIdentifier, QuotesWhateverItHolds) { EXPECT_EQ(SqliteIdentifier("a\"b"), "\"a\"\"b\""); }
+
 TEST_F(SqliteTest, BindsAndReadsEveryType) {
   auto db = Open().value();
   ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER, t TEXT, n INTEGER) STRICT"));

@@ -3,7 +3,9 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/s3.h"
 #include "base/sha256.h"
+#include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/table.h"
@@ -88,9 +90,10 @@ class SnapshotRun {
       return Error{Code::kInvalid, "--from is a position in one shard",
                    "give --snapshot, --index and --shard as well"};
     }
-    MUSTER_ASSIGN(auto blobs, lucene::OpenFolder(options_.repository));
+    MUSTER_ASSIGN(auto blobs, OpenBlobs(options_.repository));
     MUSTER_ASSIGN(const Repository repository, Repository::Open(std::move(blobs)));
     if (options_.action == "list") return List(repository);
+    if (options_.action == "show") return Show(repository);
     if (options_.action == "check") return Check(repository);
     MUSTER_TRY(ForEachShard(repository, [&](const ShardName& shard) {
       return options_.action == "cat" ? Cat(repository, shard) : Digest(repository, shard);
@@ -99,6 +102,20 @@ class SnapshotRun {
   }
 
  private:
+  // A folder, or s3://BUCKET/PREFIX.
+  static Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const std::string& repository) {
+    if (!repository.starts_with("s3://")) return lucene::OpenFolder(repository);
+    MUSTER_ASSIGN(const Url url, ParseUrl(repository));
+    for (const auto& [name, value] : url.query) {
+      if (name != "region" && name != "endpoint" && name != "path_style") {
+        return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
+                     "there are region, endpoint and path_style"};
+      }
+    }
+    MUSTER_ASSIGN(S3Location location, S3Location::FromUrl(url));
+    return lucene::OpenBucket(std::move(location), RealEnv());
+  }
+
   std::vector<std::string> ChosenSnapshots(const Repository& repository) const {
     if (!options_.snapshot.empty()) return {options_.snapshot};
     return repository.SnapshotNames();
@@ -225,7 +242,9 @@ class SnapshotRun {
         if (listed.note.empty()) listed.note = reader.error().message;
         continue;
       }
-      for (const std::string& version : reader->LuceneVersions()) versions.insert(version);
+      for (const lucene::SegmentSummary& segment : reader->Segments()) {
+        versions.insert(segment.lucene_version);
+      }
     }
     for (const std::string& version : versions) {
       listed.versions += (listed.versions.empty() ? "" : ", ") + version;
@@ -266,6 +285,58 @@ class SnapshotRun {
                           {"note", listed.note}});
       return Status();
     }));
+    if (context_.json) {
+      context_.out << ToJsonText(list) << '\n';
+    } else {
+      table.Print(context_.out, context_.color);
+    }
+    return kDone;
+  }
+
+  // Segment by segment, as the commits tell, without reading a document.
+  Result<int> Show(const Repository& repository) const {
+    using enum Table::Align;
+    Table table({{"SNAPSHOT"},
+                 {"INDEX"},
+                 {"SHARD", kRight},
+                 {"SEGMENT"},
+                 {"LUCENE"},
+                 {"DOCUMENTS", kRight},
+                 {"DELETED", kRight}});
+    Json list = Json::array();
+    MUSTER_TRY(ForEachIndex(
+        repository, [&](const Snapshot& snapshot, const SnapshotIndex& index) -> Status {
+          Json shards = Json::array();
+          const int first = options_.shard.value_or(0);
+          const int last = options_.shard.value_or(index.shards - 1);
+          for (int shard = first; shard <= last; ++shard) {
+            MUSTER_ASSIGN(const ShardDirectory directory,
+                          OpenShard(repository, ShardName{snapshot, index, shard}));
+            MUSTER_ASSIGN(const ShardReader reader, ShardReader::Open(directory));
+            Json segments = Json::array();
+            for (const lucene::SegmentSummary& segment : reader.Segments()) {
+              table.AddRow({{snapshot.name},
+                            {index.name},
+                            {std::to_string(shard)},
+                            {segment.name},
+                            {segment.lucene_version},
+                            {std::to_string(segment.documents)},
+                            {std::to_string(segment.deleted)}});
+              segments.push_back(Json{{"segment", segment.name},
+                                      {"lucene", segment.lucene_version},
+                                      {"documents", segment.documents},
+                                      {"deleted", segment.deleted}});
+            }
+            shards.push_back(Json{{"shard", shard}, {"segments", segments}});
+          }
+          list.push_back(Json{{"snapshot", snapshot.name},
+                              {"index", index.name},
+                              {"settings", index.settings},
+                              {"mappings", index.mappings},
+                              {"aliases", index.aliases},
+                              {"shards", shards}});
+          return {};
+        }));
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
     } else {
@@ -349,8 +420,11 @@ void AddSnapshotCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<SnapshotOptions>();
   command->add_option("ACTION", options->action, "What to do")
       ->required()
-      ->check(CLI::IsMember({"list", "check", "cat", "digest"}));
-  command->add_option("REPOSITORY", options->repository, "The repository's folder")->required();
+      ->check(CLI::IsMember({"list", "show", "check", "cat", "digest"}));
+  command
+      ->add_option("REPOSITORY", options->repository,
+                   "The repository's folder, or s3://BUCKET/PREFIX")
+      ->required();
   command->add_option("--snapshot", options->snapshot, "Only this one; all by default")
       ->type_name("NAME");
   command->add_option("--index", options->index, "Only this one; all by default")

@@ -18,15 +18,17 @@ Result<ShardReader> ShardReader::Open(const ShardDirectory& directory) {
   return reader;
 }
 
-std::vector<std::string> ShardReader::LuceneVersions() const {
-  std::vector<std::string> versions;
+std::vector<SegmentSummary> ShardReader::Segments() const {
+  std::vector<SegmentSummary> summaries;
   for (const Segment& segment : segments_) {
-    const std::string& version = segment.files.info().lucene_version;
-    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
-      versions.push_back(version);
-    }
+    const SegmentCommit& commit = segment.files.commit();
+    summaries.push_back({.name = commit.name,
+                         .lucene_version = segment.files.info().lucene_version,
+                         .documents = static_cast<uint64_t>(segment.files.info().max_doc),
+                         .deleted = static_cast<uint64_t>(commit.delete_count +
+                                                          std::max(commit.soft_delete_count, 0))});
   }
-  return versions;
+  return summaries;
 }
 
 Status ShardReader::OpenSegmentAt(uint64_t position) {

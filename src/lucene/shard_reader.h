@@ -22,6 +22,14 @@ struct ShardCounts {
   uint64_t without_source = 0;  // among `documents`
 };
 
+// What the commit says of a segment; nested documents count as documents here.
+struct SegmentSummary {
+  std::string name;
+  std::string lucene_version;
+  uint64_t documents = 0;  // deleted ones included
+  uint64_t deleted = 0;    // hard or softly
+};
+
 // The documents of a shard, one after the other. Positions are the numbers of Lucene's documents,
 // over the segments in the order of the commit: from 0 to `end`, with gaps where documents are
 // deleted or nested. They are the same for everybody who reads this shard of this snapshot.
@@ -35,9 +43,8 @@ class ShardReader {
   // The position behind the last document.
   uint64_t end() const { return end_; }
   const ShardCounts& counts() const { return counts_; }
-  // The Lucene versions that wrote the segments, without repeats, in the order of the segments.
-  std::vector<std::string> LuceneVersions() const;
-  size_t segments() const { return segments_.size(); }
+  // In the order of their documents.
+  std::vector<SegmentSummary> Segments() const;
 
   // Goes on at the first document at or behind `position`, without unpacking what comes before it.
   void Seek(uint64_t position) { next_ = position; }

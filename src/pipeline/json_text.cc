@@ -192,6 +192,39 @@ Error AtByte(std::string_view what, size_t offset) {
   return {Code::kInvalid, std::string(what) + " at byte " + std::to_string(offset + 1)};
 }
 
+void AppendEscape(std::string& json, char c) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  switch (c) {
+    case '\n':
+      json += "\\n";
+      break;
+    case '\r':
+      json += "\\r";
+      break;
+    case '\t':
+      json += "\\t";
+      break;
+    case '"':
+    case '\\':
+      json += {'\\', c};
+      break;
+    default:
+      json += "\\u00";
+      json += {kDigits[c >> 4], kDigits[c & 15]};
+  }
+}
+
+void AppendEscaped(std::string& json, std::string_view text) {
+  size_t copied = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (kInString[static_cast<unsigned char>(text[i])] == kPlain) continue;
+    json.append(text, copied, i - copied);
+    AppendEscape(json, text[i]);
+    copied = i + 1;
+  }
+  json.append(text, copied);
+}
+
 }  // namespace
 
 Status CheckJsonObject(std::string_view text) {
@@ -204,6 +237,12 @@ Status CheckJsonObject(std::string_view text) {
                   static_cast<size_t>(checker.at() - text.data()));
   }
   return {};
+}
+
+void AppendUtf8JsonString(std::string& json, std::string_view text) {
+  json += '"';
+  AppendEscaped(json, text);
+  json += '"';
 }
 
 }  // namespace muster

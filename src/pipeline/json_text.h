@@ -12,4 +12,8 @@ namespace muster {
 // 1,000 levels are not. kInvalid says what is wrong and at which byte.
 Status CheckJsonObject(std::string_view text);
 
+// Appends text that is known to be UTF-8 as a JSON string, quotes included: AppendJsonString
+// without its doubts.
+void AppendUtf8JsonString(std::string& json, std::string_view text);
+
 }  // namespace muster

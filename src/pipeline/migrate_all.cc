@@ -89,9 +89,11 @@ class CollectionRun {
 
   Result<Progress> Migrate(const Partition& partition) {
     const std::string item = WorkItemName{collection_, partition.shard, partition.begin}.ToString();
-    MUSTER_ASSIGN(auto writer,
-                  pipeline_.sink.Open(pipeline_.transforms.TargetName(collection_),
-                                      {.run = run_, .incarnation = run_, .item = item}));
+    MUSTER_ASSIGN(
+        auto writer,
+        pipeline_.sink.Open(
+            pipeline_.transforms.TargetName(collection_),
+            {.run = run_, .incarnation = run_, .adopts = false, .alone = true, .item = item}));
     Cursor cursor(*this, partition);
     MUSTER_ASSIGN(Progress end,
                   MigrateShard(pipeline_, partition, item, {}, *writer, cursor, stop_.get_token()));

@@ -1,8 +1,12 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_sink.h"
+#include "pipeline/jsonl_sink.h"
 #include "pipeline/opensearch_sink.h"
+#include "pipeline/postgres_sink.h"
 #include "pipeline/scheme.h"
+#include "pipeline/sqlite_sink.h"
 
 namespace muster {
 namespace {
@@ -10,8 +14,12 @@ namespace {
 // A sink is added by a line here, and a header of its own that declares its function.
 const std::vector<SinkScheme>& Schemes() {
   static const std::vector<SinkScheme> schemes = {
-      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
       {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
+      {"opensearch+https", "opensearch+https://HOST/INDEX", OpenOpenSearchSink},
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSink},
   };
   return schemes;
 }

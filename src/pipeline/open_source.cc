@@ -1,9 +1,13 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "pipeline/csv_source.h"
+#include "pipeline/jsonl_source.h"
 #include "pipeline/opensearch_source.h"
+#include "pipeline/postgres_source.h"
 #include "pipeline/scheme.h"
 #include "pipeline/snapshot_source.h"
+#include "pipeline/sqlite_source.h"
 
 namespace muster {
 namespace {
@@ -11,10 +15,14 @@ namespace {
 // A source is added by a line here, and a header of its own that declares its function.
 const std::vector<SourceScheme>& Schemes() {
   static const std::vector<SourceScheme> schemes = {
-      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
+      {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
       {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
+      {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
       {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
       {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
+      {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
   };
   return schemes;
 }

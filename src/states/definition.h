@@ -144,6 +144,7 @@ struct Machine {
 struct Definition {
   std::vector<Machine> machines;  // the first is the outermost
   std::optional<int64_t> timeout_s;
+  bool uses_context = false;  // whether it may look at the input of the execution
   std::string comment;
 };
 

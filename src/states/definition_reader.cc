@@ -87,6 +87,10 @@ Definition DefinitionReader::Read(const Node& root) {
     }
   }
   ReadMachine(root, true, jsonata_machine_, fields);
+  for (std::string_view hint : {"Execution", "context", "\"$$\""}) {
+    definition_.uses_context =
+        definition_.uses_context || source_.text.find(hint) != std::string_view::npos;
+  }
   fields.RejectOthers("a state machine", "");
   return std::move(definition_);
 }
@@ -189,7 +193,7 @@ State DefinitionReader::ReadState(const std::string& name, const Node& node, boo
     state.jsonata = language->text() == "JSONata";
     if (!state.jsonata && language->text() != "JSONPath") {
       source_.Add(language->offset, "\"QueryLanguage\" is \"JSONPath\" or \"JSONata\"");
-    } else if (jsonata_machine_ && !state.jsonata) {
+    } else if (jsonata_machine_ && !state.jsonata && depth_ == 1) {
       source_.Add(language->offset, "a state of a JSONata machine cannot use JSONPath");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ struct ChildrenProgress {
   int64_t failed = 0;
   int64_t tolerated_count = 0;
   double tolerated_percentage = 0;
+  // In a store: those that have ended and were accounted for, all below the first number and the
+  // ones in the set.
+  int64_t settled_below = 0;
+  std::set<int64_t> settled = {};
+
+  int64_t open() const { return started - settled_below - static_cast<int64_t>(settled.size()); }
 };
 
 // One sequence of states: an execution, or a branch or iteration of one. It is all that must be
@@ -57,7 +64,6 @@ struct Flow {
   std::string state;    // the state it is in, or enters next
   Value input;          // the state's raw input
   Variables variables;  // all that can be read here
-  Variables outer;      // those among them that belong to somebody outside
   FlowStatus status = FlowStatus::kRunning;
   Wants wants = Wants::kNothing;
 
@@ -73,6 +79,7 @@ struct Flow {
   std::optional<WallTime> due;
   std::optional<TaskProgress> task;
   std::optional<ChildrenProgress> children;
+  std::optional<ChildrenProgress> failed_children;  // what a redrive goes on with
 
   std::optional<int64_t> map_index;  // of an iteration
   Value map_value;

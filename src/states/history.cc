@@ -39,6 +39,8 @@ Json Event::ToJson() const {
     const std::string key(PayloadKey(type));
     body[key] = ToJsonText(*payload);
     if (key != "parameters") body[key + "Details"] = {{"truncated", false}};
+  } else if (truncated) {
+    body[std::string(PayloadKey(type)) + "Details"] = {{"truncated", true}};
   }
   if (!error.empty()) body["error"] = error;
   if (!cause.empty()) body["cause"] = cause;

@@ -17,8 +17,9 @@ struct Event {
   int64_t previous = 0;
   std::string type;
   WallTime time{};
-  std::string name = {};  // of the state or the Map
-  Value payload = {};     // input, output or parameters, whichever the type has
+  std::string name = {};   // of the state or the Map
+  Value payload = {};      // input, output or parameters, whichever the type has
+  bool truncated = false;  // it has one, but that was too large to be kept
   std::string error = {};
   std::string cause = {};
   Json details = {};  // what else the type has: resource, index, …; null: nothing

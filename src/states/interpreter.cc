@@ -1,6 +1,7 @@
 #include "states/interpreter.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "states/interpreter_scope.h"
@@ -99,10 +100,10 @@ size_t JsonBytes(const Json& value, size_t limit) {
 }
 
 bool MatchesError(const std::vector<std::string>& names, const Failure& failure) {
+  // AWS lets nobody catch it, not even by its name.
+  if (failure.error == kRuntime) return false;
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    if (name == failure.error) return true;
-    if (failure.error == kRuntime) return false;
-    if (name == "States.ALL") return true;
+    if (name == failure.error || name == "States.ALL") return true;
     return name == kTaskFailed && failure.error != kTimeout;
   });
 }
@@ -399,6 +400,13 @@ Fallible<std::optional<int64_t>> Interpreter::Number(const Computed& computed,
   auto found = computed.query->Find(*scope);
   if (!found)
     return RuntimeFailure("Invalid path '" + computed.query->text + "' : " + found.error());
+  if (found->is_string()) {
+    // A number in quotes will do.
+    const auto& text = found->get_ref<const std::string&>();
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size()) return number;
+  }
   if (!found->is_number_integer()) {
     const std::string shown = found->is_string() ? found->get<std::string>() : ToJsonText(*found);
     return RuntimeFailure("The " + computed.field + " field refers to value \"" + shown +
@@ -666,6 +674,7 @@ void Interpreter::StateFailed(Flow& flow, Failure failure) {
 
 bool Interpreter::Retry(Flow& flow, const Failure& failure) {
   const State& state = StateOf(flow);
+  flow.retrier_counts.resize(state.retry.size());
   for (size_t i = 0; i < state.retry.size(); ++i) {
     const Retrier& retrier = state.retry[i];
     if (!MatchesError(retrier.errors, failure)) continue;

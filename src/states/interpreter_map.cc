@@ -310,6 +310,7 @@ void Interpreter::ChildrenSucceeded(Flow& parent, Value outputs) {
 
 void Interpreter::ChildrenFailed(Flow& parent, Failure failure) {
   const State& state = StateOf(parent);
+  std::optional<ChildrenProgress> children = std::move(parent.children);
   if (state.distributed && failure.error != kRuntime) {
     failure = {.error = "States.ExceedToleratedFailureThreshold",
                .cause = "The specified tolerated failure threshold was exceeded",
@@ -317,6 +318,7 @@ void Interpreter::ChildrenFailed(Flow& parent, Failure failure) {
     Add(parent, "MapRunFailed", {}, {}, failure);
   }
   StateFailed(parent, std::move(failure));
+  if (parent.status == FlowStatus::kFailed) parent.failed_children = std::move(children);
 }
 
 }  // namespace muster::states

@@ -78,6 +78,14 @@ class Parser {
       return Wrong("States." + call->name + " does not take " + std::to_string(count) +
                    " arguments");
     }
+    const bool numeric =
+        call->name == "MathAdd" || call->name == "MathRandom" || call->name == "ArrayRange";
+    for (const Intrinsic::Argument& argument : call->arguments) {
+      const Json* literal = std::get_if<Json>(&argument);
+      if (numeric && literal != nullptr && !literal->is_number()) {
+        return Wrong("States." + call->name + " takes numbers and paths only");
+      }
+    }
     return std::shared_ptr<const Intrinsic>(std::move(call));
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "muster/env.h"
 #include "muster/result.h"
 
 namespace muster::states {
@@ -28,5 +30,8 @@ class JsonataEngine {
   // Whether it can be read at all.
   virtual Status Check(const std::string& expression) = 0;
 };
+
+// The reference implementation, see base/jsonata.h. `env` must outlive it.
+std::unique_ptr<JsonataEngine> NewJsonataEngine(Env& env);
 
 }  // namespace muster::states

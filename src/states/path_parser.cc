@@ -132,7 +132,14 @@ Result<Step> PathParser::ParseNumbers() {
     return value;
   };
   Step step{.kind = Step::Kind::kIndices};
+  // "(@.length-1)" is the old way to count from the end.
+  const bool from_end = Take("(@.length");
   std::optional<int64_t> first = number();
+  if (from_end) {
+    if (!first || !Take(")")) return Wrong("expected '(@.length-N)'");
+    step.indices.push_back(*first);
+    return step;
+  }
   if (Take(":")) {
     step.kind = Step::Kind::kSlice;
     step.from = first;
@@ -246,6 +253,8 @@ Result<FilterPtr> PathParser::ParseOperand() {
   std::string literal(text_.substr(at_, end - at_));
   if (c == '[') std::replace(literal.begin(), literal.end(), '\'', '"');
   Json value = Json::parse(literal, nullptr, false);
+  // A word without quotes is taken for a text.
+  if (value.is_discarded() && c != '[' && !literal.empty()) value = literal;
   if (value.is_discarded()) return Wrong("expected a value");
   at_ = end;
   return MakeFilter({.literal = std::move(value)});

@@ -1,6 +1,7 @@
 #include "states/template.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace muster::states {
 
@@ -63,9 +64,13 @@ std::optional<Query> ReadJsonataText(const Node& node, Source& source, JsonataEn
     source.Add(node.offset, query.error().message);
     return {};
   }
-  if (text != "{% " + query->text + " %}") {
+  const bool spaced = text.starts_with("{% ") && text.ends_with(" %}") && text.size() > 6 &&
+                      !std::isspace(static_cast<unsigned char>(text[3]));
+  if (!spaced) {
     source.Add(node.offset,
-               "a JSONata expression has exactly one space behind \"{%\" and before \"%}\"", false);
+               "write a JSONata expression as \"{% … %}\": with one space, and no line end, behind "
+               "\"{%\", and a space before \"%}\"",
+               false);
   }
   if (jsonata != nullptr) {
     if (auto checked = jsonata->Check(query->text); !checked) {

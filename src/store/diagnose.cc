@@ -20,16 +20,18 @@ std::string Milliseconds(std::chrono::nanoseconds duration) {
   return text;
 }
 
-// Asks for the time a few times; the middle one of the answers is what a command will meet.
+// Reads a few times; the middle one of the answers is what a command will meet. Not by asking for
+// the time: some stores know it without asking.
 Status DiagnoseLatency(Store& store, Env& env, Findings& findings) {
   std::array<std::chrono::nanoseconds, 5> trips;
   for (auto& trip : trips) {
-    const WallTime asked = env.WallNow();
     const MonoTime start = env.MonoNow();
-    MUSTER_ASSIGN(const WallTime now, store.Now());
+    MUSTER_TRY(store.Get(kProbeKind, "latency"));
     trip = env.MonoNow() - start;
-    if (&trip == &trips.back()) DiagnoseClock(asked, now, env.WallNow(), findings);
   }
+  const WallTime asked = env.WallNow();
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  DiagnoseClock(asked, now, env.WallNow(), findings);
   std::sort(trips.begin(), trips.end());
   const auto median = trips[trips.size() / 2];
   if (median > std::chrono::milliseconds(100)) {
@@ -105,6 +107,9 @@ Result<std::vector<Finding>> DiagnoseStore(const std::string& text, Env& env) {
       break;
     case StoreUrl::Backend::kOpenSearch:
       exists = DiagnoseOpenSearch(url, env, findings);
+      break;
+    case StoreUrl::Backend::kDynamoDb:
+      exists = DiagnoseDynamoDb(url, env, findings);
       break;
   }
   if (exists && !findings.failed()) DiagnoseUse(text, env, findings);

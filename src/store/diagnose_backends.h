@@ -38,6 +38,7 @@ void DiagnoseClock(WallTime asked, WallTime store, WallTime answered, Findings& 
 // What only the backend knows. True: the store is there, and opening it would create nothing.
 bool DiagnoseSqlite(const StoreUrl& url, Findings& findings);
 bool DiagnosePostgres(const StoreUrl& url, Env& env, Findings& findings);
+bool DiagnoseDynamoDb(const StoreUrl& url, Env& env, Findings& findings);
 bool DiagnoseOpenSearch(const StoreUrl& url, Env& env, Findings& findings);
 
 }  // namespace muster

@@ -12,6 +12,8 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& text, Env& env) {
       return OpenSqliteStore(url.target, url.space, env);
     case StoreUrl::Backend::kPostgres:
       return OpenPostgresStore(url.target, url.space, env);
+    case StoreUrl::Backend::kDynamoDb:
+      return OpenDynamoDbStore(url.dynamodb, url.space, env);
     case StoreUrl::Backend::kOpenSearch:
       return OpenOpenSearchStore(url.opensearch, url.space, env);
   }

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <span>
 
 namespace muster {
 namespace {
 
-// Candidates are small: their bodies come with the claim.
-constexpr size_t kLeast = 100;
-constexpr size_t kLeastWhileSpread = 500;
+// Candidates are small: their bodies come with the claim. Who has the queue to himself looks ever
+// further ahead, so that searches become rare; with others about, what is seen is soon outdated.
+constexpr size_t kFirstPage = 500;
 constexpr size_t kMost = 5'000;  // half of what a search may answer
+constexpr size_t kClaimsOfAPage = 25;
 constexpr std::chrono::seconds kSpreadFor{10};
 
-void Shuffle(std::vector<Candidate>& candidates, Env& env) {
+void Shuffle(std::span<Candidate> candidates, Env& env) {
   for (size_t left = candidates.size(); left > 1; --left) {
     std::swap(candidates[left - 1], candidates[env.Random() % left]);
   }
@@ -24,6 +26,8 @@ bool SameVersion(DocumentVersion a, DocumentVersion b) {
 }
 
 }  // namespace
+
+Candidates::Candidates(Env& env) : env_(env), page_(kFirstPage) {}
 
 Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
                                                 const Search& search) {
@@ -36,13 +40,13 @@ Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
   {
     std::lock_guard lock(mutex_);
     if (known_.size() >= count || searched_ >= arrived) return TakeKnown(count);
-    const size_t least = env_.MonoNow() < spread_until_ ? kLeastWhileSpread : kLeast;
-    size = std::min(std::max(least, 2 * count) + spent_.size(), kMost);
+    size = std::min(std::max(page_, kClaimsOfAPage * count) + spent_.size(), kMost);
   }
   const MonoTime began = env_.MonoNow();
   MUSTER_ASSIGN(std::vector<Candidate> found, search(size));
   std::lock_guard lock(mutex_);
   searched_ = began;
+  if (found.size() == size) page_ = std::min(2 * page_, kMost);
   Refill(std::move(found));
   return TakeKnown(count);
 }
@@ -68,10 +72,12 @@ void Candidates::Refill(std::vector<Candidate> found) {
   });
   spent_ = std::move(still_shown);
   known_ = std::move(found);
-  Shuffle(known_, env_);
-  if (env_.MonoNow() < spread_until_) return;
-  std::stable_sort(known_.begin(), known_.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.ready > b.ready; });
+  std::reverse(known_.begin(), known_.end());
+  if (env_.MonoNow() < spread_until_) return Shuffle(known_, env_);
+  const size_t older = known_.size() / 2;
+  const std::span<Candidate> all(known_);
+  Shuffle(all.last(older), env_);
+  Shuffle(all.first(all.size() - older), env_);
 }
 
 void Candidates::GiveBack(const Candidate& candidate) {
@@ -82,6 +88,7 @@ void Candidates::GiveBack(const Candidate& candidate) {
 void Candidates::Collided() {
   std::lock_guard lock(mutex_);
   known_.clear();
+  page_ = kFirstPage;
   spread_until_ = env_.MonoNow() + kSpreadFor;
 }
 

@@ -18,19 +18,18 @@ struct Candidate {
   DocumentVersion version;
   int64_t epoch = 0;
   int attempt = 0;
-  int64_t ready = 0;
 };
 
 // The candidates of one queue, shared by the threads of a process so that they don't collide: one
-// search serves many claims, and no candidate is handed out twice. Oldest first; those of the same
-// age in random order, and all of them in random order for a while after a collision with another
-// process. Thread-safe.
+// search serves many claims, and no candidate is handed out twice. So that processes don't collide
+// either, the order is random within the older half, then within the younger; and among all of them
+// for a while after a collision. Thread-safe.
 class Candidates {
  public:
   // Up to `size` records that are due now, oldest first, as they are after the call began.
   using Search = std::function<Result<std::vector<Candidate>>(size_t size)>;
 
-  explicit Candidates(Env& env) : env_(env) {}
+  explicit Candidates(Env& env);
 
   // Up to `count` candidates. Searches if there are fewer, unless that was done since `arrived`:
   // none means that nothing was due then. Threads wait for one another's search.
@@ -53,6 +52,7 @@ class Candidates {
 
   std::mutex mutex_;
   std::vector<Candidate> known_;  // the next one last
+  size_t page_;                   // how many to look for
   // Versions that are being claimed or are known to be outdated. A search may still show them.
   std::map<std::string, DocumentVersion> spent_;
   MonoTime spread_until_{MonoTime::min()};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/secrets.h"
+#include "base/postgres_uri.h"
 #include "base/url.h"
 #include "store/opensearch_url.h"
 
@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDefaultNamespace = "muster";
+constexpr std::string_view kOwnParameters[] = {"namespace"};
 constexpr size_t kMaxNamespaceBytes = 40;  // leaves room in PostgreSQL's 63-byte names
 
 Error Invalid(std::string message, std::string hint) {
@@ -49,32 +50,6 @@ Result<std::string> SqlitePath(const Url& url) {
   return url.path;
 }
 
-Result<std::string> PostgresUri(const Url& url) {
-  if (!url.password.empty() && !IsSecretReference(url.password)) {
-    return Invalid("store URL holds a password in the clear",
-                   "write ${env:NAME} or ${file:PATH} in its place");
-  }
-  MUSTER_ASSIGN(const std::string password, ExpandSecrets(url.password));
-  std::string uri = "postgresql://" + PercentEncode(url.user);
-  if (!password.empty()) uri += ":" + PercentEncode(password);
-  if (!url.user.empty() || !password.empty()) uri += "@";
-  const bool ipv6 = url.host.find(':') != std::string::npos;
-  uri += ipv6 ? "[" + url.host + "]" : PercentEncode(url.host);
-  if (url.port) uri += ":" + std::to_string(*url.port);
-  if (url.path.size() > 1) uri += "/" + PercentEncode(url.path.substr(1));
-  char separator = '?';
-  for (const auto& [name, value] : url.query) {
-    if (name == "namespace") continue;
-    if (name == "password") {
-      return Invalid("store URL holds a password as a parameter",
-                     "write postgresql://USER:${env:NAME}@HOST/DATABASE");
-    }
-    uri += separator + PercentEncode(name) + "=" + PercentEncode(value);
-    separator = '&';
-  }
-  return uri;
-}
-
 }  // namespace
 
 Result<StoreUrl> ParseStoreUrl(const std::string& text) {
@@ -89,14 +64,17 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
     MUSTER_ASSIGN(store.target, SqlitePath(*url));
   } else if (url->scheme == "postgresql" || url->scheme == "postgres") {
     store.backend = StoreUrl::Backend::kPostgres;
-    MUSTER_ASSIGN(store.target, PostgresUri(*url));
+    MUSTER_ASSIGN(store.target, PostgresUri(*url, "store URL", kOwnParameters));
   } else if (url->scheme == "opensearch+https" || url->scheme == "opensearch+http") {
     store.backend = StoreUrl::Backend::kOpenSearch;
-    MUSTER_ASSIGN(store.opensearch, OpenSearchAddressOf(*url));
+    MUSTER_ASSIGN(store.opensearch, OpenSearchEndpointOf(*url));
+  } else if (url->scheme == "dynamodb") {
+    store.backend = StoreUrl::Backend::kDynamoDb;
+    MUSTER_ASSIGN(store.dynamodb, ParseDynamoDbPlace(*url));
   } else {
     return Invalid("store URL has the unknown scheme '" + url->scheme + "'",
-                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE or "
-                   "opensearch+https://HOST");
+                   "use memory:, sqlite:PATH, postgresql://USER@HOST/DATABASE, "
+                   "opensearch+https://HOST or dynamodb://REGION/TABLE");
   }
   return store;
 }

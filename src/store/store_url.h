@@ -3,17 +3,19 @@
 #include <string>
 
 #include "muster/result.h"
+#include "store/dynamodb_place.h"
 #include "store/opensearch_url.h"
 
 namespace muster {
 
 // A store's URL, understood: which backend, which namespace, and what the backend opens.
 struct StoreUrl {
-  enum class Backend { kMemory, kSqlite, kPostgres, kOpenSearch };
+  enum class Backend { kMemory, kSqlite, kPostgres, kOpenSearch, kDynamoDb };
   Backend backend = Backend::kMemory;
   std::string space;   // lower-case letters, digits and underscores, a letter first
   std::string target;  // sqlite: the file's path; postgres: a libpq URI, secrets expanded
-  OpenSearchAddress opensearch = {};
+  OpenSearchEndpoint opensearch = {};
+  DynamoDbPlace dynamodb = {};
 };
 
 // kInvalid, with what to write instead. Never repeats a password.

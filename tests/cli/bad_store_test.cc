@@ -10,6 +10,8 @@
 #include "base/sqlite.h"
 #include "cli/program.h"
 #include "muster/store.h"
+#include "support/dynamodb_gate.h"
+#include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
 
 namespace muster::testing {
@@ -36,7 +38,7 @@ Outcome Doctor(const std::string& store, const std::map<std::string, std::string
 TEST(BadStore, UnreadableUrls) {
   for (const char* url :
        {"nonsense", "mysql://h/db", "sqlite:", "sqlite:a.db?mode=x", "postgresql://h:x/",
-        "postgresql://u:${env:MUSTER_TEST_UNSET}@h/db", "sqlite:%zz", ""}) {
+        "postgresql://u:${env:MUSTER_TEST_UNSET}@h/db", "sqlite:%zz", "dynamodb://eu-west-1", ""}) {
     Outcome outcome = Doctor(url);
     EXPECT_EQ(NotAClearError(outcome, 2), "") << url;
     EXPECT_EQ(outcome.out, "");
@@ -210,6 +212,94 @@ TEST_F(BadPostgres, ASchemaOfANewerVersion) {
   ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=future"), RealEnv()));
   server_->Exec("UPDATE future.schema_version SET version = 999");
   Outcome outcome = Doctor(UrlOf("muster", "?namespace=future"));
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+  EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
+}
+
+// Credentials that AWS would take for some.
+const std::map<std::string, std::string> kCredentials = {
+    {"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "open-sesame-and-more"}};
+
+// A server that answers everything so.
+Outcome DoctorAnswered(const HttpServerReply& reply) {
+  HttpServer server([&](const HttpServerRequest&) { return reply; });
+  return Doctor("dynamodb://eu-west-1/muster?endpoint=" + server.Url(""), kCredentials);
+}
+
+TEST(BadDynamoDb, WrongCredentials) {
+  for (const char* error : {"UnrecognizedClientException", "InvalidSignatureException"}) {
+    const Outcome outcome = DoctorAnswered(DynamoDbError(400, error, "The token is invalid."));
+    EXPECT_EQ(NotAClearError(outcome, 5), "");
+    EXPECT_NE(outcome.err.find("AWS_ACCESS_KEY_ID"), std::string::npos) << outcome.err;
+    EXPECT_EQ((outcome.out + outcome.err).find("open-sesame"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(BadDynamoDb, AnExpiredToken) {
+  const Outcome outcome =
+      DoctorAnswered(DynamoDbError(400, "ExpiredTokenException", "The security token has expired"));
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;
+}
+
+TEST(BadDynamoDb, AUserWithoutRights) {
+  const Outcome outcome = DoctorAnswered(
+      DynamoDbError(400, "AccessDeniedException", "User: x is not authorized to perform: y"));
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+  EXPECT_NE(outcome.err.find("policy"), std::string::npos) << outcome.err;
+}
+
+TEST(BadDynamoDb, NoCredentialsAtAll) {
+  const Outcome outcome = Doctor("dynamodb://eu-west-1/muster?endpoint=http://127.0.0.1:1",
+                                 {{"AWS_ACCESS_KEY_ID", ""},
+                                  {"AWS_SECRET_ACCESS_KEY", ""},
+                                  {"AWS_SHARED_CREDENTIALS_FILE", "/nowhere/credentials"},
+                                  {"AWS_CONFIG_FILE", "/nowhere/config"},
+                                  {"AWS_EC2_METADATA_DISABLED", "true"}});
+  EXPECT_EQ(NotAClearError(outcome, 2), "");
+}
+
+TEST(BadDynamoDb, NobodyAtTheEndpoint) {
+  const Outcome outcome =
+      Doctor("dynamodb://eu-west-1/muster?endpoint=http://127.0.0.1:1", kCredentials);
+  EXPECT_EQ(NotAClearError(outcome, 5), "");
+}
+
+class BadDynamoDbTable : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+
+  static std::string UrlOf(const std::string& table) {
+    return "dynamodb://local/" + table + "?endpoint=" + DynamoDbServer::Shared().Endpoint();
+  }
+};
+
+TEST_F(BadDynamoDbTable, ThatIsNotThere) {
+  const Outcome outcome = Doctor(UrlOf("nowhere"), kCredentials);
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+  EXPECT_NE(outcome.err.find("create=true"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadDynamoDbTable, WithOtherKeys) {
+  DynamoDbServer::Shared().Call(
+      "CreateTable", R"({"TableName":"alien","BillingMode":"PAY_PER_REQUEST",)"
+                     R"("AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],)"
+                     R"("KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]})");
+  const Outcome outcome = Doctor(UrlOf("alien"), kCredentials);
+  EXPECT_EQ(NotAClearError(outcome, 1), "");
+  EXPECT_NE(outcome.err.find("id S HASH"), std::string::npos) << outcome.err;
+}
+
+TEST_F(BadDynamoDbTable, OfANewerSchemaVersion) {
+  ASSERT_TRUE(OpenStore(DynamoDbServer::Shared().Url("future"), RealEnv()));
+  DynamoDbServer::Shared().Call(
+      "PutItem", R"({"TableName":"future","Item":{"pk":{"S":"muster"},"sk":{"S":"schema"},)"
+                 R"("version":{"N":"999"}}})");
+  const Outcome outcome = Doctor(UrlOf("future"), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
 }

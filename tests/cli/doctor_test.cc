@@ -9,6 +9,8 @@
 #include "base/sqlite.h"
 #include "cli/program.h"
 #include "muster/store.h"
+#include "support/dynamodb_gate.h"
+#include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
 
 namespace muster::testing {
@@ -77,6 +79,49 @@ TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
     EXPECT_TRUE(IsOk(findings, check)) << check << " " << findings[check];
   }
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
+}
+
+TEST(Doctor, AGoodDynamoDbStorePassesEveryCheckAndKeepsNoTrace) {
+  if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  DynamoDbServer& server = DynamoDbServer::Shared();
+  const std::string url = server.Url("muster");
+  auto before = Findings(url);
+  EXPECT_NE(before["table"].find("first use creates it"), std::string::npos) << before["table"];
+  EXPECT_EQ(server.Call("ListTables", "{}").find("muster"), std::string::npos);
+  auto store = OpenStore(url, RealEnv());
+  ASSERT_TRUE(store) << store.error().ToString();
+  auto findings = Findings(url);
+  for (const char* check : {"muster", "connect", "tls", "table", "permissions", "billing",
+                            "recovery", "schema", "clock", "latency", "write"}) {
+    EXPECT_TRUE(IsOk(findings, check)) << check << " " << findings[check];
+  }
+  EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
+}
+
+TEST(Doctor, WarnsOfADynamoDbTableThatIsThrottledAndNotBackedUp) {
+  if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  DynamoDbGate gate(DynamoDbServer::Shared().port());
+  const std::string url = DynamoDbServer::Url("poor", gate.port());
+  ASSERT_TRUE(OpenStore(url, RealEnv()));
+  gate.SetRule([&](const std::string& operation,
+                   const HttpServerRequest& request) -> std::optional<HttpServerReply> {
+    if (operation == "DescribeContinuousBackups") {
+      return Answer(200, R"({"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":)"
+                         R"({"PointInTimeRecoveryStatus":"DISABLED"}}})");
+    }
+    HttpServerReply reply = gate.PassOn(request);
+    const size_t billing = reply.bytes.find("PAY_PER_REQUEST");
+    if (operation == "DescribeTable") reply.bytes.replace(billing, 15, "PROVISIONED----");
+    return reply;
+  });
+  auto findings = Findings(url);
+  EXPECT_TRUE(findings["billing"].starts_with("warn: ")) << findings["billing"];
+  EXPECT_TRUE(findings["recovery"].starts_with("warn: ")) << findings["recovery"];
+  EXPECT_TRUE(IsOk(findings, "write")) << findings["write"];
 }
 
 TEST(Doctor, WarnsThatAMemoryStoreIsForgotten) {

@@ -8,6 +8,7 @@
 
 #include "sim/faulty_store.h"
 #include "store/backends.h"
+#include "support/dynamodb_server.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 
@@ -92,6 +93,23 @@ class PostgresBackend final : public Backend {
 
  private:
   // One server for all tests of a process: every test has namespaces of its own.
+  static inline std::atomic<int> count_ = 0;
+  const int number_;
+};
+
+class DynamoDbBackend final : public Backend {
+ public:
+  DynamoDbBackend() : number_(++count_) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    return OpenOrThrow(Url(space), env);
+  }
+  std::string Url(const std::string& space) override {
+    return DynamoDbServer::Shared().Url("contract") + "&namespace=t" + std::to_string(number_) +
+           "_" + space;
+  }
+
+ private:
   static inline std::atomic<int> count_ = 0;
   const int number_;
 };
@@ -195,16 +213,19 @@ class SimulatedBackend final : public Backend {
 }  // namespace
 
 std::vector<std::string> BackendNames() {
-  return {"memory", "sqlite", "postgresql", "opensearch", "simulated"};
+  return {"memory", "sqlite", "postgresql", "opensearch", "dynamodb", "simulated"};
 }
 
 std::unique_ptr<Backend> NewBackend(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryBackend>();
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
   if (name == "simulated") return std::make_unique<SimulatedBackend>();
-  *reason = name == "opensearch" ? OpenSearchServer::Unavailable() : PostgresServer::Unavailable();
+  *reason = name == "opensearch" ? OpenSearchServer::Unavailable()
+            : name == "dynamodb" ? DynamoDbServer::Unavailable()
+                                 : PostgresServer::Unavailable();
   if (!reason->empty()) return nullptr;
   if (name == "opensearch") return std::make_unique<OpenSearchBackend>();
+  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>();
   return std::make_unique<PostgresBackend>();
 }
 

@@ -25,7 +25,7 @@ class Backend {
   virtual Env& World() { return RealEnv(); }
 };
 
-// "memory", "sqlite", "postgresql", "opensearch", "simulated".
+// "memory", "sqlite", "postgresql", "opensearch", "dynamodb", "simulated".
 std::vector<std::string> BackendNames();
 
 // A backend with an empty store. Servers are started once per process. nullptr: it cannot be had

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/result.h"
+#include "muster/store.h"
+#include "muster/task.h"
+
+namespace muster {
+
+// What is to be executed.
+struct ExecutionRequest {
+  std::string name;                   // 1 to 80 of A-Z a-z 0-9 - _ .
+  std::string definition;             // Amazon States Language, as JSON text
+  std::string origin = "definition";  // what a person knows the definition by: its file
+  std::string machine = "machine";    // the state machine's name, for $$.StateMachine.Name
+  std::string input = "{}";           // JSON text
+};
+
+// An execution as it stands in the store.
+struct Execution {
+  std::string name;
+  std::string machine;
+  std::string status;  // RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED
+  std::string state;   // the state it is in, or ended in
+  WallTime start{};
+  std::optional<WallTime> stop = {};
+  std::optional<WallTime> due = {};  // when somebody looks at it next, if it waits
+  int64_t redrives = 0;
+  std::string output;  // JSON text, once it has succeeded
+  std::string error;
+  std::string cause;
+};
+
+struct StatesOptions {
+  std::string owner = "states";  // tells people who drives an execution; need not be unique
+  std::string queue = "default";
+  milliseconds lease{60'000};
+  milliseconds max_lease{600'000};
+  milliseconds idle_wait{1'000};  // without work, how long before looking again
+  int max_attempts = 5;           // processes that a call may take down with it before it fails
+  int batch = 64;                 // the most executions that are taken at once
+};
+
+// Runs state machines durably on a store. An execution is a record with a due time; any number of
+// processes and threads may drive executions, and whoever disappears is replaced.
+//
+// - A call's start is in the store before it is made, its result before the next state. After a
+//   crash a call whose answer was stored is not made again; one whose answer is unknown is made
+//   again with the same token.
+// - Waiting costs a due time, no thread.
+// - Branches and iterations are records of their own: several processes may drive them.
+//
+// Thread-safe. Store, env and executors must outlive it.
+class States {
+ public:
+  States(Store& store, Env& env, std::vector<TaskExecutor*> executors, StatesOptions options = {});
+  ~States();
+  States(const States&) = delete;
+  States& operator=(const States&) = delete;
+
+  // Starts an execution. Starting the same again is fine; another definition or input under a name
+  // that exists is kConflict. kInvalid names every problem of the definition.
+  Status Start(const ExecutionRequest& request);
+
+  // One execution, or none.
+  Result<std::optional<Execution>> Find(const std::string& name);
+
+  // Executions in the order of their names, after one.
+  Result<std::vector<Execution>> List(const std::string& after, int limit);
+
+  // The history as AWS shows it, branches and iterations included: a JSON array of events.
+  Result<Json> History(const std::string& name);
+
+  // Ends an execution that runs. kConflict: it has ended already.
+  Status Stop(const std::string& name, const std::string& error, const std::string& cause);
+
+  // Goes on with an execution that failed, timed out or was stopped: what succeeded is kept, what
+  // did not is run again. kConflict: it runs, has succeeded, or is too old (14 days).
+  Status Redrive(const std::string& name);
+
+  // Answers a call that waits for its token (".waitForTaskToken"). The first answer counts;
+  // kConflict: there was one. kNotFound: no such token.
+  Status SendTaskSuccess(const std::string& token, const std::string& output);
+  Status SendTaskFailure(const std::string& token, const std::string& error,
+                         const std::string& cause);
+  Status SendTaskHeartbeat(const std::string& token);
+
+  // Drives executions until a stop is requested or, if `until_done` names one, that has ended. To
+  // be called from as many threads as may wait for calls at once.
+  Status Work(std::stop_token stop, const std::string& until_done = "");
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Everything wrong in a definition, each as "origin:line:column: reason". Empty: nothing.
+std::vector<std::string> CheckStates(std::string_view definition, std::string_view origin,
+                                     Env& env);
+
+}  // namespace muster

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "muster/events.h"
+
+namespace muster {
+
+// The logs behind OpenEventLog, which has parsed and checked the arguments.
+
+// Reads time from `env`.
+std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots);
+
+Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
+                                                     const std::string& space, Env& env, int slots);
+
+Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
+                                                       const std::string& space, Env& env,
+                                                       int slots);
+
+// Reads a table that others write.
+Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env, int slots,
+                                                       const EventTable& table);
+
+}  // namespace muster

@@ -1,0 +1,47 @@
+#include "events/event_json.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(EventToJson, KeepsAPayloadThatIsJsonByteForByte) {
+  const Event event{.position = 7,
+                    .stream = "order-\"1\"",
+                    .version = 2,
+                    .slot = 3,
+                    .id = "x",
+                    .type = "Paid",
+                    .payload = R"({"total": 1.0, "big": 123456789012345678901234567890})",
+                    .metadata = "not\nJSON",
+                    .time = WallTime(std::chrono::milliseconds(5))};
+  EXPECT_EQ(EventToJson(event),
+            R"({"position":7,"stream":"order-\"1\"","version":2,"type":"Paid","id":"x",)"
+            R"("time_ms":5,"payload":{"total": 1.0, "big": 123456789012345678901234567890},)"
+            R"("metadata_text":"not\nJSON"})");
+}
+
+TEST(AppendFromJson, TakesPayloadsAsTheyAreWritten) {
+  auto append = AppendFromJson(
+      R"({"stream":"s","type":"T","payload": {"a": 1.0, "b": 1e3} ,"expected":4,"id":"i"})", "in");
+  ASSERT_TRUE(append) << append.error().ToString();
+  EXPECT_EQ(append->stream, "s");
+  EXPECT_EQ(append->expected, 4);
+  EXPECT_EQ(append->events[0].payload, R"({"a": 1.0, "b": 1e3})");
+  EXPECT_EQ(append->events[0].metadata, "{}");
+  EXPECT_EQ(append->events[0].id, "i");
+}
+
+TEST(AppendFromJson, SaysWhatIsWrongAndWhere) {
+  for (const char* line : {"[]", "{}", R"({"stream":"s"})", R"({"stream":"","type":"T"})",
+                           R"({"stream":"s","type":"T","more":1})", R"({"stream")",
+                           R"({"stream":"s","type":"T","expected":"x"})"}) {
+    auto append = AppendFromJson(line, "events.ndjson:3");
+    ASSERT_FALSE(append) << line;
+    EXPECT_EQ(append.error().code, Code::kInvalid);
+    EXPECT_TRUE(append.error().message.starts_with("events.ndjson:3")) << append.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,436 @@
+// The promises of muster/events.h, held against every log: each test says one of them, and all
+// tests run on all logs.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "base/postgres.h"
+#include "muster/events.h"
+#include "support/postgres_server.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+testing::PostgresServer& Server() {
+  static testing::PostgresServer server;
+  return server;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    path_ = (std::filesystem::temp_directory_path() / "muster-events-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+class EventLogContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "postgresql" && !testing::PostgresServer::Unavailable().empty()) {
+      GTEST_SKIP() << "no PostgreSQL: " << testing::PostgresServer::Unavailable();
+    }
+    log_ = Open(16);
+  }
+
+  std::string Url() const {
+    if (GetParam() == "memory") return "memory:";
+    if (GetParam() == "sqlite") return "sqlite:" + folder_.path() + "/events.db";
+    return Server().Url() + "?namespace=" + space_;
+  }
+
+  std::unique_ptr<EventLog> Open(int slots) const {
+    auto log = OpenEventLog(Url(), RealEnv(), {.slots = slots});
+    if (!log) throw std::runtime_error(log.error().ToString());
+    return *std::move(log);
+  }
+
+  int64_t Append(const std::string& stream, int64_t expected, std::vector<NewEvent> events) {
+    const StreamAppend append{stream, expected, std::move(events)};
+    auto versions = log_->Append({&append, 1});
+    if (!versions) throw std::runtime_error(versions.error().ToString());
+    return versions->front();
+  }
+
+  std::vector<Event> All() {
+    std::vector<Event> all;
+    for (int64_t after = 0;;) {
+      auto page = log_->ReadAll(after, 100);
+      if (!page) throw std::runtime_error(page.error().ToString());
+      for (Event& event : page->events) all.push_back(std::move(event));
+      if (page->read_to == after) return all;
+      after = page->read_to;
+    }
+  }
+
+  TemporaryFolder folder_;
+  const std::string space_ = "e" + RealEnv().NewId().substr(0, 12);
+  std::unique_ptr<EventLog> log_;
+};
+
+TEST_P(EventLogContract, WhatWasAppendedIsReadByteForByte) {
+  const std::vector<NewEvent> events{
+      {.type = "Ordered", .payload = R"({"total": 1.0, "x": 1e3})", .metadata = "", .id = "a"},
+      {.type = "Paid", .payload = "no JSON: \"ü\" \\", .metadata = R"({"by":"me"})", .id = "b"}};
+  EXPECT_EQ(Append("order/1", 0, events), 2);
+  auto read = log_->ReadStream("order/1", 0, 10);
+  ASSERT_TRUE(read) << read.error().ToString();
+  ASSERT_EQ(read->size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Event& event = (*read)[i];
+    EXPECT_EQ(event.stream, "order/1");
+    EXPECT_EQ(event.version, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(event.type, events[i].type);
+    EXPECT_EQ(event.payload, events[i].payload);
+    EXPECT_EQ(event.metadata, events[i].metadata);
+    EXPECT_EQ(event.id, events[i].id);
+    EXPECT_EQ(event.slot, SlotOf("order/1", 16));
+    EXPECT_LT(std::chrono::abs(event.time - RealEnv().WallNow()), 60s);
+  }
+  EXPECT_LT((*read)[0].position, (*read)[1].position);
+}
+
+TEST_P(EventLogContract, AnEventWithoutAnIdGetsOneOfItsOwn) {
+  Append("s", kAnyVersion, {{"T"}, {"T"}});
+  const auto all = All();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].id.size(), 32u);
+  EXPECT_NE(all[0].id, all[1].id);
+}
+
+TEST_P(EventLogContract, AppendToAnotherVersionThanExpectedIsAConflictAndAppendsNothing) {
+  EXPECT_EQ(Append("s", 0, {{"A"}, {"B"}}), 2);
+  EXPECT_EQ(Append("s", 2, {{"C"}}), 3);
+  for (const int64_t wrong : {0, 1, 2, 4, 7}) {
+    const StreamAppend append{"s", wrong, {{"D"}}};
+    auto appended = log_->Append({&append, 1});
+    ASSERT_FALSE(appended) << wrong;
+    EXPECT_EQ(appended.error().code, Code::kConflict);
+    EXPECT_NE(appended.error().message.find("'s' is at version 3, not at"), std::string::npos)
+        << appended.error().message;
+  }
+  EXPECT_EQ(Append("s", kAnyVersion, {{"D"}}), 4);
+  EXPECT_EQ(All().size(), 4u);
+}
+
+TEST_P(EventLogContract, BatchOverStreamsIsAllOrNothing) {
+  Append("old", 0, {{"A"}});
+  const std::vector<StreamAppend> good{
+      {"old", 1, {{"B"}, {"C"}}}, {"new", 0, {{"D"}}}, {"any", kAnyVersion, {{"E"}, {"F"}}}};
+  auto versions = log_->Append(good);
+  ASSERT_TRUE(versions) << versions.error().ToString();
+  EXPECT_EQ(*versions, (std::vector<int64_t>{3, 1, 2}));
+  const std::vector<StreamAppend> bad{{"other", 0, {{"G"}}}, {"old", 1, {{"H"}}}};
+  auto refused = log_->Append(bad);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  std::string types;
+  for (const Event& event : All()) types += event.type;
+  EXPECT_EQ(types, "ABCDEF");
+}
+
+TEST_P(EventLogContract, ReadStreamGivesPagesAfterAVersion) {
+  Append("s", 0, {{"A"}, {"B"}, {"C"}, {"D"}});
+  Append("t", 0, {{"X"}});
+  auto page = log_->ReadStream("s", 1, 2);
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->size(), 2u);
+  EXPECT_EQ((*page)[0].type, "B");
+  EXPECT_EQ((*page)[1].type, "C");
+  EXPECT_TRUE(log_->ReadStream("s", 4, 2)->empty());
+  EXPECT_TRUE(log_->ReadStream("unknown", 0, 2)->empty());
+}
+
+TEST_P(EventLogContract, SlotsAreReadEachFromItsOwnPositionInGlobalOrder) {
+  std::vector<StreamAppend> appends;
+  for (int i = 0; i < 300; ++i) {
+    appends.push_back({"stream-" + std::to_string(i), 0, {{"A"}, {"B"}}});
+  }
+  ASSERT_TRUE(log_->Append(appends));
+  const auto all = All();
+  ASSERT_EQ(all.size(), 600u);
+  std::vector<SlotPosition> from{{3, 0}, {7, all[200].position}, {11, all[450].position}};
+  std::vector<Event> expected;
+  for (const Event& event : all) {
+    for (const SlotPosition& slot : from) {
+      if (event.slot == slot.slot && event.position > slot.position) expected.push_back(event);
+    }
+  }
+  std::vector<Event> got;
+  for (int pages = 0; pages < 1000; ++pages) {
+    auto page = log_->Read(from, 7);
+    ASSERT_TRUE(page) << page.error().ToString();
+    EXPECT_LE(page->events.size(), 7u);
+    for (Event& event : page->events) got.push_back(std::move(event));
+    bool moved = false;
+    for (SlotPosition& slot : from) {
+      if (slot.position >= page->read_to) continue;
+      slot.position = page->read_to;
+      moved = true;
+    }
+    if (!moved) break;
+  }
+  EXPECT_EQ(got, expected);
+}
+
+TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
+  const int slot = SlotOf("s", 16);
+  Append("s", 0, {{"A"}, {"B"}, {"C"}});
+  const auto all = All();
+  const std::vector<SlotPosition> from{
+      {slot, all[0].position}, {(slot + 1) % 16, 0}, {slot, all[2].position}};
+  auto lag = log_->Lag(from);
+  ASSERT_TRUE(lag) << lag.error().ToString();
+  ASSERT_EQ(lag->size(), 3u);
+  EXPECT_EQ((*lag)[0].events, 2);
+  EXPECT_EQ((*lag)[0].oldest, all[1].time);
+  EXPECT_EQ((*lag)[1].events, 0);
+  EXPECT_FALSE((*lag)[1].oldest);
+  EXPECT_EQ((*lag)[2].events, 0);
+}
+
+TEST_P(EventLogContract, BeyondTheLimitsNothingIsApplied) {
+  const StreamAppend many{"s", 0, std::vector<NewEvent>(kMaxEventBatch + 1, NewEvent{"T"})};
+  EXPECT_EQ(log_->Append({&many, 1}).error().code, Code::kInvalid);
+  EXPECT_EQ(log_->ReadAll(-1, 1).error().code, Code::kInvalid);
+  EXPECT_EQ(log_->ReadAll(0, 0).error().code, Code::kInvalid);
+  const SlotPosition outside{16, 0};
+  EXPECT_EQ(log_->Read({&outside, 1}, 1).error().code, Code::kInvalid);
+  EXPECT_TRUE(All().empty());
+}
+
+TEST_P(EventLogContract, OpenedAgainItHasItsEventsAndItsSlots) {
+  Append("s", 0, {{"A"}});
+  log_ = Open(0);
+  if (GetParam() == "memory") {  // gone with whoever opened it, as promised
+    EXPECT_TRUE(All().empty());
+    return;
+  }
+  EXPECT_EQ(log_->slots(), 16);
+  EXPECT_EQ(All().size(), 1u);
+  auto other = OpenEventLog(Url(), RealEnv(), {.slots = 32});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Code::kIncompatible);
+}
+
+TEST_P(EventLogContract, WaitEndsWhenSomethingIsAppended) {
+  std::jthread appender([&] {
+    RealEnv().Sleep(30ms, {});
+    Append("s", 0, {{"A"}});
+  });
+  const MonoTime begin = RealEnv().MonoNow();
+  while (log_->ReadAll(0, 1)->events.empty()) log_->Wait(30s, {});
+  EXPECT_LT(RealEnv().MonoNow() - begin, 20s);
+}
+
+// The heart of it: whoever follows the log while many append, conflict and roll back sees every
+// event once, in order, and each stream's in the order of its versions.
+TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
+  constexpr int kWriters = 8;
+  constexpr int kAppends = 60;
+  std::atomic<int> writing = kWriters;
+  std::vector<std::jthread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < kAppends; ++i) {
+        // Few streams: most appends meet another, fail after they drew a position, and try again.
+        const std::vector<StreamAppend> appends{
+            {"hot-" + std::to_string(i % 3), kAnyVersion, {{"T"}, {"T"}}},
+            {"own-" + std::to_string(writer), kAnyVersion, {{"T"}}}};
+        for (;;) {
+          auto appended = log_->Append(appends);
+          if (appended) break;
+          if (appended.error().code != Code::kConflict) {
+            ADD_FAILURE() << appended.error().ToString();
+            break;
+          }
+        }
+      }
+      --writing;
+    });
+  }
+  std::vector<SlotPosition> from;
+  for (int slot = 0; slot < 16; ++slot) from.push_back({slot, 0});
+  std::vector<Event> followed;
+  for (bool last = false; !last;) {
+    last = writing == 0;
+    for (;;) {
+      auto page = log_->Read(from, 50);
+      ASSERT_TRUE(page) << page.error().ToString();
+      for (Event& event : page->events) followed.push_back(std::move(event));
+      const bool moved = page->read_to > from.front().position;
+      for (SlotPosition& slot : from) slot.position = std::max(slot.position, page->read_to);
+      if (!moved) break;
+    }
+  }
+  EXPECT_EQ(followed.size(), static_cast<size_t>(kWriters * kAppends * 3));
+  EXPECT_EQ(followed, All());
+  std::map<std::string, int64_t> versions;
+  for (const Event& event : followed) EXPECT_EQ(event.version, ++versions[event.stream]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Logs, EventLogContract,
+                         ::testing::Values("memory", "sqlite", "postgresql"),
+                         [](const auto& backend) { return backend.param; });
+
+std::unique_ptr<PgConnection> Session() {
+  auto connection = PgConnection::Open({.uri = Server().Url()});
+  if (!connection) throw std::runtime_error(connection.error().ToString());
+  return *std::move(connection);
+}
+
+PgResult Sql(PgConnection& connection, const std::string& sql) {
+  auto result = connection.Execute(PgStatement{"", sql}, PgParams());
+  if (!result) throw std::runtime_error(sql + ": " + result.error().ToString());
+  return *std::move(result);
+}
+
+class PostgresTable : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = testing::PostgresServer::Unavailable();
+    if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
+    table_ = "t" + RealEnv().NewId().substr(0, 12);
+    session_ = Session();
+    Sql(*session_, "CREATE TABLE " + table_ +
+                       " (global_position BIGSERIAL PRIMARY KEY, aggregate_type TEXT NOT NULL,"
+                       " aggregate_id UUID NOT NULL, aggregate_version BIGINT NOT NULL,"
+                       " event_id UUID NOT NULL DEFAULT gen_random_uuid(), event_type TEXT,"
+                       " payload BYTEA NOT NULL DEFAULT '', metadata JSONB,"
+                       " created_at TIMESTAMPTZ DEFAULT now())");
+  }
+
+  EventTable Names() const { return {.table = table_}; }
+  std::unique_ptr<EventLog> Open(const EventTable& names) {
+    auto log = OpenEventLog(Server().Url(), RealEnv(), {.slots = 8, .table = names});
+    if (!log) throw std::runtime_error(log.error().ToString());
+    return *std::move(log);
+  }
+  void Insert(PgConnection& session, int aggregate, int version) {
+    Sql(session, "INSERT INTO " + table_ +
+                     " (aggregate_type, aggregate_id, aggregate_version, event_type) VALUES "
+                     "('order', lpad('" +
+                     std::to_string(aggregate) + "', 32, '0')::uuid, " + std::to_string(version) +
+                     ", 'T')");
+  }
+
+  std::string table_;
+  std::unique_ptr<PgConnection> session_;
+};
+
+TEST_F(PostgresTable, OfAnotherLibraryIsReadAsItIs) {
+  for (int i = 0; i < 40; ++i) Insert(*session_, i % 5, i / 5 + 1);
+  const auto log = Open(Names());
+  auto all = log->ReadAll(0, 100);
+  ASSERT_TRUE(all) << all.error().ToString();
+  ASSERT_EQ(all->events.size(), 40u);
+  EXPECT_EQ(all->events[7].stream, "order/00000000-0000-0000-0000-000000000002");
+  EXPECT_EQ(all->events[7].version, 2);
+  EXPECT_EQ(all->events[7].metadata, "");
+  EXPECT_EQ(all->events[7].id.size(), 36u);
+  size_t shared = 0;
+  for (int slot = 0; slot < 8; ++slot) {
+    const SlotPosition from{slot, 10};
+    auto page = log->Read({&from, 1}, 100);
+    ASSERT_TRUE(page) << page.error().ToString();
+    for (const Event& event : page->events) {
+      EXPECT_EQ(event.slot, slot);
+      EXPECT_GT(event.position, 10);
+    }
+    auto lag = log->Lag({&from, 1});
+    ASSERT_TRUE(lag) << lag.error().ToString();
+    EXPECT_EQ(lag->front().events, static_cast<int64_t>(page->events.size()));
+    shared += page->events.size();
+  }
+  EXPECT_EQ(shared, 30u);
+  auto stream = log->ReadStream("order/00000000-0000-0000-0000-000000000002", 3, 2);
+  ASSERT_TRUE(stream) << stream.error().ToString();
+  ASSERT_EQ(stream->size(), 2u);
+  EXPECT_EQ(stream->front().version, 4);
+  const StreamAppend append{"s", 0, {{"T"}}};
+  EXPECT_EQ(log->Append({&append, 1}).error().code, Code::kPermission);
+}
+
+TEST_F(PostgresTable, WithAWrongColumnIsRefusedByName) {
+  EventTable names = Names();
+  names.version = "revision";
+  auto log = OpenEventLog(Server().Url(), RealEnv(), {.table = names});
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find("revision"), std::string::npos) << log.error().message;
+}
+
+TEST_F(PostgresTable, AnEventThatCommitsLateIsAwaitedAndARolledBackOneIsNot) {
+  const auto log = Open(Names());
+  Insert(*session_, 1, 1);
+  const auto slow = Session();
+  const auto doomed = Session();
+  Sql(*slow, "BEGIN");
+  Insert(*slow, 2, 1);
+  Sql(*doomed, "BEGIN");
+  Insert(*doomed, 3, 1);
+  Insert(*session_, 1, 2);
+  auto page = log->ReadAll(0, 100);
+  ASSERT_TRUE(page);
+  EXPECT_LT(page->read_to, 2) << "the position of an open transaction was passed";
+  Sql(*slow, "COMMIT");
+  Sql(*doomed, "ROLLBACK");
+  page = log->ReadAll(0, 100);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->events.size(), 3u);
+  EXPECT_EQ(page->read_to, 4);
+}
+
+TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
+  const std::string space = "l" + table_;
+  auto opened = OpenEventLog(Server().Url() + "?namespace=" + space, RealEnv());
+  ASSERT_TRUE(opened) << opened.error().ToString();
+  EventLog& log = **opened;
+  const auto append = [&](const std::string& stream) {
+    const StreamAppend one{stream, kAnyVersion, {{"T"}}};
+    ASSERT_TRUE(log.Append({&one, 1}));
+  };
+  // What an appender does, step by step and slowly.
+  const auto begin_append = [&](PgConnection& session, const std::string& stream) {
+    Sql(session, "BEGIN");
+    Sql(session, "SELECT pg_advisory_xact_lock_shared((('" + space +
+                     ".events'::regclass::oid::bigint & 524287) << 44) + last_value) FROM " +
+                     space + ".events_position");
+    Sql(session, "INSERT INTO " + space +
+                     ".events (position, stream, version, slot, id, type, payload, metadata)"
+                     " SELECT nextval('" +
+                     space + ".events_position'), '" + stream + "', 1, 0, '', 'T', '', ''");
+  };
+  append("first");
+  const auto slow = Session();
+  const auto doomed = Session();
+  begin_append(*doomed, "doomed");
+  begin_append(*slow, "slow");
+  append("second");
+  const auto streams = [&] {
+    std::string names;
+    auto page = log.ReadAll(0, 100);
+    if (!page) return page.error().ToString();
+    for (const Event& event : page->events) names += event.stream + " ";
+    return names + std::to_string(page->read_to);
+  };
+  EXPECT_EQ(streams(), "first 1");
+  Sql(*doomed, "ROLLBACK");
+  EXPECT_EQ(streams(), "first 2");
+  Sql(*slow, "COMMIT");
+  EXPECT_EQ(streams(), "first slow second 4");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,130 @@
+#include "events/event_rules.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/utf8.h"
+
+namespace muster {
+namespace {
+
+Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
+
+Status CheckText(std::string_view what, std::string_view text, size_t max_bytes) {
+  if (text.size() > max_bytes) {
+    return Invalid(std::string(what) + " has " + std::to_string(text.size()) +
+                   " bytes, more than the " + std::to_string(max_bytes) + " that are allowed");
+  }
+  if (text.find('\0') != std::string_view::npos) return Invalid(std::string(what) + " holds a NUL");
+  if (ValidUtf8Prefix(text) != text.size())
+    return Invalid(std::string(what) + " is not valid UTF-8");
+  return {};
+}
+
+Status CheckName(std::string_view what, std::string_view text, size_t max_bytes) {
+  if (text.empty()) return Invalid(std::string(what) + " is empty");
+  return CheckText(what, text, max_bytes);
+}
+
+Status CheckEvent(const NewEvent& event) {
+  MUSTER_TRY(CheckName("the type of an event", event.type, kMaxEventTypeBytes));
+  MUSTER_TRY(CheckText("the id of an event", event.id, kMaxEventTypeBytes));
+  if (event.payload.size() + event.metadata.size() > kMaxEventBytes) {
+    return Invalid("an event of " + std::to_string(event.payload.size() + event.metadata.size()) +
+                   " bytes is larger than the " + std::to_string(kMaxEventBytes) +
+                   " that are allowed");
+  }
+  MUSTER_TRY(CheckText("a payload", event.payload, kMaxEventBytes));
+  return CheckText("metadata", event.metadata, kMaxEventBytes);
+}
+
+Status CheckLimit(int limit) {
+  if (limit >= 1 && limit <= kMaxEventBatch) return {};
+  return Invalid("a read of " + std::to_string(limit) + " events is outside 1.." +
+                 std::to_string(kMaxEventBatch));
+}
+
+}  // namespace
+
+// FNV-1a, finished so that the low bits depend on all others. Stored with every event: never to be
+// changed.
+int SlotOf(std::string_view stream, int slots) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : stream) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  hash ^= hash >> 32;
+  hash *= 0x9e3779b97f4a7c15;
+  hash ^= hash >> 29;
+  return static_cast<int>(hash % static_cast<uint64_t>(slots));
+}
+
+Status CheckAppends(std::span<const StreamAppend> appends) {
+  size_t count = 0;
+  std::set<std::string_view> streams;
+  for (const StreamAppend& append : appends) {
+    MUSTER_TRY(CheckName("the name of a stream", append.stream, kMaxStreamBytes));
+    if (!streams.insert(append.stream).second) {
+      return Invalid("stream '" + append.stream + "' is appended to twice in one call");
+    }
+    if (append.expected < kAnyVersion) return Invalid("an expected version is negative");
+    for (const NewEvent& event : append.events) {
+      if (auto checked = CheckEvent(event); !checked) {
+        return checked.error().Within("stream '" + append.stream + "'");
+      }
+    }
+    count += append.events.size();
+  }
+  if (count > static_cast<size_t>(kMaxEventBatch)) {
+    return Invalid(std::to_string(count) + " events in one append are more than " +
+                   std::to_string(kMaxEventBatch));
+  }
+  return {};
+}
+
+Status CheckRead(int64_t after, int limit) {
+  if (after < 0) return Invalid("a position is negative");
+  return CheckLimit(limit);
+}
+
+Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit) {
+  for (const SlotPosition& start : from) {
+    if (start.slot < 0 || start.slot >= slots) {
+      return Invalid("there is no slot " + std::to_string(start.slot) + " in a log of " +
+                     std::to_string(slots) + " slots");
+    }
+    if (start.position < 0) return Invalid("a position is negative");
+  }
+  return CheckLimit(limit);
+}
+
+Status CheckSlotCount(int asked, int stored) {
+  if (asked == 0 || asked == stored) return {};
+  return Error{
+      Code::kIncompatible,
+      "the event log has " + std::to_string(stored) + " slots, not " + std::to_string(asked),
+      "the number is fixed when a log is created: leave it out, or start a new log in "
+      "another namespace"};
+}
+
+Error WrongVersion(std::string_view stream, int64_t expected, int64_t found) {
+  return Error{Code::kConflict,
+               "stream '" + std::string(stream) + "' is at version " + std::to_string(found) +
+                   ", not at " + std::to_string(expected),
+               "read the stream again, decide again, and append to what is there"};
+}
+
+ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
+                      int widen) {
+  ReadWindow window;
+  if (from.empty()) return {{}, horizon};
+  int64_t start = from.front().position;
+  for (const SlotPosition& slot : from) start = std::min(start, slot.position);
+  const int64_t share = (int64_t{limit} * slots / static_cast<int64_t>(from.size())) + 1;
+  window.end = std::min(horizon, start + (share << std::min(widen, kMaxWindows)));
+  for (const SlotPosition& slot : from) {
+    if (slot.position < window.end) window.slots.push_back(slot);
+  }
+  return window;
+}
+
+}  // namespace muster

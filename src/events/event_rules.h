@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "muster/events.h"
+
+namespace muster {
+
+// The rules that hold for every log, checked before a log does anything.
+
+Status CheckAppends(std::span<const StreamAppend> appends);
+Status CheckRead(int64_t after, int limit);
+Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit);
+
+// Another number of slots than a log has was asked for. 0: none in particular.
+Status CheckSlotCount(int asked, int stored);
+
+Error WrongVersion(std::string_view stream, int64_t expected, int64_t found);
+
+// Which part of the log one query of Read covers: the slots that lie before its end, and an end
+// such that about `limit` events are to be expected. `widen` doubles that, for parts in which
+// nothing was found.
+struct ReadWindow {
+  std::vector<SlotPosition> slots;
+  int64_t end = 0;  // inclusive
+};
+ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
+                      int widen);
+
+// How many windows without an event a single Read tries.
+inline constexpr int kMaxWindows = 12;
+
+}  // namespace muster

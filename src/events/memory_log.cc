@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+#include "events/backends.h"
+#include "events/event_rules.h"
+
+namespace muster {
+namespace {
+
+class MemoryEventLog final : public EventLog {
+ public:
+  MemoryEventLog(Env& env, int slots) : env_(env), slots_(slots) {}
+
+  int slots() const override { return slots_; }
+
+  Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
+    MUSTER_TRY(CheckAppends(appends));
+    std::vector<int64_t> versions;
+    std::lock_guard lock(mutex_);
+    for (const StreamAppend& append : appends) {
+      const int64_t head = HeadOf(append.stream);
+      if (append.expected != kAnyVersion && append.expected != head) {
+        return WrongVersion(append.stream, append.expected, head);
+      }
+    }
+    for (const StreamAppend& append : appends) {
+      std::vector<size_t>& stream = streams_[append.stream];
+      for (const NewEvent& event : append.events) {
+        stream.push_back(events_.size());
+        events_.push_back(Event{.position = static_cast<int64_t>(events_.size()) + 1,
+                                .stream = append.stream,
+                                .version = static_cast<int64_t>(stream.size()),
+                                .slot = SlotOf(append.stream, slots_),
+                                .id = event.id.empty() ? env_.NewId() : event.id,
+                                .type = event.type,
+                                .payload = event.payload,
+                                .metadata = event.metadata,
+                                .time = env_.WallNow()});
+      }
+      versions.push_back(static_cast<int64_t>(stream.size()));
+    }
+    appended_.notify_all();
+    return versions;
+  }
+
+  Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
+                                        int limit) override {
+    MUSTER_TRY(CheckRead(after, limit));
+    std::vector<Event> events;
+    std::lock_guard lock(mutex_);
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) return events;
+    for (auto i = static_cast<size_t>(after); i < found->second.size(); ++i) {
+      if (events.size() == static_cast<size_t>(limit)) break;
+      events.push_back(events_[found->second[i]]);
+    }
+    return events;
+  }
+
+  Result<EventPage> ReadAll(int64_t after, int limit) override {
+    MUSTER_TRY(CheckRead(after, limit));
+    std::lock_guard lock(mutex_);
+    EventPage page;
+    for (auto i = static_cast<size_t>(after); i < events_.size(); ++i) {
+      if (page.events.size() == static_cast<size_t>(limit)) break;
+      page.events.push_back(events_[i]);
+    }
+    page.read_to = EndOf(page, limit, after);
+    return page;
+  }
+
+  Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override {
+    MUSTER_TRY(CheckSlots(from, slots_, limit));
+    std::vector<int64_t> after(static_cast<size_t>(slots_), INT64_MAX);
+    int64_t first = INT64_MAX;
+    for (const SlotPosition& slot : from) {
+      after[static_cast<size_t>(slot.slot)] = slot.position;
+      first = std::min(first, slot.position);
+    }
+    std::lock_guard lock(mutex_);
+    EventPage page;
+    for (auto i = static_cast<size_t>(std::max<int64_t>(first, 0)); i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (page.events.size() == static_cast<size_t>(limit)) break;
+      if (event.position > after[static_cast<size_t>(event.slot)]) page.events.push_back(event);
+    }
+    page.read_to = EndOf(page, limit, 0);
+    return page;
+  }
+
+  Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
+    MUSTER_TRY(CheckSlots(from, slots_, 1));
+    std::vector<SlotLag> lags;
+    std::lock_guard lock(mutex_);
+    for (const SlotPosition& slot : from) {
+      SlotLag lag{.slot = slot.slot};
+      for (auto i = static_cast<size_t>(slot.position); i < events_.size(); ++i) {
+        if (events_[i].slot != slot.slot) continue;
+        if (lag.events++ == 0) lag.oldest = events_[i].time;
+      }
+      lags.push_back(lag);
+    }
+    return lags;
+  }
+
+  void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    const size_t seen = events_.size();
+    appended_.wait_for(lock, stop, timeout, [&] { return events_.size() != seen; });
+  }
+
+ private:
+  int64_t HeadOf(std::string_view stream) const {
+    const auto found = streams_.find(stream);
+    return found == streams_.end() ? 0 : static_cast<int64_t>(found->second.size());
+  }
+
+  int64_t EndOf(const EventPage& page, int limit, int64_t after) const {
+    if (page.events.size() == static_cast<size_t>(limit)) return page.events.back().position;
+    return std::max(after, static_cast<int64_t>(events_.size()));
+  }
+
+  Env& env_;
+  const int slots_;
+  std::mutex mutex_;
+  std::condition_variable_any appended_;
+  std::vector<Event> events_;  // the event of position n at n - 1
+  std::map<std::string, std::vector<size_t>, std::less<>> streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots) {
+  return std::make_unique<MemoryEventLog>(env, slots);
+}
+
+}  // namespace muster

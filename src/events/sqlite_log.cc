@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/sqlite.h"
+#include "events/backends.h"
+#include "events/event_rules.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBusyTimeout{10'000};
+constexpr milliseconds kFirstPoll{2};
+constexpr milliseconds kSlowestPoll{100};
+
+// $ stands for the namespace. One writer at a time commits in the order of its positions, so a
+// reader sees no gap that is filled later.
+constexpr std::string_view kSchema = R"(
+CREATE TABLE IF NOT EXISTS $_event_log (slots INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS $_events (
+  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  stream   TEXT    NOT NULL,
+  version  INTEGER NOT NULL,
+  slot     INTEGER NOT NULL,
+  id       TEXT    NOT NULL,
+  type     TEXT    NOT NULL,
+  payload  TEXT    NOT NULL,
+  metadata TEXT    NOT NULL,
+  time     INTEGER NOT NULL,  -- milliseconds since 1970
+  UNIQUE (stream, version)
+) STRICT;
+CREATE INDEX IF NOT EXISTS $_events_slot ON $_events (slot, position);
+)";
+
+constexpr std::string_view kColumns =
+    "position, stream, version, slot, id, type, payload, metadata, time";
+
+std::string For(const std::string& space, std::string_view sql) {
+  std::string text;
+  for (const char c : sql) {
+    if (c == '$') {
+      text += space;
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+Event EventOf(const SqliteStatement& row) {
+  Event event;
+  event.position = row.Int(0);
+  event.stream = row.Text(1);
+  event.version = row.Int(2);
+  event.slot = static_cast<int>(row.Int(3));
+  event.id = row.Text(4);
+  event.type = row.Text(5);
+  event.payload = row.Text(6);
+  event.metadata = row.Text(7);
+  event.time = WallTime(milliseconds(row.Int(8)));
+  return event;
+}
+
+Status AddRows(SqliteStatement& statement, std::vector<Event>& events) {
+  for (;;) {
+    MUSTER_ASSIGN(const bool row, statement.Step());
+    if (!row) break;
+    events.push_back(EventOf(statement));
+  }
+  statement.Reset();
+  return {};
+}
+
+Result<int64_t> OneInt(SqliteStatement& statement) {
+  MUSTER_ASSIGN(const bool row, statement.Step());
+  const int64_t value = row ? statement.Int(0) : 0;
+  statement.Reset();
+  return value;
+}
+
+class SqliteEventLog final : public EventLog {
+ public:
+  explicit SqliteEventLog(Env& env) : env_(env) {}
+
+  Status Open(const std::string& path, const std::string& space, int slots) {
+    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_TRY(SetUp(space, slots));
+    MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
+    return Prepare(space + "_events");
+  }
+
+  int slots() const override { return slots_; }
+
+  Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
+    MUSTER_TRY(CheckAppends(appends));
+    std::lock_guard lock(writer_.mutex);
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    std::vector<int64_t> versions;
+    for (const StreamAppend& append : appends) {
+      MUSTER_ASSIGN(int64_t version, OneInt(head_.Bind(append.stream)));
+      if (append.expected != kAnyVersion && append.expected != version) {
+        return WrongVersion(append.stream, append.expected, version);
+      }
+      const int slot = SlotOf(append.stream, slots_);
+      for (const NewEvent& event : append.events) {
+        const std::string id = event.id.empty() ? env_.NewId() : event.id;
+        MUSTER_TRY(
+            insert_
+                .Bind(append.stream, ++version, slot, id, event.type, event.payload, event.metadata)
+                .Run());
+      }
+      versions.push_back(version);
+    }
+    MUSTER_TRY(transaction.Commit());
+    ++own_appends_;
+    return versions;
+  }
+
+  Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
+                                        int limit) override {
+    MUSTER_TRY(CheckRead(after, limit));
+    std::vector<Event> events;
+    std::lock_guard lock(reader_.mutex);
+    MUSTER_TRY(AddRows(read_stream_.Bind(stream, after, limit), events));
+    return events;
+  }
+
+  Result<EventPage> ReadAll(int64_t after, int limit) override {
+    MUSTER_TRY(CheckRead(after, limit));
+    EventPage page;
+    std::lock_guard lock(reader_.mutex);
+    // The end is read before the events: what comes in between is for the next page.
+    MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
+    MUSTER_TRY(AddRows(read_all_.Bind(after, horizon, limit), page.events));
+    page.read_to = page.events.size() == static_cast<size_t>(limit) ? page.events.back().position
+                                                                    : std::max(after, horizon);
+    return page;
+  }
+
+  Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override {
+    MUSTER_TRY(CheckSlots(from, slots_, limit));
+    EventPage page;
+    std::lock_guard lock(reader_.mutex);
+    MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
+    for (int widen = 0; widen < kMaxWindows; ++widen) {
+      const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
+      page.read_to = window.end;
+      for (const SlotPosition& slot : window.slots) {
+        MUSTER_TRY(
+            AddRows(read_slot_.Bind(slot.slot, slot.position, window.end, limit), page.events));
+      }
+      if (!page.events.empty() || window.end == horizon) break;
+    }
+    std::sort(page.events.begin(), page.events.end(),
+              [](const Event& a, const Event& b) { return a.position < b.position; });
+    if (page.events.size() > static_cast<size_t>(limit)) {
+      page.events.resize(static_cast<size_t>(limit));
+      page.read_to = page.events.back().position;
+    }
+    return page;
+  }
+
+  Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
+    MUSTER_TRY(CheckSlots(from, slots_, 1));
+    std::vector<SlotLag> lags;
+    std::lock_guard lock(reader_.mutex);
+    for (const SlotPosition& slot : from) {
+      MUSTER_ASSIGN(const bool row, lag_.Bind(slot.slot, slot.position).Step());
+      SlotLag lag{.slot = slot.slot, .events = row ? lag_.Int(0) : 0};
+      if (row && !lag_.IsNull(1)) lag.oldest = WallTime(milliseconds(lag_.Int(1)));
+      lag_.Reset();
+      lags.push_back(lag);
+    }
+    return lags;
+  }
+
+  void Wait(milliseconds timeout, std::stop_token stop) override {
+    const MonoTime end = env_.MonoNow() + timeout;
+    const auto seen = Signs();
+    milliseconds pause = kFirstPoll;
+    while (!stop.stop_requested() && Signs() == seen) {
+      const auto left = end - env_.MonoNow();
+      if (left <= left.zero()) return;
+      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
+      pause = std::min(pause * 2, kSlowestPoll);
+    }
+  }
+
+ private:
+  struct Connection {
+    std::mutex mutex;
+    std::unique_ptr<SqliteDb> db;
+  };
+
+  Status SetUp(const std::string& space, int slots) {
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    MUSTER_TRY(writer_.db->Execute(For(space, kSchema)));
+    MUSTER_ASSIGN(const int64_t stored,
+                  writer_.db->QueryInt(For(space,
+                                           "SELECT coalesce(max(slots), 0) FROM "
+                                           "$_event_log")));
+    if (stored != 0) {
+      slots_ = static_cast<int>(stored);
+      MUSTER_TRY(CheckSlotCount(slots, slots_));
+      return transaction.Commit();
+    }
+    slots_ = slots == 0 ? kDefaultSlots : slots;
+    MUSTER_TRY(writer_.db->Execute(
+        For(space, "INSERT INTO $_event_log VALUES (" + std::to_string(slots_) + ")")));
+    return transaction.Commit();
+  }
+
+  Status Prepare(const std::string& table) {
+    const std::string select = "SELECT " + std::string(kColumns) + " FROM " + table;
+    MUSTER_ASSIGN(head_, writer_.db->Prepare("SELECT coalesce(max(version), 0) FROM " + table +
+                                             " WHERE stream = ?"));
+    MUSTER_ASSIGN(insert_,
+                  writer_.db->Prepare("INSERT INTO " + table +
+                                      " (stream, version, slot, id, type, payload, metadata, time)"
+                                      " VALUES (?, ?, ?, ?, ?, ?, ?,"
+                                      " CAST(round((julianday('now') - 2440587.5) * 86400000.0)"
+                                      " AS INTEGER))"));
+    SqliteDb& db = *reader_.db;
+    MUSTER_ASSIGN(last_, db.Prepare("SELECT coalesce(max(position), 0) FROM " + table));
+    MUSTER_ASSIGN(read_stream_, db.Prepare(select + " WHERE stream = ? AND version > ?"
+                                                    " ORDER BY version LIMIT ?"));
+    MUSTER_ASSIGN(read_all_, db.Prepare(select + " WHERE position > ? AND position <= ?"
+                                                 " ORDER BY position LIMIT ?"));
+    MUSTER_ASSIGN(read_slot_,
+                  db.Prepare(select + " WHERE slot = ? AND position > ? AND position <= ?"
+                                      " ORDER BY position LIMIT ?"));
+    MUSTER_ASSIGN(lag_, db.Prepare("SELECT count(*), (SELECT time FROM " + table +
+                                   " WHERE slot = ?1 AND position > ?2 ORDER BY position LIMIT 1)"
+                                   " FROM " +
+                                   table + " WHERE slot = ?1 AND position > ?2"));
+    MUSTER_ASSIGN(data_version_, db.Prepare("PRAGMA data_version"));
+    return {};
+  }
+
+  // Changes when this or another process has written to the file.
+  std::pair<uint64_t, int64_t> Signs() {
+    std::lock_guard lock(reader_.mutex);
+    auto others = OneInt(data_version_);
+    return {own_appends_.load(), others ? *others : 0};
+  }
+
+  Env& env_;
+  int slots_ = 0;
+  Connection writer_;
+  Connection reader_;  // apart, so that a read never waits for another thread's fsync
+  std::atomic<uint64_t> own_appends_ = 0;
+  SqliteStatement head_, insert_;  // on the writer's connection
+  SqliteStatement last_, read_stream_, read_all_, read_slot_, lag_, data_version_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
+                                                     const std::string& space, Env& env,
+                                                     int slots) {
+  auto log = std::make_unique<SqliteEventLog>(env);
+  MUSTER_TRY(log->Open(path, space, slots));
+  return log;
+}
+
+}  // namespace muster

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "base/url.h"
+#include "muster/env.h"
+#include "muster/pipeline.h"
+
+namespace muster {
+
+// csv:FILE-OR-FOLDER: one document a record, one column for each field.
+Result<std::unique_ptr<Sink>> OpenCsvSink(const Url& url, Env& env);
+
+}  // namespace muster

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/url.h"
+#include "muster/pipeline.h"
+#include "pipeline/file_list.h"
+#include "pipeline/record_reader.h"
+
+namespace muster {
+
+// What a URL says of every kind of file.
+struct FileSourceOptions {
+  std::string path;
+  std::vector<std::string_view> endings;
+  uint64_t partition_bytes = uint64_t{64} << 20;
+  size_t max_document_bytes = size_t{32} << 20;
+
+  static Result<FileSourceOptions> From(const Url& url, std::vector<std::string_view> endings);
+};
+
+// A part of one file, in bytes of its unpacked content. A record belongs to the part that its first
+// byte is in.
+struct FileRange {
+  uint64_t begin = 0;
+  uint64_t end = UINT64_MAX;
+};
+
+// Files of records: large ones are several partitions by ranges of bytes, compressed ones are one.
+// Positions are byte offsets in 16 digits.
+class FileSource : public Source {
+ public:
+  explicit FileSource(FileSourceOptions options) : options_(std::move(options)) {}
+
+  Result<std::vector<Collection>> Collections() override;
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override;
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override;
+  std::optional<double> FractionBefore(const Partition& partition,
+                                       const std::string& position) override;
+
+ protected:
+  const FileSourceOptions& options() const { return options_; }
+
+  // What the collection looks like, as in Collection.
+  virtual Result<std::string> Metadata(const FileCollection& collection) = 0;
+
+  // Where the partitions of a plain file begin, about `partition_bytes` from one to the next. The
+  // first is 0.
+  virtual Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) = 0;
+
+  virtual Result<std::unique_ptr<Reader>> ReadRange(const FileEntry& file,
+                                                    const FileRange& range) = 0;
+
+ private:
+  Result<FileCollection> Find(const std::string& collection);
+
+  const FileSourceOptions options_;
+};
+
+std::string FilePosition(uint64_t offset);
+
+// Where in a file something is, for a person: "orders.jsonl:17 (byte 1234)"; 0 lines: not known.
+std::string FilePlace(const std::string& path, uint64_t line, uint64_t offset);
+
+}  // namespace muster

@@ -1,0 +1,53 @@
+#include "pipeline/item_fence.h"
+
+namespace muster {
+namespace {
+
+std::string ItemAt(const Fence& fence, const std::string& place) {
+  return place + ": item " + fence.item + " of run " + fence.run;
+}
+
+Error TakenOver(const Fence& fence, const StoredFence& stored, const std::string& place) {
+  return Error{Code::kLeaseLost, ItemAt(fence, place) + " was opened with epoch " +
+                                     std::to_string(stored.epoch) + ", after this one's " +
+                                     std::to_string(fence.epoch)};
+}
+
+}  // namespace
+
+Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::string& place) {
+  if (stored.incarnation == fence.incarnation) {
+    if (stored.epoch > fence.epoch) return TakenOver(fence, stored, place);
+    return {};
+  }
+  if (fence.adopts) return {};
+  return Error{Code::kConflict,
+               ItemAt(fence, place) + " was written by another incarnation of this run",
+               "name this run differently, or start its workers with --new-incarnation to go on "
+               "from what is there; to begin anew, empty the target and delete the run's rows "
+               "from muster_progress"};
+}
+
+Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place) {
+  if (stored.incarnation != fence.incarnation) {
+    return Error{Code::kLeaseLost,
+                 ItemAt(fence, place) + " was taken over by another incarnation of the run"};
+  }
+  if (stored.epoch != fence.epoch) return TakenOver(fence, stored, place);
+  if (stored.sealed) return Error{Code::kLeaseLost, ItemAt(fence, place) + " is sealed"};
+  return {};
+}
+
+Result<Progress> ProgressOf(const StoredFence& stored) {
+  if (stored.progress.empty()) return Progress{};
+  return Progress::FromJson(stored.progress);
+}
+
+Progress WithRefused(const Progress& after, size_t refused) {
+  Progress progress = after;
+  progress.counts.written -= static_cast<int64_t>(refused);
+  progress.counts.failed += static_cast<int64_t>(refused);
+  return progress;
+}
+
+}  // namespace muster

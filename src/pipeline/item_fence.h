@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "muster/pipeline.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// What a sink keeps of an item beside the rows, in one row of its table `muster_progress`.
+struct StoredFence {
+  std::string incarnation;
+  int64_t epoch = 0;
+  bool sealed = false;
+  std::string progress;  // as JSON; empty: nothing was written yet
+};
+
+// Whether the item may be opened by `fence`. kLeaseLost: a newer holder has opened it. kConflict:
+// another incarnation of the run wrote it, which `fence` does not adopt. `place` names the sink.
+Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::string& place);
+
+// Whether a holder that has opened the item may still write. kLeaseLost: a newer holder has opened
+// it, or it was sealed.
+Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place);
+
+// The progress kept; Progress{} if nothing was written yet.
+Result<Progress> ProgressOf(const StoredFence& stored);
+
+// `after`, with the documents counted as failed that were refused.
+Progress WithRefused(const Progress& after, size_t refused);
+
+}  // namespace muster

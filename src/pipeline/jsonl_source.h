@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "base/url.h"
+#include "muster/env.h"
+#include "muster/pipeline.h"
+
+namespace muster {
+
+// jsonl:FILE-OR-FOLDER: one JSON object a line. `id` and `routing` name the fields that hold them.
+Result<std::unique_ptr<Source>> OpenJsonlSource(const Url& url, Env& env);
+
+}  // namespace muster

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// Appends a JSON array as PostgreSQL writes arrays: [[1,null],["a b",{}]] is {{1,NULL},{"a
+// b","{}"}}.
+Status AppendPgArray(std::string_view json, std::string& out);
+
+}  // namespace muster

@@ -1,0 +1,147 @@
+#include "pipeline/postgres_progress.h"
+
+#include <charconv>
+
+namespace muster {
+namespace {
+
+std::string TableName(const std::string& schema) {
+  return (schema.empty() ? "" : PgIdentifier(schema) + ".") + "muster_progress";
+}
+
+PgStatement Read(std::string sql) { return {"", std::move(sql), false}; }
+
+// Nothing but the COMMIT at the end of a transaction leaves a doubt.
+PgStatement Inside(std::string sql) { return Read(std::move(sql)); }
+
+const PgStatement kCommit{"", "COMMIT", true};
+
+}  // namespace
+
+PostgresProgress::PostgresProgress(const std::string& schema, Fence fence)
+    : fence_(std::move(fence)),
+      table_(TableName(schema)),
+      where_(" WHERE run = " + PgLiteral(fence_.run) + " AND item = " + PgLiteral(fence_.item)),
+      lock_sql_(
+          "SELECT incarnation, epoch::text, sealed::text, coalesce(progress::text, '') FROM " +
+          table_ + where_ + " FOR UPDATE") {}
+
+Status PostgresProgress::EnsureTable(PgConnection& connection, const std::string& schema) {
+  const std::string table = TableName(schema);
+  const PgParams none = {};
+  PgParams name;
+  name.Text(table);
+  MUSTER_ASSIGN(const PgResult there,
+                connection.Execute(Read("SELECT to_regclass($1) IS NOT NULL"), name));
+  if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
+  // CREATE TABLE IF NOT EXISTS alone can fail when two do it at once.
+  const PgStatement lock = Inside("SELECT pg_advisory_xact_lock(hashtext('muster_progress'))");
+  const PgStatement create{"",
+                           "CREATE TABLE IF NOT EXISTS " + table +
+                               " (run text, item text, incarnation text NOT NULL,"
+                               " epoch bigint NOT NULL, sealed boolean NOT NULL DEFAULT false,"
+                               " progress json, holder_pid integer, holder_since timestamptz,"
+                               " updated timestamptz NOT NULL DEFAULT now(),"
+                               " PRIMARY KEY (run, item)) WITH (fillfactor = 50)",
+                           true};
+  const PgCall calls[] = {{lock, none}, {create, none}};
+  MUSTER_TRY(connection.Execute(calls));
+  return {};
+}
+
+Result<StoredFence> PostgresProgress::Take(PgConnection& connection) const {
+  const PgParams none = {};
+  PgParams first;
+  first.Text(fence_.run).Text(fence_.item).Text(fence_.incarnation).Int64(fence_.epoch);
+  const PgStatement begin = Inside("BEGIN");
+  const PgStatement patience = Inside("SET LOCAL lock_timeout = '500ms'");
+  const PgStatement insert = Inside("INSERT INTO " + table_ +
+                                    " (run, item, incarnation, epoch) VALUES ($1, $2, $3, $4)"
+                                    " ON CONFLICT DO NOTHING");
+  const PgStatement lock = Inside(lock_sql_);
+  const PgCall look[] = {{begin, none}, {patience, none}, {insert, first}, {lock, none}};
+  auto answers = connection.Execute(look);
+  Result<StoredFence> stored =
+      answers ? Locked((*answers)[3], connection) : Result<StoredFence>(answers.error());
+  if (stored) {
+    if (auto open = CheckOpen(fence_, *stored, connection.Place()); !open) stored = open.error();
+  }
+  if (!stored) {
+    if (!connection.lost()) MUSTER_TRY(connection.Execute(Inside("ROLLBACK"), none));
+    return stored;
+  }
+  PgParams holder;
+  holder.Text(fence_.incarnation).Int64(fence_.epoch);
+  const PgStatement take = Inside(
+      "UPDATE " + table_ + " SET incarnation = $1, epoch = $2, updated = now()," +
+      " holder_pid = pg_backend_pid(), holder_since = (SELECT backend_start FROM pg_stat_activity"
+      " WHERE pid = pg_backend_pid())" +
+      where_);
+  const PgCall taking[] = {{take, holder}, {kCommit, none}};
+  MUSTER_TRY(connection.Execute(taking));
+  stored->incarnation = fence_.incarnation;
+  stored->epoch = fence_.epoch;
+  return stored;
+}
+
+Status PostgresProgress::EndEarlierHolder(PgConnection& connection) const {
+  PgParams params;
+  params.Int64(fence_.epoch).Text(fence_.incarnation);
+  MUSTER_TRY(connection.Execute(
+      Read("SELECT pg_terminate_backend(a.pid) FROM " + table_ +
+           " p JOIN pg_stat_activity a ON a.pid = p.holder_pid AND a.backend_start = "
+           "p.holder_since" +
+           where_ + " AND (p.epoch <= $1 OR p.incarnation <> $2) AND a.pid <> pg_backend_pid()"),
+      params));
+  return {};
+}
+
+Result<StoredFence> PostgresProgress::Locked(const PgResult& answer,
+                                             const PgConnection& connection) const {
+  if (answer.rows() == 0) {
+    return Error{Code::kConflict,
+                 connection.Place() + ": the row of item " + fence_.item + " of run " + fence_.run +
+                     " is gone from muster_progress",
+                 "do not delete rows of a run while it works"};
+  }
+  StoredFence stored{.incarnation = std::string(answer.Text(0, 0)),
+                     .sealed = answer.Text(0, 2) == "true",
+                     .progress = std::string(answer.Text(0, 3))};
+  const std::string_view epoch = answer.Text(0, 1);
+  std::from_chars(epoch.data(), epoch.data() + epoch.size(), stored.epoch);
+  return stored;
+}
+
+Status PostgresProgress::CommitWith(PgConnection& connection, const std::string& progress) const {
+  const PgParams none = {};
+  PgParams params;
+  params.Text(progress);
+  const PgStatement update{
+      "progress", "UPDATE " + table_ + " SET progress = $1, updated = now()" + where_, false};
+  const PgCall calls[] = {{update, params}, {kCommit, none}};
+  MUSTER_TRY(connection.Execute(calls));
+  return {};
+}
+
+Status PostgresProgress::CommitSealed(PgConnection& connection) const {
+  const PgParams none = {};
+  const PgStatement update =
+      Inside("UPDATE " + table_ + " SET sealed = true, updated = now()" + where_);
+  const PgCall calls[] = {{update, none}, {kCommit, none}};
+  MUSTER_TRY(connection.Execute(calls));
+  return {};
+}
+
+Status PostgresProgress::MakeDurable(PgConnection& connection) const {
+  MUSTER_TRY(connection.Execute(
+      PgStatement{"", "UPDATE " + table_ + " SET updated = now()" + where_, true}, PgParams()));
+  return {};
+}
+
+Status PostgresProgress::Forget(PgConnection& connection) const {
+  MUSTER_TRY(
+      connection.Execute(PgStatement{"", "DELETE FROM " + table_ + where_, true}, PgParams()));
+  return {};
+}
+
+}  // namespace muster

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/postgres.h"
+#include "base/postgres_copy.h"
+#include "muster/env.h"
+#include "muster/pipeline.h"
+#include "pipeline/postgres_relation.h"
+#include "pipeline/postgres_snapshot.h"
+
+namespace muster {
+
+// Reads the rows of one partition in the order of their key, as they come from the server. A lost
+// connection is replaced, and reading goes on after the last row.
+class PostgresReader final : public Reader {
+ public:
+  // `env`, `snapshot` and `relation` must outlive the reader.
+  PostgresReader(Env& env, PostgresSnapshot& snapshot, const PgRelation& relation, std::string part,
+                 std::string begin, std::string end, std::stop_token stop);
+
+  // Asks for the first row, so that what is wrong shows at once.
+  Status Start();
+
+  Result<std::optional<Document>> Next() override;
+  Result<std::optional<std::string>> Split() override;
+
+ private:
+  Status Connect();
+  Result<bool> Fetch();  // false: no more rows
+  Result<std::optional<std::string>> MiddleOf(PgConnection& connection, const std::string& sample);
+
+  Env& env_;
+  PostgresSnapshot& snapshot_;
+  const PgRelation& relation_;
+  const std::string part_;
+  const std::stop_token stop_;
+  std::string position_;  // after the last row handed out
+  std::string end_;
+  std::unique_ptr<PgConnection> connection_;
+  std::optional<PgCopyOut> copy_;
+  bool header_ = true;  // comes before the first row
+  bool done_ = false;
+  std::vector<std::optional<std::string_view>> fields_;
+  std::vector<std::string_view> key_;
+};
+
+}  // namespace muster

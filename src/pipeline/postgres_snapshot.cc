@@ -1,0 +1,46 @@
+#include "pipeline/postgres_snapshot.h"
+
+#include "base/log.h"
+#include "pipeline/postgres_session.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kBegin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+Result<std::vector<PgResult>> BeginWith(PgConnection& connection, std::string sql) {
+  const PgParams none = {};
+  const PgStatement begin{"", kBegin, false};
+  const PgStatement then{"", std::move(sql), false};
+  const PgCall calls[] = {{begin, none}, {then, none}};
+  return connection.Execute(calls);
+}
+
+}  // namespace
+
+Result<std::string> PostgresSnapshot::Id() {
+  std::lock_guard lock(mutex_);
+  if (holder_ && holder_->Usable()) return id_;
+  const bool lost = holder_ != nullptr;
+  MUSTER_ASSIGN(holder_, OpenPgReadSession(uri_));
+  auto exported = BeginWith(*holder_, "SELECT pg_export_snapshot()");
+  if (!exported) {
+    holder_.reset();
+    return std::move(exported).error();
+  }
+  id_ = (*exported)[1].Text(0, 0);
+  if (lost) {
+    Log(Level::kWarning, "the server ended the source's snapshot: reading goes on with a new one",
+        {{"server", holder_->Place()}});
+  }
+  return id_;
+}
+
+Result<std::unique_ptr<PgConnection>> PostgresSnapshot::OpenSession() {
+  MUSTER_ASSIGN(const std::string id, Id());
+  MUSTER_ASSIGN(auto connection, OpenPgReadSession(uri_));
+  MUSTER_TRY(BeginWith(*connection, "SET TRANSACTION SNAPSHOT " + PgLiteral(id)));
+  return connection;
+}
+
+}  // namespace muster

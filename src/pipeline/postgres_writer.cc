@@ -1,0 +1,363 @@
+#include "pipeline/postgres_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kSendBytes = 64 * 1024;  // converted before it is sent, while the server reads
+constexpr auto kOpenPatience = 20s;
+constexpr auto kSealPatience = 5s;
+constexpr auto kLongestOutage = 120s;  // that a write waits for its end
+constexpr auto kLongestPause = 1s;
+
+// Whether it is a row that the server refuses, and not the whole statement.
+bool IsAboutARow(std::string_view sqlstate) {
+  return sqlstate.starts_with("22") || sqlstate.starts_with("23") || sqlstate.starts_with("44") ||
+         sqlstate.starts_with("54") || sqlstate.starts_with("P0");
+}
+
+bool MayTryAgain(Code code) { return code == Code::kUnavailable || code == Code::kUnknownOutcome; }
+
+}  // namespace
+
+PostgresWriter::PostgresWriter(Env& env, std::string uri, const std::string& schema, PgTable table,
+                               Fence fence)
+    : env_(env),
+      uri_(std::move(uri)),
+      table_(std::move(table)),
+      progress_(schema, std::move(fence)),
+      rows_(table_) {}
+
+Result<std::unique_ptr<PostgresWriter>> PostgresWriter::Open(Env& env, std::string uri,
+                                                             const std::string& schema,
+                                                             PgTable table, Fence fence) {
+  std::unique_ptr<PostgresWriter> writer(
+      new PostgresWriter(env, std::move(uri), schema, std::move(table), std::move(fence)));
+  const Patience patience{.deadline = env.MonoNow() + kOpenPatience};
+  MUSTER_TRY(writer->Persist(patience, [&] { return writer->Connect(patience); }));
+  MUSTER_ASSIGN(writer->known_, ProgressOf(writer->stored_));
+  return writer;
+}
+
+bool PostgresWriter::RecordsRefusals(RefusalRecorder record) {
+  record_ = std::move(record);
+  return true;
+}
+
+// Repeats what failed for want of a connection or for a lock, until the caller's patience ends.
+template <class Try>
+auto PostgresWriter::Persist(const Patience& patience, Try attempt) -> decltype(attempt()) {
+  for (auto pause = std::chrono::nanoseconds(20ms);;
+       pause = std::min<std::chrono::nanoseconds>(pause * 2, kLongestPause)) {
+    auto outcome = attempt();
+    if (outcome || stale_ || !MayTryAgain(outcome.error().code)) return outcome;
+    const auto wait = pause / 2 + env_.Jitter(pause);
+    if (env_.MonoNow() + wait >= patience.deadline || patience.stop.stop_requested()) {
+      return outcome;
+    }
+    env_.Sleep(wait, patience.stop);
+  }
+}
+
+Status PostgresWriter::Connect(const Patience& patience) {
+  if (connection_ && connection_->Usable()) {
+    connection_->SetDeadline(patience.deadline);
+    return {};
+  }
+  MUSTER_ASSIGN(connection_, OpenPgWriteSession(uri_));
+  connection_->SetDeadline(patience.deadline);
+  const Status taken = TakeItem(patience);
+  if (!taken) connection_.reset();
+  return taken;
+}
+
+Status PostgresWriter::TakeItem(const Patience& patience) {
+  auto stored = progress_.Take(*connection_);
+  if (!stored && stored.error().code == Code::kUnavailable && !connection_->lost() &&
+      env_.MonoNow() < patience.deadline) {
+    MUSTER_TRY(progress_.EndEarlierHolder(*connection_));
+    stored = progress_.Take(*connection_);
+  }
+  MUSTER_TRY(stored);
+  // What the row says is what became of a write that nobody answered.
+  const bool as_expected =
+      doubtful_ ? stored->progress == doubtful_->after || stored->progress == doubtful_->before
+                : !known_ || stored->progress == stored_.progress;
+  if (!as_expected) return Stale();
+  stored_ = *std::move(stored);
+  return {};
+}
+
+Error PostgresWriter::Stale() {
+  stale_ = true;
+  return Error{Code::kUnavailable,
+               connection_->Place() + ": the progress of item " + progress_.fence().item +
+                   " is not what was written last: the server has lost commits that it had not "
+                   "made durable, or somebody else has changed muster_progress",
+               "open the item again: it goes on from what the server has"};
+}
+
+Result<std::vector<Refused>> PostgresWriter::Write(const Batch& batch, const Progress& after,
+                                                   const Patience& given) {
+  const Patience patience{.deadline = std::min(given.deadline, env_.MonoNow() + kLongestOutage),
+                          .stop = given.stop};
+  recorded_.clear();
+  return Persist(patience, [&]() -> Result<std::vector<Refused>> {
+    MUSTER_TRY(Connect(patience));
+    auto refused = TryWrite(batch, after);
+    // Whatever failed, the session is in the middle of something.
+    if (!refused) connection_.reset();
+    if (!refused && refused.error().code == Code::kConflict && !constraints_now_) {
+      constraints_now_ = true;
+      MUSTER_TRY(Connect(patience));
+      refused = TryWrite(batch, after);
+      if (!refused) connection_.reset();
+    }
+    return refused;
+  });
+}
+
+Result<std::vector<Refused>> PostgresWriter::TryWrite(const Batch& batch, const Progress& after) {
+  if (doubtful_) {
+    Attempt attempt = *std::exchange(doubtful_, std::nullopt);
+    if (stored_.progress == attempt.after) {
+      if (attempt.wanted != after) return Stale();
+      known_ = WithRefused(after, attempt.refused.size());
+      durable_ = false;
+      return std::move(attempt.refused);
+    }
+  }
+  std::vector<Refused> refused;
+  locked_ = false;
+  MUSTER_TRY(CopyBatch(batch, refused));
+  MUSTER_TRY(Record(batch, refused));
+  const Progress kept = WithRefused(after, refused.size());
+  std::string json = kept.ToJson();
+  if (auto done = progress_.CommitWith(*connection_, json); !done) {
+    if (done.error().code == Code::kUnknownOutcome) {
+      doubtful_ = Attempt{stored_.progress, std::move(json), after, std::move(refused)};
+    }
+    return std::move(done).error();
+  }
+  stored_.progress = std::move(json);
+  known_ = kept;
+  durable_ = false;
+  return refused;
+}
+
+// Converts and sends at the same time: the server reads one part while the next is made.
+Status PostgresWriter::CopyBatch(const Batch& batch, std::vector<Refused>& refused) {
+  rows_.Clear();
+  copying_.reset();
+  for (size_t i = 0; i < batch.documents.size(); ++i) {
+    if (auto added = rows_.Add(i, batch.documents[i]); !added) {
+      refused.push_back({i, std::move(added).error().message});
+      continue;
+    }
+    const size_t row = rows_.rows().size() - 1;
+    if (copying_ && rows_.rows()[row].defaults != rows_.rows()[copying_->first].defaults) {
+      MUSTER_TRY(FinishCopy(row, refused));
+    }
+    if (!copying_) MUSTER_TRY(StartCopy(row));
+    if (rows_.text().size() - copying_->sent >= kSendBytes) MUSTER_TRY(SendRows(row + 1));
+  }
+  if (copying_) return FinishCopy(rows_.rows().size(), refused);
+  return locked_ ? Status() : LockOnly();
+}
+
+Status PostgresWriter::StartCopy(size_t row) {
+  std::string sql = locked_ ? "RELEASE rows; SAVEPOINT rows; "
+                            : "BEGIN; SET LOCAL synchronous_commit = off; " + progress_.LockSql() +
+                                  (constraints_now_ ? "; SET CONSTRAINTS ALL IMMEDIATE" : "") +
+                                  "; SAVEPOINT rows; ";
+  sql += rows_.Statement(rows_.rows()[row].defaults);
+  MUSTER_ASSIGN(PgCopyIn copy, PgCopyIn::Start(*connection_, sql));
+  copying_ = Copying{.copy = copy, .first = row, .sent = rows_.rows()[row].begin};
+  return {};
+}
+
+Status PostgresWriter::AwaitReady() {
+  if (copying_->ready) return {};
+  MUSTER_ASSIGN(const auto answers, copying_->copy.Ready());
+  copying_->ready = true;
+  if (locked_) return {};
+  // Only now is it known who holds the item, and nothing has been sent yet.
+  const Status mine = CheckLocked(answers[2]);
+  if (!mine) MUSTER_TRY(copying_->copy.Abandon("the item is not this worker's"));
+  return mine;
+}
+
+Status PostgresWriter::CheckLocked(const PgResult& answer) {
+  MUSTER_ASSIGN(const StoredFence stored, progress_.Locked(answer, *connection_));
+  MUSTER_TRY(CheckWrite(progress_.fence(), stored, connection_->Place()));
+  if (stored.progress != stored_.progress) return Stale();
+  locked_ = true;
+  return {};
+}
+
+// A batch without rows still moves the progress.
+Status PostgresWriter::LockOnly() {
+  const PgParams none = {};
+  const PgStatement begin{"", "BEGIN", false};
+  const PgStatement later{"", "SET LOCAL synchronous_commit = off", false};
+  const PgStatement lock{"", progress_.LockSql(), false};
+  const PgCall calls[] = {{begin, none}, {later, none}, {lock, none}};
+  MUSTER_ASSIGN(const auto answers, connection_->Execute(calls));
+  return CheckLocked(answers[2]);
+}
+
+Status PostgresWriter::SendRows(size_t last_row) {
+  MUSTER_TRY(AwaitReady());
+  const size_t end =
+      last_row < rows_.rows().size() ? rows_.rows()[last_row].begin : rows_.text().size();
+  MUSTER_TRY(copying_->copy.Send(rows_.text().substr(copying_->sent, end - copying_->sent)));
+  copying_->sent = end;
+  return {};
+}
+
+Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused) {
+  MUSTER_TRY(SendRows(last_row));
+  const size_t first = copying_->first;
+  MUSTER_ASSIGN(auto refusal, copying_->copy.End());
+  copying_.reset();
+  if (!refusal) return {};
+  return Narrow(first, last_row, *std::move(refusal), refused);
+}
+
+// The server took none of rows [first, last) because of one of them, or of several. Those before a
+// bad one are sent again, the bad one is refused, and so on: in larger pieces while all goes well,
+// in smaller ones where the server does not say which row it means or where many are bad.
+Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
+                              std::vector<Refused>& refused) {
+  static constexpr const char* kTakeBack = "ROLLBACK TO rows; ";
+  static constexpr const char* kKeep = "RELEASE rows; SAVEPOINT rows; ";
+  size_t piece = last - first;
+  const char* savepoint = kTakeBack;
+  while (true) {
+    if (!IsAboutARow(refusal.sqlstate)) return ServerError(refusal);
+    bool found = refusal.line == 1 || piece == 1;
+    if (!found) {
+      // Without the row in question this piece should do; then it is that row's turn.
+      const size_t good = refusal.line > 1 && refusal.line <= piece ? refusal.line - 1 : piece / 2;
+      MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + good));
+      savepoint = again ? kTakeBack : kKeep;
+      if (again) {
+        refusal = *std::move(again);
+        piece = good;
+        continue;
+      }
+      first += good;
+      found = refusal.line == good + 1;
+    }
+    if (found) {
+      refused.push_back({rows_.rows()[first].document, refusal.message});
+      ++first;
+      piece = std::max<size_t>(piece / 2, 1);
+    }
+    // From here on nothing is known to be wrong.
+    while (true) {
+      if (first == last) {
+        if (savepoint == kKeep) return {};
+        MUSTER_TRY(connection_->Execute(PgStatement{"", "ROLLBACK TO rows", false}, PgParams()));
+        return {};
+      }
+      piece = std::min(piece, last - first);
+      MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + piece));
+      savepoint = again ? kTakeBack : kKeep;
+      if (again) {
+        refusal = *std::move(again);
+        break;
+      }
+      first += piece;
+      piece *= 2;
+    }
+  }
+}
+
+Result<std::optional<PgRefusal>> PostgresWriter::CopyAgain(const char* savepoint, size_t first,
+                                                           size_t last) {
+  MUSTER_ASSIGN(
+      PgCopyIn copy,
+      PgCopyIn::Start(*connection_, savepoint + rows_.Statement(rows_.rows()[first].defaults)));
+  MUSTER_TRY(copy.Ready());
+  MUSTER_TRY(copy.Send(rows_.Text(first, last)));
+  return copy.End();
+}
+
+// Before the commit: a crash after it would leave documents that are counted as failed, and gone.
+Status PostgresWriter::Record(const Batch& batch, const std::vector<Refused>& refused) {
+  if (!record_) return {};
+  for (const Refused& one : refused) {
+    if (std::find(recorded_.begin(), recorded_.end(), one.index) != recorded_.end()) continue;
+    MUSTER_TRY(record_(batch.documents[one.index], one.reason));
+    recorded_.push_back(one.index);
+  }
+  return {};
+}
+
+Error PostgresWriter::ServerError(const PgRefusal& refusal) const {
+  return Error{PgCodeOf(refusal.sqlstate), connection_->Place() + ": table " + table_.sql_name +
+                                               ": " + refusal.message + " [" + refusal.sqlstate +
+                                               "]"};
+}
+
+Status PostgresWriter::Flush() {
+  if (durable_) return {};
+  const Patience patience{.deadline = env_.MonoNow() + kOpenPatience};
+  return Persist(patience, [&]() -> Status {
+    MUSTER_TRY(Connect(patience));
+    MUSTER_TRY(progress_.MakeDurable(*connection_));
+    durable_ = true;
+    return {};
+  });
+}
+
+Status PostgresWriter::Finish() {
+  if (!progress_.fence().alone) return Flush();
+  const Patience patience{.deadline = env_.MonoNow() + kOpenPatience};
+  return Persist(patience, [&]() -> Status {
+    if (forgotten_) return {};
+    MUSTER_TRY(Connect(patience));
+    MUSTER_TRY(progress_.Forget(*connection_));
+    forgotten_ = durable_ = true;
+    return {};
+  });
+}
+
+Result<std::optional<Progress>> PostgresWriter::Seal() {
+  const Patience patience{.deadline = env_.MonoNow() + kSealPatience};
+  // Whatever this worker believes, what the row says counts.
+  doubtful_.reset();
+  known_.reset();
+  stale_ = false;
+  return Persist(patience, [&]() -> Result<std::optional<Progress>> {
+    MUSTER_TRY(Connect(patience));
+    auto sealed = TrySeal();
+    if (!sealed) connection_.reset();
+    return sealed;
+  });
+}
+
+Result<std::optional<Progress>> PostgresWriter::TrySeal() {
+  const PgParams none = {};
+  const PgStatement begin{"", "BEGIN", false};
+  const PgStatement lock{"", progress_.LockSql(), false};
+  const PgCall calls[] = {{begin, none}, {lock, none}};
+  MUSTER_ASSIGN(const auto answers, connection_->Execute(calls));
+  MUSTER_ASSIGN(StoredFence stored, progress_.Locked(answers[1], *connection_));
+  // Sealing it again does no harm; a newer holder's item is not to be touched.
+  stored.sealed = false;
+  MUSTER_TRY(CheckWrite(progress_.fence(), stored, connection_->Place()));
+  MUSTER_TRY(progress_.CommitSealed(*connection_));
+  stored.sealed = true;
+  stored_ = std::move(stored);
+  durable_ = true;
+  MUSTER_ASSIGN(known_, ProgressOf(stored_));
+  return known_;
+}
+
+}  // namespace muster

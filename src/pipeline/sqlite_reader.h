@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sqlite.h"
+#include "muster/pipeline.h"
+#include "pipeline/sqlite_table.h"
+
+namespace muster {
+
+// What is read as one collection, and by which columns.
+struct SqliteRelation {
+  SqliteTable table;
+  std::vector<std::string> key;  // names, not quoted
+  bool by_rowid = false;         // the one key is the rowid, an integer
+};
+
+// Reads the rows of one partition in the order of their key, as JSON objects: integers and reals as
+// numbers, texts as strings, blobs as base64, valid JSON of columns declared as JSON as it is.
+class SqliteReader final : public Reader {
+ public:
+  SqliteReader(std::unique_ptr<SqliteDb> db, SqliteRelation relation, std::string begin,
+               std::string end, std::stop_token stop);
+
+  Result<std::optional<Document>> Next() override;
+  Result<std::optional<std::string>> Split() override;
+
+  // The numbers of the first and last rowid after `begin` up to `end`; none: no rows.
+  struct Span {
+    int64_t first = 0;
+    int64_t last = 0;
+  };
+  static Result<std::optional<Span>> RowidSpan(SqliteDb& db, const SqliteRelation& relation,
+                                               const std::string& begin, const std::string& end);
+
+  static std::string RowidPosition(int64_t rowid);
+  static std::optional<int64_t> RowidOf(const std::string& position);
+
+ private:
+  Status Start();
+  void AppendValue(int column, const SqliteTable::Column& declared);
+  std::string KeyPosition() const;
+  Result<std::optional<std::string>> MiddleKey();
+
+  const std::unique_ptr<SqliteDb> db_;
+  const SqliteRelation relation_;
+  const std::stop_token stop_;
+  std::string position_;
+  std::string end_;
+  std::vector<std::string> bounds_;  // what the statement is bound to
+  std::optional<SqliteStatement> rows_;
+  bool done_ = false;
+  std::string id_;
+  std::string routing_;
+  std::string body_;
+  std::string defect_;
+};
+
+}  // namespace muster

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/url.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// The file of sqlite:FILE; kInvalid if the URL names none, or a host. `what` names the URL.
+Result<std::string> SqliteFileOf(const Url& url, std::string_view what);
+
+}  // namespace muster

@@ -1,0 +1,193 @@
+#include "pipeline/sqlite_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestOutage = 120s;  // that a write waits for its end
+constexpr const char* kWhere = " WHERE run = ?1 AND item = ?2";
+
+bool IsAboutARow(Code code) { return code == Code::kInvalid || code == Code::kConflict; }
+
+}  // namespace
+
+SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<SqliteDb> db, std::string place,
+                           SqliteTable table, Fence fence)
+    : env_(env),
+      db_(std::move(db)),
+      place_(std::move(place)),
+      fence_(std::move(fence)),
+      rows_(*db_, std::move(table)) {}
+
+Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env, std::unique_ptr<SqliteDb> db,
+                                                         std::string place, SqliteTable table,
+                                                         Fence fence) {
+  // Commits wait for the disk in Flush; until then they are as safe as the system's memory.
+  MUSTER_TRY(db->Execute("PRAGMA synchronous=NORMAL"));
+  std::unique_ptr<SqliteWriter> writer(
+      new SqliteWriter(env, std::move(db), std::move(place), std::move(table), std::move(fence)));
+  MUSTER_TRY(writer->Take());
+  MUSTER_ASSIGN(writer->known_, ProgressOf(writer->stored_));
+  return writer;
+}
+
+Status SqliteWriter::EnsureProgressTable(SqliteDb& db) {
+  return db.Execute(
+      "CREATE TABLE IF NOT EXISTS muster_progress (run TEXT NOT NULL, item TEXT NOT NULL,"
+      " incarnation TEXT NOT NULL, epoch INTEGER NOT NULL, sealed INTEGER NOT NULL DEFAULT 0,"
+      " progress TEXT, updated TEXT NOT NULL DEFAULT (datetime('now')), PRIMARY KEY (run, item))"
+      " STRICT, WITHOUT ROWID");
+}
+
+bool SqliteWriter::RecordsRefusals(RefusalRecorder record) {
+  record_ = std::move(record);
+  return true;
+}
+
+Result<std::optional<StoredFence>> SqliteWriter::Stored() {
+  MUSTER_ASSIGN(SqliteStatement select,
+                db_->Prepare(std::string("SELECT incarnation, epoch, sealed, coalesce(progress, '')"
+                                         " FROM muster_progress") +
+                             kWhere));
+  select.Bind(fence_.run, fence_.item);
+  MUSTER_ASSIGN(const bool there, select.Step());
+  if (!there) return std::nullopt;
+  return StoredFence{.incarnation = std::string(select.Text(0)),
+                     .epoch = select.Int(1),
+                     .sealed = select.Int(2) != 0,
+                     .progress = std::string(select.Text(3))};
+}
+
+Status SqliteWriter::Take() {
+  MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+  MUSTER_ASSIGN(const auto stored, Stored());
+  if (stored) {
+    MUSTER_TRY(CheckOpen(fence_, *stored, place_));
+    stored_ = *stored;
+  }
+  MUSTER_ASSIGN(SqliteStatement put,
+                db_->Prepare("INSERT INTO muster_progress (run, item, incarnation, epoch)"
+                             " VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
+                             " incarnation = ?3, epoch = ?4, updated = datetime('now')"));
+  MUSTER_TRY(put.Bind(fence_.run, fence_.item, fence_.incarnation, fence_.epoch).Run());
+  MUSTER_TRY(transaction.Commit());
+  stored_.incarnation = fence_.incarnation;
+  stored_.epoch = fence_.epoch;
+  return {};
+}
+
+Status SqliteWriter::Store(const std::string& column, std::string_view value) {
+  MUSTER_ASSIGN(SqliteStatement update, db_->Prepare("UPDATE muster_progress SET " + column +
+                                                     " = ?3, updated = datetime('now')" + kWhere));
+  return update.Bind(fence_.run, fence_.item, value).Run();
+}
+
+Result<std::vector<Refused>> SqliteWriter::Write(const Batch& batch, const Progress& after,
+                                                 const Patience& patience) {
+  const MonoTime deadline = std::min(patience.deadline, env_.MonoNow() + kLongestOutage);
+  recorded_.clear();
+  while (true) {
+    auto refused = TryWrite(batch, after);
+    const bool again = !refused && (refused.error().code == Code::kUnavailable ||
+                                    refused.error().code == Code::kUnknownOutcome);
+    const auto pause = 50ms + env_.Jitter(50ms);
+    if (!again || patience.stop.stop_requested() || env_.MonoNow() + pause >= deadline) {
+      return refused;
+    }
+    env_.Sleep(pause, patience.stop);
+  }
+}
+
+Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Progress& after) {
+  MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+  MUSTER_ASSIGN(const auto stored, Stored());
+  if (!stored) {
+    return Error{Code::kConflict,
+                 place_ + ": the row of item " + fence_.item + " is gone from muster_progress",
+                 "do not delete rows of a run while it works"};
+  }
+  MUSTER_TRY(CheckWrite(fence_, *stored, place_));
+  if (doubtful_) {
+    Attempt attempt = *std::exchange(doubtful_, std::nullopt);
+    if (stored->progress == attempt.after && attempt.wanted == after) {
+      stored_.progress = std::move(attempt.after);
+      known_ = WithRefused(after, attempt.refused.size());
+      return std::move(attempt.refused);
+    }
+  }
+  if (stored->progress != stored_.progress) {
+    return Error{Code::kInternal, place_ + ": the progress of item " + fence_.item +
+                                      " was changed by somebody else"};
+  }
+  MUSTER_ASSIGN(std::vector<Refused> refused, InsertRows(batch));
+  const Progress kept = WithRefused(after, refused.size());
+  std::string json = kept.ToJson();
+  MUSTER_TRY(Store("progress", json));
+  if (auto done = transaction.Commit(); !done) {
+    if (done.error().code == Code::kUnknownOutcome) {
+      doubtful_ = Attempt{std::move(json), after, std::move(refused)};
+    }
+    return std::move(done).error();
+  }
+  stored_.progress = std::move(json);
+  known_ = kept;
+  durable_ = false;
+  return refused;
+}
+
+Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
+  std::vector<Refused> refused;
+  for (size_t i = 0; i < batch.documents.size(); ++i) {
+    auto done = rows_.Insert(batch.documents[i]);
+    if (done) continue;
+    if (!IsAboutARow(done.error().code)) return std::move(done).error();
+    refused.push_back({i, std::move(done).error().message});
+    if (!record_ || std::find(recorded_.begin(), recorded_.end(), i) != recorded_.end()) continue;
+    MUSTER_TRY(record_(batch.documents[i], refused.back().reason));
+    recorded_.push_back(i);
+  }
+  return refused;
+}
+
+Status SqliteWriter::Flush() {
+  if (durable_) return {};
+  return RunDurably("UPDATE muster_progress SET updated = datetime('now')");
+}
+
+Status SqliteWriter::Finish() {
+  // Nobody else will ever ask how far it came.
+  return fence_.alone ? RunDurably("DELETE FROM muster_progress") : Flush();
+}
+
+// The commit of any change makes those before it durable, too.
+Status SqliteWriter::RunDurably(const std::string& sql) {
+  MUSTER_TRY(db_->Execute("PRAGMA synchronous=FULL"));
+  MUSTER_ASSIGN(SqliteStatement change, db_->Prepare(sql + kWhere));
+  const Status done = change.Bind(fence_.run, fence_.item).Run();
+  MUSTER_TRY(db_->Execute("PRAGMA synchronous=NORMAL"));
+  durable_ = done.has_value();
+  return done;
+}
+
+Result<std::optional<Progress>> SqliteWriter::Seal() {
+  MUSTER_TRY(db_->Execute("PRAGMA synchronous=FULL"));
+  MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+  MUSTER_ASSIGN(auto stored, Stored());
+  if (!stored) return Error{Code::kConflict, place_ + ": the item's row is gone"};
+  // Sealing it again does no harm; a newer holder's item is not to be touched.
+  stored->sealed = false;
+  MUSTER_TRY(CheckWrite(fence_, *stored, place_));
+  MUSTER_TRY(Store("sealed", "1"));
+  MUSTER_TRY(transaction.Commit());
+  stored->sealed = true;
+  stored_ = *std::move(stored);
+  doubtful_.reset();
+  MUSTER_ASSIGN(known_, ProgressOf(stored_));
+  return known_;
+}
+
+}  // namespace muster

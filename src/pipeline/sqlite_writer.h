@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sqlite.h"
+#include "muster/env.h"
+#include "muster/pipeline.h"
+#include "pipeline/item_fence.h"
+#include "pipeline/sqlite_rows.h"
+
+namespace muster {
+
+// Writes one item's documents into one table of a SQLite file; see OpenSqliteSink.
+class SqliteWriter final : public Writer {
+ public:
+  static Result<std::unique_ptr<SqliteWriter>> Open(Env& env, std::unique_ptr<SqliteDb> db,
+                                                    std::string place, SqliteTable table,
+                                                    Fence fence);
+
+  // Creates muster_progress, unless it is there.
+  static Status EnsureProgressTable(SqliteDb& db);
+
+  const std::optional<Progress>& Known() const override { return known_; }
+  bool Sealed() const override { return stored_.sealed; }
+  bool RecordsRefusals(RefusalRecorder record) override;
+  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
+                                     const Patience& patience) override;
+  Status Flush() override;
+  Result<std::optional<Progress>> Seal() override;
+  Status Finish() override;
+
+ private:
+  // A write of which the disk did not say whether it happened.
+  struct Attempt {
+    std::string after;
+    Progress wanted;
+    std::vector<Refused> refused;
+  };
+
+  SqliteWriter(Env& env, std::unique_ptr<SqliteDb> db, std::string place, SqliteTable table,
+               Fence fence);
+  Status Take();
+  Result<std::optional<StoredFence>> Stored();
+  Status Store(const std::string& column, std::string_view value);
+  Status RunDurably(const std::string& sql);
+  Result<std::vector<Refused>> TryWrite(const Batch& batch, const Progress& after);
+  Result<std::vector<Refused>> InsertRows(const Batch& batch);
+
+  Env& env_;
+  const std::unique_ptr<SqliteDb> db_;
+  const std::string place_;
+  const Fence fence_;
+  SqliteRows rows_;
+  RefusalRecorder record_;
+  StoredFence stored_;
+  std::optional<Progress> known_;
+  std::optional<Attempt> doubtful_;
+  std::vector<size_t> recorded_;
+  bool durable_ = true;
+};
+
+}  // namespace muster

@@ -1,0 +1,207 @@
+#include "replica/exec_projection.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/json.h"
+#include "events/event_json.h"
+
+extern char** environ;
+
+namespace muster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxLine = 1024 * 1024;
+constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its input and SIGKILL
+
+// One child process and the socket that is its standard input and output.
+class Child {
+ public:
+  static Result<std::unique_ptr<Child>> Start(const std::vector<std::string>& command,
+                                              const std::vector<std::string>& variables) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return Error{Code::kUnavailable, "no socket could be made for a child process"};
+    }
+    std::vector<char*> argv, envp;
+    for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    for (const std::string& variable : variables) {
+      envp.push_back(const_cast<char*>(variable.c_str()));
+    }
+    for (char** variable = environ; *variable != nullptr; ++variable) envp.push_back(*variable);
+    envp.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    pid_t pid = 0;
+    const int failed = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (failed != 0) {
+      close(ends[0]);
+      return Error{Code::kInvalid,
+                   "'" + command.front() + "' could not be started: " + std::strerror(failed),
+                   "check the projection's command"};
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return std::unique_ptr<Child>(new Child(pid, ends[0]));
+  }
+
+  ~Child() {
+    shutdown(socket_, SHUT_WR);
+    const auto give_up = Clock::now() + kFarewell;
+    while (waitpid(pid_, nullptr, WNOHANG) == 0) {
+      if (Clock::now() >= give_up) {
+        kill(-pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+        break;
+      }
+      pollfd entry{socket_, POLLIN, 0};
+      poll(&entry, 1, 10);
+    }
+    close(socket_);
+  }
+
+  void Kill() { kill(-pid_, SIGKILL); }
+
+  // Sends what it can of `text`, and gets what there is. False: the child has hung up.
+  bool Exchange(std::string_view& text, std::string& received, Clock::time_point deadline) {
+    pollfd entry{socket_, static_cast<short>(text.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) < 0) {
+      return errno == EINTR;
+    }
+    if ((entry.revents & POLLIN) != 0) {
+      char bytes[16 * 1024];
+      const ssize_t got = recv(socket_, bytes, sizeof bytes, 0);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
+      if (got > 0) received.append(bytes, static_cast<size_t>(got));
+    } else if ((entry.revents & (POLLHUP | POLLERR)) != 0) {
+      return false;
+    }
+    if ((entry.revents & POLLOUT) != 0 && !text.empty()) {
+      const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+      if (sent > 0) text.remove_prefix(static_cast<size_t>(sent));
+    }
+    return true;
+  }
+
+ private:
+  Child(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
+  pid_t pid_;
+  int socket_;
+};
+
+class ExecProcessor final : public Processor {
+ public:
+  ExecProcessor(const ExecProjectionSpec& spec, const Partition& partition)
+      : spec_(spec),
+        variables_{"MUSTER_PROJECTION=" + spec.name,
+                   "MUSTER_PARTITION_KEY=" + std::to_string(partition.key),
+                   "MUSTER_TOTAL_PARTITIONS=" + std::to_string(partition.total),
+                   "MUSTER_GENERATION=" + std::to_string(partition.generation),
+                   "MUSTER_VERSION=" + std::to_string(partition.version),
+                   std::string("MUSTER_SIDE_EFFECTS=") + (partition.side_effects ? "1" : "0")} {}
+
+  Status Handle(std::span<const Event> events, Transaction&) override {
+    const Status handled = TryHandle(events);
+    // Whatever it is in the middle of, a new one starts from a clean state.
+    if (!handled && child_) {
+      child_->Kill();
+      child_.reset();
+    }
+    return handled;
+  }
+
+ private:
+  Status TryHandle(std::span<const Event> events) {
+    if (!child_) {
+      MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
+      received_.clear();
+    }
+    std::string lines;
+    for (const Event& event : events) lines += EventToJson(event) + "\n";
+    std::string_view unsent = lines;
+    const int64_t last = events.back().position;
+    auto deadline = Clock::now() + spec_.timeout;
+    for (;;) {
+      for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
+        const std::string line = received_.substr(0, end);
+        received_.erase(0, end + 1);
+        MUSTER_ASSIGN(const int64_t acknowledged, AnswerFrom(line));
+        if (acknowledged >= last) return {};
+        deadline = Clock::now() + spec_.timeout;
+      }
+      if (received_.size() > kMaxLine) return Failed("answers with a line that does not end");
+      if (Clock::now() >= deadline) {
+        return Failed("did not answer within " + std::to_string(spec_.timeout.count()) + " ms");
+      }
+      if (!child_->Exchange(unsent, received_, deadline)) {
+        return Failed("ended without acknowledging position " + std::to_string(last));
+      }
+    }
+  }
+
+  Result<int64_t> AnswerFrom(const std::string& line) const {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("error") && json["error"].is_string()) {
+      return Failed("says: " + json["error"].get<std::string>());
+    }
+    if (!json.is_object() || !json.contains("ack") || !json["ack"].is_number_integer()) {
+      return Failed("answers what is no acknowledgement: " + line.substr(0, 200));
+    }
+    return json["ack"].get<int64_t>();
+  }
+
+  Error Failed(const std::string& how) const {
+    return {Code::kInternal, "the child of projection '" + spec_.name + "' " + how};
+  }
+
+  const ExecProjectionSpec spec_;
+  const std::vector<std::string> variables_;
+  std::unique_ptr<Child> child_;
+  std::string received_;
+};
+
+class ExecProjection final : public Projection {
+ public:
+  explicit ExecProjection(const ExecProjectionSpec& spec) : spec_(spec) {}
+  const std::string& name() const override { return spec_.name; }
+  Result<std::unique_ptr<Processor>> Build(const Partition& partition) override {
+    return std::make_unique<ExecProcessor>(spec_, partition);
+  }
+  // What the child keeps is its own: from the start again is all that can be done.
+  Status Clear(Transaction&, int) override { return {}; }
+
+ private:
+  const ExecProjectionSpec spec_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec) {
+  if (spec.command.empty()) {
+    return Error{Code::kInvalid, "projection '" + spec.name + "' has an empty command"};
+  }
+  return std::make_shared<ExecProjection>(spec);
+}
+
+}  // namespace muster

@@ -1,0 +1,91 @@
+#include "replica/exec_projection.h"
+
+#include <gtest/gtest.h>
+
+#include "replica/memory_read_model.h"
+
+namespace muster {
+namespace {
+
+Status Handle(const std::string& script, int events, milliseconds timeout = milliseconds(5'000),
+              std::unique_ptr<Processor>* keep = nullptr) {
+  auto projection = NewExecProjection(
+      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = timeout});
+  if (!projection) return projection.error();
+  auto processor = (*projection)->Build({.key = 1, .total = 3, .generation = 7});
+  if (!processor) return processor.error();
+  std::vector<Event> batch;
+  for (int i = 1; i <= events; ++i) {
+    batch.push_back(Event{.position = i,
+                          .stream = "s",
+                          .version = i,
+                          .id = "i",
+                          .type = "T",
+                          .payload = std::string(200, '7'),
+                          .metadata = ""});
+  }
+  MemoryTransaction transaction;
+  const Status handled = (*processor)->Handle(batch, transaction);
+  if (keep != nullptr) *keep = *std::move(processor);
+  return handled;
+}
+
+constexpr char kAcknowledgeAll[] =
+    "n=0; while read -r line; do n=$((n+1)); echo \"{\\\"ack\\\":$n}\"; done";
+
+TEST(ExecProjection, HandlesABatchOnceItsLastEventIsAcknowledged) {
+  EXPECT_TRUE(Handle(kAcknowledgeAll, 1));
+  // More than a pipe holds, both ways.
+  EXPECT_TRUE(Handle(kAcknowledgeAll, 2'000, milliseconds(60'000)));
+}
+
+TEST(ExecProjection, TellsTheChildItsPartition) {
+  EXPECT_TRUE(
+      Handle("test \"$MUSTER_PROJECTION/$MUSTER_PARTITION_KEY/$MUSTER_TOTAL_PARTITIONS/"
+             "$MUSTER_GENERATION/$MUSTER_SIDE_EFFECTS\" = mails/1/3/7/1 && read -r line && "
+             "echo '{\"ack\":1}'",
+             1));
+}
+
+TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"exit 3", "ended without acknowledging"},
+      {"read -r line; echo '{\"error\":\"no such customer\",\"position\":1}'; sleep 9",
+       "says: no such customer"},
+      {"echo hello; sleep 9", "no acknowledgement: hello"},
+      {"read -r line; exec sleep 60", "did not answer within 300 ms"},
+      {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that does not end"},
+  };
+  for (const auto& [script, reason] : cases) {
+    const bool hangs = std::string(reason).find("300 ms") != std::string::npos;
+    const Status handled = Handle(script, 2, milliseconds(hangs ? 300 : 20'000));
+    ASSERT_FALSE(handled) << script;
+    EXPECT_NE(handled.error().message.find(reason), std::string::npos) << handled.error().message;
+  }
+  auto missing = NewExecProjection({.name = "x", .command = {"/no/such/program"}});
+  ASSERT_TRUE(missing);
+  auto processor = (*missing)->Build({});
+  MemoryTransaction transaction;
+  const Event event{
+      .position = 1, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
+  EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kInvalid);
+}
+
+TEST(ExecProjection, IsStartedAnewAfterAFailure) {
+  std::unique_ptr<Processor> processor;
+  const std::string folder = ::testing::TempDir() + RealEnv().NewId();
+  // The first child fails, the second answers.
+  EXPECT_FALSE(Handle("if test -e " + folder +
+                          "; then read -r l; echo '{\"ack\":9}'; read -r l; "
+                          "else touch " +
+                          folder + "; exit 1; fi",
+                      1, milliseconds(5'000), &processor));
+  const Event event{
+      .position = 9, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
+  MemoryTransaction transaction;
+  EXPECT_TRUE(processor->Handle({&event, 1}, transaction));
+  std::remove(folder.c_str());
+}
+
+}  // namespace
+}  // namespace muster

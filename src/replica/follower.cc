@@ -1,0 +1,355 @@
+#include "replica/follower.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/planted_bug.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kLookEvery{1'000};
+constexpr milliseconds kLongestDelay{60'000};
+constexpr int kMaxHangs = 2;
+constexpr int kMaxTroubles = 8;
+constexpr int kReplayPage = 100;
+constexpr size_t kMaxParked = 100;  // more than poison: something is wrong with all of it
+
+// A failure that says nothing about the events: the database is away, or it cannot be told what
+// became of a commit.
+bool IsTrouble(const Error& error) {
+  return IsTransient(error.code) || error.code == Code::kLeaseLost ||
+         error.code == Code::kPermission || error.code == Code::kCancelled;
+}
+
+}  // namespace
+
+int64_t DigestOf(const Event& event) {
+  uint64_t hash = 0xcbf29ce484222325 ^ static_cast<uint64_t>(event.position);
+  hash *= 0x9e3779b97f4a7c15;
+  for (const char c : event.id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  hash ^= hash >> 31;
+  hash *= 0xbf58476d1ce4e5b9;
+  return static_cast<int64_t>(hash ^ (hash >> 29));
+}
+
+Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
+                   std::unique_ptr<Processor> processor, const FollowerOptions& options)
+    : log_(log),
+      model_(model),
+      env_(env),
+      instance_(std::move(instance)),
+      processor_(std::move(processor)),
+      options_(options) {}
+
+std::vector<int> Follower::slots() const {
+  std::vector<int> slots;
+  for (const auto& [slot, owned] : owned_) slots.push_back(slot);
+  return slots;
+}
+
+Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
+  std::map<int, Owned> owned;
+  std::vector<int> fresh;
+  for (const int slot : slots) {
+    const auto found = owned_.find(slot);
+    if (keep && found != owned_.end()) {
+      owned[slot] = found->second;
+    } else {
+      fresh.push_back(slot);
+    }
+  }
+  MUSTER_ASSIGN(const auto states, model_.TakeOver(instance_, generation, fresh));
+  for (const SlotState& state : states) {
+    owned[state.slot] = {state.generation, state.position, state.position};
+  }
+  if (PLANTED_BUG(per_partition_checkpoints) && !slots.empty()) {
+    // One checkpoint for all slots of a partition, kept under the partition's first slot.
+    const int64_t position = owned[slots.front()].stored;
+    for (auto& [slot, own] : owned) own.read = position;
+  }
+  MUSTER_ASSIGN(const auto parked, model_.Parked(instance_, slots));
+  parked_.clear();
+  for (const ParkedStream& stream : parked) parked_[stream.stream] = stream.slot;
+  owned_ = std::move(owned);
+  flushed_ = env_.MonoNow();
+  looked_ = flushed_;
+  return {};
+}
+
+std::vector<SlotPosition> Follower::Positions() const {
+  std::vector<SlotPosition> positions;
+  positions.reserve(owned_.size());
+  for (const auto& [slot, owned] : owned_) positions.push_back({slot, owned.read});
+  return positions;
+}
+
+// Reads the checkpoints again, each in the generation in which we own it.
+Status Follower::Refresh() {
+  std::map<int64_t, std::vector<int>> by_generation;
+  for (const auto& [slot, owned] : owned_) by_generation[owned.generation].push_back(slot);
+  for (const auto& [generation, slots] : by_generation) {
+    MUSTER_ASSIGN(const auto states, model_.TakeOver(instance_, generation, slots));
+    for (const SlotState& state : states) {
+      Owned& owned = owned_[state.slot];
+      owned.stored = state.position;
+      owned.read = state.position;
+    }
+  }
+  MUSTER_ASSIGN(const auto parked, model_.Parked(instance_, slots()));
+  parked_.clear();
+  for (const ParkedStream& stream : parked) parked_[stream.stream] = stream.slot;
+  return {};
+}
+
+Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
+  if (owned_.empty()) return Outcome::kIdle;
+  const MonoTime now = env_.MonoNow();
+  if (now - looked_ >= kLookEvery) {
+    looked_ = now;
+    MUSTER_TRY(LookForReplays());
+  }
+  if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
+  const auto positions = Positions();
+  MUSTER_ASSIGN(EventPage page, log_.Read(positions, options_.batch));
+  if (!page.events.empty()) {
+    Status handled = HandleBatch(page.events);
+    if (!handled && !IsTrouble(handled.error())) handled = HandleOneByOne(page.events, stop);
+    if (!handled) {
+      const Error error = handled.error();
+      if (error.code == Code::kCancelled) return error;
+      MUSTER_TRY(Refresh());
+      // Still ours, but elsewhere: an operator has moved a slot.
+      if (error.code == Code::kLeaseLost) return Outcome::kMoved;
+      // The database answers, yet the batch does not get through again and again: perhaps the
+      // events are to blame, as with a statement that takes too long.
+      const bool in_vain = error.code == Code::kUnavailable || error.code == Code::kUnknownOutcome;
+      if (!in_vain || ++troubles_ < kMaxTroubles) return error;
+      MUSTER_TRY(HandleOneByOne(page.events, stop));
+    }
+    troubles_ = 0;
+  }
+  bool moved = !page.events.empty();
+  for (auto& [slot, owned] : owned_) {
+    if (owned.read >= page.read_to) continue;
+    owned.read = page.read_to;
+    moved = true;
+  }
+  return moved ? Outcome::kMoved : Outcome::kIdle;
+}
+
+Progress Follower::MovesFor(std::span<const Event> events) const {
+  std::map<int, SlotMove> moves;
+  for (const Event& event : events) {
+    const Owned& owned = owned_.at(event.slot);
+    auto [found, fresh] = moves.try_emplace(event.slot);
+    SlotMove& move = found->second;
+    if (fresh) move = {event.slot, owned.generation, owned.stored, 0, 0, 0};
+    move.to = event.position;
+    ++move.handled;
+    move.digest ^= DigestOf(event);
+  }
+  Progress progress;
+  for (const auto& [slot, move] : moves) progress.moves.push_back(move);
+  return progress;
+}
+
+// Lets the processor have the events, watched.
+Status Follower::Hand(std::span<const Event> events, Transaction& transaction) {
+  pulse_.position = events.front().position;
+  pulse_.busy_since_ns = std::max<int64_t>(1, env_.MonoNow().time_since_epoch().count());
+  Status handled;
+  try {
+    handled = processor_->Handle(events, transaction);
+  } catch (const std::exception& error) {
+    handled = Error{Code::kInternal, std::string("the processor threw: ") + error.what()};
+  }
+  pulse_.busy_since_ns = 0;
+  return handled;
+}
+
+Status Follower::Commit(Transaction& transaction, Progress progress) {
+  MUSTER_TRY(model_.Commit(transaction, instance_, progress));
+  for (const SlotMove& move : progress.moves) {
+    Owned& owned = owned_[move.slot];
+    owned.stored = move.to;
+    owned.read = std::max(owned.read, move.to);
+    pulse_.handled += move.handled;
+  }
+  return {};
+}
+
+// All of a batch in one transaction. What belongs to parked streams waits with them.
+Status Follower::HandleBatch(std::span<const Event> events) {
+  for (const Event& event : events) {
+    if (hangs_.empty()) break;
+    if (hangs_.contains(event.position)) {
+      return Error{Code::kInternal, "a processor has hung in an event of this batch"};
+    }
+  }
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  Progress progress = MovesFor(events);
+  if (parked_.empty()) {
+    MUSTER_TRY(Hand(events, *transaction));
+  } else {
+    std::vector<Event> free;
+    for (const Event& event : events) {
+      if (parked_.contains(event.stream)) {
+        progress.parked.push_back({event.slot, event.stream, event.version});
+      } else {
+        free.push_back(event);
+      }
+    }
+    if (!free.empty()) MUSTER_TRY(Hand(free, *transaction));
+  }
+  return Commit(*transaction, std::move(progress));
+}
+
+// Finds the event that a batch fails for. The ones before it are handled, it is tried again and in
+// the end parked, and so on with the rest.
+Status Follower::HandleOneByOne(std::span<const Event> events, std::stop_token stop) {
+  for (const Event& event : events) {
+    if (stop.stop_requested()) return Error{Code::kCancelled, "asked to stop"};
+    // A part of the batch may have been committed by now.
+    if (event.position <= owned_.at(event.slot).stored) continue;
+    MUSTER_TRY(HandleWithRetries(event, stop));
+  }
+  return {};
+}
+
+Status Follower::HandleOne(const Event& event) {
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  Progress progress = MovesFor({&event, 1});
+  if (parked_.contains(event.stream)) {
+    progress.parked.push_back({event.slot, event.stream, event.version});
+  } else {
+    MUSTER_TRY(Hand({&event, 1}, *transaction));
+  }
+  return Commit(*transaction, std::move(progress));
+}
+
+Status Follower::HandleWithRetries(const Event& event, std::stop_token stop) {
+  const auto hung = hangs_.find(event.position);
+  if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(event.stream)) {
+    return Park(event, Error{Code::kInternal,
+                             "its processor hung " + std::to_string(hung->second) + " times"});
+  }
+  milliseconds delay = options_.retry_delay;
+  for (int attempt = 1;; ++attempt) {
+    const Status handled = HandleOne(event);
+    if (handled) return {};
+    const Error error = handled.error();
+    if (error.code == Code::kLeaseLost || error.code == Code::kUnknownOutcome) return error;
+    // Whose fault it is can be told only while the database answers.
+    if (IsTrouble(error)) MUSTER_TRY(Refresh());
+    if (attempt >= options_.max_attempts) return Park(event, error);
+    Log(Level::kWarning, "an event failed; it will be tried again",
+        {{"projection", instance_.projection},
+         {"stream", event.stream},
+         {"position", event.position},
+         {"attempt", attempt},
+         {"error", error.message}});
+    if (!env_.Sleep(delay + env_.Jitter(delay / 2), stop)) {
+      return Error{Code::kCancelled, "asked to stop"};
+    }
+    delay = std::min(delay * 2, kLongestDelay);
+  }
+}
+
+Status Follower::Park(const Event& event, const Error& error) {
+  if (parked_.size() >= kMaxParked) {
+    return Error{
+        Code::kReadOnly,
+        std::to_string(kMaxParked) + " streams are parked; the last error: " + error.message,
+        "so many failures have one cause: mend it, then replay what is parked"};
+  }
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  Progress progress = MovesFor({&event, 1});
+  progress.parked.push_back({event.slot, event.stream, event.version});
+  progress.error = error.message;
+  MUSTER_TRY(Commit(*transaction, std::move(progress)));
+  parked_[event.stream] = event.slot;
+  Log(Level::kError, "a stream was parked; its events wait, the others go on",
+      {{"projection", instance_.projection},
+       {"stream", event.stream},
+       {"position", event.position},
+       {"error", error.message}});
+  if (on_parked) on_parked(event.stream, error.message);
+  return {};
+}
+
+Status Follower::LookForReplays() {
+  if (parked_.empty()) return {};
+  MUSTER_ASSIGN(const auto streams, model_.Parked(instance_, slots()));
+  // Somebody may have freed some by other means, as by a reset.
+  parked_.clear();
+  for (const ParkedStream& stream : streams) parked_[stream.stream] = stream.slot;
+  for (const ParkedStream& stream : streams) {
+    if (stream.replay) MUSTER_TRY(Replay(stream, {}));
+  }
+  return {};
+}
+
+// The slot stays where it is, but only while it is ours.
+Progress Follower::InPlace(int slot) const {
+  const Owned& owned = owned_.at(slot);
+  return {.moves = {{slot, owned.generation, owned.stored, owned.stored}}};
+}
+
+Status Follower::ReplayOne(const Event& event) {
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  MUSTER_TRY(Hand({&event, 1}, *transaction));
+  Progress progress = InPlace(event.slot);
+  progress.replayed.push_back({event.slot, event.stream, event.version});
+  return Commit(*transaction, std::move(progress));
+}
+
+// Parked anew with the new reason, which also takes back that somebody asked.
+Status Follower::StayParked(const Event& event, const Error& error) {
+  Log(Level::kError, "a parked event fails again; its stream stays parked",
+      {{"projection", instance_.projection},
+       {"stream", event.stream},
+       {"position", event.position},
+       {"error", error.message}});
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  Progress progress = InPlace(event.slot);
+  progress.parked.push_back({event.slot, event.stream, event.version});
+  progress.error = error.message;
+  return Commit(*transaction, std::move(progress));
+}
+
+// Handles what waits of a parked stream, in order, each event in a transaction of its own. At the
+// first that still fails the stream stays parked with the rest.
+Status Follower::Replay(const ParkedStream& stream, std::stop_token stop) {
+  for (size_t next = 0; next < stream.versions.size();) {
+    MUSTER_ASSIGN(const auto events,
+                  log_.ReadStream(stream.stream, stream.versions[next] - 1, kReplayPage));
+    if (events.empty()) return {};
+    for (const Event& event : events) {
+      if (stop.stop_requested() || next == stream.versions.size()) return {};
+      if (event.version != stream.versions[next]) continue;
+      const Status handled = ReplayOne(event);
+      if (!handled && IsTrouble(handled.error())) return handled;
+      if (!handled) return StayParked(event, handled.error());
+      ++next;
+    }
+  }
+  parked_.erase(stream.stream);
+  return {};
+}
+
+Status Follower::Flush() {
+  Progress progress;
+  for (const auto& [slot, owned] : owned_) {
+    if (owned.read <= owned.stored) continue;
+    progress.moves.push_back({slot, owned.generation, owned.stored, owned.read, 0, 0});
+  }
+  flushed_ = env_.MonoNow();
+  if (progress.moves.empty()) return {};
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  Status flushed = Commit(*transaction, std::move(progress));
+  if (!flushed && flushed.error().code == Code::kLeaseLost) return Refresh();
+  return flushed;
+}
+
+}  // namespace muster

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/events.h"
+#include "muster/replica.h"
+#include "replica/read_model.h"
+
+namespace muster {
+
+struct FollowerOptions {
+  int batch = 1'000;
+  int max_attempts = 5;
+  milliseconds retry_delay{200};
+  milliseconds flush_every{5'000};  // stores positions of slots in which nothing happens
+};
+
+// What a follower is doing, for whoever watches from another thread: since when it has been in a
+// processor's hands, and where.
+struct FollowerPulse {
+  std::atomic<int64_t> busy_since_ns = 0;  // by Env::MonoNow; 0: it is not
+  std::atomic<int64_t> position = 0;       // of the first event in its hands
+  std::atomic<int64_t> handled = 0;        // events so far
+};
+
+// Follows the log for one version of one projection: reads events of the slots that it owns, has
+// them handled, and moves their checkpoints, all fenced by the generation in which each slot was
+// taken over.
+//
+// Used by one thread, the pulse aside.
+class Follower {
+ public:
+  Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
+           std::unique_ptr<Processor> processor, const FollowerOptions& options);
+
+  // Takes slots over in a generation, and from then on owns exactly these. Slots that it owned
+  // before keep their fence if `keep`. kLeaseLost: a later generation has been there.
+  Status Own(std::vector<int> slots, int64_t generation, bool keep);
+
+  enum class Outcome { kMoved, kIdle };
+
+  // Handles the next batch. kLeaseLost: a slot is somebody else's; to be stopped. Other failures
+  // pass, or stay visible: ask again after a pause.
+  Result<Outcome> Step(std::stop_token stop);
+
+  // Stores how far slots without events have come. To be called before it is stopped in good order.
+  Status Flush();
+
+  // Events in which a processor has hung, so that they are handled alone, or not at all.
+  void Beware(std::map<int64_t, int> hangs) { hangs_ = std::move(hangs); }
+
+  // Told when a stream is parked.
+  std::function<void(const std::string& stream, const std::string& error)> on_parked = {};
+
+  const Instance& instance() const { return instance_; }
+  const FollowerPulse& pulse() const { return pulse_; }
+  std::vector<int> slots() const;
+
+ private:
+  struct Owned {
+    int64_t generation = 0;
+    int64_t stored = 0;  // the checkpoint
+    int64_t read = 0;    // nothing of the slot lies between it and here
+  };
+
+  std::vector<SlotPosition> Positions() const;
+  Status Refresh();
+  Status LookForReplays();
+  Status Replay(const ParkedStream& stream, std::stop_token stop);
+  Status HandleBatch(std::span<const Event> events);
+  Status HandleOneByOne(std::span<const Event> events, std::stop_token stop);
+  Status HandleOne(const Event& event);
+  Progress InPlace(int slot) const;
+  Status ReplayOne(const Event& event);
+  Status StayParked(const Event& event, const Error& error);
+  Status HandleWithRetries(const Event& event, std::stop_token stop);
+  Status Park(const Event& event, const Error& error);
+  Status Hand(std::span<const Event> events, Transaction& transaction);
+  Status Commit(Transaction& transaction, Progress progress);
+  Progress MovesFor(std::span<const Event> events) const;
+
+  EventLog& log_;
+  ReadModel& model_;
+  Env& env_;
+  const Instance instance_;
+  const std::unique_ptr<Processor> processor_;
+  const FollowerOptions options_;
+  std::map<int, Owned> owned_;
+  std::map<std::string, int, std::less<>> parked_;  // streams, with their slots
+  std::map<int64_t, int> hangs_;
+  MonoTime flushed_{};
+  MonoTime looked_{};
+  int troubles_ = 0;  // batches in a row whose outcome was nobody's fault in particular
+  FollowerPulse pulse_;
+};
+
+}  // namespace muster

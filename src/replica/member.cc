@@ -1,0 +1,363 @@
+#include "replica/member.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/planted_bug.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr milliseconds kFirstPause{20};
+constexpr milliseconds kLongestPause{1'000};
+constexpr milliseconds kLeavePatience{5'000};
+constexpr milliseconds kRemembered{3'600'000};  // how long the dead can be seen
+
+std::string HostName() {
+  char name[65] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Error Lost(const std::string& id, const std::string& why) {
+  return {Code::kLeaseLost, "worker " + id + " is no longer part of the set: " + why,
+          "it stops its work and registers anew"};
+}
+
+}  // namespace
+
+Member::Member(Store& store, Env& env, const ReplicaOptions& options, int slots,
+               std::vector<std::string> projections)
+    : store_(store),
+      env_(env),
+      options_(options),
+      slots_(slots),
+      projections_(std::move(projections)) {}
+
+Status Member::CheckSet(const SetView& view) const {
+  if (view.set_record.version == 0) return {};
+  if (view.generation.slots != slots_) {
+    return Error{Code::kIncompatible,
+                 "replica set '" + options_.set + "' has checkpoints for " +
+                     std::to_string(view.generation.slots) + " slots, but the event log has " +
+                     std::to_string(slots_),
+                 "use the event log that the set was made for, or another name for the set"};
+  }
+  std::vector<std::string> missing;
+  for (const std::string& name : view.generation.projections) {
+    if (std::find(projections_.begin(), projections_.end(), name) == projections_.end()) {
+      missing.push_back(name);
+    }
+  }
+  if (missing.empty()) return {};
+  return Error{Code::kIncompatible,
+               "replica set '" + options_.set + "' runs projection " + Joined(missing) +
+                   ", which this worker does not know",
+               "a projection that is renamed loses its checkpoints: give it its old name, or "
+               "remove it from the set with 'muster replica forget'"};
+}
+
+Status Member::Register() {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store_, options_.set));
+  MUSTER_TRY(CheckSet(view));
+  const std::string name = options_.worker.empty() ? HostName() : options_.worker;
+  // Never the same id again: whoever is declared dead stays so.
+  id_ = name + "-" + env_.NewId().substr(0, 12);
+  state_ = MemberState{.name = name};
+  record_ = Record{.kind = kReplicaKind,
+                   .queue = kReplicaQueue,
+                   .key = MemberKey(options_.set, id_),
+                   .owner = id_,
+                   .body = state_.ToBody()};
+  const MonoTime asked = env_.MonoNow();
+  const Change change = Change::Put(record_, Due::After(options_.heartbeat_timeout));
+  auto written = store_.Write({&change, 1});
+  if (written) {
+    record_.version = written->front().version;
+  } else {
+    // Perhaps it is there all the same. If not, but later, it is a worker that never renews.
+    if (written.error().code != Code::kUnknownOutcome) return written.error();
+    MUSTER_ASSIGN(const auto stored, store_.Get(record_.kind, record_.key));
+    if (!stored) return written.error();
+    record_.version = stored->version;
+  }
+  deadline_ = asked + options_.heartbeat_timeout;
+  renewed_ = asked;
+  differs_since_.reset();
+  wanted_.clear();
+  preparing_ = 0;
+  Signal();
+  return {};
+}
+
+Status Member::Settle(Record next, Due due) {
+  const bool leaving = state_.phase == MemberState::Phase::kStopped;
+  milliseconds pause = kFirstPause;
+  for (;;) {
+    const MonoTime asked = env_.MonoNow();
+    if (asked >= deadline_) return Lost(id_, "it could not renew in time");
+    const Change change = Change::Put(next, due);
+    auto written = store_.Write({&change, 1});
+    if (written && written->front().applied) {
+      next.version = written->front().version;
+      record_ = std::move(next);
+      deadline_ = asked + options_.heartbeat_timeout;
+      renewed_ = asked;
+      return {};
+    }
+    if (!written && !IsTransient(written.error().code)) return written.error();
+    if (written || written.error().code == Code::kUnknownOutcome) {
+      auto stored = store_.Get(next.kind, next.key);
+      if (stored) {
+        if (!*stored) return Lost(id_, "its record is gone");
+        if (leaving && (*stored)->body == next.body) return {};
+        MUSTER_ASSIGN(const MemberState found, MemberState::FromBody((*stored)->body));
+        // A peer judged by the store's clock, and its word is final.
+        if (!found.Alive() && found.phase != MemberState::Phase::kStopping) {
+          return Lost(id_, found.error.empty() ? "it was declared dead" : found.error);
+        }
+        next.version = (*stored)->version;
+        if (written) continue;
+      }
+    }
+    if (env_.MonoNow() + pause >= deadline_) return Lost(id_, "it could not renew in time");
+    env_.Sleep(pause + env_.Jitter(pause), {});
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+Status Member::Renew() {
+  Record next = record_;
+  next.body = state_.ToBody();
+  return Settle(std::move(next), Due::After(options_.heartbeat_timeout));
+}
+
+Status Member::Say(MemberState::Phase phase, int64_t generation) {
+  state_.phase = phase;
+  state_.generation = generation;
+  MUSTER_TRY(Renew());
+  Signal();
+  return {};
+}
+
+Status Member::Leave() {
+  state_.phase = MemberState::Phase::kStopped;
+  Record next = record_;
+  next.body = state_.ToBody();
+  // Not by the deadline of the heartbeat: past it we are only more welcome to go.
+  deadline_ = env_.MonoNow() + kLeavePatience;
+  MUSTER_TRY(Settle(std::move(next), Due::After(kRemembered)));
+  Signal();
+  return {};
+}
+
+void Member::GenerationsSeenUpTo(int64_t generation) { beyond_ = std::max(beyond_, generation); }
+
+nanoseconds Member::Rest() const {
+  nanoseconds rest = options_.heartbeat_interval / 2;
+  if (differs_since_) rest = std::min<nanoseconds>(rest, options_.quiet / 2);
+  return rest;
+}
+
+Result<SetView> Member::Tick() {
+  const MonoTime now = env_.MonoNow();
+  if (now >= deadline_) return Lost(id_, "it could not renew in time");
+  if (now - renewed_ >= options_.heartbeat_interval) MUSTER_TRY(Renew());
+  MUSTER_ASSIGN(SetView view, ReadSet(store_, options_.set));
+  const auto self = view.members.find(id_);
+  if (self == view.members.end()) return Lost(id_, "its record is gone");
+  if (!self->second.state.Alive()) {
+    const std::string& why = self->second.state.error;
+    return Lost(id_, why.empty() ? "it was declared dead" : why);
+  }
+  MUSTER_TRY(Coordinate(view));
+  return view;
+}
+
+Status Member::Coordinate(SetView& view) {
+  MUSTER_ASSIGN(const WallTime now, store_.Now());
+  MUSTER_ASSIGN(const bool died, BuryTheDead(view, now));
+  Generation& generation = view.generation;
+  std::vector<std::string> living;
+  for (const auto& [id, member] : view.members) {
+    if (member.state.Alive()) living.push_back(id);
+  }
+  // Members keep their places, then come those that have waited longest, by id for want of a
+  // better order: which of them have to stand by is the same for everybody who looks.
+  if (view.scale && living.size() > static_cast<size_t>(*view.scale)) {
+    std::stable_sort(living.begin(), living.end(), [&](const auto& a, const auto& b) {
+      return generation.assignment.PartitionOf(a) >= 0 && generation.assignment.PartitionOf(b) < 0;
+    });
+    living.resize(static_cast<size_t>(*view.scale));
+  }
+  const auto& members = generation.assignment.members;
+  const bool gone = std::any_of(members.begin(), members.end(), [&](const std::string& id) {
+    return std::find(living.begin(), living.end(), id) == living.end();
+  });
+  const bool joined = std::any_of(living.begin(), living.end(), [&](const std::string& id) {
+    return generation.assignment.PartitionOf(id) < 0;
+  });
+  const bool behind = view.set_record.version == 0 || generation.number < beyond_;
+  if (generation.phase == Generation::Phase::kPreparing && !gone && !behind) {
+    // Who joins now has to wait for "go": otherwise a crowd could keep it from ever coming.
+    differs_since_.reset();
+    return Go(view);
+  }
+  if (!gone && !joined && !behind) {
+    differs_since_.reset();
+    return {};
+  }
+  if (!Settled(living)) return {};
+  const std::string reason = behind ? "the set is new to the store"
+                             : gone ? (died ? "a worker died" : "a worker left")
+                                    : "a worker joined";
+  return Propose(view, std::move(living), reason, now);
+}
+
+Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
+  const bool preparing = view.generation.phase == Generation::Phase::kPreparing;
+  if (!preparing || preparing_ != view.generation.number) {
+    preparing_ = preparing ? view.generation.number : 0;
+    preparing_since_ = env_.MonoNow();
+  }
+  const bool overdue = preparing && env_.MonoNow() - preparing_since_ >= options_.barrier_timeout;
+  bool died = false;
+  std::vector<Change> changes;
+  std::vector<std::string> ids;
+  for (auto& [id, member] : view.members) {
+    const bool expired = member.record.due && *member.record.due <= now;
+    if (!member.state.Alive() && member.state.phase != MemberState::Phase::kStopping) {
+      died |= view.generation.assignment.PartitionOf(id) >= 0 &&
+              member.state.phase == MemberState::Phase::kDead;
+      if (expired && view.generation.assignment.PartitionOf(id) < 0) {
+        changes.push_back(Change::Delete(member.record));
+        ids.emplace_back();
+      }
+      continue;
+    }
+    const bool late = overdue && view.generation.assignment.PartitionOf(id) >= 0 &&
+                      !member.state.ReadyFor(view.generation.number);
+    // Nobody buries himself: who looks is alive, and the others will see it renew.
+    if ((!expired && !late) || id == id_) continue;
+    MemberState dead = member.state;
+    dead.phase = MemberState::Phase::kDead;
+    dead.error = expired ? "its heartbeat stopped"
+                         : "it was not ready for generation " +
+                               std::to_string(view.generation.number) + " in time";
+    Record next = member.record;
+    next.body = dead.ToBody();
+    changes.push_back(Change::Put(std::move(next), Due::After(kRemembered)));
+    ids.push_back(id);
+  }
+  if (changes.size() > static_cast<size_t>(kMaxBatch)) changes.resize(kMaxBatch);
+  if (changes.empty()) return died;
+  // Each applies only to the heartbeat that was judged: one that came since keeps its worker.
+  MUSTER_ASSIGN(const auto written, store_.Write(changes));
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!written[i].applied || ids[i].empty()) continue;
+    SetView::Member& member = view.members[ids[i]];
+    MUSTER_ASSIGN(member.state, MemberState::FromBody(changes[i].record.body));
+    member.record = changes[i].record;
+    member.record.version = written[i].version;
+    Log(Level::kWarning, "worker declared dead",
+        {{"set", options_.set}, {"worker", ids[i]}, {"why", member.state.error}, {"by", id_}});
+    died = true;
+  }
+  return died;
+}
+
+// Whether the living have stayed the same for long enough, or have kept changing for too long.
+bool Member::Settled(const std::vector<std::string>& wanted) {
+  const MonoTime now = env_.MonoNow();
+  if (!differs_since_) differs_since_ = now;
+  if (wanted != wanted_) {
+    wanted_ = wanted;
+    changed_ = now;
+  }
+  return now - changed_ >= options_.quiet || now - *differs_since_ >= options_.quiet_most;
+}
+
+Status Member::Propose(SetView& view, std::vector<std::string> members, const std::string& reason,
+                       WallTime now) {
+  Generation next;
+  next.number = std::max(view.generation.number, beyond_) + 1;
+  next.phase = Generation::Phase::kPreparing;
+  next.strategy = options_.strategy;
+  next.slots = slots_;
+  next.assignment =
+      Assign(view.generation.assignment, std::move(members), slots_, options_.strategy);
+  next.projections = view.generation.projections;
+  for (const std::string& name : projections_) {
+    if (std::find(next.projections.begin(), next.projections.end(), name) ==
+        next.projections.end()) {
+      next.projections.push_back(name);
+    }
+  }
+  next.reason = reason;
+  next.since_ms = now.time_since_epoch().count();
+  MUSTER_ASSIGN(const bool ours, Swap(view, next));
+  if (!ours) return {};
+  Log(Level::kInfo, "new generation",
+      {{"set", options_.set},
+       {"generation", next.number},
+       {"partitions", next.assignment.members.size()},
+       {"reason", reason},
+       {"by", id_}});
+  differs_since_.reset();
+  return {};
+}
+
+Status Member::Go(SetView& view) {
+  for (const std::string& id : view.generation.assignment.members) {
+    const auto member = view.members.find(id);
+    if (member == view.members.end()) return {};
+    if (!member->second.state.ReadyFor(view.generation.number)) return {};
+  }
+  Generation next = view.generation;
+  next.phase = Generation::Phase::kRunning;
+  MUSTER_ASSIGN(const bool ours, Swap(view, next));
+  if (ours) {
+    Log(Level::kInfo, "go", {{"set", options_.set}, {"generation", next.number}, {"by", id_}});
+  }
+  return {};
+}
+
+// Replaces the set's record, if it is still the one in `view`, and brings the view up to date. An
+// unknown outcome is left to the next look.
+Result<bool> Member::Swap(SetView& view, const Generation& next) {
+  Record record = view.set_record;
+  if (PLANTED_BUG(generation_without_cas)) {
+    auto stored = store_.Get(record.kind, record.key);
+    if (stored && *stored) record.version = (*stored)->version;
+  }
+  record.body = next.ToBody();
+  // Due now, which means nothing here, but wakes those who wait.
+  const Change change = Change::Put(record, Due::Now());
+  MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
+  if (!written.front().applied) return false;
+  record.version = written.front().version;
+  view.set_record = std::move(record);
+  view.generation = next;
+  return true;
+}
+
+// A hint for the others to look at once. Should it fail, they look anyway, a little later.
+void Member::Signal() {
+  Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(options_.set)};
+  auto stored = store_.Get(signal.kind, signal.key);
+  if (stored && *stored) signal = **stored;
+  const Change change = Change::Put(signal, Due::Now());
+  static_cast<void>(store_.Write({&change, 1}));
+}
+
+}  // namespace muster

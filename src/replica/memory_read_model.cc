@@ -1,0 +1,160 @@
+#include "replica/memory_read_model.h"
+
+#include <algorithm>
+
+#include "base/planted_bug.h"
+
+namespace muster {
+
+Result<std::vector<SlotState>> MemoryReadModel::TakeOver(const Instance& instance,
+                                                         int64_t generation,
+                                                         std::span<const int> slots) {
+  std::lock_guard lock(mutex_);
+  Model& model = models_[{instance.set, instance.projection, instance.version}];
+  for (const int slot : slots) {
+    const auto found = model.slots.find(slot);
+    if (found == model.slots.end() || found->second.generation <= generation) continue;
+    return Error{Code::kLeaseLost, "slot " + std::to_string(slot) + " belongs to generation " +
+                                       std::to_string(found->second.generation)};
+  }
+  std::vector<SlotState> states;
+  for (const int slot : slots) {
+    SlotState& state = model.slots[slot];
+    state.slot = slot;
+    state.generation = generation;
+    states.push_back(state);
+  }
+  return states;
+}
+
+Result<std::unique_ptr<Transaction>> MemoryReadModel::Begin() {
+  return std::make_unique<MemoryTransaction>();
+}
+
+Status MemoryReadModel::Commit(Transaction& transaction, const Instance& instance,
+                               const Progress& progress) {
+  return Apply(static_cast<MemoryTransaction&>(transaction).statements, instance, progress);
+}
+
+Status MemoryReadModel::Commit(Transaction& transaction) {
+  return Apply(static_cast<MemoryTransaction&>(transaction).statements, {}, {});
+}
+
+Status MemoryReadModel::Apply(const std::vector<Statement>& statements, const Instance& instance,
+                              const Progress& progress) {
+  std::lock_guard lock(mutex_);
+  MUSTER_TRY(Move(models_[{instance.set, instance.projection, instance.version}], progress));
+  statements_.insert(statements_.end(), statements.begin(), statements.end());
+  return {};
+}
+
+Status MemoryReadModel::Move(Model& model, const Progress& progress) {
+  for (const SlotMove& move : progress.moves) {
+    const SlotState& state = model.slots[move.slot];
+    const bool moved = state.position != move.from && !PLANTED_BUG(checkpoint_is_not_compared);
+    if ((state.generation != move.generation && !PLANTED_BUG(no_fence)) || moved) {
+      return Error{Code::kLeaseLost, "slot " + std::to_string(move.slot) + " is at position " +
+                                         std::to_string(state.position) + " of generation " +
+                                         std::to_string(state.generation)};
+    }
+  }
+  for (const SlotMove& move : progress.moves) {
+    SlotState& state = model.slots[move.slot];
+    state.position = move.to;
+    state.handled += move.handled;
+    state.digest ^= move.digest;
+  }
+  for (const ParkedEvent& event : progress.parked) {
+    ParkedStream& stream = model.parked[event.stream];
+    stream.slot = event.slot;
+    stream.stream = event.stream;
+    if (!progress.error.empty()) {
+      stream.error = progress.error;
+      stream.replay = false;
+    }
+    if (std::find(stream.versions.begin(), stream.versions.end(), event.version) ==
+        stream.versions.end()) {
+      stream.versions.push_back(event.version);
+    }
+  }
+  for (const ParkedEvent& event : progress.replayed) {
+    ParkedStream& stream = model.parked[event.stream];
+    std::erase(stream.versions, event.version);
+    if (stream.versions.empty()) model.parked.erase(event.stream);
+  }
+  return {};
+}
+
+Result<std::vector<SlotState>> MemoryReadModel::Slots(const Instance& instance) {
+  std::lock_guard lock(mutex_);
+  std::vector<SlotState> states;
+  for (const auto& [slot, state] :
+       models_[{instance.set, instance.projection, instance.version}].slots) {
+    states.push_back(state);
+  }
+  return states;
+}
+
+Result<int64_t> MemoryReadModel::HighestGeneration(const std::string& set) {
+  std::lock_guard lock(mutex_);
+  int64_t highest = 0;
+  for (const auto& [name, model] : models_) {
+    if (std::get<0>(name) != set) continue;
+    for (const auto& [slot, state] : model.slots) highest = std::max(highest, state.generation);
+  }
+  return highest;
+}
+
+Result<std::vector<ParkedStream>> MemoryReadModel::Parked(const Instance& instance,
+                                                          std::span<const int> slots) {
+  std::lock_guard lock(mutex_);
+  std::vector<ParkedStream> streams;
+  for (const auto& [name, stream] :
+       models_[{instance.set, instance.projection, instance.version}].parked) {
+    if (std::find(slots.begin(), slots.end(), stream.slot) != slots.end()) {
+      streams.push_back(stream);
+    }
+  }
+  return streams;
+}
+
+Result<int64_t> MemoryReadModel::AskReplay(const Instance& instance, const std::string& stream) {
+  std::lock_guard lock(mutex_);
+  int64_t asked = 0;
+  for (auto& [name, parked] :
+       models_[{instance.set, instance.projection, instance.version}].parked) {
+    if (!stream.empty() && name != stream) continue;
+    parked.replay = true;
+    ++asked;
+  }
+  return asked;
+}
+
+Status MemoryReadModel::Put(Transaction&, const Instance& instance,
+                            std::span<const SlotPosition> slots, bool forget) {
+  std::lock_guard lock(mutex_);
+  Model& model = models_[{instance.set, instance.projection, instance.version}];
+  for (const SlotPosition& slot : slots) {
+    SlotState& state = model.slots[slot.slot];
+    state.slot = slot.slot;
+    state.position = slot.position;
+    if (!forget) continue;
+    state.handled = 0;
+    state.digest = 0;
+    std::erase_if(model.parked, [&](const auto& p) { return p.second.slot == slot.slot; });
+  }
+  return {};
+}
+
+Status MemoryReadModel::Forget(Transaction&, const Instance& instance) {
+  std::lock_guard lock(mutex_);
+  models_.erase({instance.set, instance.projection, instance.version});
+  return {};
+}
+
+std::vector<MemoryReadModel::Statement> MemoryReadModel::Statements() const {
+  std::lock_guard lock(mutex_);
+  return statements_;
+}
+
+}  // namespace muster

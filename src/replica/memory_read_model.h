@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "replica/read_model.h"
+
+namespace muster {
+
+// A read model that is the list of statements committed to it. For tests, and the truth behind the
+// simulator's.
+class MemoryReadModel final : public ReadModel {
+ public:
+  struct Statement {
+    std::string sql;
+    std::vector<SqlValue> params;
+  };
+
+  Result<std::vector<SlotState>> TakeOver(const Instance& instance, int64_t generation,
+                                          std::span<const int> slots) override;
+  Result<std::unique_ptr<Transaction>> Begin() override;
+  Status Commit(Transaction& transaction, const Instance& instance,
+                const Progress& progress) override;
+  Status Commit(Transaction& transaction) override;
+  Result<std::vector<SlotState>> Slots(const Instance& instance) override;
+  Result<int64_t> HighestGeneration(const std::string& set) override;
+  Result<std::vector<ParkedStream>> Parked(const Instance& instance,
+                                           std::span<const int> slots) override;
+  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override;
+  Status Put(Transaction& transaction, const Instance& instance,
+             std::span<const SlotPosition> slots, bool forget) override;
+  Status Forget(Transaction& transaction, const Instance& instance) override;
+
+  // Everything that was committed, in order.
+  std::vector<Statement> Statements() const;
+
+  // Commits statements that were collected elsewhere.
+  Status Apply(const std::vector<Statement>& statements, const Instance& instance,
+               const Progress& progress);
+
+ private:
+  using Name = std::tuple<std::string, std::string, int>;
+  struct Model {
+    std::map<int, SlotState> slots;
+    std::map<std::string, ParkedStream> parked;
+  };
+
+  Status Move(Model& model, const Progress& progress);
+
+  mutable std::mutex mutex_;
+  std::map<Name, Model> models_;
+  std::vector<Statement> statements_;
+};
+
+// Collects statements for a MemoryReadModel.
+class MemoryTransaction final : public Transaction {
+ public:
+  Status Execute(const std::string& sql, std::vector<SqlValue> params) override {
+    statements.push_back({sql, std::move(params)});
+    return {};
+  }
+  Result<std::vector<std::vector<SqlValue>>> Query(const std::string&,
+                                                   std::vector<SqlValue>) override {
+    return Error{Code::kInvalid, "a read model in memory answers no queries"};
+  }
+
+  std::vector<MemoryReadModel::Statement> statements;
+};
+
+}  // namespace muster

@@ -1,0 +1,24 @@
+#include "replica/memory_read_model.h"
+#include "replica/read_model.h"
+#include "store/store_url.h"
+
+namespace muster {
+
+Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& env) {
+  auto url = ParseStoreUrl(text);
+  if (!url) return url.error().Within("read model");
+  switch (url->backend) {
+    case StoreUrl::Backend::kMemory:
+      return std::make_unique<MemoryReadModel>();
+    case StoreUrl::Backend::kSqlite:
+      return OpenSqliteReadModel(url->target, url->space);
+    case StoreUrl::Backend::kPostgres:
+      return OpenPostgresReadModel(url->target, url->space, env);
+    default:
+      break;
+  }
+  return Error{Code::kInvalid, "this kind of store holds no read models",
+               "use sqlite:PATH or postgresql://USER@HOST/DATABASE"};
+}
+
+}  // namespace muster

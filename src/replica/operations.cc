@@ -1,0 +1,226 @@
+#include "replica/operations.h"
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+constexpr int kMaxTries = 20;
+constexpr int kPage = 5'000;
+
+std::vector<int> AllSlots(const EventLog& log) {
+  std::vector<int> slots;
+  for (int slot = 0; slot < log.slots(); ++slot) slots.push_back(slot);
+  return slots;
+}
+
+// Changes one record, created if it is not there.
+Status ChangeRecord(Store& store, const std::string& set, const std::string& key,
+                    const std::function<Result<std::string>(const std::string& body)>& change) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, key));
+    Record record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
+    if (stored) record = *stored;
+    MUSTER_ASSIGN(record.body, change(record.body));
+    const Change put = Change::Put(record, Due::Never());
+    MUSTER_ASSIGN(const auto written, store.Write({&put, 1}));
+    if (!written.front().applied) continue;
+    SignalSet(store, set);
+    return {};
+  }
+  return Error{Code::kUnavailable, "the record " + key + " keeps being changed by others",
+               "try again"};
+}
+
+Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const Instance& instance,
+                                        WallTime now) {
+  InstanceStatus status;
+  status.projection = instance.projection;
+  status.version = instance.version;
+  MUSTER_ASSIGN(status.slots, model.Slots(instance));
+  std::map<int, int64_t> positions;
+  for (const SlotState& slot : status.slots) {
+    positions[slot.slot] = slot.position;
+    status.handled += slot.handled;
+  }
+  std::vector<SlotPosition> from;
+  for (const int slot : AllSlots(log)) from.push_back({slot, positions[slot]});
+  MUSTER_ASSIGN(status.lags, log.Lag(from));
+  for (const SlotLag& lag : status.lags) {
+    status.lag_events += lag.events;
+    if (lag.oldest) status.lag_time = std::max(status.lag_time, now - *lag.oldest);
+  }
+  MUSTER_ASSIGN(status.parked, model.Parked(instance, AllSlots(log)));
+  return status;
+}
+
+// Followers that have nothing to commit would not notice that their checkpoints have moved.
+Status Touch(Store& store, const std::string& set, const std::string& projection) {
+  return ChangeDesired(store, set, projection, [](DesiredState& desired) -> Status {
+    ++desired.touched;
+    return {};
+  });
+}
+
+}  // namespace
+
+void SignalSet(Store& store, const std::string& set) {
+  Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(set)};
+  auto stored = store.Get(signal.kind, signal.key);
+  if (stored && *stored) signal = **stored;
+  const Change change = Change::Put(signal, Due::Now());
+  static_cast<void>(store.Write({&change, 1}));
+}
+
+Result<DesiredState> DesiredFor(Store& store, const std::string& set,
+                                const std::string& projection) {
+  MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));
+  if (!stored) return DesiredState{};
+  return DesiredState::FromBody(stored->body);
+}
+
+Status ChangeDesired(Store& store, const std::string& set, const std::string& projection,
+                     const std::function<Status(DesiredState&)>& change) {
+  return ChangeRecord(store, set, ProjectionKey(set, projection),
+                      [&](const std::string& body) -> Result<std::string> {
+                        MUSTER_ASSIGN(DesiredState desired, DesiredState::FromBody(body));
+                        MUSTER_TRY(change(desired));
+                        return desired.ToBody();
+                      });
+}
+
+Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
+                       bool paused) {
+  return ChangeDesired(store, set, projection, [&](DesiredState& desired) -> Status {
+    desired.paused = paused;
+    return {};
+  });
+}
+
+Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers) {
+  return ChangeRecord(store, set, ScaleKey(set), [&](const std::string&) -> Result<std::string> {
+    return "{\"workers\":" + std::to_string(workers.value_or(0)) + "}";
+  });
+}
+
+Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                       Projection& projection) {
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection.name()));
+  const Instance instance{set, projection.name(), desired.active};
+  std::vector<SlotPosition> start;
+  for (const int slot : AllSlots(log)) start.push_back({slot, 0});
+  MUSTER_ASSIGN(const auto transaction, model.Begin());
+  // The checkpoints first: whoever is about to commit a batch waits, and then fails.
+  MUSTER_TRY(model.Put(*transaction, instance, start, true));
+  MUSTER_TRY(projection.SetUp(*transaction, desired.active));
+  MUSTER_TRY(projection.Clear(*transaction, desired.active));
+  MUSTER_TRY(model.Commit(*transaction));
+  return Touch(store, set, projection.name());
+}
+
+Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                 const std::string& projection, int64_t position) {
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
+  const Instance instance{set, projection, desired.active};
+  if (position < 1) return Error{Code::kInvalid, "positions start at 1"};
+  MUSTER_ASSIGN(const EventPage page, log.ReadAll(position - 1, 1));
+  if (page.events.empty() || page.events.front().position != position) {
+    return Error{Code::kNotFound, "there is no event at position " + std::to_string(position)};
+  }
+  const Event& event = page.events.front();
+  MUSTER_ASSIGN(const auto slots, model.Slots(instance));
+  const auto slot = std::find_if(slots.begin(), slots.end(),
+                                 [&](const SlotState& state) { return state.slot == event.slot; });
+  if (slot == slots.end()) {
+    return Error{Code::kNotFound, "projection '" + projection + "' has not started yet",
+                 "run the set once first"};
+  }
+  const SlotPosition from{event.slot, slot->position};
+  MUSTER_ASSIGN(const EventPage next, log.Read({&from, 1}, 1));
+  if (next.events.empty() || next.events.front().position != position) {
+    return Error{Code::kConflict,
+                 "event " + std::to_string(position) + " is not the next of its slot: " +
+                     (slot->position >= position ? "it has been dealt with"
+                                                 : "earlier ones have to be handled first"),
+                 "'muster replica status' shows where the slots are"};
+  }
+  MUSTER_ASSIGN(const auto transaction, model.Begin());
+  return model.Commit(
+      *transaction, instance,
+      {.moves = {{event.slot, slot->generation, slot->position, position, 1, DigestOf(event)}}});
+}
+
+Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
+                        const std::string& projection) {
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
+  MUSTER_TRY(
+      ChangeRecord(store, set, SetKey(set), [&](const std::string& body) -> Result<std::string> {
+        MUSTER_ASSIGN(Generation generation, Generation::FromBody(body));
+        std::erase(generation.projections, projection);
+        return generation.ToBody();
+      }));
+  for (const int version : desired.versions) {
+    MUSTER_ASSIGN(const auto transaction, model.Begin());
+    MUSTER_TRY(model.Forget(*transaction, {set, projection, version}));
+    MUSTER_TRY(model.Commit(*transaction));
+  }
+  MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));
+  if (!stored) return {};
+  const Change remove = Change::Delete(*stored);
+  MUSTER_TRY(store.Write({&remove, 1}));
+  return {};
+}
+
+Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                           const std::vector<std::string>& projections) {
+  SetStatus status;
+  MUSTER_ASSIGN(status.view, ReadSet(store, set));
+  MUSTER_ASSIGN(status.now, store.Now());
+  for (const std::string& projection : projections) {
+    const auto found = status.view.projections.find(projection);
+    const DesiredState desired =
+        found == status.view.projections.end() ? DesiredState{} : found->second;
+    for (const int version : desired.versions) {
+      MUSTER_ASSIGN(InstanceStatus instance,
+                    StatusOfInstance(log, model, {set, projection, version}, status.now));
+      instance.active = version == desired.active;
+      instance.paused = desired.paused;
+      status.instances.push_back(std::move(instance));
+    }
+  }
+  return status;
+}
+
+Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance) {
+  MUSTER_ASSIGN(const auto slots, model.Slots(instance));
+  std::map<int, SlotState> counted;  // from the log
+  std::map<int, int64_t> positions;
+  int64_t end = 0;
+  for (const SlotState& slot : slots) {
+    positions[slot.slot] = slot.position;
+    end = std::max(end, slot.position);
+  }
+  AuditResult result;
+  for (int64_t after = 0; after < end;) {
+    MUSTER_ASSIGN(const EventPage page, log.ReadAll(after, kPage));
+    for (const Event& event : page.events) {
+      if (event.position > positions[event.slot]) continue;
+      SlotState& count = counted[event.slot];
+      ++count.handled;
+      count.digest ^= DigestOf(event);
+      ++result.events;
+    }
+    if (page.read_to <= after) break;
+    after = page.read_to;
+  }
+  for (const SlotState& slot : slots) {
+    const SlotState& count = counted[slot.slot];
+    result.handled += slot.handled;
+    if (count.handled != slot.handled || count.digest != slot.digest) {
+      result.wrong_slots.push_back(slot.slot);
+    }
+  }
+  return result;
+}
+
+}  // namespace muster

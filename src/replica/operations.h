@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/events.h"
+#include "muster/replica.h"
+#include "muster/store.h"
+#include "replica/read_model.h"
+#include "replica/set_records.h"
+
+namespace muster {
+
+// What operators do to a replica set. All of it is state in the store or the read model, which
+// workers honour whenever they look or start: no worker has to run, and any may be dead.
+
+// Changes what is wanted of a projection. kUnavailable: others kept changing it, too.
+Status ChangeDesired(Store& store, const std::string& set, const std::string& projection,
+                     const std::function<Status(DesiredState&)>& change);
+
+Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
+                       bool paused);
+
+// At most so many workers have a part in the set, the others stand by; none: all have.
+Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers);
+
+// Empties the active version and starts it from the first event, in one transaction.
+Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                       Projection& projection);
+
+// Leaves one event out. It must be the next of its slot: what comes before it is not skipped by
+// the way. Counts as dealt with.
+Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                 const std::string& projection, int64_t position);
+
+// Removes a projection from the set, with its checkpoints; its tables stay.
+Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
+                        const std::string& projection);
+
+// How one version of a projection stands.
+struct InstanceStatus {
+  std::string projection;
+  int version = 1;
+  bool active = true;
+  bool paused = false;
+  int64_t handled = 0;
+  int64_t lag_events = 0;
+  milliseconds lag_time{0};  // the age of the oldest event that is not handled
+  std::vector<ParkedStream> parked;
+  std::vector<SlotState> slots;
+  std::vector<SlotLag> lags;  // per slot
+};
+
+struct SetStatus {
+  SetView view;
+  WallTime now{};  // the store's
+  std::vector<InstanceStatus> instances;
+};
+Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
+                           const std::vector<std::string>& projections);
+
+// Counts and hashes what was dealt with, slot by slot, against the log.
+struct AuditResult {
+  int64_t events = 0;  // of the log, up to the checkpoints
+  int64_t handled = 0;
+  std::vector<int> wrong_slots = {};
+};
+Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance);
+
+// Wakes the workers of a set, so that they look at once.
+void SignalSet(Store& store, const std::string& set);
+
+// The version that readers see. A projection that nobody has changed has only the first.
+Result<DesiredState> DesiredFor(Store& store, const std::string& set,
+                                const std::string& projection);
+
+}  // namespace muster

@@ -1,0 +1,169 @@
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/log.h"
+#include "replica/orchestrator.h"
+#include "replica/worker.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr milliseconds kIdleWait{200};
+constexpr milliseconds kFirstPause{50};
+constexpr milliseconds kLongestPause{2'000};
+// However often the others signal, nobody looks more often than this.
+constexpr milliseconds kShortestRest{20};
+
+// A thread for each follower.
+class ThreadHands final : public Hands {
+ public:
+  ThreadHands(Store& store, EventLog& log, Env& env) : store_(store), log_(log), env_(env) {}
+
+  void SetWorker(const Worker& worker) { worker_ = &worker; }
+
+  void Give(Follower& follower) override {
+    auto hand = std::make_unique<Hand>();
+    Hand* own = hand.get();
+    hand->thread = std::jthread(
+        [this, own, &follower](std::stop_token stop) { Work(*own, follower, std::move(stop)); });
+    hands_[&follower] = std::move(hand);
+  }
+
+  bool Take(Follower& follower, milliseconds patience) override {
+    const auto found = hands_.find(&follower);
+    if (found == hands_.end()) return true;
+    Hand& hand = *found->second;
+    hand.thread.request_stop();
+    std::unique_lock lock(hand.mutex);
+    if (!hand.ended.wait_for(lock, patience, [&] { return hand.done; })) return false;
+    lock.unlock();
+    hands_.erase(found);  // joins
+    return true;
+  }
+
+  void Wait(nanoseconds duration, std::stop_token stop) override {
+    if (!env_.Sleep(kShortestRest, stop)) return;
+    const auto left = std::chrono::floor<milliseconds>(duration) - kShortestRest;
+    if (left.count() > 0) store_.Wait(kReplicaKind, left, stop);
+  }
+
+  std::optional<Error> Failure(Follower& follower) override {
+    const auto found = hands_.find(&follower);
+    if (found == hands_.end()) return std::nullopt;
+    std::lock_guard lock(found->second->mutex);
+    return std::exchange(found->second->failure, std::nullopt);
+  }
+
+ private:
+  struct Hand {
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool done = false;
+    std::optional<Error> failure;
+    std::jthread thread;  // ends first
+  };
+
+  void Work(Hand& hand, Follower& follower, std::stop_token stop) {
+    milliseconds pause = kFirstPause;
+    while (!stop.stop_requested()) {
+      // Past the deadline others may own what we hold. The fence would tell; this saves the work.
+      if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) {
+        env_.Sleep(kFirstPause, stop);
+        continue;
+      }
+      auto outcome = follower.Step(stop);
+      if (outcome) {
+        pause = kFirstPause;
+        if (*outcome == Follower::Outcome::kIdle) log_.Wait(kIdleWait, stop);
+        continue;
+      }
+      if (outcome.error().code == Code::kCancelled) continue;
+      {
+        std::lock_guard lock(hand.mutex);
+        hand.failure = outcome.error();
+      }
+      if (outcome.error().code == Code::kLeaseLost) break;
+      env_.Sleep(pause + env_.Jitter(pause), stop);
+      pause = std::min(pause * 2, kLongestPause);
+    }
+    std::lock_guard lock(hand.mutex);
+    hand.done = true;
+    hand.ended.notify_all();
+  }
+
+  Store& store_;
+  EventLog& log_;
+  Env& env_;
+  const Worker* worker_ = nullptr;
+  std::map<Follower*, std::unique_ptr<Hand>> hands_;
+};
+
+class ThreadedOrchestrator final : public Orchestrator {
+ public:
+  ThreadedOrchestrator(Store& store, EventLog& log, std::unique_ptr<ReadModel> model,
+                       std::vector<std::shared_ptr<Projection>> projections,
+                       const ReplicaOptions& options, Env& env)
+      : model_(std::move(model)),
+        hands_(store, log, env),
+        worker_(store, log, *model_, env, options, std::move(projections), hands_) {
+    hands_.SetWorker(worker_);
+  }
+
+  Status Run(std::stop_token stop) override { return worker_.Run(std::move(stop)); }
+
+ private:
+  const std::unique_ptr<ReadModel> model_;
+  ThreadHands hands_;
+  Worker worker_;
+};
+
+Status CheckOptions(const ReplicaOptions& options,
+                    const std::vector<std::shared_ptr<Projection>>& projections) {
+  MUSTER_TRY(CheckReplicaName("replica set", options.set));
+  if (!options.worker.empty()) MUSTER_TRY(CheckReplicaName("worker", options.worker));
+  if (projections.empty()) {
+    return Error{Code::kInvalid, "replica set '" + options.set + "' has no projections"};
+  }
+  std::set<std::string> names;
+  for (const auto& projection : projections) {
+    MUSTER_TRY(CheckReplicaName("projection", projection->name()));
+    if (!names.insert(projection->name()).second) {
+      return Error{Code::kInvalid, "projection '" + projection->name() + "' is there twice"};
+    }
+  }
+  const auto invalid = [](const char* what) { return Error{Code::kInvalid, what}; };
+  if (options.heartbeat_interval.count() < 1)
+    return invalid("the heartbeat's interval is not positive");
+  if (options.heartbeat_timeout < options.heartbeat_interval * 2) {
+    return invalid("the heartbeat's timeout is less than twice its interval");
+  }
+  if (options.quiet > options.quiet_most) return invalid("quiet is longer than quiet_most");
+  if (options.batch < 1 || options.batch > kMaxEventBatch)
+    return invalid("batch is outside 1..10000");
+  if (options.max_attempts < 1) return invalid("max_attempts is less than 1");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
+    Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
+  MUSTER_TRY(CheckOptions(options, projections));
+  return std::make_unique<ThreadedOrchestrator>(store, events, std::move(model),
+                                                std::move(projections), options, env);
+}
+
+Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
+    Store& store, EventLog& events, const std::string& read_model,
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
+  MUSTER_TRY(CheckOptions(options, projections));
+  MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env));
+  return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);
+}
+
+}  // namespace muster

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "muster/replica.h"
+#include "replica/read_model.h"
+
+namespace muster {
+
+// NewOrchestrator on a read model that is open already.
+Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
+    Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
+
+}  // namespace muster

@@ -1,0 +1,468 @@
+#include <algorithm>
+#include <deque>
+
+#include "base/postgres.h"
+#include "base/sha256.h"
+#include "events/postgres_setup.h"
+#include "replica/read_model.h"
+#include "store/postgres_pool.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxConnections = 64;
+constexpr std::string_view kFenced = "muster: fenced";
+
+const std::vector<std::string>& Schema() {
+  static const std::vector<std::string> kSchema = {
+      // Rows change with every batch and stay: room beside them keeps the changes on the page.
+      R"(CREATE TABLE $S.checkpoints (
+           replica_set text    NOT NULL,
+           projection  text    NOT NULL,
+           version     integer NOT NULL,
+           slot        integer NOT NULL,
+           generation  bigint  NOT NULL,
+           position    bigint  NOT NULL,
+           handled     bigint  NOT NULL DEFAULT 0,
+           digest      bigint  NOT NULL DEFAULT 0,
+           PRIMARY KEY (replica_set, projection, version, slot))
+         WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 5000))",
+      R"(CREATE TABLE $S.parked_streams (
+           replica_set text    NOT NULL,
+           projection  text    NOT NULL,
+           version     integer NOT NULL,
+           stream      text    NOT NULL,
+           slot        integer NOT NULL,
+           error       text    NOT NULL,
+           replay      boolean NOT NULL DEFAULT false,
+           parked_at   timestamptz NOT NULL DEFAULT now(),
+           PRIMARY KEY (replica_set, projection, version, stream)))",
+      R"(CREATE TABLE $S.parked_events (
+           replica_set   text    NOT NULL,
+           projection    text    NOT NULL,
+           version       integer NOT NULL,
+           stream        text    NOT NULL,
+           event_version bigint  NOT NULL,
+           PRIMARY KEY (replica_set, projection, version, stream, event_version)))",
+      "COMMENT ON TABLE $S.checkpoints IS 'How far each slot of a projection is. A commit of an "
+      "older generation than stands here fails'",
+      "COMMENT ON TABLE $S.parked_streams IS 'Streams with an event that failed for good'",
+      "COMMENT ON TABLE $S.parked_events IS 'Their events that wait to be replayed, in order'",
+  };
+  return kSchema;
+}
+
+struct Statements {
+  explicit Statements(const std::string& space) {
+    const auto in = [&](std::string_view sql) { return InPgSchema(sql, space); };
+    const std::string which =
+        "replica_set = $1::text AND projection = $2::text AND version = $3::integer";
+    create = {"create",
+              in("INSERT INTO $S.checkpoints (replica_set, projection, version, slot, generation, "
+                 "position) SELECT $1::text, $2::text, $3::integer, s, 0, 0 FROM "
+                 "unnest($4::integer[]) s ORDER BY s ON CONFLICT DO NOTHING")};
+    // In the order of the slots, so that two who take over wait for each other.
+    raise = {"raise",
+             in("WITH mine AS (SELECT slot FROM $S.checkpoints WHERE " + which +
+                " AND slot = ANY ($4::integer[]) AND generation <= $5::bigint ORDER BY slot FOR "
+                "UPDATE), n AS (SELECT count(*) AS n FROM mine) UPDATE $S.checkpoints c SET "
+                "generation = $5::bigint FROM mine, n WHERE " +
+                which +
+                " AND c.slot = mine.slot AND n.n = cardinality($4::integer[]) RETURNING c.slot, "
+                "c.generation, c.position, c.handled, c.digest")};
+    // Fails as a whole where a slot is in another generation or at another position.
+    move = {"move",
+            in("WITH moved AS (UPDATE $S.checkpoints c SET position = m.next, handled = c.handled "
+               "+ m.handled, digest = c.digest # m.digest FROM unnest($4::integer[], "
+               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) m(slot, "
+               "generation, was, next, handled, digest) WHERE " +
+               which +
+               " AND c.slot = m.slot AND c.generation = m.generation AND c.position = m.was "
+               "RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
+               "cardinality($4::integer[]) THEN 0 ELSE ('" +
+               std::string(kFenced) + "' || n.n)::integer END FROM n")};
+    park_streams = {"park_streams",
+                    in("INSERT INTO $S.parked_streams (replica_set, projection, version, stream, "
+                       "slot, error) SELECT DISTINCT ON (s.stream) $1::text, $2::text, "
+                       "$3::integer, s.stream, s.slot, $6::text FROM unnest($4::text[], "
+                       "$5::integer[]) s(stream, slot) ORDER BY s.stream ON CONFLICT "
+                       "(replica_set, projection, version, stream) DO UPDATE SET error = "
+                       "$6::text, replay = false WHERE $6::text <> ''")};
+    park_events = {"park_events",
+                   in("INSERT INTO $S.parked_events SELECT $1::text, $2::text, $3::integer, "
+                      "e.stream, e.version FROM unnest($4::text[], $5::bigint[]) e(stream, "
+                      "version) ON CONFLICT DO NOTHING")};
+    free_events = {"free_events",
+                   in("DELETE FROM $S.parked_events p USING unnest($4::text[], $5::bigint[]) "
+                      "e(stream, version) WHERE " +
+                      Of("p", which) + " AND p.stream = e.stream AND p.event_version = e.version")};
+    free_streams = {"free_streams",
+                    in("DELETE FROM $S.parked_streams s WHERE " + Of("s", which) +
+                       " AND stream = ANY ($4::text[]) AND NOT EXISTS (SELECT 1 FROM "
+                       "$S.parked_events e WHERE " +
+                       Of("e", which) + " AND e.stream = s.stream)")};
+    slots = {"slots",
+             in("SELECT slot, generation, position, handled, digest FROM $S.checkpoints WHERE " +
+                which + " ORDER BY slot"),
+             false};
+    highest = {"highest",
+               in("SELECT coalesce(max(generation), 0) FROM $S.checkpoints WHERE replica_set = "
+                  "$1::text"),
+               false};
+    parked = {"parked",
+              in("SELECT s.slot, s.stream, s.error, s.replay::integer, e.event_version FROM "
+                 "$S.parked_streams s JOIN $S.parked_events e USING (replica_set, projection, "
+                 "version, stream) WHERE " +
+                 which + " AND s.slot = ANY ($4::integer[]) ORDER BY s.stream, e.event_version"),
+              false};
+    ask = {"ask", in("UPDATE $S.parked_streams SET replay = true WHERE " + which +
+                     " AND ($4::text = '' OR stream = $4::text)")};
+    put = {"put",
+           in("INSERT INTO $S.checkpoints AS c (replica_set, projection, version, slot, "
+              "generation, position) SELECT $1::text, $2::text, $3::integer, s.slot, 0, s.position "
+              "FROM unnest($4::integer[], $5::bigint[]) s(slot, position) ORDER BY s.slot ON "
+              "CONFLICT (replica_set, projection, version, slot) DO UPDATE SET position = "
+              "excluded.position, handled = CASE WHEN $6::integer = 1 THEN 0 ELSE c.handled END, "
+              "digest = CASE WHEN $6::integer = 1 THEN 0 ELSE c.digest END")};
+    unpark_events = {
+        "unpark_events",
+        in("DELETE FROM $S.parked_events e USING $S.parked_streams s WHERE " + Of("e", which) +
+           " AND " + Of("s", which) + " AND e.stream = s.stream AND s.slot = ANY ($4::integer[])")};
+    unpark_streams = {"unpark_streams", in("DELETE FROM $S.parked_streams WHERE " + which +
+                                           " AND slot = ANY ($4::integer[])")};
+    for (const char* table : {"checkpoints", "parked_streams", "parked_events"}) {
+      forget.push_back({std::string("forget_") + table,
+                        in("DELETE FROM $S." + std::string(table) + " WHERE " + which)});
+    }
+  }
+
+  // The condition on the columns of one table among several.
+  static std::string Of(const std::string& alias, const std::string& which) {
+    std::string text;
+    for (size_t at = 0; at < which.size();) {
+      for (const std::string_view name : {"replica_set", "projection", "version"}) {
+        if (which.compare(at, name.size(), name) != 0) continue;
+        text += alias + ".";
+        break;
+      }
+      const size_t next = which.find(' ', at);
+      text += which.substr(at, next == std::string::npos ? next : next - at + 1);
+      if (next == std::string::npos) break;
+      at = next + 1;
+    }
+    return text;
+  }
+
+  PgStatement create, raise, move, park_streams, park_events, free_events, free_streams, slots,
+      highest, parked, ask, put, unpark_events, unpark_streams;
+  std::vector<PgStatement> forget;
+};
+
+// Arrays and other bytes that parameters refer to, kept until the call is made.
+struct Call {
+  explicit Call(PgStatement what) : statement(std::move(what)) {}
+  PgStatement statement;
+  std::deque<std::string> texts;
+  std::deque<PgArray> arrays;
+  PgParams params;
+
+  Call& Of(const Instance& instance) {
+    params.Text(texts.emplace_back(instance.set)).Text(texts.emplace_back(instance.projection));
+    params.Int32(instance.version);
+    return *this;
+  }
+  template <class Items, class Get>
+  Call& Ints(const Items& items, Get get) {
+    PgArray& array = arrays.emplace_back(PgArray::Element::kInteger, items.size());
+    for (const auto& item : items) array.Int32(get(item));
+    params.Text(array.bytes());
+    return *this;
+  }
+  template <class Items, class Get>
+  Call& Longs(const Items& items, Get get) {
+    PgArray& array = arrays.emplace_back(PgArray::Element::kBigint, items.size());
+    for (const auto& item : items) array.Int64(get(item));
+    params.Text(array.bytes());
+    return *this;
+  }
+  template <class Items, class Get>
+  Call& Texts(const Items& items, Get get) {
+    PgArray& array = arrays.emplace_back(PgArray::Element::kText, items.size());
+    for (const auto& item : items) array.Text(get(item));
+    params.Text(array.bytes());
+    return *this;
+  }
+};
+
+// Statements wait for the first query or the commit, so that a batch costs one round trip.
+class PostgresModelTransaction final : public Transaction {
+ public:
+  explicit PostgresModelTransaction(PostgresPool& pool) : pool_(pool) {}
+  ~PostgresModelTransaction() override {
+    if (begun_ && lease_) static_cast<void>(RunPlain(**lease_, "ROLLBACK"));
+  }
+
+  Status Execute(const std::string& sql, std::vector<SqlValue> params) override {
+    return Queue(sql, std::move(params), false);
+  }
+
+  Result<std::vector<std::vector<SqlValue>>> Query(const std::string& sql,
+                                                   std::vector<SqlValue> params) override {
+    MUSTER_TRY(Queue(sql, std::move(params), true));
+    if (!begun_) waiting_.emplace_front(PgStatement{"", "BEGIN"});
+    // Also if it fails: then the transaction is there to be rolled back.
+    begun_ = true;
+    MUSTER_ASSIGN(const auto results, Send());
+    const PgResult& result = results.back();
+    std::vector<std::vector<SqlValue>> rows;
+    for (int row = 0; row < result.rows(); ++row) {
+      std::vector<SqlValue>& values = rows.emplace_back();
+      for (int column = 0; column < result.columns(); ++column) {
+        if (result.IsNull(row, column)) {
+          values.emplace_back();
+        } else {
+          values.emplace_back(std::string(result.Text(row, column)));
+        }
+      }
+    }
+    return rows;
+  }
+
+  std::deque<Call>& waiting() { return waiting_; }
+
+  // Without a query, all of it is one transaction by itself.
+  Status Commit() {
+    if (begun_) waiting_.emplace_back(PgStatement{"", "COMMIT"});
+    if (waiting_.empty()) return {};
+    auto sent = Send();
+    if (!sent) return sent.error();
+    begun_ = false;
+    return {};
+  }
+
+ private:
+  Status Queue(const std::string& sql, std::vector<SqlValue> params, bool answers) {
+    if (params.size() > PgParams::kMax) {
+      return Error{Code::kInvalid,
+                   "a statement has more than " + std::to_string(PgParams::kMax) + " parameters"};
+    }
+    Call& call = waiting_.emplace_back(PgStatement{NameOf(sql, answers), sql, true, true});
+    for (SqlValue& value : params) {
+      if (value) {
+        call.params.Literal(call.texts.emplace_back(*std::move(value)));
+      } else {
+        call.params.Null();
+      }
+    }
+    return {};
+  }
+
+  // The same text is prepared once for each connection.
+  static std::string NameOf(const std::string& sql, bool answers) {
+    return (answers ? "q" : "x") + Sha256Hex(sql).substr(0, 40);
+  }
+
+  Result<std::vector<PgResult>> Send() {
+    if (!lease_) {
+      MUSTER_ASSIGN(PostgresPool::Lease lease, pool_.Take());
+      lease_.emplace(std::move(lease));
+    }
+    std::vector<PgCall> calls;
+    calls.reserve(waiting_.size());
+    for (const Call& call : waiting_) calls.push_back({call.statement, call.params});
+    auto results = (*lease_)->Execute(calls);
+    waiting_.clear();
+    return results;
+  }
+
+  PostgresPool& pool_;
+  std::optional<PostgresPool::Lease> lease_;
+  std::deque<Call> waiting_;
+  bool begun_ = false;
+};
+
+class PostgresReadModel final : public ReadModel {
+ public:
+  PostgresReadModel(const std::string& uri, const std::string& space)
+      : space_(space), statements_(space), pool_(Options(uri), kMaxConnections) {}
+
+  Status Open() {
+    MUSTER_ASSIGN(auto connection, pool_.Take());
+    return SetUpPostgres(*connection, space_, "checkpoints", Schema());
+  }
+
+  Result<std::vector<SlotState>> TakeOver(const Instance& instance, int64_t generation,
+                                          std::span<const int> slots) override {
+    const auto self = [](int slot) { return slot; };
+    Call create(statements_.create), raise(statements_.raise);
+    create.Of(instance).Ints(slots, self);
+    raise.Of(instance).Ints(slots, self).params.Int64(generation);
+    MUSTER_ASSIGN(auto connection, pool_.Take());
+    const PgCall calls[] = {{create.statement, create.params}, {raise.statement, raise.params}};
+    MUSTER_ASSIGN(const auto results, connection->Execute(calls));
+    std::vector<SlotState> states = StatesFrom(results[1]);
+    if (states.size() != slots.size()) {
+      return Error{Code::kLeaseLost, "slots of '" + instance.projection +
+                                         "' belong to a later generation than " +
+                                         std::to_string(generation)};
+    }
+    return states;
+  }
+
+  Result<std::unique_ptr<Transaction>> Begin() override {
+    return std::make_unique<PostgresModelTransaction>(pool_);
+  }
+
+  Status Commit(Transaction& given, const Instance& instance, const Progress& progress) override {
+    auto& transaction = static_cast<PostgresModelTransaction&>(given);
+    AddMoves(transaction.waiting(), instance, progress);
+    AddParked(transaction.waiting(), instance, progress);
+    Status committed = transaction.Commit();
+    if (!committed && committed.error().message.find(kFenced) != std::string::npos) {
+      return Error{Code::kLeaseLost, "slots of '" + instance.projection +
+                                         "' are not where this generation left them"};
+    }
+    return committed;
+  }
+
+  Status Commit(Transaction& given) override {
+    return static_cast<PostgresModelTransaction&>(given).Commit();
+  }
+
+  Result<std::vector<SlotState>> Slots(const Instance& instance) override {
+    Call call(statements_.slots);
+    MUSTER_ASSIGN(const PgResult rows, Run(call.Of(instance)));
+    return StatesFrom(rows);
+  }
+
+  Result<int64_t> HighestGeneration(const std::string& set) override {
+    Call call(statements_.highest);
+    call.params.Text(set);
+    MUSTER_ASSIGN(const PgResult rows, Run(call));
+    return rows.Int64(0, 0);
+  }
+
+  Result<std::vector<ParkedStream>> Parked(const Instance& instance,
+                                           std::span<const int> slots) override {
+    Call call(statements_.parked);
+    call.Of(instance).Ints(slots, [](int slot) { return slot; });
+    MUSTER_ASSIGN(const PgResult rows, Run(call));
+    std::vector<ParkedStream> streams;
+    for (int row = 0; row < rows.rows(); ++row) {
+      if (streams.empty() || streams.back().stream != rows.Text(row, 1)) {
+        streams.push_back({rows.Int32(row, 0),
+                           std::string(rows.Text(row, 1)),
+                           std::string(rows.Text(row, 2)),
+                           rows.Int32(row, 3) != 0,
+                           {}});
+      }
+      streams.back().versions.push_back(rows.Int64(row, 4));
+    }
+    return streams;
+  }
+
+  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override {
+    Call call(statements_.ask);
+    call.Of(instance).params.Text(stream);
+    MUSTER_ASSIGN(const PgResult result, Run(call));
+    return result.affected();
+  }
+
+  Status Put(Transaction& given, const Instance& instance, std::span<const SlotPosition> slots,
+             bool forget) override {
+    auto& waiting = static_cast<PostgresModelTransaction&>(given).waiting();
+    const auto slot_of = [](const SlotPosition& slot) { return slot.slot; };
+    waiting.emplace_back(statements_.put)
+        .Of(instance)
+        .Ints(slots, slot_of)
+        .Longs(slots, [](const SlotPosition& slot) { return slot.position; })
+        .params.Int32(forget ? 1 : 0);
+    if (!forget) return {};
+    waiting.emplace_back(statements_.unpark_events).Of(instance).Ints(slots, slot_of);
+    waiting.emplace_back(statements_.unpark_streams).Of(instance).Ints(slots, slot_of);
+    return {};
+  }
+
+  Status Forget(Transaction& given, const Instance& instance) override {
+    for (const PgStatement& statement : statements_.forget) {
+      static_cast<PostgresModelTransaction&>(given).waiting().emplace_back(statement).Of(instance);
+    }
+    return {};
+  }
+
+ private:
+  static PgOptions Options(const std::string& uri) {
+    PgOptions options;
+    options.uri = uri;
+    options.settings = {{"default_transaction_isolation", "read committed"}};
+    return options;
+  }
+
+  Result<PgResult> Run(const Call& call) {
+    MUSTER_ASSIGN(auto connection, pool_.Take());
+    return connection->Execute(call.statement, call.params);
+  }
+
+  static std::vector<SlotState> StatesFrom(const PgResult& rows) {
+    std::vector<SlotState> states;
+    for (int row = 0; row < rows.rows(); ++row) {
+      states.push_back({rows.Int32(row, 0), rows.Int64(row, 1), rows.Int64(row, 2),
+                        rows.Int64(row, 3), rows.Int64(row, 4)});
+    }
+    return states;
+  }
+
+  // First of all: who is fenced should not even try the rest.
+  void AddMoves(std::deque<Call>& calls, const Instance& instance, const Progress& progress) const {
+    if (progress.moves.empty()) return;
+    // Behind a BEGIN that was sent already everything is in one transaction anyway.
+    calls.emplace_front(statements_.move)
+        .Of(instance)
+        .Ints(progress.moves, [](const SlotMove& move) { return move.slot; })
+        .Longs(progress.moves, [](const SlotMove& move) { return move.generation; })
+        .Longs(progress.moves, [](const SlotMove& move) { return move.from; })
+        .Longs(progress.moves, [](const SlotMove& move) { return move.to; })
+        .Longs(progress.moves, [](const SlotMove& move) { return move.handled; })
+        .Longs(progress.moves, [](const SlotMove& move) { return move.digest; });
+  }
+
+  void AddParked(std::deque<Call>& calls, const Instance& instance,
+                 const Progress& progress) const {
+    const auto stream = [](const ParkedEvent& event) { return std::string_view(event.stream); };
+    const auto version = [](const ParkedEvent& event) { return event.version; };
+    if (!progress.parked.empty()) {
+      Call& streams = calls.emplace_back(statements_.park_streams);
+      streams.Of(instance)
+          .Texts(progress.parked, stream)
+          .Ints(progress.parked, [](const ParkedEvent& event) { return event.slot; });
+      streams.params.Text(streams.texts.emplace_back(progress.error));
+      calls.emplace_back(statements_.park_events)
+          .Of(instance)
+          .Texts(progress.parked, stream)
+          .Longs(progress.parked, version);
+    }
+    if (!progress.replayed.empty()) {
+      calls.emplace_back(statements_.free_events)
+          .Of(instance)
+          .Texts(progress.replayed, stream)
+          .Longs(progress.replayed, version);
+      calls.emplace_back(statements_.free_streams).Of(instance).Texts(progress.replayed, stream);
+    }
+  }
+
+  const std::string space_;
+  const Statements statements_;
+  PostgresPool pool_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
+                                                         const std::string& space, Env& /*env*/) {
+  auto model = std::make_unique<PostgresReadModel>(uri, space);
+  MUSTER_TRY(model->Open());
+  return model;
+}
+
+}  // namespace muster

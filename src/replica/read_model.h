@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muster/events.h"
+#include "muster/replica.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// One version of a projection's read model.
+struct Instance {
+  std::string set;
+  std::string projection;
+  int version = 1;
+};
+
+// The checkpoint of a slot.
+struct SlotState {
+  int slot = 0;
+  int64_t generation = 0;  // the fence: older ones can change nothing any more
+  int64_t position = 0;    // all events of the slot up to here have been dealt with
+  int64_t handled = 0;     // how many that were; parked ones count
+  int64_t digest = 0;      // of which; see DigestOf
+
+  bool operator==(const SlotState&) const = default;
+};
+
+// What an event adds to a digest, by exclusive or: the order does not matter, a missing one does.
+int64_t DigestOf(const Event& event);
+
+struct SlotMove {
+  int slot = 0;
+  int64_t generation = 0;  // in which the slot was taken over
+  int64_t from = 0;        // where it must be
+  int64_t to = 0;
+  int64_t handled = 0;
+  int64_t digest = 0;
+};
+
+struct ParkedEvent {
+  int slot = 0;
+  std::string stream;
+  int64_t version = 0;  // of the event in its stream
+};
+
+struct ParkedStream {
+  int slot = 0;
+  std::string stream;
+  std::string error;
+  bool replay = false;            // somebody asked to try it again
+  std::vector<int64_t> versions;  // of its events that wait, in order
+};
+
+// What is committed together with a transaction.
+struct Progress {
+  std::vector<SlotMove> moves = {};
+  std::vector<ParkedEvent> parked = {};  // the first of a stream parks it; a repeat changes nothing
+  std::string error = {};                // why; takes back that somebody asked for a replay
+  std::vector<ParkedEvent> replayed = {};  // no longer parked; the last of a stream frees it
+};
+
+// The database of read models: what projections write, their checkpoints and what they have parked,
+// changed together. This is where the fence is.
+//
+// Thread-safe. The outcome of a Commit that fails with kUnknownOutcome is found out by TakeOver.
+class ReadModel {
+ public:
+  virtual ~ReadModel() = default;
+
+  // Closes the slots to all generations before this one, and says where each is (0: at the start).
+  // May be repeated. kLeaseLost: a later generation has been here; nothing was changed.
+  virtual Result<std::vector<SlotState>> TakeOver(const Instance& instance, int64_t generation,
+                                                  std::span<const int> slots) = 0;
+
+  // Nothing is locked until the first statement.
+  virtual Result<std::unique_ptr<Transaction>> Begin() = 0;
+
+  // Commits what was done in `transaction`, one of ours, together with `progress`. kLeaseLost: a
+  // slot is not at `from` or not in its generation any more; nothing was changed.
+  virtual Status Commit(Transaction& transaction, const Instance& instance,
+                        const Progress& progress) = 0;
+
+  // Commits a transaction that moves no slot.
+  virtual Status Commit(Transaction& transaction) = 0;
+
+  // The checkpoints there are.
+  virtual Result<std::vector<SlotState>> Slots(const Instance& instance) = 0;
+
+  // The highest generation that has ever taken over a slot of the set; 0: none.
+  virtual Result<int64_t> HighestGeneration(const std::string& set) = 0;
+
+  // Parked streams of some slots.
+  virtual Result<std::vector<ParkedStream>> Parked(const Instance& instance,
+                                                   std::span<const int> slots) = 0;
+
+  // Asks for a parked stream to be tried again; empty: for all. The number asked for.
+  virtual Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) = 0;
+
+  // For operators, within a transaction: puts slots to positions, whatever they were and whoever
+  // owns them. The owner's next commit fails with kLeaseLost, and it goes on from there.
+  // `forget` also clears what was counted and parked.
+  virtual Status Put(Transaction& transaction, const Instance& instance,
+                     std::span<const SlotPosition> slots, bool forget) = 0;
+
+  // Removes the checkpoints and parked events of a version.
+  virtual Status Forget(Transaction& transaction, const Instance& instance) = 0;
+};
+
+// Opens one by the URL of its database. `env` must outlive it.
+Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& url, Env& env);
+
+Result<std::unique_ptr<ReadModel>> OpenSqliteReadModel(const std::string& path,
+                                                       const std::string& space);
+Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
+                                                         const std::string& space, Env& env);
+
+}  // namespace muster

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/result.h"
+#include "muster/store.h"
+#include "replica/assignment.h"
+
+namespace muster {
+
+// What a replica set keeps in the store: records of the kind "replica" whose keys begin with
+// "SET/", so that one scan reads all of it.
+inline constexpr char kReplicaKind[] = "replica";
+inline constexpr char kReplicaQueue[] = "replica";
+
+std::string SetKey(const std::string& set);  // SET/set: the generation
+std::string MemberKey(const std::string& set, const std::string& id);
+std::string ProjectionKey(const std::string& set, const std::string& projection);
+std::string ScaleKey(const std::string& set);
+std::string SignalKey(const std::string& set);  // touched to wake the others
+std::string SuspectKey(const std::string& set, const std::string& projection, int64_t position);
+
+// Every change of the generation is one compare-and-swap of this record.
+struct Generation {
+  enum class Phase { kPreparing, kRunning };
+  int64_t number = 0;  // 0: there is none yet
+  Phase phase = Phase::kPreparing;
+  Strategy strategy = Strategy::kRecreate;
+  int slots = 0;
+  Assignment assignment = {};
+  std::vector<std::string> projections = {};  // that have ever run in the set
+  std::string reason = {};                    // for people
+  int64_t since_ms = 0;                       // when it was made, by the store's clock
+
+  std::string ToBody() const;
+  static Result<Generation> FromBody(const std::string& body);
+};
+
+// A worker's life. Its record is due at its heartbeat's deadline; once it is dead or stopped, when
+// nobody needs to see it any more.
+struct MemberState {
+  enum class Phase { kPending, kReady, kRunning, kStopping, kStopped, kDead };
+  Phase phase = Phase::kPending;
+  int64_t generation = 0;  // that it is ready for or running in
+  std::string name = {};   // for people
+  int64_t handled = 0;     // events since it registered
+  std::string error = {};  // its latest trouble, or why it is dead
+  int64_t pause_ms = 0;    // the longest of a slot in the last reconfiguration
+
+  bool Alive() const { return phase <= Phase::kRunning; }
+  // Ready or beyond: whoever is running was ready before.
+  bool ReadyFor(int64_t wanted) const;
+
+  std::string ToBody() const;
+  static Result<MemberState> FromBody(const std::string& body);
+};
+std::string_view PhaseName(MemberState::Phase phase);
+
+// What an operator wants of a projection; honoured by every worker whenever it starts.
+struct DesiredState {
+  bool paused = false;
+  int active = 1;                   // the version that readers see
+  std::vector<int> versions = {1};  // that are kept up to date
+  std::vector<int> held = {};       // of those, the ones that stand still for a moment
+  int64_t touched = 0;  // grows when checkpoints were moved: whoever follows reads them again
+
+  std::string ToBody() const;
+  static Result<DesiredState> FromBody(const std::string& body);
+};
+
+// An event in which a processor hung: its next owner takes care.
+struct Suspect {
+  std::string projection = {};
+  int version = 1;
+  int64_t position = 0;
+  int hangs = 0;
+
+  std::string ToBody() const;
+  static Result<Suspect> FromBody(const std::string& body);
+};
+
+// All records of a set, as one scan saw them.
+struct SetView {
+  struct Member {
+    Record record;
+    MemberState state;
+  };
+  Record set_record;  // version 0: not there yet
+  Generation generation;
+  std::map<std::string, Member> members;            // by id
+  std::map<std::string, DesiredState> projections;  // those that somebody has changed
+  std::vector<Suspect> suspects;
+  std::optional<int> scale;  // at most so many members
+};
+
+Result<SetView> ReadSet(Store& store, const std::string& set);
+
+// kInvalid, unless the name can be part of a key.
+Status CheckReplicaName(std::string_view what, std::string_view name);
+
+}  // namespace muster

@@ -1,0 +1,380 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/sqlite.h"
+#include "replica/read_model.h"
+
+namespace muster {
+namespace {
+
+constexpr std::chrono::milliseconds kBusyTimeout{10'000};
+constexpr size_t kMaxStatements = 256;
+
+// $ stands for the namespace.
+constexpr std::string_view kSchema = R"(
+CREATE TABLE IF NOT EXISTS $_checkpoints (
+  replica_set TEXT    NOT NULL,
+  projection  TEXT    NOT NULL,
+  version     INTEGER NOT NULL,
+  slot        INTEGER NOT NULL,
+  generation  INTEGER NOT NULL,  -- the fence
+  position    INTEGER NOT NULL,
+  handled     INTEGER NOT NULL DEFAULT 0,
+  digest      INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (replica_set, projection, version, slot)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS $_parked_streams (
+  replica_set TEXT    NOT NULL,
+  projection  TEXT    NOT NULL,
+  version     INTEGER NOT NULL,
+  stream      TEXT    NOT NULL,
+  slot        INTEGER NOT NULL,
+  error       TEXT    NOT NULL,
+  replay      INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (replica_set, projection, version, stream)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS $_parked_events (
+  replica_set   TEXT    NOT NULL,
+  projection    TEXT    NOT NULL,
+  version       INTEGER NOT NULL,
+  stream        TEXT    NOT NULL,
+  event_version INTEGER NOT NULL,
+  PRIMARY KEY (replica_set, projection, version, stream, event_version)
+) STRICT, WITHOUT ROWID;
+)";
+
+class SqliteReadModel;
+
+// Holds the one connection from its first statement on.
+class SqliteModelTransaction final : public Transaction {
+ public:
+  explicit SqliteModelTransaction(SqliteReadModel& model) : model_(model) {}
+  ~SqliteModelTransaction() override { End(); }
+
+  Status Execute(const std::string& sql, std::vector<SqlValue> params) override;
+  Result<std::vector<std::vector<SqlValue>>> Query(const std::string& sql,
+                                                   std::vector<SqlValue> params) override;
+
+  Status Begin();
+  Status Commit();
+  void End();  // rolls back what was not committed
+
+ private:
+  SqliteReadModel& model_;
+  std::unique_lock<std::mutex> lock_;
+  std::optional<SqliteTransaction> transaction_;
+};
+
+class SqliteReadModel final : public ReadModel {
+ public:
+  Status Open(const std::string& path, const std::string& space) {
+    space_ = space;
+    MUSTER_ASSIGN(db_, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+    MUSTER_TRY(db_->Execute(In(kSchema)));
+    return transaction.Commit();
+  }
+
+  Result<std::vector<SlotState>> TakeOver(const Instance& instance, int64_t generation,
+                                          std::span<const int> slots) override {
+    SqliteModelTransaction transaction(*this);
+    MUSTER_TRY(transaction.Begin());
+    std::vector<SlotState> states;
+    for (const int slot : slots) {
+      MUSTER_ASSIGN(auto raise,
+                    Cached("INSERT INTO $_checkpoints (replica_set, projection, version,"
+                           " slot, generation, position) VALUES (?1, ?2, ?3, ?4, ?5, 0)"
+                           " ON CONFLICT DO UPDATE SET generation = ?5"
+                           " WHERE generation <= ?5"
+                           " RETURNING generation, position, handled, digest"));
+      raise->Bind(instance.set, instance.projection, instance.version, slot, generation);
+      MUSTER_ASSIGN(const bool raised, raise->Step());
+      SlotState state{.slot = slot};
+      if (raised) {
+        state.generation = raise->Int(0);
+        state.position = raise->Int(1);
+        state.handled = raise->Int(2);
+        state.digest = raise->Int(3);
+      }
+      raise->Reset();
+      if (!raised) {
+        return Error{Code::kLeaseLost,
+                     "slot " + std::to_string(slot) + " of '" + instance.projection +
+                         "' belongs to a later generation than " + std::to_string(generation)};
+      }
+      states.push_back(state);
+    }
+    MUSTER_TRY(transaction.Commit());
+    return states;
+  }
+
+  Result<std::unique_ptr<Transaction>> Begin() override {
+    return std::make_unique<SqliteModelTransaction>(*this);
+  }
+
+  Status Commit(Transaction& given, const Instance& instance, const Progress& progress) override {
+    auto& transaction = static_cast<SqliteModelTransaction&>(given);
+    const Status committed = TryCommit(transaction, instance, progress);
+    transaction.End();
+    return committed;
+  }
+
+  Status Commit(Transaction& given) override {
+    auto& transaction = static_cast<SqliteModelTransaction&>(given);
+    const Status committed = transaction.Commit();
+    transaction.End();
+    return committed;
+  }
+
+  Result<std::vector<SlotState>> Slots(const Instance& instance) override {
+    std::lock_guard lock(mutex_);
+    MUSTER_ASSIGN(auto rows, Cached("SELECT slot, generation, position, handled, digest FROM"
+                                    " $_checkpoints WHERE replica_set = ? AND projection = ?"
+                                    " AND version = ? ORDER BY slot"));
+    rows->Bind(instance.set, instance.projection, instance.version);
+    std::vector<SlotState> states;
+    for (;;) {
+      MUSTER_ASSIGN(const bool row, rows->Step());
+      if (!row) break;
+      states.push_back(
+          {static_cast<int>(rows->Int(0)), rows->Int(1), rows->Int(2), rows->Int(3), rows->Int(4)});
+    }
+    rows->Reset();
+    return states;
+  }
+
+  Result<int64_t> HighestGeneration(const std::string& set) override {
+    std::lock_guard lock(mutex_);
+    MUSTER_ASSIGN(auto row, Cached("SELECT coalesce(max(generation), 0) FROM $_checkpoints"
+                                   " WHERE replica_set = ?"));
+    row->Bind(set);
+    MUSTER_TRY(row->Step());
+    const int64_t highest = row->Int(0);
+    row->Reset();
+    return highest;
+  }
+
+  Result<std::vector<ParkedStream>> Parked(const Instance& instance,
+                                           std::span<const int> slots) override {
+    std::lock_guard lock(mutex_);
+    MUSTER_ASSIGN(auto rows, Cached("SELECT s.slot, s.stream, s.error, s.replay, e.event_version"
+                                    " FROM $_parked_streams s JOIN $_parked_events e"
+                                    " USING (replica_set, projection, version, stream)"
+                                    " WHERE replica_set = ? AND projection = ? AND version = ?"
+                                    " ORDER BY s.stream, e.event_version"));
+    rows->Bind(instance.set, instance.projection, instance.version);
+    std::vector<ParkedStream> streams;
+    for (;;) {
+      MUSTER_ASSIGN(const bool row, rows->Step());
+      if (!row) break;
+      const int slot = static_cast<int>(rows->Int(0));
+      if (std::find(slots.begin(), slots.end(), slot) == slots.end()) continue;
+      if (streams.empty() || streams.back().stream != rows->Text(1)) {
+        streams.push_back(
+            {slot, std::string(rows->Text(1)), std::string(rows->Text(2)), rows->Int(3) != 0, {}});
+      }
+      streams.back().versions.push_back(rows->Int(4));
+    }
+    rows->Reset();
+    return streams;
+  }
+
+  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override {
+    std::lock_guard lock(mutex_);
+    MUSTER_ASSIGN(auto ask, Cached("UPDATE $_parked_streams SET replay = 1 WHERE replica_set = ?1"
+                                   " AND projection = ?2 AND version = ?3"
+                                   " AND (?4 = '' OR stream = ?4)"));
+    MUSTER_TRY(ask->Bind(instance.set, instance.projection, instance.version, stream).Run());
+    return db_->Changes();
+  }
+
+  Status Put(Transaction& given, const Instance& instance, std::span<const SlotPosition> slots,
+             bool forget) override {
+    auto& transaction = static_cast<SqliteModelTransaction&>(given);
+    MUSTER_TRY(transaction.Begin());
+    for (const SlotPosition& slot : slots) {
+      MUSTER_ASSIGN(auto put,
+                    Cached("INSERT INTO $_checkpoints (replica_set, projection, version,"
+                           " slot, generation, position) VALUES (?1, ?2, ?3, ?4, 0, ?5)"
+                           " ON CONFLICT DO UPDATE SET position = ?5,"
+                           " handled = iif(?6, 0, handled), digest = iif(?6, 0, digest)"));
+      MUSTER_TRY(put->Bind(instance.set, instance.projection, instance.version, slot.slot,
+                           slot.position, forget ? 1 : 0)
+                     .Run());
+      if (!forget) continue;
+      MUSTER_ASSIGN(auto events,
+                    Cached("DELETE FROM $_parked_events WHERE replica_set = ?1 AND projection = ?2"
+                           " AND version = ?3 AND stream IN (SELECT stream FROM $_parked_streams"
+                           " WHERE replica_set = ?1 AND projection = ?2 AND version = ?3"
+                           " AND slot = ?4)"));
+      MUSTER_TRY(
+          events->Bind(instance.set, instance.projection, instance.version, slot.slot).Run());
+      MUSTER_ASSIGN(auto streams, Cached("DELETE FROM $_parked_streams WHERE replica_set = ?1 AND"
+                                         " projection = ?2 AND version = ?3 AND slot = ?4"));
+      MUSTER_TRY(
+          streams->Bind(instance.set, instance.projection, instance.version, slot.slot).Run());
+    }
+    return {};
+  }
+
+  Status Forget(Transaction& given, const Instance& instance) override {
+    auto& transaction = static_cast<SqliteModelTransaction&>(given);
+    MUSTER_TRY(transaction.Begin());
+    for (const char* table : {"$_checkpoints", "$_parked_streams", "$_parked_events"}) {
+      MUSTER_ASSIGN(auto remove, Cached("DELETE FROM " + std::string(table) +
+                                        " WHERE replica_set = ? AND projection = ?"
+                                        " AND version = ?"));
+      MUSTER_TRY(remove->Bind(instance.set, instance.projection, instance.version).Run());
+    }
+    return {};
+  }
+
+ private:
+  friend class SqliteModelTransaction;
+
+  std::string In(std::string_view sql) const {
+    std::string text;
+    for (size_t i = 0; i < sql.size(); ++i) {
+      // Only where a table's name begins: $1 is a parameter.
+      if (sql[i] == '$' && i + 1 < sql.size() && sql[i + 1] == '_') {
+        text += space_;
+      } else {
+        text += sql[i];
+      }
+    }
+    return text;
+  }
+
+  // A statement that is kept prepared. The caller has the lock.
+  Result<SqliteStatement*> Prepared(const std::string& sql) {
+    const auto found = statements_.find(sql);
+    if (found != statements_.end()) return &found->second;
+    if (statements_.size() >= kMaxStatements) statements_.clear();
+    MUSTER_ASSIGN(SqliteStatement statement, db_->Prepare(sql));
+    return &(statements_[sql] = std::move(statement));
+  }
+  Result<SqliteStatement*> Cached(const std::string& sql) { return Prepared(In(sql)); }
+
+  Status TryCommit(SqliteModelTransaction& transaction, const Instance& instance,
+                   const Progress& progress) {
+    MUSTER_TRY(transaction.Begin());
+    for (const SlotMove& move : progress.moves) {
+      MUSTER_ASSIGN(auto advance,
+                    Cached("UPDATE $_checkpoints SET position = ?6, handled = handled + ?7,"
+                           " digest = (digest | ?8) - (digest & ?8) WHERE replica_set = ?1 AND"
+                           " projection = ?2 AND version = ?3 AND slot = ?4 AND position = ?5"
+                           " AND generation = ?9"));
+      MUSTER_TRY(advance
+                     ->Bind(instance.set, instance.projection, instance.version, move.slot,
+                            move.from, move.to, move.handled, move.digest, move.generation)
+                     .Run());
+      if (db_->Changes() == 1) continue;
+      return Error{Code::kLeaseLost, "slot " + std::to_string(move.slot) + " of '" +
+                                         instance.projection + "' is not where generation " +
+                                         std::to_string(move.generation) + " left it"};
+    }
+    for (const ParkedEvent& event : progress.parked) {
+      MUSTER_ASSIGN(auto stream,
+                    Cached("INSERT INTO $_parked_streams (replica_set, projection, version,"
+                           " stream, slot, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO"
+                           " UPDATE SET error = ?6, replay = 0 WHERE ?6 <> ''"));
+      MUSTER_TRY(stream
+                     ->Bind(instance.set, instance.projection, instance.version, event.stream,
+                            event.slot, progress.error)
+                     .Run());
+      MUSTER_ASSIGN(auto parked, Cached("INSERT INTO $_parked_events VALUES (?, ?, ?, ?, ?)"
+                                        " ON CONFLICT DO NOTHING"));
+      MUSTER_TRY(parked
+                     ->Bind(instance.set, instance.projection, instance.version, event.stream,
+                            event.version)
+                     .Run());
+    }
+    for (const ParkedEvent& event : progress.replayed) {
+      MUSTER_ASSIGN(auto parked,
+                    Cached("DELETE FROM $_parked_events WHERE replica_set = ? AND projection = ?"
+                           " AND version = ? AND stream = ? AND event_version = ?"));
+      MUSTER_TRY(parked
+                     ->Bind(instance.set, instance.projection, instance.version, event.stream,
+                            event.version)
+                     .Run());
+      MUSTER_ASSIGN(auto stream,
+                    Cached("DELETE FROM $_parked_streams AS s WHERE replica_set = ? AND"
+                           " projection = ? AND version = ? AND stream = ? AND NOT EXISTS (SELECT 1"
+                           " FROM $_parked_events e WHERE e.replica_set = s.replica_set AND"
+                           " e.projection = s.projection AND e.version = s.version AND"
+                           " e.stream = s.stream)"));
+      MUSTER_TRY(
+          stream->Bind(instance.set, instance.projection, instance.version, event.stream).Run());
+    }
+    return transaction.Commit();
+  }
+
+  std::string space_;
+  std::mutex mutex_;
+  std::unique_ptr<SqliteDb> db_;
+  std::map<std::string, SqliteStatement> statements_;  // end before the database
+};
+
+Status SqliteModelTransaction::Begin() {
+  if (transaction_) return {};
+  lock_ = std::unique_lock(model_.mutex_);
+  auto begun = SqliteTransaction::Begin(*model_.db_);
+  if (!begun) {
+    lock_.unlock();
+    return begun.error();
+  }
+  transaction_.emplace(*std::move(begun));
+  return {};
+}
+
+void SqliteModelTransaction::End() {
+  transaction_.reset();
+  if (lock_.owns_lock()) lock_.unlock();
+}
+
+Status SqliteModelTransaction::Commit() {
+  if (!transaction_) return {};
+  return transaction_->Commit();
+}
+
+Status SqliteModelTransaction::Execute(const std::string& sql, std::vector<SqlValue> params) {
+  MUSTER_TRY(Query(sql, std::move(params)));
+  return {};
+}
+
+Result<std::vector<std::vector<SqlValue>>> SqliteModelTransaction::Query(
+    const std::string& sql, std::vector<SqlValue> params) {
+  MUSTER_TRY(Begin());
+  MUSTER_ASSIGN(SqliteStatement * statement, model_.Prepared(sql));
+  for (size_t i = 0; i < params.size(); ++i) {
+    const int parameter = statement->Parameter("$" + std::to_string(i + 1));
+    if (parameter > 0) statement->BindText(parameter, params[i]);
+  }
+  std::vector<std::vector<SqlValue>> rows;
+  for (;;) {
+    MUSTER_ASSIGN(const bool row, statement->Step());
+    if (!row) break;
+    std::vector<SqlValue>& values = rows.emplace_back();
+    for (int column = 0; column < statement->columns(); ++column) {
+      if (statement->IsNull(column)) {
+        values.emplace_back();
+      } else {
+        values.emplace_back(std::string(statement->Text(column)));
+      }
+    }
+  }
+  statement->Reset();
+  return rows;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReadModel>> OpenSqliteReadModel(const std::string& path,
+                                                       const std::string& space) {
+  auto model = std::make_unique<SqliteReadModel>();
+  MUSTER_TRY(model->Open(path, space));
+  return model;
+}
+
+}  // namespace muster

@@ -1,0 +1,381 @@
+#include "replica/worker.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/planted_bug.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kTroublePause{250};
+constexpr milliseconds kSayEvery{10'000};
+// The store waits for no projection: whoever cannot stop is left out at the barrier.
+constexpr milliseconds kStopPatience{2'000};
+
+std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>& projections) {
+  std::vector<std::string> names;
+  for (const auto& projection : projections) names.push_back(projection->name());
+  return names;
+}
+
+}  // namespace
+
+Worker::Worker(Store& store, EventLog& log, ReadModel& model, Env& env,
+               const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
+               Hands& hands)
+    : store_(store),
+      log_(log),
+      model_(model),
+      env_(env),
+      options_(options),
+      projections_(std::move(projections)),
+      hands_(hands),
+      member_(store, env, options_, log.slots(), NamesOf(projections_)) {}
+
+void Worker::Tell(ReplicaEvent::Kind kind, const std::string& error) {
+  if (!options_.observer) return;
+  ReplicaEvent event;
+  event.kind = kind;
+  event.worker = member_.id();
+  event.generation = started_ != 0 ? started_ : prepared_;
+  event.partition = partition_.key;
+  event.partitions = partition_.total;
+  event.error = error;
+  options_.observer(event);
+}
+
+Status Worker::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    Status registered = Enter();
+    if (!registered) {
+      if (!IsTransient(registered.error().code)) return registered;
+      Tell(ReplicaEvent::Kind::kTrouble, registered.error().message);
+      env_.Sleep(kTroublePause + env_.Jitter(kTroublePause), stop);
+      continue;
+    }
+    Tell(ReplicaEvent::Kind::kRegistered);
+    const Status served = Serve(stop);
+    const bool lost = !served && served.error().code == Code::kLeaseLost;
+    if (!lost && served) {
+      // Announced first: the others reconfigure while the last batch ends.
+      static_cast<void>(member_.Say(MemberState::Phase::kStopping, prepared_));
+    }
+    deadline_ns_ = 0;
+    while (!StopAll(kSayEvery)) {
+      Log(Level::kWarning, "waiting for a projection that does not return",
+          {{"set", options_.set}, {"worker", member_.id()}});
+    }
+    CountHandled();
+    Reset();
+    if (!served && !lost) return served;
+    if (lost) {
+      Log(Level::kWarning, "worker lost", {{"set", options_.set}, {"why", served.error().message}});
+      Tell(ReplicaEvent::Kind::kLost, served.error().message);
+      env_.Sleep(env_.Jitter(kTroublePause), stop);
+      continue;
+    }
+    static_cast<void>(member_.Leave());
+    Tell(ReplicaEvent::Kind::kStopped);
+  }
+  return {};
+}
+
+// A store that was restored, or made anew, may know less of generations than the fences do.
+Status Worker::Enter() {
+  MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
+  member_.GenerationsSeenUpTo(highest);
+  return member_.Register();
+}
+
+void Worker::CountHandled() {
+  int64_t handled = handled_before_;
+  for (const auto& [name, running] : running_) handled += running.follower->pulse().handled;
+  member_.state().handled = handled;
+}
+
+void Worker::DropFollowers() {
+  for (const auto& [name, running] : running_) {
+    handled_before_ += running.follower->pulse().handled;
+  }
+  running_.clear();
+}
+
+void Worker::Reset() {
+  DropFollowers();
+  prepared_ = started_ = 0;
+  go_ = false;
+}
+
+Status Worker::Serve(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    CountHandled();
+    auto view = member_.Tick();
+    deadline_ns_ = member_.deadline().time_since_epoch().count();
+    Status done = view ? Follow(*view) : Status(view.error());
+    if (done && view) done = LookAfter(*view);
+    if (!done) {
+      if (!IsTransient(done.error().code)) return done;
+      member_.state().error = done.error().message;
+      Tell(ReplicaEvent::Kind::kTrouble, done.error().message);
+      env_.Sleep(env_.Jitter(kTroublePause), stop);
+    }
+    hands_.Wait(member_.Rest(), stop);
+  }
+  return {};
+}
+
+Status Worker::Follow(const SetView& view) {
+  const Generation& generation = view.generation;
+  const int partition = generation.assignment.PartitionOf(member_.id());
+  if (partition < 0) {
+    // Not in it: pending, or one too many. Whatever we had is somebody else's now.
+    if (generation.number > prepared_ && prepared_ != 0) {
+      if (!StopAll(kStopPatience)) return {};
+      Reset();
+      Tell(ReplicaEvent::Kind::kStandby);
+      MUSTER_TRY(member_.Say(MemberState::Phase::kPending, 0));
+    }
+    return {};
+  }
+  if (prepared_ != generation.number) {
+    MUSTER_TRY(Prepare(view, generation.assignment.SlotsOf(partition), partition));
+    if (prepared_ != generation.number) return {};
+    MUSTER_TRY(member_.Say(MemberState::Phase::kReady, generation.number));
+    Tell(ReplicaEvent::Kind::kReady);
+  }
+  if (!MayGo(view)) return {};
+  if (started_ != generation.number) MUSTER_TRY(Start(view));
+  return EnsureFollowers(view);
+}
+
+// "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found
+// one running already, would wait for ever.
+bool Worker::MayGo(const SetView& view) {
+  if (PLANTED_BUG(naive_barrier)) {
+    const auto& members = view.generation.assignment.members;
+    return std::all_of(members.begin(), members.end(), [&](const std::string& id) {
+      const auto found = view.members.find(id);
+      return found != view.members.end() &&
+             found->second.state.phase == MemberState::Phase::kReady &&
+             found->second.state.generation == view.generation.number;
+    });
+  }
+  return view.generation.phase == Generation::Phase::kRunning;
+}
+
+// Stops what runs, as far as it has to, and makes the slots of the new generation ours.
+Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int partition) {
+  const Generation& generation = view.generation;
+  const bool incremental = generation.strategy == Strategy::kIncremental && prepared_ != 0;
+  const bool same = incremental && slots == slots_;
+  if (!same) {
+    // One that hangs keeps us from being ready, and the barrier goes on without us.
+    go_ = false;
+    if (!StopAll(kStopPatience)) return {};
+  }
+  partition_ = {.key = partition,
+                .total = static_cast<int>(generation.assignment.members.size()),
+                .generation = generation.number};
+  if (!incremental) {
+    // Processors are built for one generation, and its number of partitions.
+    DropFollowers();
+  }
+  if (!same) {
+    for (auto& [name, running] : running_) {
+      const Status owned = running.follower->Own(slots, generation.number, incremental);
+      if (owned) continue;
+      if (owned.error().code != Code::kLeaseLost) return owned;
+      // Either we are behind the set, and the next look tells, or the store is behind the fence.
+      MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
+      member_.GenerationsSeenUpTo(highest);
+      return {};
+    }
+  }
+  slots_ = slots;
+  MUSTER_TRY(EnsureFollowers(view));
+  prepared_ = generation.number;
+  // Those whose slots did not move never stop.
+  paused_ = !same;
+  return {};
+}
+
+DesiredState Worker::DesiredOf(const SetView& view, const std::string& projection) {
+  const auto found = view.projections.find(projection);
+  return found == view.projections.end() ? DesiredState{} : found->second;
+}
+
+Status Worker::SetUpOnce(Projection& projection, int version) {
+  if (set_up_.contains({projection.name(), version})) return {};
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  MUSTER_TRY(projection.SetUp(*transaction, version));
+  MUSTER_TRY(model_.Commit(*transaction));
+  set_up_.insert({projection.name(), version});
+  return {};
+}
+
+// Brings the followers to what operators want: one for each version that is kept, none for others.
+Status Worker::EnsureFollowers(const SetView& view) {
+  std::set<Name> wanted;
+  for (const auto& projection : projections_) {
+    const DesiredState desired = DesiredOf(view, projection->name());
+    for (const int version : desired.versions) {
+      const Name name{projection->name(), version};
+      wanted.insert(name);
+      const bool side_effects = version == desired.active;
+      if (auto found = running_.find(name); found != running_.end()) {
+        const bool same =
+            found->second.side_effects == side_effects && found->second.touched == desired.touched;
+        if (same) continue;
+        if (!Stop(found->second, kStopPatience)) return {};
+        handled_before_ += found->second.follower->pulse().handled;
+        running_.erase(found);
+      }
+      MUSTER_TRY(SetUpOnce(*projection, version));
+      Partition partition = partition_;
+      partition.version = version;
+      partition.side_effects = side_effects;
+      MUSTER_ASSIGN(auto processor, projection->Build(partition));
+      auto follower = std::make_unique<Follower>(
+          log_, model_, env_, Instance{options_.set, projection->name(), version},
+          std::move(processor),
+          FollowerOptions{.batch = options_.batch,
+                          .max_attempts = options_.max_attempts,
+                          .retry_delay = options_.retry_delay});
+      follower->on_parked = [this, projection](const std::string& stream,
+                                               const std::string& error) {
+        if (!options_.observer) return;
+        ReplicaEvent event;
+        event.kind = ReplicaEvent::Kind::kParked;
+        event.worker = member_.id();
+        event.projection = projection->name();
+        event.error = "stream '" + stream + "': " + error;
+        options_.observer(event);
+      };
+      const Status owned = follower->Own(slots_, partition_.generation, false);
+      if (!owned) {
+        if (owned.error().code != Code::kLeaseLost) return owned;
+        MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
+        member_.GenerationsSeenUpTo(highest);
+        return Error{Code::kUnavailable, owned.error().message};
+      }
+      running_[name] =
+          Running{projection, std::move(follower), side_effects, desired.touched, false};
+    }
+  }
+  for (auto it = running_.begin(); it != running_.end();) {
+    if (wanted.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    if (!Stop(it->second, kStopPatience)) return {};
+    handled_before_ += it->second.follower->pulse().handled;
+    set_up_.erase(it->first);
+    it = running_.erase(it);
+  }
+  return {};
+}
+
+Status Worker::Start(const SetView& view) {
+  started_ = view.generation.number;
+  go_ = true;
+  MUSTER_TRY(member_.Say(MemberState::Phase::kRunning, started_));
+  Tell(ReplicaEvent::Kind::kRunning);
+  if (auto now = store_.Now()) {
+    const milliseconds since = now->time_since_epoch() - milliseconds(view.generation.since_ms);
+    const milliseconds pause = paused_ ? std::max(milliseconds(0), since) : milliseconds(0);
+    member_.state().pause_ms = pause.count();
+    if (options_.observer) {
+      ReplicaEvent event;
+      event.kind = ReplicaEvent::Kind::kReconfigured;
+      event.worker = member_.id();
+      event.generation = started_;
+      event.partition = partition_.key;
+      event.partitions = partition_.total;
+      for (const int slot : slots_) event.pauses.emplace_back(slot, pause);
+      options_.observer(event);
+    }
+  }
+  return {};
+}
+
+bool Worker::Stop(Running& running, milliseconds patience) {
+  if (!running.given) return true;
+  if (!hands_.Take(*running.follower, patience)) return false;
+  running.given = false;
+  // Saves the next owner to look where nothing is. It does no harm if it fails.
+  static_cast<void>(running.follower->Flush());
+  return true;
+}
+
+bool Worker::StopAll(milliseconds patience) {
+  bool all = true;
+  for (auto& [name, running] : running_) all &= Stop(running, patience);
+  return all;
+}
+
+// Starts, pauses and watches the followers of a generation that runs.
+Status Worker::LookAfter(const SetView& view) {
+  if (!go_) return {};
+  for (auto& [name, running] : running_) {
+    const DesiredState desired = DesiredOf(view, name.first);
+    const bool held =
+        std::find(desired.held.begin(), desired.held.end(), name.second) != desired.held.end();
+    if (desired.paused || held) {
+      if (!Stop(running, milliseconds(0))) continue;
+    } else if (!running.given) {
+      std::map<int64_t, int> hangs;
+      for (const Suspect& suspect : view.suspects) {
+        if (suspect.projection == name.first && suspect.version == name.second) {
+          hangs[suspect.position] = suspect.hangs;
+        }
+      }
+      running.follower->Beware(std::move(hangs));
+      hands_.Give(*running.follower);
+      running.given = true;
+    }
+    const int64_t busy = running.follower->pulse().busy_since_ns;
+    if (busy != 0 && env_.MonoNow().time_since_epoch().count() - busy >
+                         std::chrono::nanoseconds(options_.handle_timeout).count()) {
+      return NoteHang(running);
+    }
+    if (auto failure = hands_.Failure(*running.follower)) {
+      if (failure->code == Code::kLeaseLost) {
+        // Somebody was faster in a generation that we have not seen yet; the next look tells. Or
+        // the store has forgotten generations that the fence remembers.
+        Stop(running, kStopPatience);
+        MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
+        member_.GenerationsSeenUpTo(highest);
+        continue;
+      }
+      member_.state().error = name.first + ": " + failure->message;
+      Tell(ReplicaEvent::Kind::kTrouble, member_.state().error);
+    }
+  }
+  return {};
+}
+
+// A processor does not come back. Its thread cannot be ended, but the others need not wait: the
+// event is written down, and this worker counts itself out until the processor returns.
+Status Worker::NoteHang(const Running& running) {
+  const Instance& instance = running.follower->instance();
+  const int64_t position = running.follower->pulse().position;
+  Record record{.kind = kReplicaKind,
+                .queue = kReplicaQueue,
+                .key = SuspectKey(options_.set, instance.projection, position)};
+  Suspect suspect{instance.projection, instance.version, position, 0};
+  MUSTER_ASSIGN(const auto stored, store_.Get(record.kind, record.key));
+  if (stored) {
+    record = *stored;
+    MUSTER_ASSIGN(suspect, Suspect::FromBody(stored->body));
+  }
+  ++suspect.hangs;
+  record.body = suspect.ToBody();
+  const Change change = Change::Put(record, Due::Never());
+  MUSTER_TRY(store_.Write({&change, 1}));
+  static_cast<void>(member_.Leave());
+  return Error{Code::kLeaseLost, "projection '" + instance.projection + "' hangs at position " +
+                                     std::to_string(position)};
+}
+
+}  // namespace muster

@@ -1,0 +1,142 @@
+#include "sim/replica_services.h"
+
+#include "events/backends.h"
+
+namespace muster::sim {
+
+// Virtual time, and names that the seed decides.
+class SimEventLog::World final : public Env {
+ public:
+  explicit World(Simulation& sim) : sim_(sim) {}
+  WallTime WallNow() override { return WallTime(std::chrono::floor<milliseconds>(sim_.now())); }
+  MonoTime MonoNow() override { return MonoTime(sim_.now()); }
+  bool Sleep(nanoseconds /*duration*/, std::stop_token /*stop*/) override { return true; }
+  uint64_t Random() override { return sim_.random().Next(); }
+
+ private:
+  Simulation& sim_;
+};
+
+SimEventLog::SimEventLog(Simulation& sim, int slots)
+    : sim_(sim),
+      wire_(sim),
+      world_(std::make_unique<World>(sim)),
+      truth_(NewMemoryEventLog(*world_, slots)) {}
+
+SimEventLog::~SimEventLog() = default;
+
+Result<std::vector<int64_t>> SimEventLog::Append(std::span<const StreamAppend> appends) {
+  return truth_->Append(appends);
+}
+
+Result<std::vector<Event>> SimEventLog::ReadStream(std::string_view stream, int64_t after,
+                                                   int limit) {
+  return wire_.Call<std::vector<Event>>("read " + std::string(stream), false,
+                                        [this, stream = std::string(stream), after, limit](bool) {
+                                          return truth_->ReadStream(stream, after, limit);
+                                        });
+}
+
+Result<EventPage> SimEventLog::ReadAll(int64_t after, int limit) {
+  return wire_.Call<EventPage>(
+      "read all", false, [this, after, limit](bool) { return truth_->ReadAll(after, limit); });
+}
+
+Result<EventPage> SimEventLog::Read(std::span<const SlotPosition> from, int limit) {
+  return wire_.Call<EventPage>("read slots", false,
+                               [this, from = std::vector<SlotPosition>(from.begin(), from.end()),
+                                limit](bool) { return truth_->Read(from, limit); });
+}
+
+Result<std::vector<SlotLag>> SimEventLog::Lag(std::span<const SlotPosition> from) {
+  return truth_->Lag(from);
+}
+
+void SimEventLog::Wait(milliseconds timeout, std::stop_token stop) {
+  if (!stop.stop_requested()) sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(timeout));
+}
+
+SimReadModel::SimReadModel(Simulation& sim, ReadModelObserver observer)
+    : sim_(sim), wire_(sim), observer_(std::move(observer)) {}
+
+template <class T>
+Result<T> SimReadModel::Call(const std::string& what, bool writes,
+                             std::function<Result<T>(bool late)> apply) {
+  auto answer = wire_.Call<T>("model: " + what, writes, std::move(apply));
+  if (wire_.Away() && observer_.refused) observer_.refused();
+  return answer;
+}
+
+Result<std::vector<SlotState>> SimReadModel::TakeOver(const Instance& instance, int64_t generation,
+                                                      std::span<const int> slots) {
+  return Call<std::vector<SlotState>>(
+      "take over " + std::to_string(slots.size()) + " slots of " + instance.projection +
+          ", generation " + std::to_string(generation),
+      true,
+      [this, instance, generation, slots = std::vector<int>(slots.begin(), slots.end())](bool) {
+        auto taken = truth_.TakeOver(instance, generation, slots);
+        if (taken && observer_.taken_over) observer_.taken_over(instance, generation, slots);
+        return taken;
+      });
+}
+
+Status SimReadModel::Commit(Transaction& transaction, const Instance& instance,
+                            const Progress& progress) {
+  std::string what = "commit " + instance.projection;
+  for (const SlotMove& move : progress.moves) {
+    what += " " + std::to_string(move.slot) + ":" + std::to_string(move.from) + ".." +
+            std::to_string(move.to) + "@" + std::to_string(move.generation);
+  }
+  return Call<void>(
+      what, true,
+      [this, instance, progress, sender = std::string(sim_.CurrentName()),
+       statements = static_cast<MemoryTransaction&>(transaction).statements](bool) -> Status {
+        Status applied = truth_.Apply(statements, instance, progress);
+        if (observer_.committed) {
+          observer_.committed(instance, progress, statements, sender, applied.has_value());
+        }
+        return applied;
+      });
+}
+
+Status SimReadModel::Commit(Transaction& transaction) {
+  return Call<void>("commit", true,
+                    [this, statements = static_cast<MemoryTransaction&>(transaction).statements](
+                        bool) { return truth_.Apply(statements, {}, {}); });
+}
+
+Result<std::vector<SlotState>> SimReadModel::Slots(const Instance& instance) {
+  return Call<std::vector<SlotState>>("slots", false,
+                                      [this, instance](bool) { return truth_.Slots(instance); });
+}
+
+Result<int64_t> SimReadModel::HighestGeneration(const std::string& set) {
+  return Call<int64_t>("highest generation", false,
+                       [this, set](bool) { return truth_.HighestGeneration(set); });
+}
+
+Result<std::vector<ParkedStream>> SimReadModel::Parked(const Instance& instance,
+                                                       std::span<const int> slots) {
+  return Call<std::vector<ParkedStream>>(
+      "parked", false,
+      [this, instance, slots = std::vector<int>(slots.begin(), slots.end())](bool) {
+        return truth_.Parked(instance, slots);
+      });
+}
+
+Result<int64_t> SimReadModel::AskReplay(const Instance& instance, const std::string& stream) {
+  return Call<int64_t>("replay " + stream, true, [this, instance, stream](bool) {
+    return truth_.AskReplay(instance, stream);
+  });
+}
+
+Status SimReadModel::Put(Transaction& transaction, const Instance& instance,
+                         std::span<const SlotPosition> slots, bool forget) {
+  return truth_.Put(transaction, instance, slots, forget);
+}
+
+Status SimReadModel::Forget(Transaction& transaction, const Instance& instance) {
+  return truth_.Forget(transaction, instance);
+}
+
+}  // namespace muster::sim

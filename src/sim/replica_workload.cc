@@ -1,0 +1,504 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "replica/set_records.h"
+#include "replica/worker.h"
+#include "sim/faulty_store.h"
+#include "sim/replica_services.h"
+#include "sim/workload.h"
+
+namespace muster::sim {
+namespace {
+
+using std::chrono::seconds;
+
+const std::string kSet = "orders";
+const std::string kProjection = "totals";
+constexpr int kBatch = 5;
+constexpr nanoseconds kAppendFor = seconds(240);
+constexpr int kHangs = 2;
+
+// What the simulated worlds scale time by: calls take milliseconds or, when lost, five seconds.
+ReplicaOptions Options(const std::string& name) {
+  ReplicaOptions options;
+  options.set = kSet;
+  options.worker = name;
+  options.heartbeat_interval = seconds(8);
+  options.heartbeat_timeout = seconds(30);
+  options.barrier_timeout = seconds(60);
+  options.quiet = seconds(2);
+  options.quiet_most = seconds(10);
+  options.batch = kBatch;
+  options.max_attempts = 3;
+  options.retry_delay = seconds(1);
+  return options;
+}
+
+// Steps the followers itself: a process of the simulation is one thread.
+class InlineHands final : public Hands {
+ public:
+  InlineHands(Env& env, std::function<bool()> done) : env_(env), done_(std::move(done)) {}
+
+  void SetWorker(const Worker& worker) { worker_ = &worker; }
+  std::stop_source& Stop() { return stop_; }
+
+  void Give(Follower& follower) override { given_.push_back(&follower); }
+
+  bool Take(Follower& follower, milliseconds /*patience*/) override {
+    std::erase(given_, &follower);
+    failures_.erase(&follower);
+    return true;
+  }
+
+  std::optional<Error> Failure(Follower& follower) override {
+    const auto found = failures_.find(&follower);
+    if (found == failures_.end()) return std::nullopt;
+    Error error = found->second;
+    failures_.erase(found);
+    return error;
+  }
+
+  void Wait(nanoseconds duration, std::stop_token stop) override {
+    if (done_()) {
+      stop_.request_stop();
+      return;
+    }
+    const MonoTime end = env_.MonoNow() + duration;
+    while (env_.MonoNow() < end && !stop.stop_requested()) {
+      bool moved = false;
+      for (Follower* follower : given_) {
+        if (failures_.contains(follower)) continue;
+        if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) return;
+        auto outcome = follower->Step(stop);
+        if (!outcome) failures_.emplace(follower, outcome.error());
+        moved |= outcome && *outcome == Follower::Outcome::kMoved;
+      }
+      if (!moved && !env_.Sleep(std::min<nanoseconds>(seconds(2), duration), stop)) return;
+    }
+  }
+
+ private:
+  Env& env_;
+  const std::function<bool()> done_;
+  const Worker* worker_ = nullptr;
+  std::stop_source stop_;
+  std::vector<Follower*> given_;
+  std::map<Follower*, Error> failures_;
+};
+
+class ReplicaWorkloadImpl final : public Workload {
+ public:
+  void Setup(Simulation& sim) override {
+    sim_ = &sim;
+    Random& random = sim.random();
+    store_ = std::make_unique<FaultyStore>(
+        sim, StoreObserver{
+                 .sends = {},
+                 .changed = [this](const Change& change, const std::optional<Record>& before,
+                                   const std::optional<Record>& after,
+                                   bool /*late*/) { Changed(change, before, after); },
+                 .claimed = {},
+                 .reads = {},
+             });
+    model_ = std::make_unique<SimReadModel>(
+        sim,
+        ReadModelObserver{
+            .taken_over = [this](const Instance&, int64_t generation,
+                                 std::span<const int> slots) { TakenOver(generation, slots); },
+            .committed = [this](const Instance&, const Progress& progress,
+                                const std::vector<MemoryReadModel::Statement>& statements,
+                                const std::string& sender,
+                                bool applied) { Committed(progress, statements, sender, applied); },
+            .refused =
+                [this] {
+                  if (!store_->Away()) {
+                    sim_->Sometimes("41 a worker reaches the store, but not the read model");
+                  }
+                },
+        });
+    log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
+    crowd_ = random.OneIn(100);
+    const int64_t workers = crowd_ ? 100 : random.Between(1, 5);
+    strategy_ = random.OneIn(2) ? Strategy::kRecreate : Strategy::kIncremental;
+    events_ = crowd_ ? 10 : random.Between(5, 60);
+    streams_ = random.Between(1, 8);
+    if (random.OneIn(4)) poison_ = random.Between(0, events_ - 1);
+    if (random.OneIn(6)) hang_ = random.Between(0, events_ - 1);
+    for (int64_t i = 0; i < workers; ++i) {
+      const std::string name = "worker" + std::to_string(i);
+      sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
+    }
+    sim.AddProcess("appender", [this](Env& env, std::stop_token stop) { AppendAll(env, stop); });
+    if (!crowd_ && random.OneIn(2)) {
+      sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Scale(env, stop); });
+    }
+  }
+
+  void Check() override {
+    if (crowd_) sim_->Sometimes("36 a hundred workers join in one window");
+    sim_->Sometimes("40 every notification is lost");
+    const auto all = log_->Truth().ReadAll(0, kMaxEventBatch).value().events;
+    std::map<std::string, int64_t> expected;
+    for (const Event& event : all) expected[event.stream] = event.version;
+    const auto parked = Parked();
+    for (const auto& [stream, versions] : expected) {
+      int64_t waiting = 0;
+      const auto found = parked.find(stream);
+      if (found != parked.end()) waiting = static_cast<int64_t>(found->second.versions.size());
+      if (handled_[stream] + waiting != versions) {
+        Violate("L", stream + " has " + std::to_string(handled_[stream]) + " handled and " +
+                         std::to_string(waiting) + " parked of " + std::to_string(versions));
+      }
+      if (found != parked.end() && found->second.versions.front() != handled_[stream] + 1) {
+        Violate("O", stream + " is parked from another event on than the first that failed");
+      }
+    }
+    CheckAudit(all);
+  }
+
+ private:
+  // The projection: its read model is the list of events that it has handled.
+  class SimProcessor final : public Processor {
+   public:
+    SimProcessor(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
+    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+      for (const Event& event : events) {
+        const auto number = std::stoll(event.payload);
+        if (number == world_.poison_) {
+          world_.sim_->Sometimes("43 a projection throws");
+          throw std::runtime_error("poison");
+        }
+        if (number == world_.hang_ && world_.hangs_ < kHangs) {
+          ++world_.hangs_;
+          world_.sim_->Sometimes("43 a projection hangs");
+          env_.Sleep(seconds(100), {});
+        }
+        MUSTER_TRY(transaction.Execute("handled", {event.stream, std::to_string(event.version)}));
+      }
+      return {};
+    }
+
+   private:
+    ReplicaWorkloadImpl& world_;
+    Env& env_;
+  };
+
+  class SimProjection final : public Projection {
+   public:
+    SimProjection(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
+    const std::string& name() const override { return kProjection; }
+    Result<std::unique_ptr<Processor>> Build(const Partition&) override {
+      return std::make_unique<SimProcessor>(world_, env_);
+    }
+
+   private:
+    ReplicaWorkloadImpl& world_;
+    Env& env_;
+  };
+
+  void Work(const std::string& name, Env& env, std::stop_token stop) {
+    NoteRestart(name);
+    ReplicaOptions options = Options(name);
+    options.strategy = strategy_;
+    int64_t last = 0;
+    options.observer = [this, &last](const ReplicaEvent& event) {
+      if (event.kind == ReplicaEvent::Kind::kLost) {
+        sim_->Sometimes("37 a worker flaps at the heartbeat's timeout");
+      }
+      if (event.kind != ReplicaEvent::Kind::kReady) return;
+      if (last != 0 && event.generation >= last + 2) {
+        sim_->Sometimes("30 a worker sleeps through two or more generations");
+      }
+      last = event.generation;
+    };
+    InlineHands hands(env, [this] { return AllDone(); });
+    Worker worker(*store_, *log_, *model_, env, options,
+                  {std::make_shared<SimProjection>(*this, env)}, hands);
+    hands.SetWorker(worker);
+    std::stop_callback pass_on(stop, [&hands] { hands.Stop().request_stop(); });
+    if (auto ended = worker.Run(hands.Stop().get_token()); !ended) {
+      Violate("V", name + " gave up: " + ended.error().message);
+    }
+  }
+
+  // One event after the other, all through the time in which things go wrong.
+  void AppendAll(Env& env, std::stop_token stop) {
+    while (appended_ < events_ && !stop.stop_requested()) {
+      const int64_t number = appended_++;
+      const StreamAppend append{.stream = "stream" + std::to_string(number % streams_),
+                                .expected = kAnyVersion,
+                                .events = {NewEvent{.type = "T",
+                                                    .payload = std::to_string(number),
+                                                    .metadata = "",
+                                                    .id = "event" + std::to_string(number)}}};
+      if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
+      env.Sleep(kAppendFor / events_, stop);
+    }
+  }
+
+  void Scale(Env& env, std::stop_token stop) {
+    while (!AllDone() && !stop.stop_requested() && sim_->faults_on()) {
+      const auto workers = sim_->random().Between(1, 4);
+      Record record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = ScaleKey(kSet)};
+      if (auto stored = store_->Truth().Get(record.kind, record.key).value()) record = *stored;
+      record.body = "{\"workers\":" + std::to_string(workers) + "}";
+      const Change change = Change::Put(record, Due::Never());
+      static_cast<void>(store_->Truth().Write({&change, 1}));
+      env.Sleep(seconds(sim_->random().Between(10, 90)), stop);
+    }
+  }
+
+  bool AllDone() {
+    if (appended_ < events_) return false;
+    const auto parked = Parked();
+    int64_t waiting = 0;
+    for (const auto& [stream, found] : parked) {
+      waiting += static_cast<int64_t>(found.versions.size());
+    }
+    return committed_ + waiting == events_;
+  }
+
+  std::map<std::string, ParkedStream> Parked() {
+    std::vector<int> slots;
+    for (int slot = 0; slot < log_->slots(); ++slot) slots.push_back(slot);
+    std::map<std::string, ParkedStream> parked;
+    const auto streams = model_->Truth().Parked({kSet, kProjection, 1}, slots).value();
+    for (const ParkedStream& stream : streams) parked[stream.stream] = stream;
+    return parked;
+  }
+
+  // What was counted on the way must be what the log has.
+  void CheckAudit(const std::vector<Event>& all) {
+    const auto states = model_->Truth().Slots({kSet, kProjection, 1}).value();
+    for (const SlotState& state : states) {
+      int64_t count = 0, digest = 0;
+      for (const Event& event : all) {
+        if (event.slot != state.slot || event.position > state.position) continue;
+        ++count;
+        digest ^= DigestOf(event);
+      }
+      if (count != state.handled || digest != state.digest) {
+        Violate("L", "slot " + std::to_string(state.slot) + " has counted " +
+                         std::to_string(state.handled) + " events, the log has " +
+                         std::to_string(count));
+      }
+    }
+  }
+
+  void TakenOver(int64_t generation, std::span<const int> slots) {
+    for (const int slot : slots) {
+      int64_t& highest = fence_[slot];
+      highest = std::max(highest, generation);
+    }
+  }
+
+  void Committed(const Progress& progress,
+                 const std::vector<MemoryReadModel::Statement>& statements,
+                 const std::string& sender, bool applied) {
+    if (!applied) return;
+    for (const SlotMove& move : progress.moves) {
+      const std::string slot = "slot " + std::to_string(move.slot);
+      if (move.generation < fence_[move.slot]) {
+        Violate("F", slot + ": a commit of generation " + std::to_string(move.generation) +
+                         " took effect after generation " + std::to_string(fence_[move.slot]) +
+                         " had taken over");
+      }
+      if (move.to < move.from || move.to < position_[move.slot]) {
+        Violate("P", slot + ": its checkpoint went back");
+      }
+      position_[move.slot] = move.to;
+      const auto [owner, fresh] = owner_.try_emplace({move.slot, move.generation}, sender);
+      if (!fresh && owner->second != sender) {
+        Violate("C", slot + " has two owners in generation " + std::to_string(move.generation) +
+                         ": " + owner->second + " and " + sender);
+      }
+    }
+    for (const auto& [sql, params] : statements) {
+      const std::string& stream = *params[0];
+      const int64_t version = std::stoll(*params[1]);
+      if (version != handled_[stream] + 1) {
+        Violate(version <= handled_[stream] ? "L" : "O",
+                stream + ": event " + std::to_string(version) + " was handled after " +
+                    std::to_string(handled_[stream]));
+      }
+      handled_[stream] = version;
+      ++committed_;
+    }
+  }
+
+  void Changed(const Change& change, const std::optional<Record>& before,
+               const std::optional<Record>& after) {
+    if (change.record.key == SetKey(kSet)) return SetChanged(change, before, after);
+    if (!after || before == after || !change.record.key.starts_with(MemberKey(kSet, ""))) return;
+    const auto now = MemberState::FromBody(after->body);
+    if (!now) return Violate("P", now.error().message);
+    const std::string id = change.record.key.substr(MemberKey(kSet, "").size());
+    if (before) {
+      const auto was = MemberState::FromBody(before->body);
+      if (was && was->phase == MemberState::Phase::kDead &&
+          now->phase != MemberState::Phase::kDead) {
+        Violate("P", id + " was dead and is alive again");
+      }
+    }
+    if (now->phase == MemberState::Phase::kReady) ready_.emplace(id, now->generation);
+    const std::optional<Generation> generation = Current();
+    if (!generation || generation->assignment.PartitionOf(id) < 0) return;
+    const bool preparing = generation->phase == Generation::Phase::kPreparing;
+    if (now->phase == MemberState::Phase::kDead && preparing) {
+      sim_->Sometimes("38 a member dies inside the barrier");
+    }
+    if (now->phase == MemberState::Phase::kRunning) {
+      for (const std::string& other : generation->assignment.members) {
+        const auto state = StateOf(other);
+        if (state && state->phase == MemberState::Phase::kReady &&
+            state->generation == generation->number) {
+          sim_->Sometimes("35 a fast worker is running while a slow one is only ready");
+        }
+      }
+    }
+  }
+
+  void SetChanged(const Change& change, const std::optional<Record>& before,
+                  const std::optional<Record>& after) {
+    const auto wanted = Generation::FromBody(change.record.body);
+    if (!wanted) return Violate("G", wanted.error().message);
+    const auto was = before ? Generation::FromBody(before->body) : Result<Generation>(Generation{});
+    if (before == after) {
+      if (was && wanted->number <= was->number && wanted->phase == Generation::Phase::kPreparing) {
+        sim_->Sometimes("34 two coordinators create a generation at once");
+      }
+      return;
+    }
+    const auto now = Generation::FromBody(after->body);
+    if (!was || !now) return Violate("G", "the set's record cannot be read");
+    if (now->phase == Generation::Phase::kPreparing) {
+      ++generations_;
+      if (now->number != was->number + 1) {
+        Violate("G", "generation " + std::to_string(was->number) + " was followed by " +
+                         std::to_string(now->number));
+      }
+      creator_ = std::string(sim_->CurrentName());
+      const int64_t bound = 2 + 2 * sim_->faults_fired() + (crowd_ ? 0 : 30);
+      if (generations_ > bound) {
+        Violate("B", std::to_string(generations_) + " generations after " +
+                         std::to_string(sim_->faults_fired()) + " faults");
+      }
+      return;
+    }
+    if (now->number != was->number || now->assignment != was->assignment) {
+      Violate("G", "\"go\" changed generation " + std::to_string(was->number));
+    }
+    Went(*now);
+  }
+
+  void Went(const Generation& now) {
+    if (now.assignment.owners.size() != static_cast<size_t>(log_->slots())) {
+      Violate("C", "after \"go\" of generation " + std::to_string(now.number) +
+                       " not every slot has an owner");
+    }
+    for (const std::string& id : now.assignment.members) {
+      if (!ready_.contains({id, now.number}))
+        Violate("C", "\"go\" came before " + id + " was ready");
+    }
+    const size_t members = now.assignment.members.size();
+    if (members < static_cast<size_t>(log_->slots())) {
+      sim_->Sometimes("39 fewer members than slots");
+    }
+    if (partitions_ != 0 && members != partitions_ && committed_ > 0 && committed_ < events_) {
+      sim_->Sometimes("42 the number of partitions changes in mid-stream");
+    }
+    partitions_ = members;
+  }
+
+  // Called when a process begins: if it began before, it has crashed or was stopped.
+  void NoteRestart(const std::string& name) {
+    const std::optional<Generation> generation = Current();
+    if (!started_.insert(name).second && generation &&
+        generation->phase == Generation::Phase::kPreparing) {
+      size_t ready = 0;
+      for (const std::string& id : generation->assignment.members) {
+        const auto state = StateOf(id);
+        ready += state && state->ReadyFor(generation->number);
+      }
+      const bool all = ready == generation->assignment.members.size();
+      if (all) sim_->Sometimes("33 a coordinator dies after all are ready, before go");
+      if (creator_ == name && ready == 0) {
+        sim_->Sometimes("31 a coordinator dies after it has created a generation");
+      }
+      if (creator_ == name && ready > 0) {
+        sim_->Sometimes("32 a coordinator dies when part of a generation is ready");
+      }
+    }
+  }
+
+  std::optional<Generation> Current() {
+    const auto record = store_->Truth().Get(kReplicaKind, SetKey(kSet)).value();
+    if (!record) return std::nullopt;
+    auto generation = Generation::FromBody(record->body);
+    if (!generation) return std::nullopt;
+    return *std::move(generation);
+  }
+
+  std::optional<MemberState> StateOf(const std::string& id) {
+    const auto record = store_->Truth().Get(kReplicaKind, MemberKey(kSet, id)).value();
+    if (!record) return std::nullopt;
+    auto state = MemberState::FromBody(record->body);
+    if (!state) return std::nullopt;
+    return *std::move(state);
+  }
+
+  void Violate(const std::string& invariant, std::string message) {
+    sim_->Violate(invariant, std::move(message));
+  }
+
+  Simulation* sim_ = nullptr;
+  std::unique_ptr<FaultyStore> store_;
+  std::unique_ptr<SimReadModel> model_;
+  std::unique_ptr<SimEventLog> log_;
+  bool crowd_ = false;
+  Strategy strategy_ = Strategy::kRecreate;
+  int64_t events_ = 0;
+  int64_t streams_ = 1;
+  int64_t poison_ = -1;
+  int64_t hang_ = -1;
+  int hangs_ = 0;
+  int64_t appended_ = 0;
+  int64_t committed_ = 0;
+  int generations_ = 0;
+  size_t partitions_ = 0;
+  std::string creator_;
+  std::set<std::string> started_;
+  std::set<std::pair<std::string, int64_t>> ready_;  // who has ever been ready for what
+  std::map<std::string, int64_t> handled_;           // by stream: the last version
+  std::map<int, int64_t> fence_;
+  std::map<int, int64_t> position_;
+  std::map<std::pair<int, int64_t>, std::string> owner_;  // of a slot in a generation
+};
+
+}  // namespace
+
+WorkloadInfo ReplicaWorkload() {
+  return {.name = "replica",
+          .about = "workers join, leave and die while they follow an event log",
+          .create = []() -> std::unique_ptr<Workload> {
+            return std::make_unique<ReplicaWorkloadImpl>();
+          },
+          .sometimes = {"30 a worker sleeps through two or more generations",
+                        "31 a coordinator dies after it has created a generation",
+                        "32 a coordinator dies when part of a generation is ready",
+                        "33 a coordinator dies after all are ready, before go",
+                        "34 two coordinators create a generation at once",
+                        "35 a fast worker is running while a slow one is only ready",
+                        "36 a hundred workers join in one window",
+                        "37 a worker flaps at the heartbeat's timeout",
+                        "38 a member dies inside the barrier", "39 fewer members than slots",
+                        "40 every notification is lost",
+                        "41 a worker reaches the store, but not the read model",
+                        "42 the number of partitions changes in mid-stream",
+                        "43 a projection throws", "43 a projection hangs"}};
+}
+
+}  // namespace muster::sim

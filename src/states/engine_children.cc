@@ -1,0 +1,227 @@
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/planted_bug.h"
+#include "states/engine.h"
+#include "states/runner.h"
+
+namespace muster::states {
+namespace {
+
+constexpr int kScanPage = 100;
+constexpr int64_t kMaxOpenChildren = 1'000;
+constexpr size_t kChildrenPerWrite = 100;
+constexpr milliseconds kFirstPoll{20};
+constexpr milliseconds kLongestPoll{15'000};
+
+int64_t IndexOf(const std::string& path) { return std::stoll(path.substr(path.rfind('.') + 1)); }
+
+}  // namespace
+
+int64_t MostOpen(const ChildrenProgress& children) {
+  return children.concurrency == 0 ? kMaxOpenChildren
+                                   : std::min(kMaxOpenChildren, children.concurrency);
+}
+
+// Children are made before the parent says so: one that exists already is as good.
+Status Driver::StartChildren(Drive& drive) {
+  FlowRecord& record = drive.record();
+  Flow& flow = drive.flow();
+  MUSTER_TRY(codec_.LoadItems(record));
+  std::vector<Change> changes;
+  std::optional<Failure> failure;
+  const auto write = [&]() -> Status {
+    for (int tries = 0; !changes.empty(); ++tries) {
+      auto written = store_.Write(changes);
+      if (written) break;
+      if (!IsTransient(written.error().code) || drive.holder.Expired() || tries == 10)
+        return written.error();
+      env_.Sleep(kFirstPoll * (1 << std::min(tries, 6)), {});
+    }
+    changes.clear();
+    return {};
+  };
+  while (flow.children->started < flow.children->total &&
+         flow.children->open() < MostOpen(*flow.children)) {
+    auto child = drive.interpreter->StartChild(flow);
+    if (!child) {
+      failure = std::move(child).error();
+      break;
+    }
+    FlowRecord child_record;
+    child_record.execution = record.execution;
+    child_record.machine = record.machine;
+    child_record.info = record.info;
+    child_record.info.input = nullptr;
+    child_record.parent = record.record.key;
+    child_record.apart = drive.interpreter->StateOf(flow).distributed;
+    child_record.first_event = child_record.apart ? 0 : flow.last_event;
+    child_record.flow = *std::move(child);
+    child_record.record = Record{.kind = kKind,
+                                 .queue = record.record.queue,
+                                 .key = KeyOf(record.execution, child_record.flow.path)};
+    FlowCodec::Encoded encoded = codec_.Encode(child_record);
+    for (Change& part : encoded.parts) changes.push_back(std::move(part));
+    child_record.record.body = std::move(encoded.body);
+    changes.push_back(Change::Put(std::move(child_record.record), Due::Now()));
+    if (changes.size() >= kChildrenPerWrite) MUSTER_TRY(write());
+  }
+  MUSTER_TRY(write());
+  if (failure) {
+    MUSTER_TRY(AbortChildren(drive, *flow.children));
+    drive.interpreter->ChildrenFailed(flow, *std::move(failure));
+    drive.interpreter->Run(flow);
+  }
+  record.poll = kFirstPoll;
+  Decide(drive);
+  return Commit(drive);
+}
+
+// Looks at those that are still open, accounts for each that has ended, and goes on when all have.
+Status Driver::SettleChildren(Drive& drive) {
+  FlowRecord& record = drive.record();
+  Flow& flow = drive.flow();
+  ChildrenProgress& children = *flow.children;
+  const std::string prefix = KeyOf(record.execution, ChildPrefix(flow));
+  std::string after = children.settled_below == 0
+                          ? ""
+                          : KeyOf(record.execution, ChildPath(flow, children.settled_below - 1));
+  bool progress = false;
+  std::optional<Failure> fatal;
+  for (;;) {
+    MUSTER_ASSIGN(const std::vector<Record> page, store_.Scan(kKind, prefix, after, kScanPage));
+    for (const Record& stored : page) {
+      after = stored.key;
+      // Deeper branches share the beginning of the key.
+      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
+      const int64_t index = IndexOf(stored.key);
+      if (index < children.settled_below || children.settled.contains(index) ||
+          index >= children.started)
+        continue;
+      MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
+      if (!child.flow.ended() || (child.flow.status == FlowStatus::kAborted && !fatal)) continue;
+      progress = true;
+      children.settled.insert(index);
+      if (!child.apart) record.branch_events += child.event_count + child.branch_events;
+      if (drive.interpreter->ChildEnded(flow, child.flow) && !fatal) fatal = child.flow.failure;
+    }
+    if (page.size() < static_cast<size_t>(kScanPage)) break;
+  }
+  while (children.settled.erase(children.settled_below) > 0) ++children.settled_below;
+  if (fatal) {
+    MUSTER_TRY(AbortChildren(drive, children));
+    drive.interpreter->ChildrenFailed(flow, *std::move(fatal));
+    return {};
+  }
+  if (children.settled_below == children.total) {
+    MUSTER_TRY(codec_.LoadItems(record));
+    MUSTER_ASSIGN(Value outputs, GatherOutputs(drive));
+    drive.interpreter->ChildrenSucceeded(flow, std::move(outputs));
+    return {};
+  }
+  record.poll =
+      progress ? kFirstPoll : std::min(kLongestPoll, std::max(kFirstPoll, record.poll * 2));
+  return {};
+}
+
+Result<Value> Driver::GatherOutputs(Drive& drive) {
+  const FlowRecord& record = drive.record();
+  const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
+  Json outputs = Json::array();
+  size_t bytes = 0;
+  std::string after;
+  for (;;) {
+    MUSTER_ASSIGN(const std::vector<Record> page, store_.Scan(kKind, prefix, after, kScanPage));
+    for (const Record& stored : page) {
+      after = stored.key;
+      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
+      MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
+      if (child.flow.status != FlowStatus::kSucceeded) continue;
+      bytes += JsonBytes(*child.flow.output, kMaxPayloadBytes);
+      outputs.push_back(*child.flow.output);
+    }
+    if (page.size() < static_cast<size_t>(kScanPage)) break;
+    // More than may ever be passed on: what follows cannot make it less.
+    const bool written_elsewhere =
+        drive.interpreter->StateOf(record.flow).result_writer.has_value();
+    if (bytes > kMaxPayloadBytes && !written_elsewhere) break;
+  }
+  return MakeValue(std::move(outputs));
+}
+
+// Ends every child that runs. One that is being driven notices at its next write.
+Status Driver::AbortChildren(Drive& drive, const ChildrenProgress& children) {
+  const FlowRecord& record = drive.record();
+  const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
+  std::string after;
+  int64_t seen = 0;
+  while (seen < children.started) {
+    MUSTER_ASSIGN(const std::vector<Record> page, store_.Scan(kKind, prefix, after, kScanPage));
+    for (const Record& stored : page) {
+      after = stored.key;
+      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
+      ++seen;
+      MUSTER_TRY(EndFrom(stored.key, FlowStatus::kAborted, {}));
+    }
+    if (page.size() < static_cast<size_t>(kScanPage)) break;
+  }
+  return {};
+}
+
+Status Driver::EndFrom(const std::string& key, FlowStatus status, const Failure& failure) {
+  for (int tries = 0;; ++tries) {
+    MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
+    if (!stored) return {};
+    MUSTER_ASSIGN(FlowRecord record, codec_.Decode(*std::move(stored)));
+    if (record.flow.ended()) return {};
+    MUSTER_ASSIGN(auto definition, machines_.Find(record.machine));
+    FlowLog log(record);
+    Interpreter interpreter(definition, record.info, env_, jsonata_, log);
+    EndFlow(record, interpreter, status, failure, env_.WallNow());
+    FlowCodec::Encoded encoded = codec_.Encode(record);
+    std::vector<Change> changes = std::move(encoded.parts);
+    Record next = record.record;
+    next.body = std::move(encoded.body);
+    if (!changes.empty()) MUSTER_TRY(store_.Write(changes));
+    const Change change = Change::Put(std::move(next), record.cleanup ? Due::Now() : Due::Never());
+    auto written = store_.Write({&change, 1});
+    if (written && written->front().applied) return {};
+    if (!written && !IsTransient(written.error().code)) return written.error();
+    if (tries == 20)
+      return Error{Code::kUnavailable, "'" + key + "' changes too often to be ended"};
+    if (!written) env_.Sleep(kFirstPoll * (1 << std::min(tries, 6)), {});
+  }
+}
+
+void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,
+             const Failure& failure, WallTime now) {
+  Flow& flow = record.flow;
+  if (flow.children) flow.failed_children = flow.children;
+  if (flow.task && flow.task->pending) record.cancel = flow.task;
+  record.cleanup = flow.children.has_value() || record.cancel.has_value();
+  interpreter.Abort(flow);
+  flow.children.reset();
+  flow.status = status;
+  flow.failure = failure;
+  record.stop = now;
+  if (record.is_root()) interpreter.End(flow);
+}
+
+Status Driver::CleanUp(Drive& drive) {
+  FlowRecord& record = drive.record();
+  if (!record.cleanup) return {};
+  if (record.flow.failed_children) MUSTER_TRY(AbortChildren(drive, *record.flow.failed_children));
+  if (record.cancel) {
+    if (TaskExecutor* executor = ExecutorFor(record.cancel->resource)) {
+      Flow view = record.flow;
+      view.task = record.cancel;
+      CallContext context(*this, drive, {});
+      executor->Cancel(CallOf(view, record.info, env_.WallNow()), record.cancel->resume, context);
+    }
+    record.cancel.reset();
+  }
+  record.cleanup = false;
+  return {};
+}
+
+}  // namespace muster::states

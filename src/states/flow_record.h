@@ -1,0 +1,91 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/store.h"
+#include "states/interpreter.h"
+
+namespace muster::states {
+
+// Executions and their branches are records of one kind: "NAME", and "NAME/PATH" for a branch.
+inline constexpr char kKind[] = "states";
+// What does not fit into a record: bodies, items, older history.
+inline constexpr char kPartKind[] = "states.part";
+inline constexpr char kMachineKind[] = "states.machine";
+inline constexpr char kCallbackKind[] = "states.callback";
+
+// What the record of an execution or branch says.
+struct FlowRecord {
+  Record record;  // as it is stored, to the best of our knowledge
+  std::string execution;
+  std::string machine;  // the key of its definition
+  ExecutionInfo info;   // its input only of the execution itself
+  Flow flow;
+  std::optional<WallTime> deadline = {};    // of the whole execution
+  std::optional<WallTime> stop = {};        // when it ended
+  std::string parent = {};                  // the key of the flow that it is a branch of
+  bool apart = false;                       // a child of a distributed Map, with its own history
+  bool cleanup = false;                     // ended; its branches may not know yet
+  std::optional<TaskProgress> cancel = {};  // a call to be cancelled
+  milliseconds poll{0};                     // since when it waits for branches in vain
+  std::vector<std::string> item_keys = {};  // where the items of its Map are, if not here
+  std::vector<std::string> chunks = {};     // where the older history is
+  std::vector<Event> events = {};           // the younger history
+  int64_t first_event = 0;                  // the id before its first event
+  int64_t event_count = 0;                  // events of its own
+  int64_t branch_events = 0;                // of branches that have ended
+
+  bool is_root() const { return parent.empty(); }
+};
+
+// Appends to the history of a record.
+class FlowLog final : public EventLog {
+ public:
+  explicit FlowLog(FlowRecord& record) : record_(record) {}
+  int64_t Add(Event event) override {
+    event.id = record_.first_event + ++record_.event_count;
+    record_.events.push_back(std::move(event));
+    return record_.events.back().id;
+  }
+  int64_t count() const override { return record_.event_count + record_.branch_events; }
+
+ private:
+  FlowRecord& record_;
+};
+
+// Turns records into bodies and back. What is too large for one record goes into parts, which are
+// written before the record that names them and are never changed.
+class FlowCodec {
+ public:
+  explicit FlowCodec(Store& store) : store_(store) {}
+
+  // The new body of a record, and the parts that must be there before it.
+  struct Encoded {
+    std::string body;
+    std::vector<Change> parts;
+  };
+  Encoded Encode(FlowRecord& record) const;
+
+  Result<FlowRecord> Decode(Record record) const;
+
+  // The items of a Map that are not in its record, into the flow.
+  Status LoadItems(FlowRecord& record) const;
+
+  // All events of a record, older ones included.
+  Result<std::vector<Event>> LoadEvents(const FlowRecord& record) const;
+
+  // A definition by its key, and the changes that store one.
+  Result<std::string> LoadMachine(const std::string& key) const;
+  static std::vector<Change> MachineChanges(const std::string& key, const std::string& text);
+
+ private:
+  Result<std::string> LoadParts(const Json& keys) const;
+
+  Store& store_;
+};
+
+std::string KeyOf(const std::string& execution, const std::string& path);
+
+}  // namespace muster::states

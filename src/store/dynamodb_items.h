@@ -1,0 +1,99 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "muster/store.h"
+#include "store/server_clock.h"
+
+namespace muster {
+
+// How records lie in the table, one item each:
+//
+//   pk        S  NAMESPACE/KIND
+//   sk        S  the key: DynamoDB keeps strings in the order of their UTF-8 bytes
+//   queue     S
+//   version   N
+//   due       N  milliseconds since 1970; not there: never
+//   due_in    S  NAMESPACE/KIND/QUEUE/SHARD, the partition of the index: drawn at creation
+//   ready     N  from when on others may claim it; there when `due` is
+//   owner     S
+//   epoch     N
+//   attempt   N
+//   claim     S  the claim that took it last; not there: none has
+//   nonce     S  new at every write that is no claim, so that a writer can tell its own
+//   body      S
+//
+// The index `due` has the keys due_in and ready, so it holds nothing that is never due. It includes
+// attempt, claim and version.
+
+inline constexpr const char* kDynamoDbDueIndex = "due";
+
+// One partition of the index takes 1,000 writes a second, and a claim with its completion is three.
+inline constexpr int kDynamoDbShards = 4;
+
+// Names of the items of one namespace in one table.
+class DynamoDbItems {
+ public:
+  DynamoDbItems(std::string table, std::string space)
+      : table_(std::move(table)), space_(std::move(space)) {}
+
+  Json Key(std::string_view kind, std::string_view key) const;
+  std::string Partition(std::string_view kind) const;
+  std::string DueIn(std::string_view kind, std::string_view queue, int shard) const;
+
+  // { TableName, Key }
+  Json Request(std::string_view kind, std::string_view key) const;
+
+ private:
+  const std::string table_;
+  const std::string space_;
+};
+
+// An UpdateItem or DeleteItem, or such a part of a transaction, in the making. Attributes are named
+// by placeholders throughout: half of the likely names are reserved words.
+class DynamoDbUpdate {
+ public:
+  explicit DynamoDbUpdate(Json request) : request_(std::move(request)) {}
+
+  DynamoDbUpdate& Set(const std::string& name, std::string_view text);
+  DynamoDbUpdate& Set(const std::string& name, int64_t number);
+  DynamoDbUpdate& Set(const std::string& name, WallTime time);
+  DynamoDbUpdate& AddOne(const std::string& name);
+  DynamoDbUpdate& Remove(const std::string& name);
+
+  DynamoDbUpdate& IfMissing();
+  DynamoDbUpdate& If(const std::string& name, const char* comparison, std::string_view text);
+  DynamoDbUpdate& If(const std::string& name, const char* comparison, int64_t number);
+
+  // The request, with the item that stood in the way to be sent back if a condition fails.
+  Json Take() &&;
+
+ private:
+  void Assign(const std::string& name, Json value);
+  void Compare(const std::string& name, const char* comparison, Json value);
+
+  Json request_;
+  Json names_ = Json::object();
+  Json values_ = Json::object();
+  std::string set_;
+  std::string add_;
+  std::string remove_;
+  std::string condition_;
+};
+
+// { "S": text } and { "N": "number" }
+Json DynamoDbText(std::string_view text);
+Json DynamoDbNumber(int64_t number);
+int64_t DynamoDbMilliseconds(WallTime time);
+
+// The value of an attribute; nothing if it is not there or of another type.
+std::optional<std::string> DynamoDbTextOf(const Json& item, const char* name);
+std::optional<int64_t> DynamoDbNumberOf(const Json& item, const char* name);
+
+// kCorrupt: no item of ours.
+Result<Record> DynamoDbRecordOf(const Json& item, std::string_view kind);
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "base/url.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// The table that a URL names: dynamodb://REGION/TABLE?endpoint=URL&create=true&ca=PATH
+struct DynamoDbPlace {
+  std::string region;
+  std::string table;
+  std::string endpoint;      // https://dynamodb.REGION.amazonaws.com unless the URL says otherwise
+  std::string ca_file = {};  // PEM, trusted instead of the system's authorities
+  bool create = false;       // the table, where there is none
+
+  // "DynamoDB table TABLE in REGION", for messages.
+  std::string Name() const;
+};
+
+// kInvalid, with what to write instead.
+Result<DynamoDbPlace> ParseDynamoDbPlace(const Url& url);
+
+}  // namespace muster

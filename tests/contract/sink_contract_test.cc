@@ -1,0 +1,273 @@
+// The promises of Sink and Writer in muster/pipeline.h, held against every sink: each test says one
+// of them, and all tests run on all sinks.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "contract/sinks.h"
+#include "muster/pipeline.h"
+
+namespace muster::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class SinkContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    target_ = NewSink(GetParam(), &reason);
+    if (target_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    sink_ = target_->Open();
+    ASSERT_TRUE(sink_->Prepare(SuiteCollection(), false));
+  }
+
+  static Fence FenceOf(int64_t epoch, const std::string& item = "documents__0__0") {
+    Fence fence;
+    fence.run = "run";
+    fence.incarnation = "first";
+    fence.item = item;
+    fence.epoch = epoch;
+    return fence;
+  }
+
+  std::unique_ptr<Writer> Open(const Fence& fence) {
+    auto writer = sink_->Open(SuiteCollection().name, fence);
+    EXPECT_TRUE(writer) << writer.error().ToString();
+    return writer ? *std::move(writer) : nullptr;
+  }
+
+  static Batch BatchOf(const Names& names) {
+    Batch batch;
+    for (const std::string& name : names) {
+      const std::string body =
+          R"({"name":")" + name + R"(","number":)" + std::to_string(name.size()) + "}";
+      batch.Add({.id = name, .routing = {}, .body = body, .position = name, .defect = {}});
+    }
+    return batch;
+  }
+
+  // The progress after so many documents, at the position of that number.
+  static Progress After(int64_t read) {
+    return {.position = std::to_string(read),
+            .end = "99",
+            .counts = {.read = read, .written = read, .bytes = 10 * read}};
+  }
+
+  static Result<std::vector<Refused>> Write(Writer& writer, const Names& names,
+                                            const Progress& after) {
+    return writer.Write(BatchOf(names), after, {});
+  }
+
+  static Code ErrorOf(const Result<std::vector<Refused>>& written) {
+    EXPECT_FALSE(written);
+    return written ? Code::kInternal : written.error().code;
+  }
+
+  std::unique_ptr<SinkUnderTest> target_;
+  std::unique_ptr<Sink> sink_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, SinkContract, ::testing::ValuesIn(SinkNames()),
+                         [](const auto& sink) { return sink.param; });
+
+TEST_P(SinkContract, WhatIsWrittenIsThereOnceAfterFinish) {
+  auto writer = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*writer, {"a", "b"}, After(2)).value().empty());
+  ASSERT_TRUE(Write(*writer, {"c"}, After(3)).value().empty());
+  ASSERT_TRUE(writer->Flush());
+  ASSERT_TRUE(writer->Finish());
+  ASSERT_TRUE(writer->Finish());
+  ASSERT_TRUE(sink_->Finish(SuiteCollection().name));
+  EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
+}
+
+TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {
+  auto writer = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*writer, {"a"}, After(1)));
+  ASSERT_TRUE(writer->Finish());
+  auto changes = target_->Open()->Prepare(SuiteCollection(), false);
+  ASSERT_TRUE(changes) << changes.error().ToString();
+  EXPECT_EQ(target_->Names(), Names{"a"});
+}
+
+TEST_P(SinkContract, NothingIsKnownOfAnItemThatWasNeverWritten) {
+  auto writer = Open(FenceOf(1));
+  EXPECT_EQ(writer->Known().value_or(Progress{}), Progress{});
+  EXPECT_FALSE(writer->Sealed());
+}
+
+TEST_P(SinkContract, ItemsDoNotDisturbOneAnother) {
+  auto one = Open(FenceOf(7, "documents__0__0"));
+  auto two = Open(FenceOf(1, "documents__1__0"));
+  ASSERT_TRUE(Write(*one, {"a"}, After(1)));
+  ASSERT_TRUE(Write(*two, {"b"}, After(1)));
+  ASSERT_TRUE(Write(*one, {"c"}, After(2)));
+  ASSERT_TRUE(one->Finish());
+  ASSERT_TRUE(two->Finish());
+  EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
+}
+
+TEST_P(SinkContract, ManyWritersAtOnceLoseNothing) {
+  constexpr int kWriters = 4;
+  constexpr int kBatches = 25;
+  std::atomic<int> failures = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kWriters; ++i) {
+      threads.emplace_back([&, i] {
+        auto writer = Open(FenceOf(1, "documents__" + std::to_string(i) + "__0"));
+        for (int j = 0; j < kBatches; ++j) {
+          const std::string name = std::to_string(i) + "." + std::to_string(j);
+          if (!Write(*writer, {name, name + "x"}, After(2 * (j + 1)))) ++failures;
+        }
+        if (!writer->Finish()) ++failures;
+      });
+    }
+  }
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(target_->Names().size(), 2 * kWriters * kBatches);
+}
+
+// What only a sink can promise that keeps progress beside the documents.
+class FencedSinkContract : public SinkContract {
+ protected:
+  void SetUp() override {
+    SinkContract::SetUp();
+    if (!IsSkipped() && !target_->fenced()) GTEST_SKIP() << GetParam() << " keeps no fence";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, FencedSinkContract, ::testing::ValuesIn(SinkNames()),
+                         [](const auto& sink) { return sink.param; });
+
+TEST_P(FencedSinkContract, TheNextHolderKnowsHowFarTheLastOneCame) {
+  {
+    auto writer = Open(FenceOf(1));
+    ASSERT_TRUE(Write(*writer, {"a", "b"}, After(2)));
+  }
+  sink_ = target_->Open();
+  auto next = Open(FenceOf(2));
+  EXPECT_EQ(next->Known(), After(2));
+  ASSERT_TRUE(Write(*next, {"c"}, After(3)));
+  EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
+}
+
+TEST_P(FencedSinkContract, AnEmptyBatchStoresTheProgressAlone) {
+  auto writer = Open(FenceOf(1));
+  Progress lowered = After(0);
+  lowered.end = "50";
+  ASSERT_TRUE(Write(*writer, {}, lowered).value().empty());
+  EXPECT_EQ(Open(FenceOf(2))->Known(), lowered);
+}
+
+TEST_P(FencedSinkContract, AnOlderEpochIsRefusedOnceANewerOneHasOpenedTheItem) {
+  auto old = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*old, {"a"}, After(1)));
+  auto other_process = target_->Open();
+  auto young = other_process->Open(SuiteCollection().name, FenceOf(2)).value();
+  EXPECT_EQ(ErrorOf(Write(*old, {"b"}, After(2))), Code::kLeaseLost);
+  EXPECT_EQ(ErrorOf(Write(*old, {}, After(2))), Code::kLeaseLost);
+  const auto sealed = old->Seal();
+  ASSERT_FALSE(sealed);
+  EXPECT_EQ(sealed.error().code, Code::kLeaseLost);
+  ASSERT_TRUE(Write(*young, {"c"}, After(2)));
+  EXPECT_EQ(target_->Names(), (Names{"a", "c"}));
+
+  const auto late = sink_->Open(SuiteCollection().name, FenceOf(1));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kLeaseLost) << late.error().ToString();
+}
+
+TEST_P(FencedSinkContract, TheSameHolderMayOpenAgain) {
+  ASSERT_TRUE(Write(*Open(FenceOf(3)), {"a"}, After(1)));
+  auto again = Open(FenceOf(3));
+  EXPECT_EQ(again->Known(), After(1));
+  ASSERT_TRUE(Write(*again, {"b"}, After(2)));
+}
+
+TEST_P(FencedSinkContract, NobodyWritesIntoASealedItem) {
+  auto old = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*old, {"a"}, After(1)));
+  auto young = target_->Open()->Open(SuiteCollection().name, FenceOf(2)).value();
+  EXPECT_EQ(young->Seal().value(), After(1));
+  EXPECT_EQ(young->Seal().value(), After(1));
+  EXPECT_EQ(ErrorOf(Write(*old, {"b"}, After(2))), Code::kLeaseLost);
+  EXPECT_EQ(ErrorOf(Write(*young, {"b"}, After(2))), Code::kLeaseLost);
+  auto next = Open(FenceOf(3));
+  EXPECT_TRUE(next->Sealed());
+  EXPECT_EQ(next->Known(), After(1));
+  EXPECT_EQ(ErrorOf(Write(*next, {"b"}, After(2))), Code::kLeaseLost);
+  EXPECT_EQ(target_->Names(), Names{"a"});
+}
+
+TEST_P(FencedSinkContract, AnItemIsSealedAlsoBeforeItsFirstDocument) {
+  auto writer = Open(FenceOf(1));
+  EXPECT_EQ(writer->Seal().value().value_or(Progress{}), Progress{});
+  EXPECT_EQ(ErrorOf(Write(*writer, {"a"}, After(1))), Code::kLeaseLost);
+  EXPECT_TRUE(Open(FenceOf(2))->Sealed());
+  EXPECT_TRUE(target_->Names().empty());
+}
+
+TEST_P(FencedSinkContract, AnotherIncarnationIsAConflictUnlessItAdopts) {
+  auto old = Open(FenceOf(9));
+  ASSERT_TRUE(Write(*old, {"a"}, After(1)));
+  Fence fence = FenceOf(1);
+  fence.incarnation = "second";
+  const auto stranger = sink_->Open(SuiteCollection().name, fence);
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().code, Code::kConflict) << stranger.error().ToString();
+
+  // Epochs of the older incarnation neither block nor count.
+  fence.adopts = true;
+  auto heir = Open(fence);
+  EXPECT_EQ(heir->Known(), After(1));
+  EXPECT_EQ(ErrorOf(Write(*old, {"b"}, After(2))), Code::kLeaseLost);
+  ASSERT_TRUE(Write(*heir, {"c"}, After(2)));
+  EXPECT_EQ(target_->Names(), (Names{"a", "c"}));
+}
+
+TEST_P(FencedSinkContract, AnotherRunHasNothingToDoWithThisOne) {
+  ASSERT_TRUE(Write(*Open(FenceOf(9)), {"a"}, After(1)));
+  Fence other = FenceOf(1);
+  other.run = "other";
+  other.incarnation = "other";
+  auto writer = Open(other);
+  EXPECT_EQ(writer->Known().value_or(Progress{}), Progress{});
+  ASSERT_TRUE(Write(*writer, {"b"}, After(1)));
+  EXPECT_EQ(target_->Names(), (Names{"a", "b"}));
+}
+
+TEST_P(FencedSinkContract, OfManyHoldersOnlyTheNewestWrites) {
+  constexpr int kHolders = 8;
+  std::atomic<int> written = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 1; i <= kHolders; ++i) {
+      threads.emplace_back([&, i] {
+        auto opened = sink_->Open(SuiteCollection().name, FenceOf(i));
+        if (!opened) {
+          EXPECT_EQ(opened.error().code, Code::kLeaseLost) << opened.error().ToString();
+          return;
+        }
+        const Progress before = (*opened)->Known().value_or(Progress{});
+        Progress after = After(before.counts.read + 1);
+        const auto done = Write(**opened, {"w" + std::to_string(before.counts.read)}, after);
+        if (done) {
+          ++written;
+        } else {
+          EXPECT_EQ(done.error().code, Code::kLeaseLost) << done.error().ToString();
+        }
+      });
+    }
+  }
+  // Each one that wrote went on from the one before: no position was written twice.
+  const Names names = target_->Names();
+  EXPECT_EQ(std::ssize(names), written);
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+}  // namespace
+}  // namespace muster::testing

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/pipeline.h"
+
+namespace muster::testing {
+
+// One kind of source under the contract: a collection of kDocuments documents, each with another
+// value of its field `name`, d000 to d059.
+class SourceUnderTest {
+ public:
+  static constexpr int kDocuments = 60;
+
+  virtual ~SourceUnderTest() = default;
+
+  // A source of the same documents, as another process would open it.
+  virtual std::unique_ptr<Source> Open() = 0;
+
+  // Whether it can give a part of what it reads away.
+  virtual bool splits() const { return true; }
+};
+
+// A source is added by its name here and a class in sources.cc.
+std::vector<std::string> SourceNames();
+
+// nullptr: it cannot be had here; `reason` says why.
+std::unique_ptr<SourceUnderTest> NewSource(const std::string& name, std::string* reason);
+
+}  // namespace muster::testing
