@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/flow.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
@@ -145,23 +146,14 @@ class MigrateRun {
       : options_(options), context_(context) {}
 
   Result<int> Run() {
-    const PipelineSettings& settings = options_.settings;
-    MUSTER_ASSIGN(const auto transforms, LoadTransforms(settings));
-    MUSTER_ASSIGN(const CollectionFilter allowed, FilterOf(settings));
-    MUSTER_ASSIGN(const auto source, OpenSource(settings.source, context_.env));
-    MUSTER_ASSIGN(const auto sink, OpenSink(settings.sink, context_.env));
-    MUSTER_ASSIGN(const auto dead_letters, OpenDeadLetters(settings.dead_letters, "standalone"));
-    Throttle throttle(context_.env);
-    const LimitsWatcher limits(settings, throttle, context_.env);
-    Pipeline pipeline{context_.env,
-                      *source,
-                      *transforms,
-                      *sink,
-                      *dead_letters,
-                      throttle,
-                      {.limits = {settings.max_docs_per_batch, settings.max_bytes_per_batch}}};
+    MUSTER_ASSIGN(const auto flow,
+                  Flow::Open(options_.settings, "standalone", "dead-letters.jsonl", context_.env));
+    dead_letters_path_ = flow->dead_letters_path();
+    const CollectionFilter& allowed = flow->allowed();
+    Pipeline& pipeline = flow->pipeline();
+    Source& source = pipeline.source;
 
-    MUSTER_ASSIGN(const auto collections, source->Collections());
+    MUSTER_ASSIGN(const auto collections, source.Collections());
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
                       [&](const Collection& one) { return allowed(one.name); }));
@@ -169,7 +161,7 @@ class MigrateRun {
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
     StopOnSignals signals("\nstopping after the batches in hand… press Ctrl-C again to abort\n");
-    Watcher watcher(context_, *source, count);
+    Watcher watcher(context_, source, count);
     auto counts =
         MigrateAll(pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed},
                    watcher, signals.Token());
@@ -225,7 +217,7 @@ class MigrateRun {
         list.push_back(std::move(entry));
       }
       Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
-      if (total.failed > 0) report["dead_letters"] = options_.settings.dead_letters;
+      if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
       context_.out << ToJsonText(report) << '\n';
       return;
     }
@@ -245,8 +237,8 @@ class MigrateRun {
     table.Print(context_.out, context_.color);
     if (total.failed > 0) {
       context_.out << "\n"
-                   << total.failed << " documents could not be migrated: see "
-                   << options_.settings.dead_letters << "\n";
+                   << total.failed << " documents could not be migrated: see " << dead_letters_path_
+                   << "\n";
     }
   }
 
@@ -269,6 +261,7 @@ class MigrateRun {
 
   const MigrateOptions& options_;
   Context& context_;
+  std::string dead_letters_path_;
 };
 
 }  // namespace

@@ -98,13 +98,18 @@ void AddPipelineOptions(CLI::App& command, PipelineSettings& settings) {
       ->type_name("FILE");
   command
       .add_option("--dead-letters", settings.dead_letters,
-                  "Where documents go that cannot be migrated; dead-letters.jsonl by default")
+                  "Where documents go that cannot be migrated; by default dead-letters.jsonl, a "
+                  "worker's RUN.dead-letters.jsonl")
       ->type_name("FILE");
 }
 
+Result<std::string> ReadTransforms(const PipelineSettings& settings) {
+  if (settings.transforms.empty()) return std::string();
+  return ReadFile(settings.transforms, kMaxFileBytes);
+}
+
 Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings) {
-  if (settings.transforms.empty()) return ParseTransforms("", "");
-  MUSTER_ASSIGN(const std::string text, ReadFile(settings.transforms, kMaxFileBytes));
+  MUSTER_ASSIGN(const std::string text, ReadTransforms(settings));
   return ParseTransforms(text, settings.transforms);
 }
 

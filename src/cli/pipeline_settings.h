@@ -24,12 +24,14 @@ struct PipelineSettings {
   double docs_per_second = 0;
   double mb_per_second = 0;
   std::string limits_file;
-  std::string dead_letters = "dead-letters.jsonl";
+  std::string dead_letters;  // a file; empty: as the command chooses
 };
 
 // Adds SOURCE, SINK and the options. `settings` must live as long as `command`.
 void AddPipelineOptions(CLI::App& command, PipelineSettings& settings);
 
+// The text of the transforms' file; empty if there is none.
+Result<std::string> ReadTransforms(const PipelineSettings& settings);
 Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings);
 
 // Collections that some pattern includes and none excludes.

@@ -15,11 +15,13 @@
 #include "states/runner.h"
 #include "states/timestamp.h"
 #include "states/virtual_env.h"
+#include "task/aws_executor.h"
+#include "task/exec_executor.h"
+#include "task/http_executor.h"
 
 namespace muster::cli {
 namespace {
 
-using states::CaseResult;
 using states::ExecutionInfo;
 using states::MockExecutor;
 using states::RunResult;
@@ -40,7 +42,6 @@ struct StatesCommandOptions {
   std::string error;
   std::string cause;
   bool virtual_time = false;
-  bool quiet = false;
   int threads = 4;
   int limit = 1'000;
 };
@@ -56,21 +57,43 @@ Style StyleOf(const std::string& status) {
   return status == "RUNNING" ? Style::kNone : Style::kBad;
 }
 
+// What Task states can call from here.
+class Executors {
+ public:
+  explicit Executors(Env& env)
+      : exec_(task::MakeExecExecutor()),
+        http_(task::MakeHttpExecutor()),
+        aws_(task::MakeAwsExecutor(env)) {}
+
+  std::vector<TaskExecutor*> all() { return {exec_.get(), http_.get(), aws_.get()}; }
+
+ private:
+  std::unique_ptr<TaskExecutor> exec_;
+  std::unique_ptr<TaskExecutor> http_;
+  std::unique_ptr<TaskExecutor> aws_;
+};
+
 class StatesRun {
  public:
-  StatesRun(const StatesCommandOptions& options, Context& context) : options_(options), context_(context) {}
+  StatesRun(const StatesCommandOptions& options, Context& context)
+      : options_(options), context_(context), executors_(context.env) {}
 
   Result<int> Run() {
     const std::string& action = options_.action;
     if (action == "list") return List();
     if (action == "work") return Work();
     if (options_.arguments.empty()) {
-      const bool file = action == "check" || action == "run" || action == "start" || action == "test";
-      return Error{Code::kInvalid, "'muster states " + action + "' needs " + (file ? "a file" : "the name of an execution"), "see 'muster states --help'"};
+      const bool file =
+          action == "check" || action == "run" || action == "start" || action == "test";
+      return Error{
+          Code::kInvalid,
+          "'muster states " + action + "' needs " + (file ? "a file" : "the name of an execution"),
+          "see 'muster states --help'"};
     }
     if (action == "check") return Check();
     if (action == "test") return Test();
-    if (options_.arguments.size() > 1) return Error{Code::kInvalid, "unexpected argument '" + options_.arguments[1] + "'"};
+    if (options_.arguments.size() > 1)
+      return Error{Code::kInvalid, "unexpected argument '" + options_.arguments[1] + "'"};
     if (action == "run") return RunOne();
     if (action == "start") return Start();
     if (action == "show") return Show();
@@ -105,32 +128,46 @@ class StatesRun {
   Result<int> RunOne() {
     MUSTER_ASSIGN(const std::string definition_text, ReadFile(argument(), kMaxMocksBytes));
     MUSTER_ASSIGN(const std::string input_text, ReadInput());
-    MUSTER_ASSIGN(Json input, ParseJson(input_text, options_.input.empty() ? "input" : options_.input));
-    if (options_.mocks.empty() && !options_.virtual_time) return RunDurably(definition_text, input_text);
+    MUSTER_ASSIGN(Json input,
+                  ParseJson(input_text, options_.input.empty() ? "input" : options_.input));
+    if (options_.mocks.empty() && !options_.virtual_time)
+      return RunDurably(definition_text, input_text);
     const auto jsonata = states::NewJsonataEngine(context_.env);
-    MUSTER_ASSIGN(const auto definition, states::ReadDefinition(definition_text, argument(), jsonata.get()));
+    MUSTER_ASSIGN(const auto definition,
+                  states::ReadDefinition(definition_text, argument(), jsonata.get()));
     Json mocks_json = Json::object();
     if (!options_.mocks.empty()) {
       MUSTER_ASSIGN(mocks_json, ReadJsonFile(options_.mocks, {.bytes = kMaxMocksBytes}));
     }
     const bool whole = mocks_json.is_object() && mocks_json.contains("StateMachines");
-    const std::string machine = whole && mocks_json["StateMachines"].contains(NameOf(argument())) ? NameOf(argument()) : "";
-    MUSTER_ASSIGN(const auto mocks, MockExecutor::FromJson(mocks_json, machine, options_.test_case));
+    const std::string machine =
+        whole && mocks_json["StateMachines"].contains(NameOf(argument())) ? NameOf(argument()) : "";
+    MUSTER_ASSIGN(const auto mocks,
+                  MockExecutor::FromJson(mocks_json, machine, options_.test_case));
     VirtualEnv virtual_env(context_.env.WallNow(), context_.env.Random());
     Env& env = options_.virtual_time ? static_cast<Env&>(virtual_env) : context_.env;
     const StopOnSignals signals;
-    const ExecutionInfo info{.name = "run", .machine_name = NameOf(argument()), .input = states::MakeValue(std::move(input))};
-    const RunResult run = states::RunInMemory(definition, info, env, jsonata.get(), *mocks, signals.Token());
+    const ExecutionInfo info{.name = "run",
+                             .machine_name = NameOf(argument()),
+                             .input = states::MakeValue(std::move(input))};
+    const RunResult run =
+        states::RunInMemory(definition, info, env, jsonata.get(), *mocks, signals.Token());
     Json events = Json::array();
     for (const states::Event& event : run.events) events.push_back(event.ToShort());
-    return Report(std::string(states::StatusName(run.status)), run.output ? *run.output : Json(), run.failure.error, run.failure.cause, std::move(events));
+    return Report(std::string(states::StatusName(run.status)), run.output ? *run.output : Json(),
+                  run.failure.error, run.failure.cause, std::move(events));
   }
 
   // With real calls: branches wait for theirs at the same time.
   Result<int> RunDurably(const std::string& definition, const std::string& input) {
     MUSTER_ASSIGN(const auto store, OpenStore("memory:", context_.env));
-    States states(*store, context_.env, {}, {.owner = "run", .idle_wait = milliseconds(50)});
-    MUSTER_TRY(states.Start({.name = "run", .definition = definition, .origin = argument(), .machine = NameOf(argument()), .input = input}));
+    States states(*store, context_.env, executors_.all(),
+                  {.owner = "run", .idle_wait = milliseconds(50)});
+    MUSTER_TRY(states.Start({.name = "run",
+                             .definition = definition,
+                             .origin = argument(),
+                             .machine = NameOf(argument()),
+                             .input = input}));
     const StopOnSignals signals;
     MUSTER_TRY(WorkInThreads(states, signals.Token(), "run"));
     MUSTER_ASSIGN(const auto execution, states.Find("run"));
@@ -148,7 +185,8 @@ class StatesRun {
     return Report(execution->status, output, execution->error, execution->cause, std::move(events));
   }
 
-  Result<int> Report(const std::string& status, const Json& output, const std::string& error, const std::string& cause, Json events) {
+  Result<int> Report(const std::string& status, const Json& output, const std::string& error,
+                     const std::string& cause, Json events) {
     const bool succeeded = status == "SUCCEEDED";
     if (context_.json) {
       Json result = {{"status", status}};
@@ -162,13 +200,15 @@ class StatesRun {
       return succeeded ? kDone : kFailed;
     }
     for (const Json& event : events) {
-      context_.err << event[0].get<std::string>() << (event.size() > 1 ? " " + event[1].get<std::string>() : "") << '\n';
+      context_.err << event[0].get<std::string>()
+                   << (event.size() > 1 ? " " + event[1].get<std::string>() : "") << '\n';
     }
     if (succeeded) {
       context_.out << ToJsonText(output) << '\n';
       return kDone;
     }
-    context_.err << status << (error.empty() ? "" : ": " + error) << (cause.empty() ? "" : ": " + cause) << '\n';
+    context_.err << status << (error.empty() ? "" : ": " + error)
+                 << (cause.empty() ? "" : ": " + cause) << '\n';
     return kFailed;
   }
 
@@ -177,7 +217,8 @@ class StatesRun {
     {
       std::vector<std::jthread> threads;
       for (Status& status : ended) {
-        threads.emplace_back([&states, &status, stop, until_done] { status = states.Work(stop, until_done); });
+        threads.emplace_back(
+            [&states, &status, stop, until_done] { status = states.Work(stop, until_done); });
       }
     }
     for (const Status& status : ended) MUSTER_TRY(status);
@@ -216,9 +257,15 @@ class StatesRun {
       }
     }
     if (context_.json) {
-      context_.out << ToJsonText(Json{{"cases", cases}, {"passed", passed}, {"outcome", outcomes}, {"cause", causes}, {"events", events}}) << '\n';
+      context_.out << ToJsonText(Json{{"cases", cases},
+                                      {"passed", passed},
+                                      {"outcome", outcomes},
+                                      {"cause", causes},
+                                      {"events", events}})
+                   << '\n';
     } else {
-      context_.out << cases << " cases, " << passed << " passed; by outcome " << outcomes << ", by cause " << causes << ", by events " << events << '\n';
+      context_.out << cases << " cases, " << passed << " passed; by outcome " << outcomes
+                   << ", by cause " << causes << ", by events " << events << '\n';
     }
     if (cases == 0) return Error{Code::kInvalid, "there are no cases in it"};
     return passed == cases ? kDone : kFailed;
@@ -232,7 +279,8 @@ class StatesRun {
   Result<Opened> Open() {
     Opened opened;
     MUSTER_ASSIGN(opened.store, OpenStore(context_.store, context_.env));
-    opened.states = std::make_unique<States>(*opened.store, context_.env, std::vector<TaskExecutor*>{}, StatesOptions{.owner = "cli"});
+    opened.states = std::make_unique<States>(*opened.store, context_.env, executors_.all(),
+                                             StatesOptions{.owner = "cli"});
     return opened;
   }
 
@@ -241,7 +289,11 @@ class StatesRun {
     MUSTER_ASSIGN(const std::string input, ReadInput());
     MUSTER_ASSIGN(const Opened opened, Open());
     const std::string name = options_.name.empty() ? context_.env.NewId() : options_.name;
-    MUSTER_TRY(opened.states->Start({.name = name, .definition = definition, .origin = argument(), .machine = NameOf(argument()), .input = input}));
+    MUSTER_TRY(opened.states->Start({.name = name,
+                                     .definition = definition,
+                                     .origin = argument(),
+                                     .machine = NameOf(argument()),
+                                     .input = input}));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"name", name}}) << '\n';
     } else {
@@ -253,7 +305,8 @@ class StatesRun {
   Result<int> Work() {
     MUSTER_ASSIGN(const Opened opened, Open());
     const StopOnSignals signals;
-    MUSTER_TRY(WorkInThreads(*opened.states, signals.Token(), options_.arguments.empty() ? "" : argument()));
+    MUSTER_TRY(WorkInThreads(*opened.states, signals.Token(),
+                             options_.arguments.empty() ? "" : argument()));
     return kDone;
   }
 
@@ -264,7 +317,8 @@ class StatesRun {
                  {"state", execution.state},
                  {"start", states::FormatTimestamp(execution.start)}};
     if (execution.stop) json["stop"] = states::FormatTimestamp(*execution.stop);
-    if (execution.due && execution.status == "RUNNING") json["due"] = states::FormatTimestamp(*execution.due);
+    if (execution.due && execution.status == "RUNNING")
+      json["due"] = states::FormatTimestamp(*execution.due);
     if (execution.redrives > 0) json["redrives"] = execution.redrives;
     if (!execution.output.empty()) json["output"] = Json::parse(execution.output);
     if (!execution.error.empty()) json["error"] = execution.error;
@@ -283,8 +337,12 @@ class StatesRun {
       for (const Execution& execution : page) {
         list.push_back(ToJson(execution));
         const bool waits = execution.due && execution.status == "RUNNING";
-        table.AddRow({{execution.name}, {execution.status, StyleOf(execution.status)}, {execution.state}, {states::FormatTimestamp(execution.start)},
-                      {waits ? states::FormatTimestamp(*execution.due) : ""}, {execution.error}});
+        table.AddRow({{execution.name},
+                      {execution.status, StyleOf(execution.status)},
+                      {execution.state},
+                      {states::FormatTimestamp(execution.start)},
+                      {waits ? states::FormatTimestamp(*execution.due) : ""},
+                      {execution.error}});
       }
       after = page.back().name;
       left -= static_cast<int>(page.size());
@@ -300,14 +358,17 @@ class StatesRun {
   Result<int> Show() {
     MUSTER_ASSIGN(const Opened opened, Open());
     MUSTER_ASSIGN(const auto execution, opened.states->Find(argument()));
-    if (!execution) return Error{Code::kNotFound, "there is no execution '" + argument() + "'", "'muster states list' shows those there are"};
+    if (!execution)
+      return Error{Code::kNotFound, "there is no execution '" + argument() + "'",
+                   "'muster states list' shows those there are"};
     const Json json = ToJson(*execution);
     if (context_.json) {
       context_.out << ToJsonText(json) << '\n';
       return kDone;
     }
     for (const auto& [key, value] : json.items()) {
-      context_.out << key << ": " << (value.is_string() ? value.get<std::string>() : ToJsonText(value)) << '\n';
+      context_.out << key << ": "
+                   << (value.is_string() ? value.get<std::string>() : ToJsonText(value)) << '\n';
     }
     return kDone;
   }
@@ -326,7 +387,10 @@ class StatesRun {
         if (key.ends_with("EventDetails")) details = ToJsonText(value);
       }
       if (details.size() > 100) details = details.substr(0, 100) + "…";
-      table.AddRow({{std::to_string(event["id"].get<int64_t>())}, {event["timestamp"].get<std::string>()}, {event["type"].get<std::string>()}, {details}});
+      table.AddRow({{std::to_string(event["id"].get<int64_t>())},
+                    {event["timestamp"].get<std::string>()},
+                    {event["type"].get<std::string>()},
+                    {details}});
     }
     table.Print(context_.out, context_.color);
     return kDone;
@@ -346,27 +410,43 @@ class StatesRun {
 
   const StatesCommandOptions& options_;
   Context& context_;
+  Executors executors_;
 };
 
 }  // namespace
 
 void AddStatesCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("states", "Check, run and follow state machines in Amazon States Language");
+  CLI::App* command = app.add_subcommand(
+      "states", "Check, run and follow state machines in Amazon States Language");
   command->group("Run");
   auto options = std::make_shared<StatesCommandOptions>();
   command->add_option("ACTION", options->action, "What to do")
       ->required()
-      ->check(CLI::IsMember({"check", "run", "start", "work", "list", "show", "history", "redrive", "stop", "test"}));
+      ->check(CLI::IsMember(
+          {"check", "run", "start", "work", "list", "show", "history", "redrive", "stop", "test"}));
   command->add_option("ARGUMENT", options->arguments,
-                      "Definitions for check, run and start; tables of cases for test; else the name of an execution");
-  command->add_option("--input", options->input, "The input of run and start, a JSON file; {} by default")->type_name("FILE");
-  command->add_option("--mocks", options->mocks, "Answers of tasks for run, instead of real calls")->type_name("FILE");
-  command->add_option("--case", options->test_case, "Which test case of a whole mock configuration")->type_name("NAME");
-  command->add_flag("--virtual-time", options->virtual_time, "For run: waits and backoffs pass at once");
-  command->add_option("--name", options->name, "The name of the execution for start; a new one by default")->type_name("NAME");
-  command->add_option("--error", options->error, "For stop: the error to end it with")->type_name("NAME");
+                      "Definitions for check, run and start; tables of cases for test; else the "
+                      "name of an execution");
+  command
+      ->add_option("--input", options->input,
+                   "The input of run and start, a JSON file; {} by default")
+      ->type_name("FILE");
+  command->add_option("--mocks", options->mocks, "Answers of tasks for run, instead of real calls")
+      ->type_name("FILE");
+  command->add_option("--case", options->test_case, "Which test case of a whole mock configuration")
+      ->type_name("NAME");
+  command->add_flag("--virtual-time", options->virtual_time,
+                    "For run: waits and backoffs pass at once");
+  command
+      ->add_option("--name", options->name,
+                   "The name of the execution for start; a new one by default")
+      ->type_name("NAME");
+  command->add_option("--error", options->error, "For stop: the error to end it with")
+      ->type_name("NAME");
   command->add_option("--cause", options->cause, "For stop: why")->type_name("TEXT");
-  command->add_option("--threads", options->threads, "For run and work: how many calls may be waited for at once")
+  command
+      ->add_option("--threads", options->threads,
+                   "For run and work: how many calls may be waited for at once")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
   command->add_option("--limit", options->limit, "For list: the most executions")->type_name("N");

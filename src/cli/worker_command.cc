@@ -10,7 +10,8 @@
 #include "base/sha256.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "cli/flow_options.h"
+#include "cli/flow.h"
+#include "cli/pipeline_settings.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/table.h"
@@ -21,7 +22,7 @@ namespace muster::cli {
 namespace {
 
 struct WorkerCommandOptions {
-  FlowOptions flow;
+  PipelineSettings flow;
   std::string run;
   std::string name;
   int slots = 1;
@@ -33,14 +34,11 @@ struct WorkerCommandOptions {
   int max_attempts = WorkTerms{}.max_attempts;
 };
 
-milliseconds Seconds(double seconds) {
-  return milliseconds(static_cast<int64_t>(seconds * 1000));
-}
+milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
 
 // Equal commands share a run.
 std::string DerivedName(const RunSpec& spec) {
-  return "run-" +
-         Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
+  return "run-" + Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
 }
 
 std::string DefaultWorkerName() {
@@ -57,9 +55,9 @@ class Tally final : public WorkObserver {
   void Acquired(const WorkItem& item, const muster::Progress& from) override {
     std::lock_guard lock(mutex_);
     seen_[item.name()] = from.counts;
-    progress_.Say((item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
-                  (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) +
-                                                    " documents"));
+    progress_.Say(
+        (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
+        (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
   }
 
   void Advanced(const WorkItem& item, const muster::Progress& progress) override {
@@ -108,23 +106,24 @@ class WorkerCommand {
   Result<int> Run() {
     StopOnSignals signals;
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
-    WorkerOptions worker{
-        .run = {.name = options_.run,
-                .source = Redact(options_.flow.source),
-                .sink = Redact(options_.flow.sink),
-                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
-                .new_incarnation = options_.new_incarnation},
-        .terms = {.lease = Seconds(options_.lease_s),
-                  .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
-                  .max_hold = Seconds(options_.max_hold_s),
-                  .max_attempts = options_.max_attempts},
-        .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
-        .slots = options_.slots,
-        .forever = options_.forever};
+    WorkerOptions worker{.run = {.name = options_.run,
+                                 .source = Redact(options_.flow.source),
+                                 .sink = Redact(options_.flow.sink),
+                                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                                 .new_incarnation = options_.new_incarnation},
+                         .terms = {.lease = Seconds(options_.lease_s),
+                                   .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
+                                   .max_hold = Seconds(options_.max_hold_s),
+                                   .max_attempts = options_.max_attempts},
+                         .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
+                         .slots = options_.slots,
+                         .forever = options_.forever};
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
     if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
-    MUSTER_ASSIGN(const auto flow, Flow::Open(options_.flow, worker.run.name, context_.env));
+    MUSTER_ASSIGN(const auto flow,
+                  Flow::Open(options_.flow, worker.run.name,
+                             worker.run.name + ".dead-letters.jsonl", context_.env));
     worker.allowed = flow->allowed();
     MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
     cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
@@ -173,12 +172,12 @@ class WorkerCommand {
                  {"SKIPPED", Table::Align::kRight},
                  {"FAILED", Table::Align::kRight}});
     for (const auto& [collection, counts] : tally.sums()) {
-      table.AddRow({{collection},
-                    {std::to_string(counts.read)},
-                    {std::to_string(counts.written)},
-                    {std::to_string(counts.skipped)},
-                    {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn
-                                                                      : Style::kNone}});
+      table.AddRow(
+          {{collection},
+           {std::to_string(counts.read)},
+           {std::to_string(counts.written)},
+           {std::to_string(counts.skipped)},
+           {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn : Style::kNone}});
     }
     table.Print(context_.out, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
@@ -204,7 +203,7 @@ void AddWorkerCommand(CLI::App& app, Context& context) {
       app.add_subcommand("worker", "Take part in a migration that any number of workers share");
   command->group("Migrate");
   auto options = std::make_shared<WorkerCommandOptions>();
-  AddFlowOptions(*command, options->flow);
+  AddPipelineOptions(*command, options->flow);
   command
       ->add_option("--run", options->run,
                    "The migration's name; by default equal commands share one")

@@ -185,6 +185,7 @@ TEST_F(FileSinkTest, FilesOfSomebodyElseAreNotTouched) {
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().code, Code::kConflict);
   EXPECT_NE(writer.error().message.find(Out() + "/orders"), std::string::npos);
+  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "nothing of ours is left there";
 }
 
 TEST_F(FileSinkTest, IdsAndRoutingsCanBeKept) {

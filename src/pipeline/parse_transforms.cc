@@ -139,9 +139,12 @@ class PlanReader {
     std::vector<FieldValue> values;
     for (const YamlEntry& entry : value.entries) {
       MUSTER_ASSIGN(JsonPath path, PathAt(entry.key));
-      plan_->metadata_edits.push_back(
-          {.kind = MetadataEdit::Kind::kType, .path = path, .text = "text"});
-      values.push_back({std::move(path), ToJson(entry.value)});
+      std::string json = ToJson(entry.value);
+      if (json != "null") {
+        plan_->metadata_edits.push_back(
+            {.kind = MetadataEdit::Kind::kType, .path = path, .text = ColumnTypeOfValue(json)});
+      }
+      values.push_back({std::move(path), std::move(json)});
     }
     return Add(value, [values] { return SetFields(values); });
   }

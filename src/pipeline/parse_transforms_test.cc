@@ -66,7 +66,7 @@ TEST(Transforms, ColumnsFollow) {
   EXPECT_EQ(
       target.metadata,
       R"({"columns":[{"name":"x","type":"int"},{"name":"c","type":"bigint"},)"
-      R"({"name":"e","type":"text"},{"name":"d","type":"text","nullable":true}],"key":["x"]})");
+      R"({"name":"e","type":"text"},{"name":"d","type":"bigint","nullable":true}],"key":["x"]})");
 }
 
 TEST(Transforms, AKeyThatLosesAColumnIsNoKey) {
@@ -79,14 +79,15 @@ TEST(Transforms, AKeyThatLosesAColumnIsNoKey) {
 }
 
 TEST(Transforms, MappingsFollow) {
-  const auto plan = ParseTransforms("- rename: {o.a: x}\n- drop: [b]", "t");
+  const auto plan =
+      ParseTransforms("- rename: {o.a: x}\n- drop: [b]\n- hash: [o.x]\n- redact: [c]", "t");
   EXPECT_EQ(
       (*plan)
           ->Target({.name = "t",
                     .metadata = R"({"mappings":{"properties":{"o":{"properties":{"a":{"type":)"
-                                R"("long"}}},"b":{"type":"long"}}}})"})
+                                R"("long"}}},"b":{"type":"long"},"c":{"type":"text"}}}})"})
           .metadata,
-      R"({"mappings":{"properties":{"o":{"properties":{"x":{"type":"long"}}}}}})");
+      R"({"mappings":{"properties":{"o":{"properties":{"x":{"type":"keyword"}}},"c":{"type":"text"}}}})");
 }
 
 TEST(Transforms, MistakesAreToldWithTheirPlace) {

@@ -97,7 +97,29 @@ Json* PropertiesOf(Json& metadata, const JsonPath& path) {
   return nullptr;
 }
 
+// How an index calls what a column of this type holds.
+std::string MappingTypeOf(const std::string& column_type) {
+  if (column_type == "bigint") return "long";
+  if (column_type == "numeric") return "double";
+  if (column_type == "boolean") return "boolean";
+  return column_type == "jsonb" ? "object" : "keyword";
+}
+
+bool HoldsText(const Json& mapping) {
+  const std::string type = mapping.value("type", "object");
+  return type == "keyword" || type == "text" || type == "wildcard";
+}
+
 void EditMappings(Json& metadata, const MetadataEdit& edit) {
+  if (edit.kind == MetadataEdit::Kind::kType) {
+    // What is not mapped, the index finds out by itself.
+    Json* const properties = PropertiesOf(metadata, edit.path);
+    if (properties == nullptr || !properties->contains(edit.path.names().back())) return;
+    Json& mapping = (*properties)[edit.path.names().back()];
+    if (!mapping.is_object() || (edit.text == "text" && HoldsText(mapping))) return;
+    mapping = Json{{"type", MappingTypeOf(edit.text)}};
+    return;
+  }
   if (edit.kind == MetadataEdit::Kind::kDrop) {
     for (const JsonPath& path : edit.paths) {
       if (Json* properties = PropertiesOf(metadata, path)) properties->erase(path.names().back());
@@ -123,6 +145,13 @@ std::string EditMetadata(const std::string& metadata, const std::vector<Metadata
     EditMappings(*json, edit);
   }
   return ToJsonText(*json);
+}
+
+std::string ColumnTypeOfValue(const std::string& json) {
+  if (json.starts_with('"')) return "text";
+  if (json.starts_with('{') || json.starts_with('[')) return "jsonb";
+  if (json == "true" || json == "false") return "boolean";
+  return json.find_first_of(".eE") == std::string::npos ? "bigint" : "numeric";
 }
 
 std::string ColumnTypeOf(const std::string& cast_type) {

@@ -20,7 +20,8 @@ struct MetadataEdit {
 // documents that come out of the transforms. What is neither stays as it is.
 std::string EditMetadata(const std::string& metadata, const std::vector<MetadataEdit>& edits);
 
-// The type of a column for values that were cast.
+// The type of a column for values that were cast, and for a JSON value.
 std::string ColumnTypeOf(const std::string& cast_type);
+std::string ColumnTypeOfValue(const std::string& json);
 
 }  // namespace muster

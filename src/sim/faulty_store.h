@@ -13,19 +13,19 @@ namespace muster::sim {
 // What the world sees of a store, beside those that call it. Every function may be left out.
 struct StoreObserver {
   // A process is about to send a change.
-  std::function<void(const Change& change)> sends;
+  std::function<void(const Change& change)> sends = {};
   // A change has reached the store; `before` and `after` are what was and is stored.
   std::function<void(const Change& change, const std::optional<Record>& before,
                      const std::optional<Record>& after, bool late)>
-      changed;
+      changed = {};
   // A claim has reached the store; `before` holds what was stored of the records it took.
   std::function<void(const ClaimRequest& request, const std::vector<Record>& before,
                      const std::vector<Record>& taken, bool late)>
-      claimed;
+      claimed = {};
   // A process has read one record, whether or not the answer reaches it.
-  std::function<void(const std::optional<Record>& stored)> reads;
+  std::function<void(const std::optional<Record>& stored)> reads = {};
   // The store is what it was some time ago.
-  std::function<void()> went_back;
+  std::function<void()> went_back = {};
 };
 
 // The memory store behind a faulty wire, with a clock of its own that jumps. To be called from

@@ -62,7 +62,8 @@ TaskOutcome AnswerOf(const TaskCall& call) {
   const int64_t retry = std::stoll(call.token.substr(call.token.rfind(':') + 1));
   const std::string input = call.input.dump();
   uint64_t hash = 1469598103934665603u;
-  for (const char c : call.state + input) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  for (const char c : call.state + input)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   const auto failures = static_cast<int64_t>(hash % 3);
   if (call.resource == "sim:call" && retry < failures) return TaskFailure{"Busy", "try again"};
   if (call.state == "Flaky" && hash % 5 == 0) return TaskFailure{"Broken", "for good"};
@@ -75,15 +76,18 @@ class StatesWorkloadImpl final : public Workload {
     sim_ = &sim;
     Random& random = sim.random();
     store_ = std::make_unique<FaultyStore>(
-        sim, StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
-                                             const std::optional<Record>& after,
-                                             bool) { Changed(change, before, after); }});
+        sim,
+        StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
+                                        const std::optional<Record>& after,
+                                        bool) { Changed(change, before, after); }});
     wire_ = std::make_unique<FaultyWire>(sim);
     const int64_t executions = random.Between(1, 2);
     for (int64_t i = 0; i < executions; ++i) {
       Json items = Json::array();
-      for (int64_t item = random.Between(0, 3); item > 0; --item) items.push_back(random.Between(0, 99));
-      inputs_["run" + std::to_string(i)] = {{"items", items}, {"doomed", random.OneIn(4)}, {"number", i}};
+      for (int64_t item = random.Between(0, 3); item > 0; --item)
+        items.push_back(random.Between(0, 99));
+      inputs_["run" + std::to_string(i)] = {
+          {"items", items}, {"doomed", random.OneIn(4)}, {"number", i}};
     }
     if (random.OneIn(3)) stopped_ = "run0";
     const int64_t workers = random.Between(1, 4);
@@ -94,7 +98,8 @@ class StatesWorkloadImpl final : public Workload {
     sim.AddProcess("human", [this](Env& env, std::stop_token stop) { Answer(env, stop); });
     if (!stopped_.empty()) {
       const nanoseconds after = random.UpTo(nanoseconds(seconds(120)));
-      sim.AddProcess("stopper", [this, after](Env& env, std::stop_token stop) { StopOne(env, stop, after); });
+      sim.AddProcess("stopper",
+                     [this, after](Env& env, std::stop_token stop) { StopOne(env, stop, after); });
     }
   }
 
@@ -117,9 +122,11 @@ class StatesWorkloadImpl final : public Workload {
       }
       if (aborted) continue;
       const Json expected = Expected(input);
-      if (expected["status"] != status) Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
+      if (expected["status"] != status)
+        Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
       if (status == "SUCCEEDED" && !states::JsonEqual(flow["output"], expected["output"])) {
-        Violate("L", name + " gave " + flow["output"].dump() + ", not " + expected["output"].dump());
+        Violate("L",
+                name + " gave " + flow["output"].dump() + ", not " + expected["output"].dump());
       }
     }
   }
@@ -128,7 +135,8 @@ class StatesWorkloadImpl final : public Workload {
   // The service that tasks call: far away, and remembers what it was asked.
   class Service final : public TaskExecutor {
    public:
-    Service(StatesWorkloadImpl& world, std::string process) : world_(world), process_(std::move(process)) {}
+    Service(StatesWorkloadImpl& world, std::string process)
+        : world_(world), process_(std::move(process)) {}
 
     bool Runs(std::string_view resource) const override { return resource.starts_with("sim:"); }
 
@@ -157,7 +165,9 @@ class StatesWorkloadImpl final : public Workload {
         context.env().Sleep(seconds(1), {});
       }
     }
-    TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override { return Start(call, context); }
+    TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+      return Start(call, context);
+    }
     void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
 
    private:
@@ -168,18 +178,28 @@ class StatesWorkloadImpl final : public Workload {
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     Service service(*this, name);
     States states(*store_, env, {&service},
-                  {.owner = name, .lease = kLease, .max_lease = seconds(120), .idle_wait = seconds(5), .max_attempts = 1'000, .batch = 4});
+                  {.owner = name,
+                   .lease = kLease,
+                   .max_lease = seconds(120),
+                   .idle_wait = seconds(5),
+                   .max_attempts = 1'000,
+                   .batch = 4});
     for (const auto& [run, input] : inputs_) {
       while (!stop.stop_requested()) {
-        const Status started = states.Start({.name = run, .definition = kDefinition, .input = input.dump()});
+        const Status started =
+            states.Start({.name = run, .definition = kDefinition, .input = input.dump()});
         if (started) break;
-        if (!IsTransient(started.error().code)) return Violate("V", name + ": " + started.error().message);
+        if (!IsTransient(started.error().code))
+          return Violate("V", name + ": " + started.error().message);
         env.Sleep(seconds(1), stop);
       }
       if (++starts_[run] > 1) sim_->Sometimes("45 several start the same execution");
-      const Status other = states.Start({.name = run, .definition = kDefinition, .input = "{\"other\":1}"});
-      if (other && !stop.stop_requested()) Violate("R", run + " was started twice with different inputs");
-      if (!other && other.error().code == Code::kConflict) sim_->Sometimes("45 a different start of the same name is refused");
+      const Status other =
+          states.Start({.name = run, .definition = kDefinition, .input = "{\"other\":1}"});
+      if (other && !stop.stop_requested())
+        Violate("R", run + " was started twice with different inputs");
+      if (!other && other.error().code == Code::kConflict)
+        sim_->Sometimes("45 a different start of the same name is refused");
     }
     for (const auto& [run, input] : inputs_) {
       const Status worked = states.Work(stop, run);
@@ -232,7 +252,8 @@ class StatesWorkloadImpl final : public Workload {
     return body["flow"]["task"]["token"];
   }
 
-  void Changed(const Change& change, const std::optional<Record>& before, const std::optional<Record>& after) {
+  void Changed(const Change& change, const std::optional<Record>& before,
+               const std::optional<Record>& after) {
     if (change.record.kind != "states" || !after || (before && *before == *after)) return;
     const std::string token = TokenIn(*after);
     if (!token.empty()) started_.insert(token);
@@ -246,20 +267,25 @@ class StatesWorkloadImpl final : public Workload {
     }
     if (new_flow.value("retries", 0) > 6) Violate("R", after->key + " was retried too often");
     if (old_flow.contains("backing_off") && !sim_->faults_on()) return;
-    if (old_flow.contains("backing_off") && before->epoch > 1) sim_->Sometimes("44 a backoff survives a change of hands");
-    if (old_flow.value("wants", 0) == 3 && before->epoch > 1) sim_->Sometimes("44 a timer survives a change of hands");
+    if (old_flow.contains("backing_off") && before->epoch > 1)
+      sim_->Sometimes("44 a backoff survives a change of hands");
+    if (old_flow.value("wants", 0) == 3 && before->epoch > 1)
+      sim_->Sometimes("44 a timer survives a change of hands");
   }
 
   void Called(const TaskCall& call, const std::string& process) {
-    if (!started_.contains(call.token)) Violate("H", call.token + " was called before its start was stored");
-    if (reached_.contains(call.token)) sim_->Sometimes("44 a call whose answer is unknown is made again");
+    if (!started_.contains(call.token))
+      Violate("H", call.token + " was called before its start was stored");
+    if (reached_.contains(call.token))
+      sim_->Sometimes("44 a call whose answer is unknown is made again");
     if (!closed_.contains(call.token)) return;
     const size_t first = call.token.find(':');
     const size_t second = call.token.find(':', first + 1);
     const std::string path = call.token.substr(first + 1, second - first - 1);
     const std::string key = call.token.substr(0, first) + (path.empty() ? "" : "/" + path);
     const auto stored = store_->Truth().Get("states", key).value();
-    if (stored && stored->owner == process && stored->due && *stored->due > store_->Truth().Now().value() && TokenIn(*stored) != call.token) {
+    if (stored && stored->owner == process && stored->due &&
+        *stored->due > store_->Truth().Now().value() && TokenIn(*stored) != call.token) {
       Violate("F", call.token + " was called again after its answer was stored");
     }
   }
@@ -273,16 +299,22 @@ class StatesWorkloadImpl final : public Workload {
         if (call.resource == "sim:ask.waitForTaskToken") return TaskSuccess{{{"yes", true}}};
         return AnswerOf(call);
       }
-      TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override { return Start(call, context); }
+      TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+        return Start(call, context);
+      }
       void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
     } oracle;
     states::VirtualEnv env{WallTime{}};
     const auto definition = states::ReadDefinition(kDefinition, "sim", nullptr).value();
-    const auto run = states::RunInMemory(definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
-    return {{"status", states::StatusName(run.status)}, {"output", run.output ? *run.output : Json()}};
+    const auto run = states::RunInMemory(
+        definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
+    return {{"status", states::StatusName(run.status)},
+            {"output", run.output ? *run.output : Json()}};
   }
 
-  void Violate(const std::string& invariant, std::string message) { sim_->Violate(invariant, std::move(message)); }
+  void Violate(const std::string& invariant, std::string message) {
+    sim_->Violate(invariant, std::move(message));
+  }
 
   Simulation* sim_ = nullptr;
   std::unique_ptr<FaultyStore> store_;
@@ -304,8 +336,11 @@ class StatesWorkloadImpl final : public Workload {
 WorkloadInfo StatesWorkload() {
   return {.name = "states",
           .about = "processes drive state machines with branches, retries, timers and callbacks",
-          .create = []() -> std::unique_ptr<Workload> { return std::make_unique<StatesWorkloadImpl>(); },
-          .sometimes = {"44 a backoff survives a change of hands", "44 a timer survives a change of hands",
+          .create = []() -> std::unique_ptr<Workload> {
+            return std::make_unique<StatesWorkloadImpl>();
+          },
+          .sometimes = {"44 a backoff survives a change of hands",
+                        "44 a timer survives a change of hands",
                         "44 a call whose answer is unknown is made again",
                         "45 several start the same execution",
                         "45 a different start of the same name is refused",

@@ -27,7 +27,7 @@ struct WorkloadInfo {
   std::string_view about;
   std::unique_ptr<Workload> (*create)();
   std::vector<std::string> sometimes;  // what must have happened in the course of many seeds
-  int64_t small_world = 200;  // the most calls of a run that is crashed at each of them
+  int64_t small_world = 200;           // the most calls of a run that is crashed at each of them
 };
 
 const std::vector<WorkloadInfo>& Workloads();

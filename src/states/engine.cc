@@ -10,6 +10,7 @@
 namespace muster::states {
 namespace {
 
+constexpr size_t kMaxCachedMachines = 1'000;
 constexpr int kMaxClaimTries = 8;
 constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
@@ -36,6 +37,7 @@ Result<std::shared_ptr<const Definition>> MachineCache::Find(const std::string& 
 
 void MachineCache::Put(const std::string& key, std::shared_ptr<const Definition> definition) {
   const std::lock_guard lock(mutex_);
+  if (machines_.size() >= kMaxCachedMachines) machines_.clear();
   machines_.insert_or_assign(key, std::move(definition));
 }
 

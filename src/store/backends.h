@@ -28,7 +28,7 @@ Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const s
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env);
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env);
 
 }  // namespace muster

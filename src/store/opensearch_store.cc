@@ -28,8 +28,8 @@ Json Where(Json conditions) { return Json{{"bool", {{"filter", std::move(conditi
 
 class OpenSearchStore final : public Store {
  public:
-  OpenSearchStore(OpenSearchAddress address, Env& env)
-      : env_(env), client_(std::move(address), env), clock_(client_, env) {}
+  OpenSearchStore(OpenSearchEndpoint endpoint, Env& env)
+      : env_(env), client_(std::move(endpoint), env), clock_(client_, env) {}
 
   Status Open(const std::string& space) {
     MUSTER_TRY(ReadOpenSearchServer(client_));
@@ -416,7 +416,7 @@ class OpenSearchStore final : public Store {
   }
 
   Env& env_;
-  OpenSearchClient client_;
+  OpenSearchCluster client_;
   OpenSearchClock clock_;
   std::string alias_;
   std::string search_;
@@ -432,9 +432,9 @@ class OpenSearchStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env) {
-  auto store = std::make_unique<OpenSearchStore>(address, env);
+  auto store = std::make_unique<OpenSearchStore>(endpoint, env);
   MUSTER_TRY(store->Open(space));
   return store;
 }

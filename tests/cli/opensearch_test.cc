@@ -46,7 +46,7 @@ TEST(BadOpenSearch, AnExpiredToken) {
     return Answer(403, R"({"message":"The security token included in the request is expired"})");
   });
   const Outcome outcome =
-      Doctor(UrlOf(server.port()) + "&aws_region=eu-central-1",
+      Doctor(UrlOf(server.port()) + "&aws=eu-central-1",
              {{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "a-secret-of-ours"}});
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;

@@ -1,4 +1,4 @@
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 
 #include <gtest/gtest.h>
 
@@ -35,17 +35,17 @@ class HastyEnv final : public Env {
   std::atomic<std::chrono::nanoseconds> slept_{};
 };
 
-OpenSearchAddress AddressOf(const HttpServer& server) {
+OpenSearchEndpoint AddressOf(const HttpServer& server) {
   std::string base = server.Url();
   base.pop_back();
-  return {.base = base};
+  return {.base_url = base};
 }
 
 // The code of a request that is always answered like this.
 Error ErrorFor(int status, const std::string& body, bool writes) {
   HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
   HastyEnv env;
-  OpenSearchClient client(AddressOf(server), env);
+  OpenSearchCluster client(AddressOf(server), env);
   const auto answer = client.Call({.method = "POST", .target = "/x", .writes = writes});
   EXPECT_FALSE(answer) << status << body;
   return answer ? Error{} : answer.error();
@@ -55,7 +55,7 @@ std::string Refusal(const std::string& type, const std::string& reason) {
   return R"({"error":{"type":")" + type + R"(","reason":")" + reason + R"("}})";
 }
 
-TEST(OpenSearchClient, EveryRefusalHasItsCodeAndSaysWhatToDo) {
+TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
   struct Case {
     int status;
     std::string body;
@@ -96,34 +96,34 @@ TEST(OpenSearchClient, EveryRefusalHasItsCodeAndSaysWhatToDo) {
   }
 }
 
-TEST(OpenSearchClient, TriesAgainWhatWasCertainlyNotApplied) {
+TEST(OpenSearchCluster, TriesAgainWhatWasCertainlyNotApplied) {
   for (const std::string& busy : {std::string("HTTP 429"), std::string("HTTP 503")}) {
     std::atomic<int> count = 0;
     HttpServer server([&](const HttpServerRequest&) {
       if (++count >= 3) return Answer(200, "{}");
       return Answer(busy == "HTTP 429" ? 429 : 503, Refusal("busy_exception", "not now"));
     });
-    OpenSearchClient client(AddressOf(server), RealEnv());
+    OpenSearchCluster client(AddressOf(server), RealEnv());
     EXPECT_TRUE(client.Call({.method = "POST", .target = "/x", .writes = true})) << busy;
     EXPECT_EQ(count, 3);
   }
 }
 
-TEST(OpenSearchClient, NeverSendsAWriteTwiceThatMayHaveBeenApplied) {
+TEST(OpenSearchCluster, NeverSendsAWriteTwiceThatMayHaveBeenApplied) {
   for (const int status : {500, 502, 503, 504}) {
     std::atomic<int> count = 0;
     HttpServer server([&](const HttpServerRequest&) {
       ++count;
       return Answer(status, "somebody in between");
     });
-    OpenSearchClient client(AddressOf(server), RealEnv());
+    OpenSearchCluster client(AddressOf(server), RealEnv());
     EXPECT_EQ(client.Call({.method = "POST", .target = "/x", .writes = true}).error().code,
               Code::kUnknownOutcome);
     EXPECT_EQ(count, 1) << status;
   }
 }
 
-TEST(OpenSearchClient, SendsPasswordsAndKeysInTheHeaderOnly) {
+TEST(OpenSearchCluster, SendsPasswordsAndKeysInTheHeaderOnly) {
   HttpServer server([](const HttpServerRequest&) { return Answer(401, "{}"); });
   setenv("MUSTER_TEST_OS_KEY", "sesame-sesame", 1);
   const std::string host = "127.0.0.1:" + std::to_string(server.port());
@@ -152,8 +152,8 @@ class AwsOpenSearch : public ::testing::Test {
     unsetenv("AWS_SECRET_ACCESS_KEY");
   }
 
-  static OpenSearchAddress SignedAddress(const HttpServer& server) {
-    OpenSearchAddress address = AddressOf(server);
+  static OpenSearchEndpoint SignedAddress(const HttpServer& server) {
+    OpenSearchEndpoint address = AddressOf(server);
     address.aws_region = "eu-central-1";
     return address;
   }
@@ -161,7 +161,7 @@ class AwsOpenSearch : public ::testing::Test {
 
 TEST_F(AwsOpenSearch, RequestsAreSignedForTheServiceEs) {
   HttpServer server([](const HttpServerRequest&) { return Answer(200, "{}"); });
-  OpenSearchClient client(SignedAddress(server), RealEnv());
+  OpenSearchCluster client(SignedAddress(server), RealEnv());
   ASSERT_TRUE(client.Call({.target = "/_search?a=b"}));
   const std::string header = server.requests().at(0).Header("Authorization");
   EXPECT_TRUE(header.starts_with("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")) << header;
@@ -172,7 +172,7 @@ TEST_F(AwsOpenSearch, AnExpiredTokenIsLookedForAgainOnceAndThenNamed) {
   HttpServer server([](const HttpServerRequest&) {
     return Answer(403, R"({"message":"The security token included in the request is expired"})");
   });
-  OpenSearchClient client(SignedAddress(server), RealEnv());
+  OpenSearchCluster client(SignedAddress(server), RealEnv());
   const Error error = client.Call({.target = "/"}).error();
   EXPECT_EQ(error.code, Code::kPermission);
   EXPECT_NE(error.message.find("expired"), std::string::npos);
@@ -188,25 +188,25 @@ TEST_F(AwsOpenSearch, SignsByTheServersTimeWhenThisMachinesClockIsOff) {
     const bool right = date.starts_with("19941106T0849");
     return Answer(right ? 200 : 403, right ? "{}" : R"({"message":"Signature expired"})", headers);
   });
-  OpenSearchClient client(SignedAddress(server), RealEnv());
+  OpenSearchCluster client(SignedAddress(server), RealEnv());
   EXPECT_TRUE(client.Call({.target = "/"}));
 }
 
-TEST(OpenSearchClient, TrustsOnlyTheAuthorityThatIsNamed) {
+TEST(OpenSearchCluster, TrustsOnlyTheAuthorityThatIsNamed) {
   const testing::TlsIdentity identity;
   HttpServer server([](const HttpServerRequest&) { return Answer(200, "{}"); }, &identity);
   const std::string file = ::testing::TempDir() + "/ca-" + RealEnv().NewId();
   std::ofstream(file) << identity.pem();
-  OpenSearchAddress address = AddressOf(server);
-  ASSERT_TRUE(address.base.starts_with("https://"));
-  EXPECT_EQ(OpenSearchClient(address, RealEnv()).Call({.target = "/"}).error().code,
+  OpenSearchEndpoint address = AddressOf(server);
+  ASSERT_TRUE(address.base_url.starts_with("https://"));
+  EXPECT_EQ(OpenSearchCluster(address, RealEnv()).Call({.target = "/"}).error().code,
             Code::kPermission);
   address.ca_file = file;
-  EXPECT_TRUE(OpenSearchClient(address, RealEnv()).Call({.target = "/"}));
+  EXPECT_TRUE(OpenSearchCluster(address, RealEnv()).Call({.target = "/"}));
   std::remove(file.c_str());
 }
 
-TEST(OpenSearchClient, ServersThatAreTooOldOrNoneAreNamed) {
+TEST(OpenSearchCluster, ServersThatAreTooOldOrNoneAreNamed) {
   struct Case {
     std::string body;
     Code code;
@@ -215,7 +215,7 @@ TEST(OpenSearchClient, ServersThatAreTooOldOrNoneAreNamed) {
                         Case{R"({"version":{"number":"7.9.3"}})", Code::kIncompatible},
                         Case{R"({"hello":"world"})", Code::kInvalid}}) {
     HttpServer server([&](const HttpServerRequest&) { return Answer(200, c.body); });
-    OpenSearchClient client(AddressOf(server), RealEnv());
+    OpenSearchCluster client(AddressOf(server), RealEnv());
     const auto info = ReadOpenSearchServer(client);
     ASSERT_FALSE(info) << c.body;
     EXPECT_EQ(info.error().code, c.code) << c.body;

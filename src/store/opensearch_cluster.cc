@@ -1,4 +1,4 @@
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,6 @@ namespace {
 using std::chrono::milliseconds;
 
 // Under a third of any lease that makes sense.
-constexpr milliseconds kConnectTimeout{3'000};
 constexpr milliseconds kTimeout{10'000};
 constexpr size_t kMaxAnswerBytes = 256 * 1024 * 1024;
 
@@ -54,14 +53,14 @@ Error PermissionError(int status, const std::string& reason) {
 }
 
 // Whether the request was certainly not applied, and may be when it is sent again.
-bool MayTryAgain(const HttpResponse& response, const Json& error, bool writes) {
+bool MayTryAgain(const OpenSearchAnswer& response, const Json& error, bool writes) {
   if (response.status == 429) return !Contains(TextOf(error, "reason"), "flood-stage");
   // A 503 of somebody in between may come after the request was passed on.
   if (response.status == 503) return !writes || error.is_object();
   return !writes && (response.status == 502 || response.status == 504);
 }
 
-OpenSearchAnswer AnswerOf(const HttpResponse& response) {
+ClusterAnswer AnswerOf(const OpenSearchAnswer& response) {
   // Answers are bounded and written by a machine: the careful reader for people's files takes
   // longer and finds nothing more.
   Json body = Json::parse(response.body, nullptr, false);
@@ -94,7 +93,7 @@ int64_t NumberOf(const Json& object, const char* name) {
   return member.is_number_integer() ? member.get<int64_t>() : 0;
 }
 
-std::string OpenSearchAnswer::ErrorType() const { return TextOf(MemberOf(body, "error"), "type"); }
+std::string ClusterAnswer::ErrorType() const { return TextOf(MemberOf(body, "error"), "type"); }
 
 Error RefusalOf(int status, const Json& error, bool writes) {
   const std::string type = TextOf(error, "type");
@@ -132,46 +131,21 @@ Error RefusalOf(int status, const Json& error, bool writes) {
   return {Code::kInternal, "the cluster refuses a request: " + said};
 }
 
-OpenSearchClient::OpenSearchClient(OpenSearchAddress address, Env& env)
-    : address_(std::move(address)), env_(env), http_(HttpOptions{.ca_file = address_.ca_file}) {
-  if (!address_.aws_region.empty()) aws_ = std::make_unique<AwsCredentialChain>(env);
+OpenSearchCluster::OpenSearchCluster(OpenSearchEndpoint endpoint, Env& env)
+    : endpoint_(std::move(endpoint)), env_(env), client_(endpoint_, env) {}
+
+Result<OpenSearchAnswer> OpenSearchCluster::SendOnce(const ClusterRequest& request) {
+  const bool lines = request.body.ends_with('\n');
+  return client_.Send({.method = request.method,
+                       .path = request.target,
+                       .body = request.body,
+                       .content_type = lines ? "application/x-ndjson" : "application/json",
+                       .writes = request.writes,
+                       .timeout = kTimeout,
+                       .max_response_bytes = kMaxAnswerBytes});
 }
 
-Status OpenSearchClient::Authorize(HttpRequest& request) {
-  if (!address_.authorization.empty()) {
-    request.headers.emplace_back("Authorization", address_.authorization);
-  }
-  if (aws_ == nullptr) return {};
-  MUSTER_ASSIGN(const AwsCredentials credentials, aws_->Get());
-  const auto time = aws_clock_.Read(env_.MonoNow());
-  MUSTER_TRY(SignRequest(request, credentials, {address_.aws_region, "es"},
-                         time ? time->now : env_.WallNow()));
-  return {};
-}
-
-Result<HttpResponse> OpenSearchClient::SendOnce(const OpenSearchRequest& request) {
-  HttpRequest http{.method = request.method, .url = address_.base + request.target};
-  http.body = request.body;
-  http.connect_timeout = kConnectTimeout;
-  http.timeout = kTimeout;
-  http.max_response_bytes = kMaxAnswerBytes;
-  http.writes = request.writes;
-  if (!http.body.empty()) {
-    const bool lines = http.body.back() == '\n';
-    http.headers.emplace_back("Content-Type", lines ? "application/x-ndjson" : "application/json");
-  }
-  MUSTER_TRY(Authorize(http));
-  const MonoTime asked = env_.MonoNow();
-  auto response = http_.Send(http);
-  if (response && aws_ != nullptr) {
-    if (const auto date = ParseHttpDate(response->Header("Date").value_or(""))) {
-      aws_clock_.Observe(asked, env_.MonoNow(), *date, std::chrono::seconds(1));
-    }
-  }
-  return response;
-}
-
-Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchRequest& request) {
+Result<ClusterAnswer> OpenSearchCluster::Send(const ClusterRequest& request) {
   const MonoTime give_up = env_.MonoNow() + kRetryFor;
   milliseconds pause = kRetryPause;
   for (int tries = 1;; ++tries, pause *= 2) {
@@ -180,10 +154,9 @@ Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchRequest& request
     if (!response) {
       if (last || response.error().code != Code::kUnavailable) return response.error();
     } else {
-      OpenSearchAnswer answer = AnswerOf(*response);
+      ClusterAnswer answer = AnswerOf(*response);
       // Signed with credentials that have expired, or by a clock that is off: both are known now.
-      const bool refused = aws_ != nullptr && response->status == 403 && tries == 1;
-      if (refused) aws_->Forget();
+      const bool refused = !endpoint_.aws_region.empty() && response->status == 403 && tries == 1;
       if (!refused &&
           (last || !MayTryAgain(*response, MemberOf(answer.body, "error"), request.writes))) {
         return answer;
@@ -193,8 +166,8 @@ Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchRequest& request
   }
 }
 
-Result<Json> OpenSearchClient::Call(const OpenSearchRequest& request) {
-  MUSTER_ASSIGN(OpenSearchAnswer answer, Send(request));
+Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
+  MUSTER_ASSIGN(ClusterAnswer answer, Send(request));
   if (answer.status >= 300) {
     const Json& error = MemberOf(answer.body, "error");
     // AWS and proxies say what is wrong in their own words.
@@ -206,7 +179,7 @@ Result<Json> OpenSearchClient::Call(const OpenSearchRequest& request) {
     }
     return RefusalOf(answer.status, said, request.writes);
   }
-  if (!answer.body.is_object()) return Misunderstood(address_.base, request.writes);
+  if (!answer.body.is_object()) return Misunderstood(endpoint_.base_url, request.writes);
   return std::move(answer.body);
 }
 

@@ -1,59 +1,51 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
-#include "base/aws_credentials.h"
-#include "base/http.h"
 #include "base/json.h"
+#include "base/opensearch.h"
 #include "muster/env.h"
 #include "muster/result.h"
-#include "store/opensearch_url.h"
-#include "store/server_clock.h"
 
 namespace muster {
 
-struct OpenSearchRequest {
+struct ClusterRequest {
   std::string method = "GET";
   std::string target;     // "/index/_search?..."
   std::string body = {};  // JSON, or lines of it
   bool writes = false;
 };
 
-struct OpenSearchAnswer {
+struct ClusterAnswer {
   int status = 0;
   Json body;  // null where the answer was no JSON
 
   std::string ErrorType() const;  // "index_not_found_exception"; empty: OpenSearch said none
 };
 
-// Speaks to a cluster. What was certainly not applied is tried again, a few times within two
-// seconds: a connection that was refused, a node that is overloaded or not ready. Thread-safe;
-// `env` must outlive it.
-class OpenSearchClient {
+// Speaks to a cluster for a store. What was certainly not applied is tried again, a few times
+// within two seconds: a connection that was refused, a node that is overloaded or not ready.
+// Thread-safe; `env` must outlive it.
+class OpenSearchCluster {
  public:
-  OpenSearchClient(OpenSearchAddress address, Env& env);
+  OpenSearchCluster(OpenSearchEndpoint endpoint, Env& env);
 
   // Any complete answer, whatever its status, unless trying again may help.
-  Result<OpenSearchAnswer> Send(const OpenSearchRequest& request);
+  Result<ClusterAnswer> Send(const ClusterRequest& request);
 
   // The body of an answer of a status below 300; all others are errors, see RefusalOf.
-  Result<Json> Call(const OpenSearchRequest& request);
+  Result<Json> Call(const ClusterRequest& request);
 
   // One request that is not repeated, as it came.
-  Result<HttpResponse> SendOnce(const OpenSearchRequest& request);
+  Result<OpenSearchAnswer> SendOnce(const ClusterRequest& request);
 
-  const OpenSearchAddress& address() const { return address_; }
+  const OpenSearchEndpoint& endpoint() const { return endpoint_; }
 
  private:
-  Status Authorize(HttpRequest& request);
-
-  const OpenSearchAddress address_;
+  const OpenSearchEndpoint endpoint_;
   Env& env_;
-  HttpClient http_;
-  std::unique_ptr<AwsCredentialChain> aws_;
-  ServerClock aws_clock_;  // signatures carry AWS's time, whatever this machine's clock says
+  OpenSearchClient client_;
 };
 
 // What a refusal means. `error` is what OpenSearch says is wrong, {"type", "reason"}, of a whole
