@@ -412,7 +412,7 @@ TEST_F(PostgresSinkTest, RefusalsAreRecordedBeforeTheWriteTakesEffect) {
                 .value()
                 .size(),
             2);
-  EXPECT_EQ(recorded, (std::vector<std::string>{R"({"m":1})", R"({"n":"x"})"}));
+  EXPECT_EQ(recorded, (std::vector<std::string>{R"({"n":"x"})", R"({"m":1})"}));
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "1");
 }
 

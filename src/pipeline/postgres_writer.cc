@@ -134,6 +134,8 @@ Result<std::vector<Refused>> PostgresWriter::TryWrite(const Batch& batch, const 
   std::vector<Refused> refused;
   locked_ = false;
   MUSTER_TRY(CopyBatch(batch, refused));
+  std::sort(refused.begin(), refused.end(),
+            [](const Refused& one, const Refused& other) { return one.index < other.index; });
   MUSTER_TRY(Record(batch, refused));
   const Progress kept = WithRefused(after, refused.size());
   std::string json = kept.ToJson();
@@ -233,53 +235,51 @@ Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused
 // in smaller ones where the server does not say which row it means or where many are bad.
 Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
                               std::vector<Refused>& refused) {
-  static constexpr const char* kTakeBack = "ROLLBACK TO rows; ";
-  static constexpr const char* kKeep = "RELEASE rows; SAVEPOINT rows; ";
   size_t piece = last - first;
-  const char* savepoint = kTakeBack;
+  bool failed = true;  // the rows sent last have to be taken back
+  const auto copy = [&](size_t rows) -> Result<bool> {
+    MUSTER_ASSIGN(auto again, CopyAgain(failed, first, first + rows));
+    failed = again.has_value();
+    if (failed) refusal = *std::move(again);
+    if (!failed) first += rows;
+    return !failed;
+  };
   while (true) {
     if (!IsAboutARow(refusal.sqlstate)) return ServerError(refusal);
-    bool found = refusal.line == 1 || piece == 1;
-    if (!found) {
+    if (refusal.line != 1 && piece > 1) {
       // Without the row in question this piece should do; then it is that row's turn.
-      const size_t good = refusal.line > 1 && refusal.line <= piece ? refusal.line - 1 : piece / 2;
-      MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + good));
-      savepoint = again ? kTakeBack : kKeep;
-      if (again) {
-        refusal = *std::move(again);
+      const size_t line = refusal.line;
+      const size_t good = line > 1 && line <= piece ? line - 1 : piece / 2;
+      MUSTER_ASSIGN(const bool taken, copy(good));
+      if (!taken) {
         piece = good;
         continue;
       }
-      first += good;
-      found = refusal.line == good + 1;
-    }
-    if (found) {
+      if (line == good + 1) {
+        refused.push_back({rows_.rows()[first].document, refusal.message});
+        ++first;
+      }
+    } else {
       refused.push_back({rows_.rows()[first].document, refusal.message});
       ++first;
-      piece = std::max<size_t>(piece / 2, 1);
     }
+    piece = std::max<size_t>(piece / 2, 1);
     // From here on nothing is known to be wrong.
-    while (true) {
+    for (bool taken = true; taken; piece *= 2) {
       if (first == last) {
-        if (savepoint == kKeep) return {};
+        if (!failed) return {};
         MUSTER_TRY(connection_->Execute(PgStatement{"", "ROLLBACK TO rows", false}, PgParams()));
         return {};
       }
       piece = std::min(piece, last - first);
-      MUSTER_ASSIGN(auto again, CopyAgain(savepoint, first, first + piece));
-      savepoint = again ? kTakeBack : kKeep;
-      if (again) {
-        refusal = *std::move(again);
-        break;
-      }
-      first += piece;
-      piece *= 2;
+      MUSTER_ASSIGN(taken, copy(piece));
+      if (!taken) break;
     }
   }
 }
 
-Result<std::optional<PgRefusal>> PostgresWriter::CopyAgain(const char* savepoint, size_t first,
-                                                           size_t last) {
+Result<std::optional<PgRefusal>> PostgresWriter::CopyAgain(bool failed, size_t first, size_t last) {
+  const std::string savepoint = failed ? "ROLLBACK TO rows; " : "RELEASE rows; SAVEPOINT rows; ";
   MUSTER_ASSIGN(
       PgCopyIn copy,
       PgCopyIn::Start(*connection_, savepoint + rows_.Statement(rows_.rows()[first].defaults)));

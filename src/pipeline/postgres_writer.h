@@ -66,7 +66,7 @@ class PostgresWriter final : public Writer {
   Status SendRows(size_t last_row);
   Status FinishCopy(size_t last_row, std::vector<Refused>& refused);
   Status Narrow(size_t first, size_t last, PgRefusal refusal, std::vector<Refused>& refused);
-  Result<std::optional<PgRefusal>> CopyAgain(const char* savepoint, size_t first, size_t last);
+  Result<std::optional<PgRefusal>> CopyAgain(bool failed, size_t first, size_t last);
   Result<std::optional<Progress>> TrySeal();
   Status LockOnly();
   Status CheckLocked(const PgResult& answer);

@@ -25,6 +25,26 @@ std::string Insert(const std::string& table) {
          std::to_string(SourceUnderTest::kDocuments - 1) + ") i";
 }
 
+// Lines of a file, each with a name.
+class FileUnderTest final : public SourceUnderTest {
+ public:
+  FileUnderTest(const std::string& scheme, const std::string& header, const std::string& before,
+                const std::string& after) {
+    std::string text = header;
+    for (int i = 0; i < kDocuments; ++i) {
+      const std::string number = std::to_string(i);
+      text += before + "d" + std::string(3 - number.size(), '0') + number + after + "\n";
+    }
+    url_ = scheme + ":" + folder_.Write("items." + scheme, text);
+  }
+  std::unique_ptr<Source> Open() override { return OpenOrThrow(url_); }
+  bool splits() const override { return false; }  // not so small a file
+
+ private:
+  const TemporaryFolder folder_;
+  std::string url_;
+};
+
 class SqliteTables final : public SourceUnderTest {
  public:
   SqliteTables(const std::string& columns, std::string rest) : rest_(std::move(rest)) {
@@ -72,12 +92,22 @@ class PostgresTable final : public SourceUnderTest {
 }  // namespace
 
 std::vector<std::string> SourceNames() {
-  return {"postgresql",          "postgresql_text_key",  "postgresql_two_columns",
-          "postgresql_no_key",   "postgresql_query",     "sqlite",
-          "sqlite_hidden_rowid", "sqlite_without_rowid", "sqlite_view"};
+  return {"jsonl",
+          "csv",
+          "sqlite",
+          "sqlite_hidden_rowid",
+          "sqlite_without_rowid",
+          "sqlite_view",
+          "postgresql",
+          "postgresql_text_key",
+          "postgresql_two_columns",
+          "postgresql_no_key",
+          "postgresql_query"};
 }
 
 std::unique_ptr<SourceUnderTest> NewSource(const std::string& name, std::string* reason) {
+  if (name == "jsonl") return std::make_unique<FileUnderTest>(name, "", "{\"name\":\"", "\"}");
+  if (name == "csv") return std::make_unique<FileUnderTest>(name, "name,n\n", "", ",1");
   if (name == "sqlite") {
     return std::make_unique<SqliteTables>("(id INTEGER PRIMARY KEY, name TEXT)", "");
   }
