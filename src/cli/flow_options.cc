@@ -16,15 +16,13 @@ using Pattern = std::function<bool(const std::string& name)>;
 
 Result<Pattern> ParsePattern(const std::string& text) {
   if (text.size() < 2 || text.front() != '/' || text.back() != '/') {
-    return Pattern([text](const std::string& name) {
-      return fnmatch(text.c_str(), name.c_str(), 0) == 0;
-    });
+    return Pattern(
+        [text](const std::string& name) { return fnmatch(text.c_str(), name.c_str(), 0) == 0; });
   }
   try {
     const std::regex expression(text.substr(1, text.size() - 2));
-    return Pattern([expression](const std::string& name) {
-      return std::regex_search(name, expression);
-    });
+    return Pattern(
+        [expression](const std::string& name) { return std::regex_search(name, expression); });
   } catch (const std::regex_error& error) {
     return Error{Code::kInvalid, text + " is no regular expression: " + error.what(),
                  "a pattern is a glob like logs-*, or /a regular expression/"};

@@ -17,8 +17,8 @@ namespace muster::cli {
 struct FlowOptions {
   std::string source;
   std::string sink;
-  std::string transforms;             // a file
-  std::vector<std::string> include;   // globs, or /regular expressions/
+  std::string transforms;            // a file
+  std::vector<std::string> include;  // globs, or /regular expressions/
   std::vector<std::string> exclude;
   size_t max_docs_per_batch = BatchLimits{}.max_docs;
   size_t max_bytes_per_batch = BatchLimits{}.max_bytes;

@@ -67,8 +67,8 @@ std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
   if (!Held(item) || item.docs_per_second <= 0 || !item.fraction || *item.fraction <= 0) {
     return std::nullopt;
   }
-  const double left = static_cast<double>(item.progress.counts.read) *
-                      (1 - *item.fraction) / *item.fraction;
+  const double left =
+      static_cast<double>(item.progress.counts.read) * (1 - *item.fraction) / *item.fraction;
   return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
 }
 
@@ -154,19 +154,18 @@ class WorkCommand {
       Summary sum;
       MUSTER_TRY(EachItem(run.name, [&](const ItemInfo& item) { sum.Add(item); }));
       const std::string state = run.finished ? "finished" : run.ready ? "running" : "preparing";
-      table.AddRow({{run.name},
-                    {state},
-                    {std::to_string(sum.items)},
-                    {std::to_string(sum.done)},
-                    {std::to_string(sum.held)},
-                    {std::to_string(sum.waiting)},
-                    {std::to_string(sum.quarantined),
-                     sum.quarantined > 0 ? Style::kBad : Style::kNone},
-                    {std::to_string(sum.counts.read)},
-                    {std::to_string(sum.counts.failed),
-                     sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
-                    {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
-                    {sum.left ? Span(*sum.left) : ""}});
+      table.AddRow(
+          {{run.name},
+           {state},
+           {std::to_string(sum.items)},
+           {std::to_string(sum.done)},
+           {std::to_string(sum.held)},
+           {std::to_string(sum.waiting)},
+           {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
+           {std::to_string(sum.counts.read)},
+           {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
+           {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
+           {sum.left ? Span(*sum.left) : ""}});
       Json json{{"run", run.name},
                 {"state", state},
                 {"source", run.source},
@@ -212,18 +211,18 @@ class WorkCommand {
         return;
       }
       const auto left = TimeLeft(item);
-      table.AddRow({{item.name},
-                    {std::string(StateName(item.state)),
-                     item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
-                    {item.holder},
-                    {Percent(item)},
-                    {std::to_string(item.progress.counts.read)},
-                    {std::to_string(item.progress.counts.failed)},
-                    {item.docs_per_second > 0
-                         ? std::to_string(static_cast<int64_t>(item.docs_per_second))
-                         : ""},
-                    {left ? Span(*left) : ""},
-                    {Why(item)}});
+      table.AddRow(
+          {{item.name},
+           {std::string(StateName(item.state)),
+            item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
+           {item.holder},
+           {Percent(item)},
+           {std::to_string(item.progress.counts.read)},
+           {std::to_string(item.progress.counts.failed)},
+           {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
+                                     : ""},
+           {left ? Span(*left) : ""},
+           {Why(item)}});
     }));
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -316,10 +315,10 @@ class WorkCommand {
     }
     MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
     if (runs.size() == 1) return runs.front().name;
-    return Error{Code::kInvalid,
-                 runs.empty() ? "there is no run in this store"
-                              : "there are several runs in this store",
-                 runs.empty() ? "'muster worker' begins one" : "name one with --run"};
+    return Error{
+        Code::kInvalid,
+        runs.empty() ? "there is no run in this store" : "there are several runs in this store",
+        runs.empty() ? "'muster worker' begins one" : "name one with --run"};
   }
 
   muster::Status EachItem(const std::string& run,

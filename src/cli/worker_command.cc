@@ -33,14 +33,11 @@ struct WorkerCommandOptions {
   int max_attempts = WorkTerms{}.max_attempts;
 };
 
-milliseconds Seconds(double seconds) {
-  return milliseconds(static_cast<int64_t>(seconds * 1000));
-}
+milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
 
 // Equal commands share a run.
 std::string DerivedName(const RunSpec& spec) {
-  return "run-" +
-         Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
+  return "run-" + Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
 }
 
 std::string DefaultWorkerName() {
@@ -57,9 +54,9 @@ class Tally final : public WorkObserver {
   void Acquired(const WorkItem& item, const muster::Progress& from) override {
     std::lock_guard lock(mutex_);
     seen_[item.name()] = from.counts;
-    progress_.Say((item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
-                  (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) +
-                                                    " documents"));
+    progress_.Say(
+        (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
+        (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
   }
 
   void Advanced(const WorkItem& item, const muster::Progress& progress) override {
@@ -108,19 +105,18 @@ class WorkerCommand {
   Result<int> Run() {
     StopOnSignals signals;
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
-    WorkerOptions worker{
-        .run = {.name = options_.run,
-                .source = Redact(options_.flow.source),
-                .sink = Redact(options_.flow.sink),
-                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
-                .new_incarnation = options_.new_incarnation},
-        .terms = {.lease = Seconds(options_.lease_s),
-                  .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
-                  .max_hold = Seconds(options_.max_hold_s),
-                  .max_attempts = options_.max_attempts},
-        .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
-        .slots = options_.slots,
-        .forever = options_.forever};
+    WorkerOptions worker{.run = {.name = options_.run,
+                                 .source = Redact(options_.flow.source),
+                                 .sink = Redact(options_.flow.sink),
+                                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                                 .new_incarnation = options_.new_incarnation},
+                         .terms = {.lease = Seconds(options_.lease_s),
+                                   .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
+                                   .max_hold = Seconds(options_.max_hold_s),
+                                   .max_attempts = options_.max_attempts},
+                         .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
+                         .slots = options_.slots,
+                         .forever = options_.forever};
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
     if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
@@ -173,12 +169,12 @@ class WorkerCommand {
                  {"SKIPPED", Table::Align::kRight},
                  {"FAILED", Table::Align::kRight}});
     for (const auto& [collection, counts] : tally.sums()) {
-      table.AddRow({{collection},
-                    {std::to_string(counts.read)},
-                    {std::to_string(counts.written)},
-                    {std::to_string(counts.skipped)},
-                    {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn
-                                                                      : Style::kNone}});
+      table.AddRow(
+          {{collection},
+           {std::to_string(counts.read)},
+           {std::to_string(counts.written)},
+           {std::to_string(counts.skipped)},
+           {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn : Style::kNone}});
     }
     table.Print(context_.out, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
