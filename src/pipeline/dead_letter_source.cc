@@ -124,8 +124,7 @@ class DeadLetterSource final : public Source {
     return collections;
   }
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    return std::vector<Partition>{
-        {.collection = collection, .documents = letters_.at(collection)}};
+    return std::vector<Partition>{{.collection = collection, .documents = letters_.at(collection)}};
   }
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token /*stop*/) override {

@@ -16,8 +16,7 @@ class DeadLetterSourceTest : public ::testing::Test {
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  const std::string path_ =
-      ::testing::TempDir() + "letters-" + std::to_string(getpid()) + ".jsonl";
+  const std::string path_ = ::testing::TempDir() + "letters-" + std::to_string(getpid()) + ".jsonl";
 };
 
 TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {

@@ -63,13 +63,16 @@ void WorkWorld::Make(Random& random) {
 
 WorkTerms WorkWorld::Terms(Random& random) const {
   constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
+  // Who has nothing to do asks now and then, and the simulation pays for every question.
+  constexpr milliseconds kIdleWaits[] = {milliseconds(2'000), milliseconds(15'000),
+                                         milliseconds(40'000)};
   constexpr milliseconds kHolds[] = {milliseconds(0), milliseconds(5'000), milliseconds(30'000)};
   return {.lease = seconds(30),
           .max_lease = seconds(120),
           .checkpoint_interval = kIntervals[random.Between(0, 2)],
           .max_hold = kHolds[random.Between(0, 2)],
           .retry_delay = seconds(1),
-          .idle_wait = seconds(3),
+          .idle_wait = kIdleWaits[random.Between(0, 2)],
           .max_attempts = 6};
 }
 

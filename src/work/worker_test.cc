@@ -232,8 +232,7 @@ TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
   ASSERT_TRUE(Run());
   const std::string incarnation = ReadRun(*store_, "run")->incarnation;
   ASSERT_TRUE(sink_.Open(
-      "orders",
-      {.run = "run", .incarnation = incarnation, .item = "orders__0__0", .epoch = 3}));
+      "orders", {.run = "run", .incarnation = incarnation, .item = "orders__0__0", .epoch = 3}));
   store_ = std::move(backup);
   const auto report = Run();
   ASSERT_FALSE(report);
