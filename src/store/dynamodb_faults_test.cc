@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -478,10 +479,15 @@ TEST(DynamoDbRestart, AServerThatDoesNotAnswerIsNotWaitedForLong) {
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), kImpatient).value();
   server.Pause();
   const MonoTime start = RealEnv().MonoNow();
-  const Change change = Change::Put(NewRecord("a"), Due::Never());
-  EXPECT_EQ(store->Write({&change, 1}).error().code, Code::kUnknownOutcome);
+  // It may answer a few more: a signal is not obeyed at once.
+  std::optional<Code> code;
+  for (int i = 0; i < 1'000 && !code; ++i) {
+    const Change change = Change::Put(NewRecord(std::to_string(i)), Due::Never());
+    if (const auto written = store->Write({&change, 1}); !written) code = written.error().code;
+  }
+  EXPECT_EQ(code, Code::kUnknownOutcome);
   EXPECT_EQ(store->Get("work", "a").error().code, Code::kUnavailable);
-  EXPECT_LT(RealEnv().MonoNow() - start, 10s);
+  EXPECT_LT(RealEnv().MonoNow() - start, 20s);
   server.Resume();
   EXPECT_TRUE(store->Get("work", "a"));
 }
