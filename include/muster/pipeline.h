@@ -65,11 +65,15 @@ struct Counts {
 };
 
 // How far a partition has come: every document before `position` is safely in the sink, or
-// accounted for in the counts.
+// accounted for in the counts. Who keeps it keeps all of it, as ToJson gives it.
 struct Progress {
   std::string position = {};  // empty: at the partition's begin
   std::string end = {};       // the partition's, lowered by every split
   Counts counts = {};
+  std::vector<std::string> former_ends = {};  // `end` before each split, the first one first
+
+  // The same progress of a partition that ends here.
+  Progress CutAt(const std::string& new_end) const;
 
   // One line of JSON, valid UTF-8 whatever the positions hold.
   std::string ToJson() const;
@@ -184,6 +188,9 @@ struct Fence {
   std::string origin =
       {};  // the partition that the item is of, by collection, shard and part: with a
            // document's position it names that document, whichever item it is in
+  // Of this epoch. Only a store that lost commits grants an epoch twice: the second holder of an
+  // epoch that another has opened is refused like an older one.
+  std::string holder = {};
 };
 
 // A document that the sink will never take, by its place in the batch.

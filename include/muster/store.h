@@ -76,7 +76,9 @@ struct Written {
 struct ClaimRequest {
   std::string kind;
   std::string queue;
-  std::string key = {};  // only this record, if it is due; empty: whichever are due, oldest first
+  // Only this record, if it is due; empty: whichever are due, oldest first. Many that are due may
+  // be taken in another order where that keeps workers from colliding.
+  std::string key = {};
   int limit = 1;
   std::string owner;
   std::string claim_id;  // new for every claim; see Env::NewId
@@ -135,6 +137,7 @@ class Store {
 //   memory:                        in this process, gone with it
 //   sqlite:PATH                    a file, shared by the processes of one machine
 //   postgresql://USER@HOST/DB      a server
+//   opensearch+https://HOST:PORT   a cluster of OpenSearch or Elasticsearch (or opensearch+http)
 //   dynamodb://REGION/TABLE        a table of AWS; created with ?create=true only
 // `?namespace=NAME` keeps several deployments apart in one database (default: muster). A password
 // is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.

@@ -132,7 +132,7 @@ Status OpenSearchClient::Authorize(HttpRequest& request, std::stop_token stop) {
     MUSTER_ASSIGN(const AwsCredentials credentials, aws_->Get(stop));
     MUSTER_TRY(SignRequest(request, credentials,
                            {.region = endpoint_.aws_region, .service = endpoint_.aws_service},
-                           env_.WallNow()));
+                           env_.WallNow() + aws_ahead_.load()));
   }
   return {};
 }
@@ -152,8 +152,12 @@ Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchCall& call, std:
   OpenSearchAnswer answer{.status = response.status, .body = std::move(response.body)};
   answer.retry_after = RetryAfter(response);
   if (const auto date = response.Header("Date")) answer.date = ParseHttpDate(*date);
-  // What was refused as expired may be there anew.
-  if (aws_ != nullptr && answer.status == 403) aws_->Forget();
+  // What was refused as expired may be there anew, and what was signed at the wrong time is signed
+  // by the server's next time.
+  if (aws_ != nullptr && answer.status == 403) {
+    aws_->Forget();
+    if (answer.date) aws_ahead_ = *answer.date - env_.WallNow();
+  }
   return answer;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -88,6 +89,8 @@ class OpenSearchClient {
   Env& env_;
   HttpClient http_;
   std::unique_ptr<AwsCredentialChain> aws_;
+  // AWS's clock - ours, as of the last refusal: signatures carry AWS's time, however wrong ours is.
+  std::atomic<std::chrono::milliseconds> aws_ahead_{};
 };
 
 // `name` as a segment of a path of the API: everything but plain characters percent-encoded.

@@ -25,10 +25,17 @@ struct GlobalNames {
 };
 
 void AddCommands(CLI::App& app, Context& context) {
+  AddMigrateCommand(app, context);
+  AddWorkerCommand(app, context);
+  AddWorkCommand(app, context);
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
+  AddEventsCommand(app, context);
+  AddReplicaCommand(app, context);
   AddSimCommand(app, context);
+  AddVerifyCommand(app, context);
   AddSnapshotCommand(app, context);
+  AddStatesCommand(app, context);
   AddCompletionsCommand(app, context);
 }
 

@@ -13,7 +13,14 @@ namespace muster::cli {
 void AddCompletionsCommand(CLI::App& app, Context& context);
 void AddDemoCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
+void AddEventsCommand(CLI::App& app, Context& context);
+void AddMigrateCommand(CLI::App& app, Context& context);
+void AddReplicaCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddStatesCommand(CLI::App& app, Context& context);
+void AddVerifyCommand(CLI::App& app, Context& context);
+void AddWorkCommand(CLI::App& app, Context& context);
+void AddWorkerCommand(CLI::App& app, Context& context);
 
 }  // namespace muster::cli

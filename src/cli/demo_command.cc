@@ -19,7 +19,7 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "muster/store.h"
-#include "work/worker.h"
+#include "muster/work.h"
 
 extern char** environ;
 
@@ -147,7 +147,6 @@ class Demo {
   Result<int> RunInFolder() {
     StopOnSignals signals;
     MUSTER_ASSIGN(store_, OpenStore(folder_.StoreUrl(), context_.env));
-    MUSTER_TRY(CreateItems(*store_, kDemoKind, kDemoQueue, DemoItems()));
     MUSTER_ASSIGN(target_, DemoTarget::Open(folder_.TargetPath()));
     progress_.emplace(context_.progress, context_.err, context_.env, "documents",
                       static_cast<uint64_t>(kDemoShards * kDemoDocuments),
@@ -174,22 +173,22 @@ class Demo {
     bool resumed = false;
     bool draining = false;
     while (workers.Reap() > 0) {
-      MUSTER_ASSIGN(const auto items, store_->Scan(kDemoKind, "", "", kMaxBatch));
+      MUSTER_ASSIGN(const auto items, Items());
       int64_t done = 0;
-      for (const Record& item : items) {
-        MUSTER_ASSIGN(const int64_t position, PositionIn(item));
-        done += position;
-        const bool in_the_middle = item.due && position > 0 && !item.owner.empty();
+      for (const ItemInfo& item : items) {
+        const int64_t documents = item.progress.counts.written;
+        done += documents;
+        const bool in_the_middle = item.due_in && documents > 0 && !item.holder.empty();
         if (killed.empty() && in_the_middle && done >= kTotal / 5) {
-          killed = item.owner;
+          killed = item.holder;
           workers.Signal(killed, SIGKILL);
-          Say(killed + " is killed (kill -9) while it holds " + item.key);
-        } else if (paused.empty() && in_the_middle && done >= kTotal / 3 && item.owner != killed) {
-          paused = item.owner;
+          Say(killed + " is killed (kill -9) while it holds " + item.name);
+        } else if (paused.empty() && in_the_middle && done >= kTotal / 3 && item.holder != killed) {
+          paused = item.holder;
           paused_item_ = item;
           paused_at = context_.env.MonoNow();
           workers.Signal(paused, SIGSTOP);
-          Say(paused + " is paused (SIGSTOP) while it holds " + item.key);
+          Say(paused + " is paused (SIGSTOP) while it holds " + item.name);
         }
         if (item.key == paused_item_.key) taken_over = item.epoch > paused_item_.epoch;
       }
@@ -198,7 +197,7 @@ class Demo {
       if (!paused.empty() && !resumed && (taken_over || long_enough || draining)) {
         resumed = true;
         Say(paused + " is woken up (SIGCONT)" +
-            (taken_over ? ": its lease is over, another holds " + paused_item_.key : ""));
+            (taken_over ? ": its lease is over, another holds " + paused_item_.name : ""));
         workers.Signal(paused, SIGCONT);
       }
       progress_->Update(static_cast<uint64_t>(done));
@@ -213,24 +212,20 @@ class Demo {
     return {};
   }
 
-  static Result<int64_t> PositionIn(const Record& item) {
-    MUSTER_ASSIGN(const ItemState state, ItemState::FromBody(item.body));
-    return state.progress == "null" ? 0 : std::stoll(state.progress);
-  }
+  Result<std::vector<ItemInfo>> Items() { return ListItems(*store_, kDemoRun, "", kMaxBatch); }
 
   Result<int> Report() {
-    MUSTER_ASSIGN(const auto items, store_->Scan(kDemoKind, "", "", kMaxBatch));
+    MUSTER_ASSIGN(const auto items, Items());
     MUSTER_ASSIGN(const DemoTarget::Comparison found, target_->Compare());
     const int64_t repeated = found.found - (found.expected - found.missing) - found.wrong;
     const bool good = found.missing == 0 && found.wrong == 0 && repeated == 0;
     if (context_.json) {
       Json list = Json::array();
-      for (const Record& item : items) {
-        MUSTER_ASSIGN(const int64_t position, PositionIn(item));
-        list.push_back({{"item", item.key},
-                        {"documents", position},
+      for (const ItemInfo& item : items) {
+        list.push_back({{"item", item.name},
+                        {"documents", item.progress.counts.written},
                         {"holders", item.epoch},
-                        {"finished_by", item.owner}});
+                        {"finished_by", item.holder}});
       }
       context_.out << ToJsonText(Json{{"items", list},
                                       {"documents", found.expected},
@@ -244,12 +239,11 @@ class Demo {
                  {"DOCUMENTS", Table::Align::kRight},
                  {"HOLDERS", Table::Align::kRight},
                  {"FINISHED BY"}});
-    for (const Record& item : items) {
-      MUSTER_ASSIGN(const int64_t position, PositionIn(item));
-      table.AddRow({{item.key},
-                    {std::to_string(position)},
+    for (const ItemInfo& item : items) {
+      table.AddRow({{item.name},
+                    {std::to_string(item.progress.counts.written)},
                     {std::to_string(item.epoch), item.epoch > 1 ? Style::kWarn : Style::kNone},
-                    {item.owner}});
+                    {item.holder}});
     }
     table.Print(context_.out, context_.color);
     context_.out << '\n'
@@ -278,8 +272,8 @@ class Demo {
   DemoFolder folder_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<DemoTarget> target_;
-  std::optional<Progress> progress_;
-  Record paused_item_;
+  std::optional<cli::Progress> progress_;
+  ItemInfo paused_item_;
 };
 
 Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {

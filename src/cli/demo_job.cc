@@ -1,82 +1,168 @@
 #include "cli/demo_job.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "muster/store.h"
-#include "work/worker.h"
+#include "muster/work.h"
 
 namespace muster::cli {
 namespace {
 
 using std::chrono::milliseconds;
 
+using Say = std::function<void(const std::string& event)>;
+
 constexpr milliseconds kBusyTimeout{5'000};
-constexpr int64_t kBatch = 25;
-constexpr int64_t kCheckpointEvery = 4;  // batches
+constexpr char kCollection[] = "orders";
 // A lease short enough that nobody waits long to see one end, and a pace that leaves time to watch.
-constexpr LeaseTerms kTerms{.lease = milliseconds(1'500), .max_lease = milliseconds(6'000)};
+constexpr WorkTerms kTerms{.lease = milliseconds(1'500),
+                           .max_lease = milliseconds(6'000),
+                           .checkpoint_interval = milliseconds(100),
+                           .idle_wait = milliseconds(100)};
+constexpr BatchLimits kLimits{.max_docs = 25};
 constexpr milliseconds kPause{30};
 
-int64_t PositionOf(const ItemState& state) {
-  return state.progress == "null" ? 0 : std::stoll(state.progress);
+int64_t NumberOf(const std::string& position) {
+  int64_t number = 0;
+  std::from_chars(position.data(), position.data() + position.size(), number);
+  return number;
 }
 
-// Copies one item from where the target's watermark is.
-class Copier {
+// Makes up the documents of one shard.
+class DemoReader final : public Reader {
  public:
-  Copier(DemoTarget& target, Env& env, const std::function<void(const std::string&)>& say)
-      : target_(target), env_(env), say_(say) {}
+  DemoReader(int shard, int64_t next) : shard_(shard), next_(next) {}
 
-  Result<std::string> Copy(Lease& lease, std::stop_token stop) {
-    MUSTER_ASSIGN(int64_t position, target_.OpenFence(lease.key(), lease.epoch()));
-    say_(lease.epoch() == 1
-             ? "takes " + lease.key()
-             : "takes over " + lease.key() + " at document " + std::to_string(position) +
-                   ", epoch " + std::to_string(lease.epoch()));
-    for (int64_t batch = 1; position < kDemoDocuments; ++batch) {
-      if (stop.stop_requested()) {
-        if (position > PositionOf(lease.state())) {
-          MUSTER_TRY(lease.Checkpoint(std::to_string(position)));
-        }
-        return Error{Code::kCancelled, "asked to stop"};
-      }
-      const int64_t to = std::min(position + kBatch, kDemoDocuments);
-      if (auto appended = target_.Append(lease.key(), lease.epoch(), position, to); !appended) {
-        if (appended.error().code == Code::kLeaseLost) {
-          say_("writes to " + lease.key() + " too late: the target refuses epoch " +
-               std::to_string(lease.epoch()));
-        }
-        return appended.error();
-      }
-      position = to;
-      if (batch % kCheckpointEvery == 0) MUSTER_TRY(lease.Checkpoint(std::to_string(position)));
-      env_.Sleep(kPause, stop);
+  Result<std::optional<Document>> Next() override {
+    if (next_ == kDemoDocuments) return std::nullopt;
+    id_ = std::to_string(shard_) + "/" + std::to_string(next_);
+    body_ = DemoDocument(shard_, next_);
+    position_ = std::to_string(++next_);
+    return Document{.id = id_, .routing = {}, .body = body_, .position = position_, .defect = {}};
+  }
+
+ private:
+  const int shard_;
+  int64_t next_;
+  std::string id_;
+  std::string body_;
+  std::string position_;
+};
+
+class DemoSource final : public Source {
+ public:
+  Result<std::vector<Collection>> Collections() override {
+    return std::vector<Collection>{{.name = kCollection}};
+  }
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    std::vector<Partition> partitions;
+    for (int shard = 0; shard < kDemoShards; ++shard) {
+      partitions.push_back({.collection = collection, .shard = shard, .documents = kDemoDocuments});
     }
-    return std::to_string(position);
+    return partitions;
+  }
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token /*stop*/) override {
+    return std::make_unique<DemoReader>(partition.shard,
+                                        NumberOf(position.empty() ? partition.begin : position));
+  }
+  std::optional<double> FractionBefore(const Partition& /*partition*/,
+                                       const std::string& position) override {
+    return static_cast<double>(NumberOf(position)) / static_cast<double>(kDemoDocuments);
+  }
+};
+
+class DemoWriter final : public Writer {
+ public:
+  DemoWriter(DemoTarget& target, Env& env, const Say& say, Fence fence, DemoTarget::Known known)
+      : target_(target), env_(env), say_(say), fence_(std::move(fence)), known_(std::move(known)) {}
+
+  const std::optional<Progress>& Known() const override { return known_.progress; }
+  bool Sealed() const override { return known_.sealed; }
+
+  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
+                                     const Patience& patience) override {
+    if (auto appended = target_.Append(fence_.item, fence_.epoch, batch, after); !appended) {
+      if (appended.error().code == Code::kLeaseLost) {
+        say_("writes to " + fence_.item + " too late: the target refuses epoch " +
+             std::to_string(fence_.epoch));
+      }
+      return appended.error();
+    }
+    env_.Sleep(kPause, patience.stop);
+    return std::vector<Refused>();
+  }
+
+  Result<std::optional<Progress>> Seal() override {
+    return target_.Seal(fence_.item, fence_.epoch);
   }
 
  private:
   DemoTarget& target_;
   Env& env_;
-  const std::function<void(const std::string&)>& say_;
+  const Say& say_;
+  const Fence fence_;
+  const DemoTarget::Known known_;
+};
+
+class DemoSink final : public Sink {
+ public:
+  DemoSink(DemoTarget& target, Env& env, const Say& say) : target_(target), env_(env), say_(say) {}
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& /*collection*/,
+                                            bool /*evaluate*/) override {
+    return std::vector<TargetChange>();
+  }
+  Result<std::unique_ptr<Writer>> Open(const std::string& /*collection*/,
+                                       const Fence& fence) override {
+    MUSTER_ASSIGN(auto known, target_.OpenFence(fence.item, fence.epoch));
+    return std::make_unique<DemoWriter>(target_, env_, say_, fence, std::move(known));
+  }
+
+ private:
+  DemoTarget& target_;
+  Env& env_;
+  const Say& say_;
+};
+
+// Every document can be migrated.
+class NoDeadLetters final : public DeadLetters {
+ public:
+  Status Add(const std::string& /*collection*/, const std::string& /*item*/,
+             const Document& /*document*/, std::string_view reason) override {
+    return Error{Code::kInternal, "the demo refused a document: " + std::string(reason)};
+  }
+  Status Flush() override { return {}; }
+};
+
+class Narrator final : public WorkObserver {
+ public:
+  explicit Narrator(const Say& say) : say_(say) {}
+
+  void Acquired(const WorkItem& item, const Progress& from) override {
+    say_(item.fence().epoch == 1 ? "takes " + item.name()
+                                 : "takes over " + item.name() + " at document " +
+                                       std::to_string(NumberOf(from.position)) + ", epoch " +
+                                       std::to_string(item.fence().epoch));
+  }
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
+    if (outcome == ShardOutcome::kLost) say_("no longer holds " + item.name());
+    if (outcome == ShardOutcome::kReleased) say_("gives " + item.name() + " back and leaves");
+    if (outcome == ShardOutcome::kHandedOver) say_("hands " + item.name() + " over and leaves");
+  }
+
+ private:
+  const Say& say_;
 };
 
 }  // namespace
 
-std::vector<std::string> DemoItems() {
-  std::vector<std::string> items;
-  for (int shard = 0; shard < kDemoShards; ++shard) {
-    items.push_back("orders__" + std::to_string(shard) + "__0");
-  }
-  return items;
-}
-
-std::string DemoDocument(const std::string& item, int64_t number) {
+std::string DemoDocument(int shard, int64_t number) {
   char body[160];
-  std::snprintf(body, sizeof body, R"({"id":"%s/%lld","customer":"c%03lld","total":%lld.%02lld})",
-                item.c_str(), static_cast<long long>(number),
-                static_cast<long long>(number * 37 % 1000),
+  std::snprintf(body, sizeof body, R"({"id":"%d/%lld","customer":"c%03lld","total":%lld.%02lld})",
+                shard, static_cast<long long>(number), static_cast<long long>(number * 37 % 1000),
                 static_cast<long long>(number * 13 % 500), static_cast<long long>(number % 100));
   return body;
 }
@@ -84,86 +170,92 @@ std::string DemoDocument(const std::string& item, int64_t number) {
 Result<std::unique_ptr<DemoTarget>> DemoTarget::Open(const std::string& path) {
   MUSTER_ASSIGN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
   MUSTER_TRY(db->Execute(R"(
-    CREATE TABLE IF NOT EXISTS documents (
-      item TEXT NOT NULL, number INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS documents (id TEXT NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE INDEX IF NOT EXISTS documents_by_id ON documents (id);
     CREATE TABLE IF NOT EXISTS fences (
-      item TEXT PRIMARY KEY, epoch INTEGER NOT NULL, watermark INTEGER NOT NULL) STRICT)"));
+      item TEXT PRIMARY KEY, epoch INTEGER NOT NULL, sealed INTEGER NOT NULL DEFAULT 0,
+      progress TEXT NOT NULL DEFAULT '') STRICT)"));
   return std::unique_ptr<DemoTarget>(new DemoTarget(std::move(db)));
 }
 
-Result<int64_t> DemoTarget::OpenFence(const std::string& item, int64_t epoch) {
-  MUSTER_ASSIGN(auto raise,
-                db_->Prepare("INSERT INTO fences VALUES (?1, ?2, 0) ON CONFLICT (item) DO"
-                             " UPDATE SET epoch = ?2 WHERE epoch <= ?2"
-                             " RETURNING watermark"));
+Result<DemoTarget::Known> DemoTarget::OpenFence(const std::string& item, int64_t epoch) {
+  MUSTER_ASSIGN(auto raise, db_->Prepare("INSERT INTO fences (item, epoch) VALUES (?1, ?2)"
+                                         " ON CONFLICT (item) DO UPDATE SET epoch = ?2"
+                                         " WHERE epoch <= ?2 RETURNING progress, sealed"));
   MUSTER_ASSIGN(const bool raised, raise.Bind(item, epoch).Step());
   if (!raised) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
-  const int64_t watermark = raise.Int(0);
+  const std::string progress(raise.Text(0));
+  Known known{.progress = std::nullopt, .sealed = raise.Int(1) != 0};
   raise.Reset();
-  return watermark;
+  if (!progress.empty()) {
+    MUSTER_ASSIGN(known.progress, Progress::FromJson(progress));
+  }
+  return known;
 }
 
-Status DemoTarget::Append(const std::string& item, int64_t epoch, int64_t from, int64_t to) {
+Status DemoTarget::Append(const std::string& item, int64_t epoch, const Batch& batch,
+                          const Progress& after) {
   MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
-  MUSTER_ASSIGN(auto advance, db_->Prepare("UPDATE fences SET watermark = ?4"
-                                           " WHERE item = ?1 AND epoch = ?2 AND watermark = ?3"));
-  MUSTER_TRY(advance.Bind(item, epoch, from, to).Run());
+  MUSTER_ASSIGN(auto advance, db_->Prepare("UPDATE fences SET progress = ?3"
+                                           " WHERE item = ?1 AND epoch = ?2 AND NOT sealed"));
+  MUSTER_TRY(advance.Bind(item, epoch, after.ToJson()).Run());
   if (db_->Changes() != 1) {
     return Error{Code::kLeaseLost, "the target refuses a write of epoch " + std::to_string(epoch)};
   }
-  MUSTER_ASSIGN(auto insert, db_->Prepare("INSERT INTO documents VALUES (?, ?, ?)"));
-  for (int64_t number = from; number < to; ++number) {
-    const std::string body = DemoDocument(item, number);
-    MUSTER_TRY(insert.Bind(item, number, body).Run());
+  MUSTER_ASSIGN(auto insert, db_->Prepare("INSERT INTO documents VALUES (?, ?)"));
+  for (const Document& document : batch.documents) {
+    MUSTER_TRY(insert.Bind(document.id, document.body).Run());
   }
   return transaction.Commit();
+}
+
+Result<std::optional<Progress>> DemoTarget::Seal(const std::string& item, int64_t epoch) {
+  MUSTER_ASSIGN(auto seal, db_->Prepare("UPDATE fences SET sealed = 1 WHERE item = ?1 AND epoch ="
+                                        " ?2 RETURNING progress"));
+  MUSTER_ASSIGN(const bool sealed, seal.Bind(item, epoch).Step());
+  if (!sealed) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
+  const std::string progress(seal.Text(0));
+  seal.Reset();
+  return Progress::FromJson(progress);
 }
 
 Result<DemoTarget::Comparison> DemoTarget::Compare() {
   Comparison comparison;
   MUSTER_ASSIGN(comparison.found, db_->QueryInt("SELECT count(*) FROM documents"));
-  MUSTER_ASSIGN(auto find,
-                db_->Prepare("SELECT body FROM documents WHERE item = ? ORDER BY number"));
-  for (const std::string& item : DemoItems()) {
-    find.Bind(item);
-    int64_t right = 0;
-    for (;;) {
-      MUSTER_ASSIGN(const bool row, find.Step());
-      if (!row) break;
-      if (find.Text(0) == DemoDocument(item, right)) {
-        ++right;
-      } else {
-        ++comparison.wrong;
-      }
+  MUSTER_ASSIGN(auto find, db_->Prepare("SELECT body FROM documents WHERE id = ?"));
+  for (int shard = 0; shard < kDemoShards; ++shard) {
+    for (int64_t number = 0; number < kDemoDocuments; ++number) {
+      find.Bind(std::to_string(shard) + "/" + std::to_string(number));
+      ++comparison.expected;
+      MUSTER_ASSIGN(const bool found, find.Step());
+      if (!found) ++comparison.missing;
+      if (found && find.Text(0) != DemoDocument(shard, number)) ++comparison.wrong;
+      find.Reset();
     }
-    find.Reset();
-    comparison.expected += kDemoDocuments;
-    comparison.missing += kDemoDocuments - right;
   }
   return comparison;
 }
 
-Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env,
-                     const std::function<void(const std::string& event)>& say,
+Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env, const Say& say,
                      std::stop_token stop) {
   MUSTER_ASSIGN(const auto store, OpenStore(folder.StoreUrl(), env));
   MUSTER_ASSIGN(const auto target, DemoTarget::Open(folder.TargetPath()));
-  Copier copier(*target, env, say);
-  const WorkerOptions options{.kind = kDemoKind,
-                              .queue = kDemoQueue,
-                              .owner = name,
-                              .terms = kTerms,
-                              .idle_wait = milliseconds(100)};
-  const auto handler = [&](Lease& lease, std::stop_token token) {
-    return copier.Copy(lease, token);
-  };
-  const auto observer = [&](const Lease& lease, ItemOutcome outcome) {
-    if (outcome == ItemOutcome::kLost) {
-      say("no longer holds " + lease.key());
-    }
-    if (outcome == ItemOutcome::kReleased) say("gives " + lease.key() + " back and leaves");
-  };
-  return RunWorker(*store, env, options, handler, observer, stop);
+  MUSTER_ASSIGN(const auto transforms, ParseTransforms("", ""));
+  DemoSource source;
+  DemoSink sink(*target, env, say);
+  NoDeadLetters dead_letters;
+  Throttle throttle(env);
+  Pipeline pipeline{.env = env,
+                    .source = source,
+                    .transforms = *transforms,
+                    .sink = sink,
+                    .dead_letters = dead_letters,
+                    .throttle = throttle,
+                    .options = {.limits = kLimits, .read_ahead = false}};
+  Narrator narrator(say);
+  const WorkerOptions options{.run = {.name = kDemoRun}, .terms = kTerms, .worker = name};
+  MUSTER_TRY(RunWorker(*store, pipeline, options, narrator, std::move(stop)));
+  return {};
 }
 
 }  // namespace muster::cli

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -10,17 +11,17 @@
 
 #include "base/sqlite.h"
 #include "muster/env.h"
+#include "muster/pipeline.h"
 #include "muster/result.h"
 
 namespace muster::cli {
 
-// The job of `muster demo`: shards of made-up orders are copied into a SQLite target by workers
+// The job of `muster demo`: shards of made-up orders are migrated into a SQLite target by workers
 // that share the shards by leases.
 
 inline constexpr int kDemoShards = 12;
 inline constexpr int64_t kDemoDocuments = 1'000;  // in each shard
-inline constexpr char kDemoKind[] = "work";
-inline constexpr char kDemoQueue[] = "demo";
+inline constexpr char kDemoRun[] = "demo";
 
 // The files of one demo.
 struct DemoFolder {
@@ -29,28 +30,33 @@ struct DemoFolder {
   std::string TargetPath() const { return path + "/target.db"; }
 };
 
-// Work items by the rule index__shard__first document.
-std::vector<std::string> DemoItems();
-std::string DemoDocument(const std::string& item, int64_t number);
+std::string DemoDocument(int shard, int64_t number);
 
-// The target: documents, and for every item the highest epoch it has seen with the number of
-// documents it has. Both change in one transaction: a write of an older epoch fails, and a batch
-// counts exactly once.
+// The target: documents, and for every item the highest epoch it has seen with its progress. Both
+// change in one transaction: a write of an older epoch fails, and a batch counts exactly once.
 class DemoTarget {
  public:
   static Result<std::unique_ptr<DemoTarget>> Open(const std::string& path);
 
-  // Closes the target to older epochs of this item; the answer is how many documents it has.
-  Result<int64_t> OpenFence(const std::string& item, int64_t epoch);
+  struct Known {
+    std::optional<muster::Progress> progress;
+    bool sealed = false;
+  };
+  // Closes the target to older epochs of this item; the answer is what it knows of it.
+  Result<Known> OpenFence(const std::string& item, int64_t epoch);
 
-  // Adds the documents [from, to). kLeaseLost: the fence has been closed to this epoch.
-  Status Append(const std::string& item, int64_t epoch, int64_t from, int64_t to);
+  // Adds documents. kLeaseLost: the fence has been closed to this epoch.
+  Status Append(const std::string& item, int64_t epoch, const Batch& batch,
+                const muster::Progress& after);
+
+  // Closes the fence for good; the answer is the item's progress.
+  Result<std::optional<muster::Progress>> Seal(const std::string& item, int64_t epoch);
 
   struct Comparison {
     int64_t expected = 0;
     int64_t found = 0;    // rows
     int64_t missing = 0;  // documents that are not there
-    int64_t wrong = 0;    // rows that are not what was to be copied
+    int64_t wrong = 0;    // rows that are not what was to be migrated
   };
   // Compares every document with what it should be.
   Result<Comparison> Compare();

@@ -30,7 +30,8 @@ std::string FormatRate(double rate) {
   return text;
 }
 
-// 9s, 4m05s, 3h20m: two units are enough to plan by.
+}  // namespace
+
 std::string FormatSeconds(uint64_t seconds) {
   char text[48];
   auto of = [](uint64_t value) { return static_cast<unsigned long long>(value); };
@@ -43,8 +44,6 @@ std::string FormatSeconds(uint64_t seconds) {
   }
   return text;
 }
-
-}  // namespace
 
 Result<ProgressMode> ParseProgressMode(std::string_view name, bool stderr_is_terminal) {
   if (name == "auto") return stderr_is_terminal ? ProgressMode::kTty : ProgressMode::kPlain;
@@ -80,6 +79,11 @@ void Progress::Update(uint64_t done, uint64_t total) {
     total_ = total;
   }
   Update(done);
+}
+
+void Progress::Note(std::string_view note) {
+  std::lock_guard lock(mutex_);
+  note_ = Printable(Redact(note));
 }
 
 void Progress::Say(std::string_view event) {
@@ -130,7 +134,8 @@ double Progress::Rate() const {
 
 std::string Progress::PlainLine(double rate) const {
   std::string line = label_ + ": ";
-  if (total_ == 0) return line + std::to_string(done_) + ", " + FormatRate(rate);
+  const std::string note = note_.empty() ? "" : "; " + note_;
+  if (total_ == 0) return line + std::to_string(done_) + ", " + FormatRate(rate) + note;
   uint64_t done = std::min(done_, total_);
   line += std::to_string(done_) + " of " + std::to_string(total_) + " (" +
           std::to_string(done * 100 / total_) + "%), " + FormatRate(rate);
@@ -138,7 +143,7 @@ std::string Progress::PlainLine(double rate) const {
     line += ", " + FormatSeconds(static_cast<uint64_t>(static_cast<double>(total_ - done) / rate)) +
             " left";
   }
-  return line;
+  return line + note;
 }
 
 std::string Progress::BarLine(double rate) const {
@@ -169,6 +174,7 @@ std::string Progress::JsonLine(double rate) const {
   Json state{{"label", label_}, {"done", done_}};
   if (total_ > 0) state["total"] = total_;
   state["per_second"] = rate;
+  if (!note_.empty()) state["note"] = note_;
   return ToJsonText(Json{{"progress", state}});
 }
 

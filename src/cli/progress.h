@@ -39,6 +39,9 @@ class Progress {
   void Update(uint64_t done);
   void Update(uint64_t done, uint64_t total);
 
+  // Adds a few words to what is shown from now on; empty: none.
+  void Note(std::string_view note);
+
   // Tells of an event, on a line of its own above the bar; as JSON {"event":…}.
   void Say(std::string_view event);
 
@@ -58,11 +61,15 @@ class Progress {
   const std::string label_;
   const std::function<int()> width_;
   std::mutex mutex_;
+  std::string note_;
   uint64_t done_ = 0;
   uint64_t total_;
   bool finished_ = false;
   MonoTime started_;
   MonoTime next_;
 };
+
+// 9s, 4m05s, 3h20m: two units are enough to plan by.
+std::string FormatSeconds(uint64_t seconds);
 
 }  // namespace muster::cli

@@ -204,7 +204,7 @@ void AddSimCommand(CLI::App& app, Context& context) {
   command->add_flag("--hash", options->hash, "Print the hash of each seed's trace instead");
   command->footer(
       "  muster sim --seeds 1..2000\n"
-      "  muster sim --workload lease --seed 42");
+      "  muster sim --workload work --seed 42");
   command->callback([options, &context] {
     context.action = [options, &context] { return SimRun(*options, context).Run(); };
   });

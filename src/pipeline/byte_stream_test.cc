@@ -43,7 +43,7 @@ class ByteStreamTest : public ::testing::TestWithParam<Compression> {
 
 INSTANTIATE_TEST_SUITE_P(, ByteStreamTest,
                          ::testing::Values(Compression::kNone, Compression::kGzip,
-                                         Compression::kZstd));
+                                           Compression::kZstd));
 
 TEST_P(ByteStreamTest, GivesBackWhatWasWritten) {
   const std::string text = Numbers();

@@ -67,9 +67,9 @@ TEST_F(CsvSourceTest, WhatIsNoRecordIsADefectWithFileAndLine) {
   const std::string path = folder_.path() + "/t.csv";
   EXPECT_EQ(ReadFile("a,b\n1,2\n\"x\ny\",2\n1,2,3\n1\n5\" disk,2\n6\",2\n"),
             (Texts{R"({"a":"1","b":"2"})", R"({"a":"x\ny","b":"2"})",
-                   path + ":5 (byte 18): 3 fields instead of 2",
-                   path + ":6 (byte 24): 1 fields instead of 2",
-                   path + ":7 (byte 26): a quote inside of unquoted text in column 1"}))
+                   path + ":5 (byte 16): 3 fields instead of 2",
+                   path + ":6 (byte 22): 1 fields instead of 2",
+                   path + ":7 (byte 24): a quote inside of unquoted text in column 1"}))
       << "and from one stray quote to the next all is one record";
 }
 

@@ -162,6 +162,7 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     }
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {
+    fs::remove_all(folder_, failed);  // nothing of ours is left there
     return NotOurs(output, "exists, and no migration to be continued has written it");
   }
   return ReplaceFile(

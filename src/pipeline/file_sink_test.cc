@@ -81,7 +81,8 @@ TEST_F(FileSinkTest, WhatWasFlushedIsKeptByTheNextHolderAndNothingElse) {
   ASSERT_TRUE(first->Flush());
   Write(*first, {"{\"a\":2}"}, At("2", 2));  // lost with its holder
 
-  const auto second = OpenItem(*Open("jsonl:" + Out()), "i", 2);
+  const auto other = Open("jsonl:" + Out());
+  const auto second = OpenItem(*other, "i", 2);
   EXPECT_EQ(*second->Known(), At("1", 1));
   // The late holder comes back to life.
   EXPECT_EQ(first->Flush().error().code, Code::kLeaseLost);
@@ -184,6 +185,7 @@ TEST_F(FileSinkTest, FilesOfSomebodyElseAreNotTouched) {
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().code, Code::kConflict);
   EXPECT_NE(writer.error().message.find(Out() + "/orders"), std::string::npos);
+  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "nothing of ours is left there";
 }
 
 TEST_F(FileSinkTest, IdsAndRoutingsCanBeKept) {
@@ -243,10 +245,12 @@ TEST_F(FileSinkTest, CompressedFilesAreCompleteAcrossHolders) {
        {std::tuple("gzip", ".gz", Compression::kGzip),
         std::tuple("zstd", ".zst", Compression::kZstd)}) {
     const std::string url = "csv:" + Out() + param + "?compress=" + param;
-    const auto first = OpenItem(*Open(url), "i", 1);
+    const auto sink = Open(url);
+    const auto first = OpenItem(*sink, "i", 1);
     Write(*first, {R"({"a":1})"}, At("1", 1));
     ASSERT_TRUE(first->Flush());
-    const auto second = OpenItem(*Open(url), "i", 2);
+    const auto other = Open(url);
+    const auto second = OpenItem(*other, "i", 2);
     Write(*second, {R"({"a":2})"}, At("2", 2));
     ASSERT_TRUE(second->Finish());
     const std::string path = Out() + param + "/orders/i.csv" + ending;

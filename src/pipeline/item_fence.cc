@@ -38,10 +38,9 @@ Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::stri
   return {};
 }
 
-Result<std::optional<Progress>> ProgressOf(const StoredFence& stored) {
-  if (stored.progress.empty()) return std::nullopt;
-  MUSTER_ASSIGN(Progress progress, Progress::FromJson(stored.progress));
-  return progress;
+Result<Progress> ProgressOf(const StoredFence& stored) {
+  if (stored.progress.empty()) return Progress{};
+  return Progress::FromJson(stored.progress);
 }
 
 Progress WithRefused(const Progress& after, size_t refused) {

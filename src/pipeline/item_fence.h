@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "muster/pipeline.h"
@@ -25,8 +24,8 @@ Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::strin
 // it, or it was sealed.
 Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place);
 
-// The progress kept; none: nothing was written yet.
-Result<std::optional<Progress>> ProgressOf(const StoredFence& stored);
+// The progress kept; Progress{} if nothing was written yet.
+Result<Progress> ProgressOf(const StoredFence& stored);
 
 // `after`, with the documents counted as failed that were refused.
 Progress WithRefused(const Progress& after, size_t refused);

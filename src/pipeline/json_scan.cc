@@ -141,6 +141,16 @@ std::optional<JsonMember> JsonMembers::Next() {
   return JsonMember{text_.substr(key, after_key - 1 - key), text_.substr(value, at_ - value)};
 }
 
+std::optional<std::string_view> JsonElements::Next() {
+  at_ = SkipJsonSpace(text_, at_);
+  if (at_ < text_.size() && text_[at_] == ',') at_ = SkipJsonSpace(text_, at_ + 1);
+  if (at_ >= text_.size() || text_[at_] == ']') return std::nullopt;
+  const size_t begin = at_;
+  at_ = SkipJsonValue(text_, begin);
+  if (at_ == begin) return std::nullopt;
+  return text_.substr(begin, at_ - begin);
+}
+
 bool JsonKeyIs(std::string_view raw_key, std::string_view name) {
   if (raw_key == name) return name.find('\\') == std::string_view::npos;
   return raw_key.find('\\') != std::string_view::npos && UnescapeJson(raw_key) == name;

@@ -29,6 +29,19 @@ class JsonMembers {
   size_t at_;
 };
 
+// Goes through the elements of an array in the same way.
+class JsonElements {
+ public:
+  // `array` begins with its bracket.
+  explicit JsonElements(std::string_view array) : text_(array), at_(array.empty() ? 0 : 1) {}
+
+  std::optional<std::string_view> Next();
+
+ private:
+  std::string_view text_;
+  size_t at_;
+};
+
 // Where the value that begins at `at` ends. At most the text's size.
 size_t SkipJsonValue(std::string_view text, size_t at);
 

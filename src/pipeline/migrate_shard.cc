@@ -1,3 +1,4 @@
+#include "base/planted_bug.h"
 #include "muster/migrate.h"
 #include "pipeline/batch_reader.h"
 
@@ -36,7 +37,12 @@ class ShardRun {
       if (stop_.stop_requested()) return Stopped();
       if (!batch) return std::move(batch).error();
       if (*batch == nullptr) return progress_;
-      MUSTER_TRY(Write(**batch));
+      if (Status written = Write(**batch); !written) {
+        if (PLANTED_BUG(watermark_by_completion_order) && IsTransient(written.error().code)) {
+          continue;
+        }
+        return std::move(written).error();
+      }
       MUSTER_TRY(cursor_.Advance(progress_, writer_, batches));
     }
   }

@@ -138,4 +138,10 @@ Status PostgresProgress::MakeDurable(PgConnection& connection) const {
   return {};
 }
 
+Status PostgresProgress::Forget(PgConnection& connection) const {
+  MUSTER_TRY(
+      connection.Execute(PgStatement{"", "DELETE FROM " + table_ + where_, true}, PgParams()));
+  return {};
+}
+
 }  // namespace muster

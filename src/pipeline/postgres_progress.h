@@ -48,6 +48,9 @@ class PostgresProgress {
   // Commits in a way that all earlier commits of this server are durable, too.
   Status MakeDurable(PgConnection& connection) const;
 
+  // The same by deleting the row: nobody will ever ask for it.
+  Status Forget(PgConnection& connection) const;
+
   const Fence& fence() const { return fence_; }
 
  private:

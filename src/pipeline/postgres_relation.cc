@@ -90,15 +90,27 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
                                         const std::string& end) const {
   MUSTER_ASSIGN(const std::string range, RangeSql(begin, end));
   std::string id = "NULL::text";
+  std::string routing = "NULL::text";
+  std::string body = "row_to_json(t)::text";
+  std::string also;
   if (!by_ctid && key.size() == 1) id = "t." + key[0].sql + "::text";
-  std::string rest = ", NULL::text, row_to_json(t)::text";
   if (table.HoldsDocuments()) {
     id = "t.id";
-    rest = (table.Find("routing") != nullptr ? ", t.routing" : ", NULL::text") +
-           std::string(", t.document::text");
+    if (table.Find("routing") != nullptr) routing = "t.routing";
+    body = "t.document::text";
+  } else if (table.Find("_id") != nullptr) {
+    // The sink's own columns for what is not a field.
+    id = "t._id::text";
+    if (table.Find("_routing") != nullptr) routing = "t._routing::text";
+    body = "row_to_json(fields)::text";
+    for (const PgTable::Column& column : table.columns) {
+      if (column.name == "_id" || column.name == "_routing") continue;
+      also += (also.empty() ? ", LATERAL (SELECT t." : ", t.") + PgIdentifier(column.name);
+    }
+    also = also.empty() ? ", LATERAL (SELECT) fields" : also + ") fields";
   }
-  return "SELECT " + KeyAsText() + ", " + id + rest + " FROM " + (part.empty() ? from : part) +
-         " t" + range + KeyOrder();
+  return "SELECT " + KeyAsText() + ", " + id + ", " + routing + ", " + body + " FROM " +
+         (part.empty() ? from : part) + " t" + also + range + KeyOrder();
 }
 
 Result<PgRelation> RelationOfTable(PgConnection& connection, const std::string& collection,

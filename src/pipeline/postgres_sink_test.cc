@@ -43,7 +43,12 @@ class PostgresSinkTest : public ::testing::Test {
     return OpenAt(server_->Url() + "#" + table);
   }
   static Fence FenceOf(int64_t epoch) {
-    return {.run = "it's a run", .incarnation = "i", .item = "c__0__\\0", .epoch = epoch};
+    Fence fence;
+    fence.run = "it's a run";
+    fence.incarnation = "i";
+    fence.item = "c__0__\\0";
+    fence.epoch = epoch;
+    return fence;
   }
   static std::unique_ptr<Writer> OpenWriter(Sink& sink, int64_t epoch = 1) {
     auto writer = sink.Open("c", FenceOf(epoch));
@@ -370,7 +375,7 @@ TEST_F(PostgresSinkTest, CommitsThatTheServerLostAreNoticed) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::kUnavailable);
   EXPECT_TRUE(Has(done.error().ToString(), "lost commits")) << done.error().ToString();
-  EXPECT_FALSE(OpenWriter(*sink, 2)->Known());
+  EXPECT_EQ(OpenWriter(*sink, 2)->Known(), Progress{});
 }
 
 TEST_F(PostgresSinkTest, WhatIsMissingOrForbiddenIsSaidClearly) {
@@ -409,6 +414,18 @@ TEST_F(PostgresSinkTest, RefusalsAreRecordedBeforeTheWriteTakesEffect) {
             2);
   EXPECT_EQ(recorded, (std::vector<std::string>{R"({"m":1})", R"({"n":"x"})"}));
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "1");
+}
+
+TEST_F(PostgresSinkTest, AnItemThatIsNobodyElsesLeavesNoProgressBehind) {
+  server_->Exec("CREATE TABLE t (n int)");
+  auto sink = OpenTable();
+  Fence fence = FenceOf(1);
+  fence.alone = true;
+  auto writer = sink->Open("c", fence).value();
+  ASSERT_TRUE(writer->Write(BatchOf({R"({"n":1})"}), After(1), {}));
+  ASSERT_TRUE(writer->Finish());
+  ASSERT_TRUE(writer->Finish());
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM muster_progress"), "0");
 }
 
 TEST(PostgresSinkUrl, WrongUrlsAreInvalid) {

@@ -11,14 +11,16 @@
 #include "pipeline/postgres_relation.h"
 #include "pipeline/postgres_snapshot.h"
 #include "pipeline/row_key.h"
+#include "pipeline/table_params.h"
 #include "pipeline/table_shape.h"
 
 namespace muster {
 namespace {
 
-constexpr std::string_view kOwnParameters[] = {"schema", "key", "query"};
+constexpr std::string_view kOwnParameters[] = {"schema", "key", "query", "partitions",
+                                               "documents"};
 constexpr int64_t kPartitionBytes = int64_t{256} << 20;
-constexpr int64_t kMaxPartitions = 64;
+constexpr int64_t kMaxPartitions = 64;       // unless more are asked for
 constexpr double kSamplePerPartition = 200;  // rows looked at to find where a partition ends
 
 struct Options {
@@ -26,17 +28,8 @@ struct Options {
   std::vector<std::string> key;
   std::string query;
   std::string fragment;
+  int64_t partitions = 0;  // 0: by size
 };
-
-std::vector<std::string> SplitNames(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
-}
 
 // A number that grows with the key, if there is such a thing: integers, and pages of a ctid.
 std::optional<double> NumberOf(const PgRelation& relation, const std::string& position) {
@@ -185,17 +178,19 @@ class PostgresSource final : public Source {
   }
 
   // Where all partitions but the last end.
-  static Result<std::vector<std::string>> InnerEnds(PgConnection& connection,
-                                                    const PgRelation& relation) {
+  Result<std::vector<std::string>> InnerEnds(PgConnection& connection,
+                                             const PgRelation& relation) const {
     const PgTable& table = relation.table;
     const int64_t wanted =
-        std::clamp<int64_t>(table.bytes / kPartitionBytes + 1, 1, kMaxPartitions);
+        options_.partitions > 0
+            ? options_.partitions
+            : std::clamp<int64_t>(table.bytes / kPartitionBytes + 1, 1, kMaxPartitions);
     std::vector<std::string> ends;
-    if (wanted == 1 || relation.by_ctid || table.kind != 'r' || table.estimated_rows <= 0) {
-      return ends;
-    }
-    const double percent = std::min(
-        100.0, 100 * kSamplePerPartition * static_cast<double>(wanted) / table.estimated_rows);
+    if (wanted == 1 || relation.by_ctid || table.kind != 'r') return ends;
+    const double rows = table.estimated_rows > 0 ? table.estimated_rows
+                                                 : static_cast<double>(table.bytes / 1000) + 1;
+    const double percent =
+        std::min(100.0, 100 * kSamplePerPartition * static_cast<double>(wanted) / rows);
     MUSTER_ASSIGN(
         const PgResult sample,
         connection.Execute(PgStatement{"",
@@ -204,7 +199,7 @@ class PostgresSource final : public Source {
                                            ") REPEATABLE (0)" + relation.KeyOrder(),
                                        false},
                            PgParams()));
-    for (int64_t i = 1; i < wanted && sample.rows() >= wanted * 2; ++i) {
+    for (int64_t i = 1; i < wanted && sample.rows() >= wanted; ++i) {
       std::vector<std::string_view> key;
       for (size_t column = 0; column < relation.key.size(); ++column) {
         key.push_back(
@@ -258,9 +253,10 @@ class PostgresSource final : public Source {
 Result<std::unique_ptr<Source>> OpenPostgresSource(const Url& url, Env& env) {
   MUSTER_ASSIGN(std::string uri, PostgresUri(url, "source URL", kOwnParameters));
   Options options{.schema = url.Param("schema").value_or(""),
-                  .key = SplitNames(url.Param("key").value_or("")),
+                  .key = KeyParam(url),
                   .query = url.Param("query").value_or(""),
                   .fragment = url.fragment};
+  MUSTER_ASSIGN(options.partitions, PartitionsParam(url));
   if (options.query.empty() && !options.fragment.empty()) {
     MUSTER_TRY(PgName::Parse(options.fragment));
   }

@@ -316,6 +316,18 @@ Status PostgresWriter::Flush() {
   });
 }
 
+Status PostgresWriter::Finish() {
+  if (!progress_.fence().alone) return Flush();
+  const Patience patience{.deadline = env_.MonoNow() + kOpenPatience};
+  return Persist(patience, [&]() -> Status {
+    if (forgotten_) return {};
+    MUSTER_TRY(Connect(patience));
+    MUSTER_TRY(progress_.Forget(*connection_));
+    forgotten_ = durable_ = true;
+    return {};
+  });
+}
+
 Result<std::optional<Progress>> PostgresWriter::Seal() {
   const Patience patience{.deadline = env_.MonoNow() + kSealPatience};
   // Whatever this worker believes, what the row says counts.

@@ -35,7 +35,7 @@ class PostgresWriter final : public Writer {
                                      const Patience& patience) override;
   Status Flush() override;
   Result<std::optional<Progress>> Seal() override;
-  Status Finish() override { return Flush(); }
+  Status Finish() override;
 
  private:
   // A write whose outcome is not known, until the progress row has been read.
@@ -89,7 +89,8 @@ class PostgresWriter final : public Writer {
   bool locked_ = false;           // the transaction under way holds the item's row
   bool constraints_now_ = false;  // a deferred one has failed at a commit before
   bool durable_ = true;
-  bool stale_ = false;  // the server has not what was written last: only opening anew helps
+  bool forgotten_ = false;  // an item that is nobody else's has no progress any more
+  bool stale_ = false;      // the server has not what was written last: only opening anew helps
 };
 
 }  // namespace muster

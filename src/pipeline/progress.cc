@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "base/json.h"
 #include "muster/pipeline.h"
 #include "pipeline/escape.h"
@@ -36,14 +38,22 @@ Counts& Counts::operator+=(const Counts& other) {
   return *this;
 }
 
+Progress Progress::CutAt(const std::string& new_end) const {
+  Progress cut = *this;
+  cut.former_ends.push_back(std::exchange(cut.end, new_end));
+  return cut;
+}
+
 std::string Progress::ToJson() const {
-  return ToJsonText(Json{{"position", EscapeBytes(position)},
-                         {"end", EscapeBytes(end)},
-                         {"read", counts.read},
-                         {"written", counts.written},
-                         {"skipped", counts.skipped},
-                         {"failed", counts.failed},
-                         {"bytes", counts.bytes}});
+  Json json{{"position", EscapeBytes(position)},
+            {"end", EscapeBytes(end)},
+            {"read", counts.read},
+            {"written", counts.written},
+            {"skipped", counts.skipped},
+            {"failed", counts.failed},
+            {"bytes", counts.bytes}};
+  for (const std::string& former : former_ends) json["former_ends"].push_back(EscapeBytes(former));
+  return ToJsonText(json);
 }
 
 Result<Progress> Progress::FromJson(std::string_view text) {
@@ -57,6 +67,14 @@ Result<Progress> Progress::FromJson(std::string_view text) {
   MUSTER_ASSIGN(progress.counts.skipped, CountIn(json, "skipped"));
   MUSTER_ASSIGN(progress.counts.failed, CountIn(json, "failed"));
   MUSTER_ASSIGN(progress.counts.bytes, CountIn(json, "bytes"));
+  if (const auto found = json.find("former_ends"); found != json.end()) {
+    for (const Json& former : *found) {
+      auto end =
+          former.is_string() ? UnescapeBytes(former.get_ref<const std::string&>()) : std::nullopt;
+      if (!end) return NoProgress("former_ends are damaged");
+      progress.former_ends.push_back(*std::move(end));
+    }
+  }
   return progress;
 }
 

@@ -45,15 +45,15 @@ TEST(RecordReader, CutsLinesHoweverTheyCome) {
   const std::string text = "a\nbc\r\n\nlast";
   const std::vector<Seen> expected = {{"a", 0}, {"bc", 2}, {"", 6}, {"last", 7}};
   for (size_t piece = 1; piece <= text.size(); ++piece) {
-    EXPECT_EQ(Records(text, RecordReader::Quotes::kIgnored, piece), expected) << piece;
+    ASSERT_EQ(Records(text, RecordReader::Quotes::kIgnored, piece), expected) << piece;
   }
 }
 
 TEST(RecordReader, ALineEndWithinQuotesEndsNothing) {
   const std::string text = "\"a\nb\",1\nc,\"\"\"\n\"\nd\n";
-  const std::vector<Seen> expected = {{"\"a\nb\",1", 0}, {"c,\"\"\"\n\"", 8}, {"d", 17}};
+  const std::vector<Seen> expected = {{"\"a\nb\",1", 0}, {"c,\"\"\"\n\"", 8}, {"d", 16}};
   for (size_t piece = 1; piece <= text.size(); ++piece) {
-    EXPECT_EQ(Records(text, RecordReader::Quotes::kCount, piece), expected) << piece;
+    ASSERT_EQ(Records(text, RecordReader::Quotes::kCount, piece), expected) << piece;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/base64.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "pipeline/json_text.h"
 #include "pipeline/row_key.h"
@@ -178,15 +179,20 @@ Result<std::optional<Document>> SqliteReader::Next() {
     if (auto valid = CheckJsonObject(body_); !valid) defect_ = valid.error().message;
   } else {
     body_ += '{';
+    const bool own = table.Find("_id") != nullptr;  // the sink's columns for what is not a field
     for (size_t i = 0; i < table.columns.size(); ++i) {
-      if (i > 0) body_ += ',';
-      AppendJsonString(body_, table.columns[i].name);
+      const std::string& name = table.columns[i].name;
+      if (own && (name == "_id" || name == "_routing")) continue;
+      if (body_.size() > 1) body_ += ',';
+      AppendJsonString(body_, name);
       body_ += ':';
       AppendValue(static_cast<int>(i) + keys, table.columns[i]);
     }
     body_ += '}';
     if (table.key.size() == 1) id_ = column_text(table.key[0]);
     if (table.key.size() > 1) id_ = position_;
+    if (own) id_ = column_text("_id");
+    if (own && table.Find("_routing") != nullptr) routing_ = column_text("_routing");
   }
   return Document{
       .id = id_, .routing = routing_, .body = body_, .position = position_, .defect = defect_};

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <mutex>
 
 #include "pipeline/scheme.h"
 #include "pipeline/sqlite_reader.h"
 #include "pipeline/sqlite_url.h"
+#include "pipeline/table_params.h"
 
 namespace muster {
 namespace {
@@ -14,22 +17,16 @@ using namespace std::chrono_literals;
 
 constexpr auto kBusyTimeout = 10s;
 constexpr int64_t kPartitionBytes = int64_t{256} << 20;
-constexpr int64_t kMaxPartitions = 64;
-
-std::vector<std::string> SplitNames(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
-}
+constexpr int64_t kMaxPartitions = 64;  // unless more are asked for
 
 class SqliteSource final : public Source {
  public:
-  SqliteSource(std::string file, std::string table, std::vector<std::string> key)
-      : file_(std::move(file)), table_(std::move(table)), key_(std::move(key)) {}
+  SqliteSource(std::string file, std::string table, std::vector<std::string> key,
+               int64_t partitions)
+      : file_(std::move(file)),
+        table_(std::move(table)),
+        key_(std::move(key)),
+        partitions_(partitions) {}
 
   Result<std::vector<Collection>> Collections() override {
     MUSTER_ASSIGN(const auto db, Open());
@@ -50,10 +47,10 @@ class SqliteSource final : public Source {
     MUSTER_ASSIGN(const int64_t page_bytes, db->QueryInt("PRAGMA page_size"));
     MUSTER_ASSIGN(const int64_t rows,
                   db->QueryInt("SELECT count(*) FROM " + SqliteIdentifier(relation.table.name)));
-    const int64_t wanted =
-        relation.by_rowid
-            ? std::clamp<int64_t>(pages * page_bytes / kPartitionBytes + 1, 1, kMaxPartitions)
-            : 1;
+    const int64_t by_size = pages * page_bytes / kPartitionBytes + 1;
+    const int64_t wanted = !relation.by_rowid ? 1
+                           : partitions_ > 0  ? partitions_
+                                              : std::min(by_size, kMaxPartitions);
     std::vector<std::string> ends;
     if (wanted > 1) {
       MUSTER_ASSIGN(const auto span, SqliteReader::RowidSpan(*db, relation, "", ""));
@@ -86,16 +83,14 @@ class SqliteSource final : public Source {
   std::optional<double> FractionBefore(const Partition& partition,
                                        const std::string& position) override {
     if (position.empty()) return 0;
+    const auto span = WholeSpan(partition.collection);
     const auto at = SqliteReader::RowidOf(position);
-    const auto db = Open();
-    if (!db || !at) return std::nullopt;
-    const auto relation = Find(**db, partition.collection);
-    if (!relation || !relation->by_rowid) return std::nullopt;
-    const auto span = SqliteReader::RowidSpan(**db, *relation, partition.begin, partition.end);
-    if (!span || !*span) return std::nullopt;
-    const auto all = static_cast<double>((*span)->last - (*span)->first);
-    if (all <= 0) return 1;
-    return std::clamp(static_cast<double>(*at - (*span)->first) / all, 0.0, 1.0);
+    if (!span || !at) return std::nullopt;
+    const int64_t first = SqliteReader::RowidOf(partition.begin).value_or(span->first);
+    const int64_t last = SqliteReader::RowidOf(partition.end).value_or(span->last);
+    if (last <= first) return 1;
+    const auto part = static_cast<double>(*at) - static_cast<double>(first);
+    return std::clamp(part / (static_cast<double>(last) - static_cast<double>(first)), 0.0, 1.0);
   }
 
  private:
@@ -144,6 +139,21 @@ class SqliteSource final : public Source {
     return relation;
   }
 
+  // The first and last rowid of a table, asked for once: progress is shown often.
+  std::optional<SqliteReader::Span> WholeSpan(const std::string& collection) {
+    std::lock_guard lock(mutex_);
+    const auto known = spans_.find(collection);
+    if (known != spans_.end()) return known->second;
+    std::optional<SqliteReader::Span>& span = spans_[collection];
+    const auto db = Open();
+    if (!db) return std::nullopt;
+    const auto relation = Find(**db, collection);
+    if (!relation || !relation->by_rowid) return std::nullopt;
+    const auto found = SqliteReader::RowidSpan(**db, *relation, "", "");
+    if (found) span = *found;
+    return span;
+  }
+
   // What SQLite does not guarantee would lose rows without a word.
   Status CheckKey(SqliteDb& db, const SqliteRelation& relation) const {
     if (key_.empty()) return {};
@@ -167,19 +177,23 @@ class SqliteSource final : public Source {
   const std::string file_;
   const std::string table_;
   const std::vector<std::string> key_;
+  const int64_t partitions_;  // 0: by size
+  std::mutex mutex_;
+  std::map<std::string, std::optional<SqliteReader::Span>> spans_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
-  MUSTER_TRY(CheckParams(url, {"key"}));
+  MUSTER_TRY(CheckParams(url, {"key", "partitions", "documents"}));
   MUSTER_ASSIGN(std::string file, SqliteFileOf(url, "source URL"));
-  std::vector<std::string> key = SplitNames(url.Param("key").value_or(""));
+  std::vector<std::string> key = KeyParam(url);
   if (!key.empty() && url.fragment.empty()) {
     return Error{Code::kInvalid, "source URL gives a key for all tables of a file",
                  "name the table after #, or leave the key out"};
   }
-  return std::make_unique<SqliteSource>(std::move(file), url.fragment, std::move(key));
+  MUSTER_ASSIGN(const int64_t partitions, PartitionsParam(url));
+  return std::make_unique<SqliteSource>(std::move(file), url.fragment, std::move(key), partitions);
 }
 
 }  // namespace muster

@@ -12,6 +12,8 @@ namespace muster {
 // sqlite:FILE#TABLE: one table, or with `?key=COLUMN,COLUMN`, unique and never null, a view.
 // Without #TABLE: all tables of the file.
 //
+// A sink's URL is one of a source, too: its own parameters are passed over.
+//
 // Tables are read in the order of their rowid, those without one in the order of their primary key.
 // A position says "after this row"; that of a table without an INTEGER PRIMARY KEY holds until the
 // file is vacuumed. Each partition is read as of the moment when its reading begins.

@@ -155,12 +155,19 @@ Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
 
 Status SqliteWriter::Flush() {
   if (durable_) return {};
-  // The commit of any change makes those before it durable, too.
+  return RunDurably("UPDATE muster_progress SET updated = datetime('now')");
+}
+
+Status SqliteWriter::Finish() {
+  // Nobody else will ever ask how far it came.
+  return fence_.alone ? RunDurably("DELETE FROM muster_progress") : Flush();
+}
+
+// The commit of any change makes those before it durable, too.
+Status SqliteWriter::RunDurably(const std::string& sql) {
   MUSTER_TRY(db_->Execute("PRAGMA synchronous=FULL"));
-  MUSTER_ASSIGN(
-      SqliteStatement touch,
-      db_->Prepare(std::string("UPDATE muster_progress SET updated = datetime('now')") + kWhere));
-  const Status done = touch.Bind(fence_.run, fence_.item).Run();
+  MUSTER_ASSIGN(SqliteStatement change, db_->Prepare(sql + kWhere));
+  const Status done = change.Bind(fence_.run, fence_.item).Run();
   MUSTER_TRY(db_->Execute("PRAGMA synchronous=NORMAL"));
   durable_ = done.has_value();
   return done;

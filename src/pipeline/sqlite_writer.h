@@ -30,7 +30,7 @@ class SqliteWriter final : public Writer {
                                      const Patience& patience) override;
   Status Flush() override;
   Result<std::optional<Progress>> Seal() override;
-  Status Finish() override { return Flush(); }
+  Status Finish() override;
 
  private:
   // A write of which the disk did not say whether it happened.
@@ -45,6 +45,7 @@ class SqliteWriter final : public Writer {
   Status Take();
   Result<std::optional<StoredFence>> Stored();
   Status Store(const std::string& column, std::string_view value);
+  Status RunDurably(const std::string& sql);
   Result<std::vector<Refused>> TryWrite(const Batch& batch, const Progress& after);
   Result<std::vector<Refused>> InsertRows(const Batch& batch);
 

@@ -54,6 +54,14 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   return status;
 }
 
+// Followers that have nothing to commit would not notice that their checkpoints have moved.
+Status Touch(Store& store, const std::string& set, const std::string& projection) {
+  return ChangeDesired(store, set, projection, [](DesiredState& desired) -> Status {
+    ++desired.touched;
+    return {};
+  });
+}
+
 }  // namespace
 
 void SignalSet(Store& store, const std::string& set) {
@@ -106,7 +114,8 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
   MUSTER_TRY(model.Put(*transaction, instance, start, true));
   MUSTER_TRY(projection.SetUp(*transaction, desired.active));
   MUSTER_TRY(projection.Clear(*transaction, desired.active));
-  return model.Commit(*transaction);
+  MUSTER_TRY(model.Commit(*transaction));
+  return Touch(store, set, projection.name());
 }
 
 Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::string& set,

@@ -211,8 +211,9 @@ class PostgresModelTransaction final : public Transaction {
                                                    std::vector<SqlValue> params) override {
     MUSTER_TRY(Queue(sql, std::move(params), true));
     if (!begun_) waiting_.emplace_front(PgStatement{"", "BEGIN"});
-    MUSTER_ASSIGN(const auto results, Send());
+    // Also if it fails: then the transaction is there to be rolled back.
     begun_ = true;
+    MUSTER_ASSIGN(const auto results, Send());
     const PgResult& result = results.back();
     std::vector<std::vector<SqlValue>> rows;
     for (int row = 0; row < result.rows(); ++row) {

@@ -137,8 +137,11 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
 }
 
 std::string DesiredState::ToBody() const {
-  return ToJsonText(
-      Json{{"paused", paused}, {"active", active}, {"versions", versions}, {"held", held}});
+  return ToJsonText(Json{{"paused", paused},
+                         {"active", active},
+                         {"versions", versions},
+                         {"held", held},
+                         {"touched", touched}});
 }
 
 Result<DesiredState> DesiredState::FromBody(const std::string& body) {
@@ -148,6 +151,7 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
   Read(json, "active", desired.active);
   Read(json, "versions", desired.versions);
   Read(json, "held", desired.held);
+  Read(json, "touched", desired.touched);
   return desired;
 }
 

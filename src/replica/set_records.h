@@ -67,6 +67,7 @@ struct DesiredState {
   int active = 1;                   // the version that readers see
   std::vector<int> versions = {1};  // that are kept up to date
   std::vector<int> held = {};       // of those, the ones that stand still for a moment
+  int64_t touched = 0;  // grows when checkpoints were moved: whoever follows reads them again
 
   std::string ToBody() const;
   static Result<DesiredState> FromBody(const std::string& body);

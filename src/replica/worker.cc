@@ -66,6 +66,7 @@ Status Worker::Run(std::stop_token stop) {
       Log(Level::kWarning, "waiting for a projection that does not return",
           {{"set", options_.set}, {"worker", member_.id()}});
     }
+    CountHandled();
     Reset();
     if (!served && !lost) return served;
     if (lost) {
@@ -87,6 +88,12 @@ Status Worker::Enter() {
   return member_.Register();
 }
 
+void Worker::CountHandled() {
+  int64_t handled = handled_before_;
+  for (const auto& [name, running] : running_) handled += running.follower->pulse().handled;
+  member_.state().handled = handled;
+}
+
 void Worker::DropFollowers() {
   for (const auto& [name, running] : running_) {
     handled_before_ += running.follower->pulse().handled;
@@ -102,9 +109,7 @@ void Worker::Reset() {
 
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    int64_t handled = handled_before_;
-    for (const auto& [name, running] : running_) handled += running.follower->pulse().handled;
-    member_.state().handled = handled;
+    CountHandled();
     auto view = member_.Tick();
     deadline_ns_ = member_.deadline().time_since_epoch().count();
     Status done = view ? Follow(*view) : Status(view.error());
@@ -219,7 +224,9 @@ Status Worker::EnsureFollowers(const SetView& view) {
       wanted.insert(name);
       const bool side_effects = version == desired.active;
       if (auto found = running_.find(name); found != running_.end()) {
-        if (found->second.side_effects == side_effects) continue;
+        const bool same =
+            found->second.side_effects == side_effects && found->second.touched == desired.touched;
+        if (same) continue;
         if (!Stop(found->second, kStopPatience)) return {};
         handled_before_ += found->second.follower->pulse().handled;
         running_.erase(found);
@@ -252,7 +259,8 @@ Status Worker::EnsureFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         return Error{Code::kUnavailable, owned.error().message};
       }
-      running_[name] = Running{projection, std::move(follower), side_effects, false};
+      running_[name] =
+          Running{projection, std::move(follower), side_effects, desired.touched, false};
     }
   }
   for (auto it = running_.begin(); it != running_.end();) {

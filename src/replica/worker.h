@@ -50,6 +50,7 @@ class Worker {
     std::shared_ptr<Projection> projection;
     std::unique_ptr<Follower> follower;
     bool side_effects = true;
+    int64_t touched = 0;
     bool given = false;
   };
   using Name = std::pair<std::string, int>;  // projection, version
@@ -65,6 +66,7 @@ class Worker {
   Status LookAfter(const SetView& view);
   Status NoteHang(const Running& running);
   Status Enter();
+  void CountHandled();
   void DropFollowers();
   void Reset();
   void Tell(ReplicaEvent::Kind kind, const std::string& error = {});

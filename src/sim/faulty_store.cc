@@ -6,6 +6,7 @@ namespace muster::sim {
 namespace {
 
 constexpr nanoseconds kLongestReadOnly = std::chrono::seconds(60);
+constexpr nanoseconds kLongestThrottle = std::chrono::seconds(15);
 constexpr milliseconds kLargestJump = std::chrono::minutes(10);
 constexpr nanoseconds kJumpEvery = std::chrono::seconds(20);
 
@@ -50,6 +51,7 @@ FaultyStore::FaultyStore(Simulation& sim, StoreObserver observer)
 FaultyStore::~FaultyStore() = default;
 
 Result<std::optional<Record>> FaultyStore::Get(std::string_view kind, std::string_view key) {
+  MUSTER_TRY(Throttled("get"));
   return wire_.Call<std::optional<Record>>(
       "get " + std::string(key), false,
       [this, kind = std::string(kind), key = std::string(key)](bool) {
@@ -74,8 +76,18 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
     if (observer_.sends) observer_.sends(change);
   }
   MUSTER_TRY(RefuseWrites(what));
+  MUSTER_TRY(Throttled(what));
+  GoBackNowAndThen();
   return wire_.Call<std::vector<Written>>(
-      what, true, [this, changes = std::vector<Change>(changes.begin(), changes.end())](bool late) {
+      what, true,
+      [this, server = server_, changes = std::vector<Change>(changes.begin(), changes.end())](
+          bool late) -> Result<std::vector<Written>> {
+        if (server != server_) return Error{Code::kUnavailable, "gone"};
+        if (harsher_ && changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
+          static_cast<void>(Apply({changes.data(), changes.size() / 2}, late));
+          sim_.Sometimes("24 only some changes of a request survive");
+          return Error{Code::kUnknownOutcome, "torn"};
+        }
         return Apply(changes, late);
       });
 }
@@ -96,11 +108,21 @@ Result<std::vector<Written>> FaultyStore::Apply(std::span<const Change> changes,
   return written;
 }
 
-Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& request) {
+Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
   MUSTER_TRY(RefuseWrites("claim"));
+  MUSTER_TRY(Throttled("claim"));
+  GoBackNowAndThen();
   return wire_.Call<std::vector<Record>>(
-      "claim", true, [this, request](bool late) -> Result<std::vector<Record>> {
+      "claim", true, [this, server = server_, wanted](bool late) -> Result<std::vector<Record>> {
+        if (server != server_) return Error{Code::kUnavailable, "gone"};
+        ClaimRequest request = wanted;
         auto all = truth_->Scan(request.kind, "", "", kMaxBatch);
+        if (harsher_ && all && !all->empty() && !request.repeat &&
+            sim_.Fires(Fault::kStaleRead, 30)) {
+          const Record& picked = (*all)[sim_.random().Next() % all->size()];
+          request.key = picked.key;
+          if (!picked.owner.empty()) sim_.Sometimes("26 a stale read picks an item that is taken");
+        }
         auto taken = truth_->Claim(request);
         if (!taken || !all) return taken;
         std::vector<Record> before;
@@ -123,6 +145,31 @@ Result<WallTime> FaultyStore::Now() {
 // Nothing may rely on being woken, so nobody ever is.
 void FaultyStore::Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) {
   if (!stop.stop_requested()) sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(timeout));
+}
+
+Status FaultyStore::Throttled(const std::string& what) {
+  if (harsher_ && sim_.Fires(Fault::kThrottle, 800)) {
+    throttled_until_ = sim_.now() + sim_.random().UpTo(kLongestThrottle);
+  }
+  if (!sim_.faults_on() || sim_.now() >= throttled_until_ || sim_.random().OneIn(2)) return {};
+  sim_.Pass(std::chrono::milliseconds(1));
+  sim_.Note(what + ": throttled");
+  sim_.Sometimes("28 the store throttles");
+  return Error{Code::kUnavailable, "too many requests"};
+}
+
+// A replica that lagged behind takes over, or a backup is restored.
+void FaultyStore::GoBackNowAndThen() {
+  if (may_lose_.count() == 0 || !sim_.Fires(Fault::kGoBack, 40)) return;
+  const nanoseconds lost = sim_.random().UpTo(may_lose_);
+  may_lose_ = nanoseconds(0);
+  auto backup = std::make_shared<std::unique_ptr<Store>>(CopyMemoryStore(*truth_));
+  sim_.After(lost, [this, backup] {
+    sim_.Note("the store goes back");
+    truth_ = std::move(*backup);
+    ++server_;
+    if (observer_.went_back) observer_.went_back();
+  });
 }
 
 // A disk that is full or read-only says so: nothing is applied, and the sender knows.

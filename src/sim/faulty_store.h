@@ -13,17 +13,19 @@ namespace muster::sim {
 // What the world sees of a store, beside those that call it. Every function may be left out.
 struct StoreObserver {
   // A process is about to send a change.
-  std::function<void(const Change& change)> sends;
+  std::function<void(const Change& change)> sends = {};
   // A change has reached the store; `before` and `after` are what was and is stored.
   std::function<void(const Change& change, const std::optional<Record>& before,
                      const std::optional<Record>& after, bool late)>
-      changed;
+      changed = {};
   // A claim has reached the store; `before` holds what was stored of the records it took.
   std::function<void(const ClaimRequest& request, const std::vector<Record>& before,
                      const std::vector<Record>& taken, bool late)>
-      claimed;
+      claimed = {};
   // A process has read one record, whether or not the answer reaches it.
-  std::function<void(const std::optional<Record>& stored)> reads;
+  std::function<void(const std::optional<Record>& stored)> reads = {};
+  // The store is what it was some time ago.
+  std::function<void()> went_back = {};
 };
 
 // The memory store behind a faulty wire, with a clock of its own that jumps. To be called from
@@ -47,10 +49,18 @@ class FaultyStore final : public Store {
   // Whether the store answers nobody at the moment.
   bool Away() const { return wire_.Away(); }
 
+  // From now on also torn writes, throttling and claims by stale views.
+  void MakeHarsher() { harsher_ = true; }
+
+  // The store may lose what it has acknowledged in up to this time. Once.
+  void MayGoBack(nanoseconds at_most) { may_lose_ = at_most; }
+
  private:
   class Clock;
 
   Status RefuseWrites(const std::string& what);
+  Status Throttled(const std::string& what);
+  void GoBackNowAndThen();
   Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
 
   Simulation& sim_;
@@ -59,6 +69,10 @@ class FaultyStore final : public Store {
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Store> truth_;
   nanoseconds read_only_until_{0};
+  nanoseconds throttled_until_{0};
+  nanoseconds may_lose_{0};
+  bool harsher_ = false;
+  int server_ = 1;  // what is on its way to one that is gone arrives nowhere
 };
 
 }  // namespace muster::sim

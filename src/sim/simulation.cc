@@ -14,8 +14,9 @@ constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 
 constexpr std::string_view kFaultNames[kFaultKinds] = {
-    "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
-    "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump"};
+    "crash",         "pause",      "terminate",  "clock-skew", "lost-request",
+    "delayed-write", "duplicate",  "lost-reply", "outage",     "read-only",
+    "clock-jump",    "torn-write", "throttle",   "stale-read", "go-back"};
 
 }  // namespace
 

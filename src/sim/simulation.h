@@ -35,8 +35,12 @@ enum class Fault {
   kOutage,        // the store cannot be reached for a while
   kReadOnly,      // the store takes no writes for a while
   kClockJump,     // the store's clock jumps
+  kTornWrite,     // of several changes in one request only some are applied
+  kThrottle,      // a service refuses many requests for a while, or parts of them
+  kStaleRead,     // what is claimed was picked by an old view of the store
+  kGoBack,        // the store is what it was some time ago
 };
-inline constexpr size_t kFaultKinds = 11;
+inline constexpr size_t kFaultKinds = 15;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer of both make a failure easier to read.

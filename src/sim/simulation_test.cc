@@ -23,16 +23,16 @@ FaultPlan Only(std::initializer_list<Fault> faults) {
 }
 
 TEST(Simulation, SameSeedGivesTheSameTrace) {
-  const SeedResult first = RunSeed(LeaseWorkload(), 7);
-  const SeedResult second = RunSeed(LeaseWorkload(), 7);
+  const SeedResult first = RunSeed(WorkWorkload(), 7);
+  const SeedResult second = RunSeed(WorkWorkload(), 7);
   EXPECT_EQ(first.trace, second.trace);
   EXPECT_EQ(first.trace_hash, second.trace_hash);
-  EXPECT_NE(first.trace_hash, RunSeed(LeaseWorkload(), 8).trace_hash);
+  EXPECT_NE(first.trace_hash, RunSeed(WorkWorkload(), 8).trace_hash);
 }
 
 TEST(Simulation, NumberOfJobsDoesNotChangeWhatASeedDoes) {
   const auto hashes = [](int jobs) {
-    return RunCampaign(LeaseWorkload(), {.first = 1, .last = 20, .jobs = jobs}).trace_hashes;
+    return RunCampaign(WorkWorkload(), {.first = 1, .last = 20, .jobs = jobs}).trace_hashes;
   };
   EXPECT_EQ(hashes(1), hashes(4));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,14 +27,19 @@ struct WorkloadInfo {
   std::string_view about;
   std::unique_ptr<Workload> (*create)();
   std::vector<std::string> sometimes;  // what must have happened in the course of many seeds
+  int64_t small_world = 200;           // the most calls of a run that is crashed at each of them
 };
 
 const std::vector<WorkloadInfo>& Workloads();
 
-// Workers share items by leases, write to a fenced sink, checkpoint and complete.
-WorkloadInfo LeaseWorkload();
+// Workers share a migration, on the real work and pipeline code, into a sink with or without
+// fences.
+WorkloadInfo WorkWorkload();
 
 // Workers of a replica set join, leave and die while they follow an event log.
 WorkloadInfo ReplicaWorkload();
+
+// Processes drive executions of a state machine with branches, retries, timers and callbacks.
+WorkloadInfo StatesWorkload();
 
 }  // namespace muster::sim

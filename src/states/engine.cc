@@ -10,6 +10,7 @@
 namespace muster::states {
 namespace {
 
+constexpr size_t kMaxCachedMachines = 1'000;
 constexpr int kMaxClaimTries = 8;
 constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
@@ -36,6 +37,7 @@ Result<std::shared_ptr<const Definition>> MachineCache::Find(const std::string& 
 
 void MachineCache::Put(const std::string& key, std::shared_ptr<const Definition> definition) {
   const std::lock_guard lock(mutex_);
+  if (machines_.size() >= kMaxCachedMachines) machines_.clear();
   machines_.insert_or_assign(key, std::move(definition));
 }
 
@@ -86,7 +88,7 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
   }
   std::erase(*drives, nullptr);
   batch_ = calls > 1 ? std::max(1, batch_ / 2) : std::min(options_.batch, batch_ * 2);
-  MUSTER_TRY(CommitAll(*drives));
+  if (!PLANTED_BUG(calls_are_not_stored_first) || calls == 0) MUSTER_TRY(CommitAll(*drives));
   for (auto& drive : *drives) {
     if (drive->holder.Expired()) continue;
     const Status finished = Finish(*drive, stop);
@@ -121,7 +123,9 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
   if (!claimed) return claimed.error();
   std::vector<std::unique_ptr<Drive>> drives;
   for (Record& record : *claimed) {
-    const MonoTime deadline = asked + LeaseFor(record.attempt, options_.lease, options_.max_lease);
+    const milliseconds lease = LeaseFor(record.attempt, options_.lease, options_.max_lease);
+    const MonoTime deadline = asked + lease;
+    if (record.due) env_.Set(*record.due - lease, asked);
     const std::string key = record.key;
     auto drive = Open(std::move(record), deadline);
     if (drive) {
@@ -151,8 +155,8 @@ Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime dead
   return drive;
 }
 
-bool Driver::TimedOut(const Drive& drive) const {
-  const FlowRecord& record = const_cast<Drive&>(drive).record();
+bool Driver::TimedOut(const Drive& drive) {
+  const FlowRecord& record = drive.record();
   return record.is_root() && record.deadline && env_.WallNow() >= *record.deadline;
 }
 

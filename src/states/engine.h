@@ -39,6 +39,33 @@ int64_t MostOpen(const ChildrenProgress& children);
 void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,
              const Failure& failure, WallTime now);
 
+// The store's clock without asking for it: what it said at the last claim, and what has passed
+// since. Times in records are judged by it, not by the clocks of processes, which differ.
+class StoreClock final : public Env {
+ public:
+  explicit StoreClock(Env& env) : env_(env) {}
+
+  void Set(WallTime store_now, MonoTime at) {
+    store_now_ = store_now;
+    at_ = at;
+  }
+
+  WallTime WallNow() override {
+    if (!store_now_) return env_.WallNow();
+    return *store_now_ + std::chrono::duration_cast<milliseconds>(env_.MonoNow() - at_);
+  }
+  MonoTime MonoNow() override { return env_.MonoNow(); }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    return env_.Sleep(duration, std::move(stop));
+  }
+  uint64_t Random() override { return env_.Random(); }
+
+ private:
+  Env& env_;
+  std::optional<WallTime> store_now_;
+  MonoTime at_;
+};
+
 // Claims flows and drives each from effect to effect. One thread's; any number may work on a store.
 class Driver {
  public:
@@ -61,6 +88,7 @@ class Driver {
     Drive(Store& store, Env& env, FlowRecord record, MonoTime deadline)
         : holder(store, env, std::move(record), deadline), log(holder.flow_record()) {}
     FlowRecord& record() { return holder.flow_record(); }
+    const FlowRecord& record() const { return holder.flow_record(); }
     Flow& flow() { return holder.flow_record().flow; }
     Holder holder;
     FlowLog log;
@@ -108,12 +136,12 @@ class Driver {
   Status AbortChildren(Drive& drive, const ChildrenProgress& children);
   Status CleanUp(Drive& drive);
   void TellParent(const FlowRecord& record);
-  bool TimedOut(const Drive& drive) const;
+  bool TimedOut(const Drive& drive);
   void TimeOut(Drive& drive);
   TaskExecutor* ExecutorFor(const std::string& resource) const;
 
   Store& store_;
-  Env& env_;
+  StoreClock env_;
   const std::vector<TaskExecutor*>& executors_;
   const StatesOptions& options_;
   MachineCache& machines_;

@@ -20,6 +20,7 @@ class Holder {
   Holder(Store& store, Env& env, FlowRecord record, MonoTime deadline);
 
   FlowRecord& flow_record() { return record_; }
+  const FlowRecord& flow_record() const { return record_; }
   MonoTime deadline() const { return deadline_; }
   bool Expired() const { return env_.MonoNow() >= deadline_; }
 

@@ -674,6 +674,7 @@ void Interpreter::StateFailed(Flow& flow, Failure failure) {
 
 bool Interpreter::Retry(Flow& flow, const Failure& failure) {
   const State& state = StateOf(flow);
+  flow.retrier_counts.resize(state.retry.size());
   for (size_t i = 0; i < state.retry.size(); ++i) {
     const Retrier& retrier = state.retry[i];
     if (!MatchesError(retrier.errors, failure)) continue;

@@ -11,6 +11,19 @@ constexpr char kClose[] = "%}";
 bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+// Whether an expression uses $states for anything but its input, result and error.
+bool MayUseContext(std::string_view text) {
+  constexpr std::string_view kStates = "$states";
+  for (size_t at = text.find(kStates); at != std::string_view::npos;
+       at = text.find(kStates, at + 1)) {
+    const std::string_view rest = text.substr(at + kStates.size());
+    if (!rest.starts_with(".input") && !rest.starts_with(".result") &&
+        !rest.starts_with(".errorOutput"))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Query> Query::ParsePath(std::string_view text) {
@@ -118,10 +131,7 @@ Fallible<Json> Query::EvaluateJsonata(const Scope& scope, std::string_view field
   if (scope.result != nullptr) states["result"] = *scope.result;
   if (scope.error_output != nullptr) states["errorOutput"] = *scope.error_output;
   // Making the context costs more than most expressions: only for those that may look at it.
-  if (text.find("context") != std::string::npos || text.find("$states") == std::string::npos ||
-      text.find("$states ") != std::string::npos) {
-    states["context"] = scope.context();
-  }
+  if (MayUseContext(text)) states["context"] = scope.context();
   JsonataEngine::Bindings bindings;
   bindings.emplace_back("states", &states);
   for (const auto& [name, value] : *scope.variables) bindings.emplace_back(name, value.get());

@@ -72,6 +72,10 @@ class Runner {
       Drive(branch);
       return true;
     }
+    // Nobody is left who could do anything: not even a broken driver may wait for ever.
+    if (timers_.empty())
+      return EndAll(root, FlowStatus::kFailed,
+                    {.error = kRuntime, .cause = "nothing is left to do"});
     const auto first = timers_.begin();
     const WallTime now = env_.WallNow();
     WallTime until = first->first;

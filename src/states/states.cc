@@ -81,13 +81,14 @@ class States::Impl {
       MUSTER_ASSIGN(known, ReadDefinition(request.definition, request.origin, jsonata_.get()));
       changes = FlowCodec::MachineChanges(machine, request.definition);
     }
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
     FlowRecord record;
     record.execution = request.name;
     record.machine = machine;
     record.info = {.name = request.name,
                    .machine_name = request.machine,
                    .input = MakeValue(std::move(input)),
-                   .start = env_.WallNow()};
+                   .start = now};
     if (known->timeout_s)
       record.deadline = record.info.start + std::chrono::seconds(*known->timeout_s);
     FlowLog log(record);
@@ -226,7 +227,8 @@ class States::Impl {
       if (record.cleanup)
         return Error{Code::kConflict, "the branches of '" + name + "' are still being ended",
                      "try again in a moment"};
-      if (record.stop && env_.WallNow() - *record.stop > kRedriveWindow) {
+      MUSTER_ASSIGN(const WallTime now, store_.Now());
+      if (record.stop && now - *record.stop > kRedriveWindow) {
         return Error{Code::kConflict, "the execution '" + name + "' ended more than 14 days ago"};
       }
       if (record.event_count + record.branch_events >= kMaxEvents - 1) {
@@ -236,11 +238,11 @@ class States::Impl {
       MUSTER_TRY(Reset(record, *definition));
       ++record.info.redrive_count;
       if (definition->timeout_s)
-        record.deadline = env_.WallNow() + std::chrono::seconds(*definition->timeout_s);
+        record.deadline = now + std::chrono::seconds(*definition->timeout_s);
       FlowLog log(record);
       log.Add({.previous = record.flow.last_event,
                .type = "ExecutionRedriven",
-               .time = env_.WallNow(),
+               .time = now,
                .details = {{"redriveCount", record.info.redrive_count}}});
       MUSTER_ASSIGN(const bool stored, Replace(record));
       if (stored) return {};
@@ -273,11 +275,12 @@ class States::Impl {
   Status Heartbeat(const std::string& token) {
     MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
     MUSTER_TRY(CheckWaits(key, token));
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
     const std::string beat_key = token + "#heartbeat";
     MUSTER_ASSIGN(auto stored, store_.Get(kCallbackKind, beat_key));
     Record beat = stored ? *std::move(stored)
                          : Record{.kind = kCallbackKind, .queue = "none", .key = beat_key};
-    beat.body = ToJsonText(Json{{"time", ToMillis(env_.WallNow())}});
+    beat.body = ToJsonText(Json{{"time", ToMillis(now)}});
     const Change change = Change::Put(std::move(beat), Due::Never());
     // Another heartbeat at the same time is as good.
     MUSTER_TRY(store_.Write({&change, 1}));

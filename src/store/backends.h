@@ -15,6 +15,9 @@ namespace muster {
 // Reads time from `env`: in the simulator that is the store's clock, apart from the workers'.
 std::unique_ptr<Store> NewMemoryStore(Env& env);
 
+// A copy of what NewMemoryStore made, as it is now: what a backup would hold.
+std::unique_ptr<Store> CopyMemoryStore(Store& store);
+
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const std::string& space,
                                                Env& env);
 
@@ -25,7 +28,7 @@ Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const s
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env);
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env);
 
 }  // namespace muster

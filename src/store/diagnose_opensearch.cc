@@ -12,10 +12,10 @@ bool IsLocal(const std::string& base) {
   return false;
 }
 
-void DiagnoseTls(const OpenSearchAddress& address, Findings& findings) {
-  if (address.base.starts_with("https:")) {
+void DiagnoseTls(const OpenSearchEndpoint& endpoint, Findings& findings) {
+  if (endpoint.base_url.starts_with("https:")) {
     findings.Ok("tls", "encrypted, and who the server is was verified");
-  } else if (IsLocal(address.base)) {
+  } else if (IsLocal(endpoint.base_url)) {
     findings.Ok("tls", "not encrypted, and does not leave this machine");
   } else {
     findings.Warn("tls", "the connection is not encrypted",
@@ -24,7 +24,7 @@ void DiagnoseTls(const OpenSearchAddress& address, Findings& findings) {
 }
 
 // Leases go by it, so it is worth knowing how well it is known.
-bool DiagnoseTime(OpenSearchClient& client, Env& env, bool exists, Findings& findings) {
+bool DiagnoseTime(OpenSearchCluster& client, Env& env, bool exists, Findings& findings) {
   OpenSearchClock clock(client, env);
   const WallTime asked = env.WallNow();
   const auto reading = clock.Read();
@@ -73,7 +73,7 @@ void DiagnoseSettings(const OpenSearchIndex& index, Findings& findings) {
   }
 }
 
-void DiagnoseHealth(OpenSearchClient& client, const OpenSearchIndex& index, Findings& findings) {
+void DiagnoseHealth(OpenSearchCluster& client, const OpenSearchIndex& index, Findings& findings) {
   const auto health = client.Call({.target = "/_cluster/health/" + index.name + "?timeout=2s"});
   if (!health) return;  // not needed for work, so nobody has to be allowed to see it
   const std::string status = TextOf(*health, "status");
@@ -89,7 +89,7 @@ void DiagnoseHealth(OpenSearchClient& client, const OpenSearchIndex& index, Find
 }
 
 // What claims need beyond reading and writing, which the probe tries.
-void DiagnosePrivileges(OpenSearchClient& client, const OpenSearchIndex& index,
+void DiagnosePrivileges(OpenSearchCluster& client, const OpenSearchIndex& index,
                         Findings& findings) {
   const auto refresh = client.Call({.method = "POST", .target = "/" + index.alias + "/_refresh"});
   if (!refresh) return findings.Fail("privileges", refresh.error());
@@ -108,13 +108,13 @@ void DiagnosePrivileges(OpenSearchClient& client, const OpenSearchIndex& index,
 }  // namespace
 
 bool DiagnoseOpenSearch(const StoreUrl& url, Env& env, Findings& findings) {
-  OpenSearchClient client(url.opensearch, env);
+  OpenSearchCluster client(url.opensearch, env);
   const auto server = ReadOpenSearchServer(client);
   if (!server) {
     findings.Fail("connect", server.error());
     return false;
   }
-  findings.Ok("connect", url.opensearch.base + " answers");
+  findings.Ok("connect", url.opensearch.base_url + " answers");
   findings.Ok("version", server->distribution + " " + server->version);
   DiagnoseTls(url.opensearch, findings);
   const auto index = FindOpenSearchIndex(client, url.space);

@@ -15,6 +15,15 @@ class MemoryStore final : public Store {
  public:
   explicit MemoryStore(Env& env) : env_(env) {}
 
+  // As it is now.
+  std::unique_ptr<MemoryStore> Copy() {
+    auto copy = std::make_unique<MemoryStore>(env_);
+    std::lock_guard lock(mutex_);
+    copy->records_ = records_;
+    for (auto& [name, entry] : copy->records_) copy->List(entry);
+    return copy;
+  }
+
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
     MUSTER_TRY(CheckKind(kind));
     MUSTER_TRY(CheckKey(key));
@@ -181,5 +190,9 @@ class MemoryStore final : public Store {
 }  // namespace
 
 std::unique_ptr<Store> NewMemoryStore(Env& env) { return std::make_unique<MemoryStore>(env); }
+
+std::unique_ptr<Store> CopyMemoryStore(Store& store) {
+  return dynamic_cast<MemoryStore&>(store).Copy();
+}
 
 }  // namespace muster

@@ -69,7 +69,7 @@ BulkResult ResultOf(const Json& item) {
 }
 
 // One request. The answers to `which` of the actions are put into `results`.
-void SendSome(OpenSearchClient& client, const std::string& alias, std::string body,
+void SendSome(OpenSearchCluster& client, const std::string& alias, std::string body,
               std::span<const size_t> which, std::vector<BulkResult>& results) {
   // Waits for a primary shard that is being moved, for less than the request itself may take.
   auto answer = client.Call({.method = "POST",
@@ -90,7 +90,7 @@ void SendSome(OpenSearchClient& client, const std::string& alias, std::string bo
   }
 }
 
-void SendThese(OpenSearchClient& client, const std::string& alias,
+void SendThese(OpenSearchCluster& client, const std::string& alias,
                const std::vector<BulkAction>& actions, std::span<const size_t> which,
                std::vector<BulkResult>& results) {
   std::string body;
@@ -113,7 +113,7 @@ void SendThese(OpenSearchClient& client, const std::string& alias,
 
 }  // namespace
 
-std::vector<BulkResult> SendBulk(OpenSearchClient& client, Env& env, const std::string& alias,
+std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std::string& alias,
                                  const std::vector<BulkAction>& actions) {
   std::vector<BulkResult> results(actions.size());
   std::vector<size_t> which(actions.size());

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "muster/result.h"
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 #include "store/opensearch_records.h"
 
 namespace muster {
@@ -32,7 +32,7 @@ struct BulkResult {
 // Sends the actions in as few requests as their size allows, and those that an overloaded node
 // turned down again for a while. Answers in the order of `actions`. `alias` must be one: a missing
 // index is an error and not created.
-std::vector<BulkResult> SendBulk(OpenSearchClient& client, Env& env, const std::string& alias,
+std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std::string& alias,
                                  const std::vector<BulkAction>& actions);
 
 // Why not all could be decided: that nothing was applied, if it is so, else that it is not known.

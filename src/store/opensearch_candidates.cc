@@ -8,11 +8,11 @@
 namespace muster {
 namespace {
 
-// Candidates are small: their bodies come with the claim. The more there are, the rarer are
-// searches, and collisions of processes that choose at random.
-constexpr size_t kPage = 500;
-constexpr size_t kClaimsOfAPage = 10;
+// Candidates are small: their bodies come with the claim. Who has the queue to himself looks ever
+// further ahead, so that searches become rare; with others about, what is seen is soon outdated.
+constexpr size_t kFirstPage = 500;
 constexpr size_t kMost = 5'000;  // half of what a search may answer
+constexpr size_t kClaimsOfAPage = 25;
 constexpr std::chrono::seconds kSpreadFor{10};
 
 void Shuffle(std::span<Candidate> candidates, Env& env) {
@@ -27,6 +27,8 @@ bool SameVersion(DocumentVersion a, DocumentVersion b) {
 
 }  // namespace
 
+Candidates::Candidates(Env& env) : env_(env), page_(kFirstPage) {}
+
 Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
                                                 const Search& search) {
   {
@@ -38,12 +40,13 @@ Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
   {
     std::lock_guard lock(mutex_);
     if (known_.size() >= count || searched_ >= arrived) return TakeKnown(count);
-    size = std::min(std::max(kPage, kClaimsOfAPage * count) + spent_.size(), kMost);
+    size = std::min(std::max(page_, kClaimsOfAPage * count) + spent_.size(), kMost);
   }
   const MonoTime began = env_.MonoNow();
   MUSTER_ASSIGN(std::vector<Candidate> found, search(size));
   std::lock_guard lock(mutex_);
   searched_ = began;
+  if (found.size() == size) page_ = std::min(2 * page_, kMost);
   Refill(std::move(found));
   return TakeKnown(count);
 }
@@ -85,6 +88,7 @@ void Candidates::GiveBack(const Candidate& candidate) {
 void Candidates::Collided() {
   std::lock_guard lock(mutex_);
   known_.clear();
+  page_ = kFirstPage;
   spread_until_ = env_.MonoNow() + kSpreadFor;
 }
 

@@ -29,7 +29,7 @@ class Candidates {
   // Up to `size` records that are due now, oldest first, as they are after the call began.
   using Search = std::function<Result<std::vector<Candidate>>(size_t size)>;
 
-  explicit Candidates(Env& env) : env_(env) {}
+  explicit Candidates(Env& env);
 
   // Up to `count` candidates. Searches if there are fewer, unless that was done since `arrived`:
   // none means that nothing was due then. Threads wait for one another's search.
@@ -52,6 +52,7 @@ class Candidates {
 
   std::mutex mutex_;
   std::vector<Candidate> known_;  // the next one last
+  size_t page_;                   // how many to look for
   // Versions that are being claimed or are known to be outdated. A search may still show them.
   std::map<std::string, DocumentVersion> spent_;
   MonoTime spread_until_{MonoTime::min()};

@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kQuestion =
     "/_nodes/_master/stats/process?filter_path=nodes.*.timestamp&timeout=2s";
 
-int64_t TimestampOf(const HttpResponse& response) {
+int64_t TimestampOf(const OpenSearchAnswer& response) {
   const auto body = ParseJson(response.body, "answer");
   if (!body) return 0;
   const Json& nodes = MemberOf(*body, "nodes");
@@ -19,15 +19,15 @@ int64_t TimestampOf(const HttpResponse& response) {
 
 Status OpenSearchClock::Measure() {
   const MonoTime asked = env_.MonoNow();
-  MUSTER_ASSIGN(const HttpResponse response, client_.SendOnce({.target = kQuestion}));
+  MUSTER_ASSIGN(const OpenSearchAnswer response, client_.SendOnce({.target = kQuestion}));
   const MonoTime answered = env_.MonoNow();
   if (const int64_t timestamp = response.status == 200 ? TimestampOf(response) : 0) {
     clock_.Observe(asked, answered, WallTime(std::chrono::milliseconds(timestamp)),
                    std::chrono::milliseconds(1));
     return {};
   }
-  if (const auto date = ParseHttpDate(response.Header("Date").value_or(""))) {
-    clock_.Observe(asked, answered, *date, std::chrono::seconds(1));
+  if (response.date) {
+    clock_.Observe(asked, answered, *response.date, std::chrono::seconds(1));
     return {};
   }
   if (response.status >= 500 || response.status == 429) {

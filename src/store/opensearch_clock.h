@@ -2,7 +2,7 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 #include "store/server_clock.h"
 
 namespace muster {
@@ -12,7 +12,7 @@ namespace muster {
 // must outlive it.
 class OpenSearchClock {
  public:
-  OpenSearchClock(OpenSearchClient& client, Env& env) : client_(client), env_(env) {}
+  OpenSearchClock(OpenSearchCluster& client, Env& env) : client_(client), env_(env) {}
 
   // kPermission: neither is to be had. kUnavailable: not known well enough at the moment.
   Result<ServerClock::Reading> Read();
@@ -21,7 +21,7 @@ class OpenSearchClock {
   Status Measure();
 
  private:
-  OpenSearchClient& client_;
+  OpenSearchCluster& client_;
   Env& env_;
   ServerClock clock_;
 };

@@ -2,7 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/url.h"
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 
 namespace muster {
 namespace {

@@ -76,7 +76,7 @@ Result<OpenSearchIndex> IndexOf(const std::string& space, const std::string& nam
 
 }  // namespace
 
-Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchClient& client) {
+Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client) {
   MUSTER_ASSIGN(const Json told, client.Call({.target = "/"}));
   const Json& version = MemberOf(told, "version");
   OpenSearchServerInfo info;
@@ -86,7 +86,8 @@ Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchClient& client) {
   int major = 0;
   int minor = 0;
   if (std::sscanf(info.version.c_str(), "%d.%d", &major, &minor) != 2) {
-    return Error{Code::kInvalid, client.address().base + " answers, but not as OpenSearch does",
+    return Error{Code::kInvalid,
+                 client.endpoint().base_url + " answers, but not as OpenSearch does",
                  "check host, port and path of the store's URL"};
   }
   const bool too_old =
@@ -98,10 +99,10 @@ Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchClient& client) {
   return info;
 }
 
-Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchClient& client,
+Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& client,
                                                            const std::string& space) {
-  const OpenSearchRequest request{.target = "/" + AliasOf(space)};
-  MUSTER_ASSIGN(const OpenSearchAnswer answer, client.Send(request));
+  const ClusterRequest request{.target = "/" + AliasOf(space)};
+  MUSTER_ASSIGN(const ClusterAnswer answer, client.Send(request));
   if (answer.status == 404 && answer.ErrorType() == "index_not_found_exception") {
     return std::optional<OpenSearchIndex>{};
   }
@@ -119,17 +120,17 @@ Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchClient& cli
   return std::optional(std::move(index));
 }
 
-Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchClient& client, const std::string& space,
+Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std::string& space,
                                             Env& env) {
   MUSTER_ASSIGN(std::optional<OpenSearchIndex> found, FindOpenSearchIndex(client, space));
   if (found) return *std::move(found);
   // The name is fixed, so that one of several that create it at once wins.
   const std::string name = AliasOf(space) + "-000001";
   const std::string id = env.NewId().substr(0, 12);
-  MUSTER_ASSIGN(const OpenSearchAnswer answer, client.Send({.method = "PUT",
-                                                            .target = "/" + name,
-                                                            .body = ToJsonText(IndexFor(space, id)),
-                                                            .writes = true}));
+  MUSTER_ASSIGN(const ClusterAnswer answer, client.Send({.method = "PUT",
+                                                         .target = "/" + name,
+                                                         .body = ToJsonText(IndexFor(space, id)),
+                                                         .writes = true}));
   if (answer.status >= 300 && answer.ErrorType() != "resource_already_exists_exception") {
     return RefusalOf(answer.status, MemberOf(answer.body, "error"), true)
         .Within("index " + name + " cannot be created");

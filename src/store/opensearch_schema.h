@@ -5,7 +5,7 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
-#include "store/opensearch_client.h"
+#include "store/opensearch_cluster.h"
 
 namespace muster {
 
@@ -34,14 +34,14 @@ struct OpenSearchIndex {
 };
 
 // kIncompatible: older than Elasticsearch 7.10 or OpenSearch 1, or neither.
-Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchClient& client);
+Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client);
 
 // The index of a namespace, if there is one. kIncompatible: its schema is newer, or it is not ours.
-Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchClient& client,
+Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& client,
                                                            const std::string& space);
 
 // The same, created if there is none. Several may do so at once.
-Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchClient& client, const std::string& space,
+Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std::string& space,
                                             Env& env);
 
 }  // namespace muster

@@ -28,8 +28,8 @@ Json Where(Json conditions) { return Json{{"bool", {{"filter", std::move(conditi
 
 class OpenSearchStore final : public Store {
  public:
-  OpenSearchStore(OpenSearchAddress address, Env& env)
-      : env_(env), client_(std::move(address), env), clock_(client_, env) {}
+  OpenSearchStore(OpenSearchEndpoint endpoint, Env& env)
+      : env_(env), client_(std::move(endpoint), env), clock_(client_, env) {}
 
   Status Open(const std::string& space) {
     MUSTER_TRY(ReadOpenSearchServer(client_));
@@ -159,10 +159,13 @@ class OpenSearchStore final : public Store {
   }
 
   // Of a field's values, of which ours have one each.
-  static int64_t OnlyNumber(const Json& fields, const char* name) {
+  static const Json& OnlyValue(const Json& fields, const char* name) {
     const Json& values = MemberOf(fields, name);
-    const bool known = values.is_array() && !values.empty() && values[0].is_number_integer();
-    return known ? values[0].get<int64_t>() : 0;
+    return values.is_array() && !values.empty() ? values[0] : values;
+  }
+
+  static int64_t NumberIn(const Json& value) {
+    return value.is_number_integer() ? value.get<int64_t>() : 0;
   }
 
   static bool IsUnknown(const std::vector<BulkResult>& results) {
@@ -275,7 +278,8 @@ class OpenSearchStore final : public Store {
     return {};
   }
 
-  // The records that are due. A search only proposes: they may have been taken since.
+  // The records that are due. A search only proposes: they may have been taken since. What it needs
+  // stands in columns, so that no document has to be read.
   Result<std::vector<Candidate>> FindDue(const ClaimRequest& request, size_t size) {
     MUSTER_ASSIGN(const ServerClock::Reading time, clock_.Read());
     MUSTER_TRY(Refresh());
@@ -287,16 +291,18 @@ class OpenSearchStore final : public Store {
             {"query", Where(Json::array({Term("kind", request.kind), Term("queue", request.queue),
                                          Json{{"range", {{"ready", {{"lte", horizon}}}}}}}))},
             {"sort", Json::array({Json{{"ready", "asc"}}})},
-            {"_source", false},
-            {"docvalue_fields", Json::array({"epoch", "attempt"})}}));
+            {"stored_fields", "_none_"},
+            {"docvalue_fields", Json::array({"key", "epoch", "attempt"})}}));
     std::vector<Candidate> found;
     found.reserve(hits.size());
     for (const Json& hit : hits) {
       const Json& fields = MemberOf(hit, "fields");
-      found.push_back({.id = TextOf(hit, "_id"),
+      const Json& key = OnlyValue(fields, "key");
+      if (!key.is_string()) continue;
+      found.push_back({.id = DocumentId(request.kind, key.get_ref<const std::string&>()),
                        .version = VersionOf(hit),
-                       .epoch = OnlyNumber(fields, "epoch"),
-                       .attempt = static_cast<int>(OnlyNumber(fields, "attempt"))});
+                       .epoch = NumberIn(OnlyValue(fields, "epoch")),
+                       .attempt = static_cast<int>(NumberIn(OnlyValue(fields, "attempt")))});
     }
     return found;
   }
@@ -410,7 +416,7 @@ class OpenSearchStore final : public Store {
   }
 
   Env& env_;
-  OpenSearchClient client_;
+  OpenSearchCluster client_;
   OpenSearchClock clock_;
   std::string alias_;
   std::string search_;
@@ -426,9 +432,9 @@ class OpenSearchStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchAddress& address,
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env) {
-  auto store = std::make_unique<OpenSearchStore>(address, env);
+  auto store = std::make_unique<OpenSearchStore>(endpoint, env);
   MUSTER_TRY(store->Open(space));
   return store;
 }

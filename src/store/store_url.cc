@@ -67,7 +67,7 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
     MUSTER_ASSIGN(store.target, PostgresUri(*url, "store URL", kOwnParameters));
   } else if (url->scheme == "opensearch+https" || url->scheme == "opensearch+http") {
     store.backend = StoreUrl::Backend::kOpenSearch;
-    MUSTER_ASSIGN(store.opensearch, OpenSearchAddressOf(*url));
+    MUSTER_ASSIGN(store.opensearch, OpenSearchEndpointOf(*url));
   } else if (url->scheme == "dynamodb") {
     store.backend = StoreUrl::Backend::kDynamoDb;
     MUSTER_ASSIGN(store.dynamodb, ParseDynamoDbPlace(*url));

@@ -14,7 +14,7 @@ struct StoreUrl {
   Backend backend = Backend::kMemory;
   std::string space;   // lower-case letters, digits and underscores, a letter first
   std::string target;  // sqlite: the file's path; postgres: a libpq URI, secrets expanded
-  OpenSearchAddress opensearch = {};
+  OpenSearchEndpoint opensearch = {};
   DynamoDbPlace dynamodb = {};
 };
 

@@ -50,18 +50,18 @@ TEST(StoreUrl, NamesAClusterAndHowToLogIn) {
   auto plain = ParseStoreUrl("opensearch+http://h:9200/?namespace=x").value();
   EXPECT_EQ(plain.backend, StoreUrl::Backend::kOpenSearch);
   EXPECT_EQ(plain.space, "x");
-  EXPECT_EQ(plain.opensearch.base, "http://h:9200");
-  EXPECT_EQ(plain.opensearch.authorization, "");
+  EXPECT_EQ(plain.opensearch.base_url, "http://h:9200");
+  EXPECT_EQ(plain.opensearch.user, "");
   auto user =
       ParseStoreUrl("opensearch+https://me:${env:MUSTER_TEST_OS_SECRET}@[::1]/a%20b/c?ca=ca.pem")
           .value()
           .opensearch;
-  EXPECT_EQ(user.base, "https://[::1]/a%20b/c");
+  EXPECT_EQ(user.base_url, "https://[::1]/a%20b/c");
   EXPECT_EQ(user.ca_file, "ca.pem");
-  EXPECT_EQ(user.authorization, "Basic bWU6b3BlbiBzZXNhbWU=");
+  EXPECT_EQ(user.password, "open sesame");
   auto key = ParseStoreUrl("opensearch+https://h?api_key=${env:MUSTER_TEST_OS_SECRET}").value();
-  EXPECT_EQ(key.opensearch.authorization, "ApiKey open sesame");
-  auto aws = ParseStoreUrl("opensearch+https://h?aws_region=eu-central-1").value();
+  EXPECT_EQ(key.opensearch.api_key, "open sesame");
+  auto aws = ParseStoreUrl("opensearch+https://h?aws=eu-central-1").value();
   EXPECT_EQ(aws.opensearch.aws_region, "eu-central-1");
 }
 
@@ -93,8 +93,8 @@ TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
                            "opensearch+https://h?api_key=hunter2",
                            "opensearch+https://h?password=hunter2",
                            "opensearch+ftp://h",
-                           "opensearch+https://h?api_key=${env:PATH}&aws_region=x",
-                           "opensearch+https://c.eu-west-1.aoss.amazonaws.com?aws_region=eu-west-1",
+                           "opensearch+https://h?api_key=${env:PATH}&aws=x",
+                           "opensearch+https://c.eu-west-1.aoss.amazonaws.com?aws=eu-west-1",
                            "postgresql://me:${env:MUSTER_TEST_UNSET}@h/db"}) {
     auto url = ParseStoreUrl(text);
     ASSERT_FALSE(url) << text;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json.h"
 #include "base/planted_bug.h"
 
 namespace muster {
@@ -11,65 +10,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{2'000};
 constexpr int kMaxClaimTries = 8;
 
-constexpr std::pair<ItemState::Phase, std::string_view> kPhaseNames[] = {
-    {ItemState::Phase::kOpen, "open"},
-    {ItemState::Phase::kDone, "done"},
-    {ItemState::Phase::kQuarantined, "quarantined"},
-};
-
 bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
-
-// Pauses that double, with jitter, so that many who failed together don't come back together.
-class Backoff {
- public:
-  Backoff(Env& env, std::stop_token stop) : env_(env), stop_(std::move(stop)) {}
-
-  // False: a stop was requested, or the pause would not end before `deadline`.
-  bool PauseBefore(MonoTime deadline) {
-    const std::chrono::nanoseconds pause = pause_ + env_.Jitter(pause_);
-    pause_ = std::min(pause_ * 2, kLongestPause);
-    if (!PLANTED_BUG(retries_outlive_the_lease) && env_.MonoNow() + pause >= deadline) return false;
-    return env_.Sleep(pause, stop_);
-  }
-
- private:
-  Env& env_;
-  std::stop_token stop_;
-  milliseconds pause_ = kFirstPause;
-};
 
 }  // namespace
 
-std::string ItemState::ToBody() const {
-  std::string_view name;
-  for (const auto& [phase_value, phase_name] : kPhaseNames) {
-    if (phase_value == phase) name = phase_name;
-  }
-  std::string body = "{\"state\":\"" + std::string(name) + "\",\"progress\":" + progress;
-  if (!error.empty()) body += ",\"error\":" + ToJsonText(error);
-  return body + "}";
-}
-
-Result<ItemState> ItemState::FromBody(const std::string& body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  const Error bad{Code::kCorrupt, "body of a work item is not one of ours: " + body.substr(0, 200),
-                  "use a namespace of its own for each deployment"};
-  if (!json.is_object() || !json.contains("state") || !json["state"].is_string()) return bad;
-  ItemState state;
-  bool known = false;
-  for (const auto& [phase, name] : kPhaseNames) {
-    if (json["state"].get_ref<const std::string&>() != name) continue;
-    state.phase = phase;
-    known = true;
-  }
-  if (!known) return bad;
-  if (json.contains("progress")) state.progress = json["progress"].dump();
-  if (json.contains("error") && json["error"].is_string()) state.error = json["error"];
-  return state;
+bool Backoff::PauseBefore(MonoTime deadline) {
+  const std::chrono::nanoseconds pause = pause_ + env_.Jitter(pause_);
+  pause_ = std::min(pause_ * 2, kLongestPause);
+  if (!PLANTED_BUG(retries_outlive_the_lease) && env_.MonoNow() + pause >= deadline) return false;
+  return env_.Sleep(pause, stop_);
 }
 
 Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::string& kind,
@@ -99,38 +51,40 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::strin
   std::vector<Lease> leases;
   leases.reserve(claimed->size());
   for (Record& record : *claimed) {
-    auto state = ItemState::FromBody(record.body);
-    if (!state) return state.error().Within("item '" + record.key + "'");
     const MonoTime deadline = asked + LeaseFor(record.attempt, terms.lease, terms.max_lease);
-    leases.push_back(Lease(store, env, terms, std::move(record), *std::move(state), deadline));
+    leases.push_back(Lease(store, env, terms, std::move(record), deadline));
   }
   return leases;
 }
 
-Lease::Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, ItemState state,
-             MonoTime deadline)
-    : store_(&store),
-      env_(&env),
-      terms_(terms),
-      record_(std::move(record)),
-      state_(std::move(state)),
-      deadline_(deadline) {}
+Lease::Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, MonoTime deadline)
+    : store_(&store), env_(&env), terms_(terms), record_(std::move(record)), deadline_(deadline) {}
 
-Status Lease::Checkpoint(std::string progress) {
-  ItemState state{.progress = std::move(progress)};
+Result<bool> Lease::StillOurs() const {
+  MUSTER_ASSIGN(const std::optional<Record> stored, store_->Get(record_.kind, record_.key));
+  return stored && Mine(*stored);
+}
+
+Status Lease::Renew(std::string body) {
   Record next = record_;
-  next.body = state.ToBody();
+  next.body = std::move(body);
   if (!PLANTED_BUG(progress_is_not_counted)) next.attempt = 0;
   const MonoTime asked = env_->MonoNow();
   MUSTER_TRY(Settle(std::move(next), Due::After(terms_.lease)));
   deadline_ = asked + terms_.lease;
-  state_ = std::move(state);
   return {};
 }
 
-Status Lease::Complete(std::string progress) {
+Status Lease::End(std::string body) {
   Record next = record_;
-  next.body = ItemState{.phase = ItemState::Phase::kDone, .progress = std::move(progress)}.ToBody();
+  next.body = std::move(body);
+  return Settle(std::move(next), Due::Never());
+}
+
+Status Lease::Park(std::string body) {
+  Record next = record_;
+  next.owner.clear();
+  next.body = std::move(body);
   return Settle(std::move(next), Due::Never());
 }
 
@@ -142,23 +96,12 @@ Status Lease::Release() {
                 PLANTED_BUG(release_keeps_the_lease) ? Due::Unchanged() : Due::Now());
 }
 
-Status Lease::Fail(const std::string& error, milliseconds delay) {
-  ItemState state = state_;
-  state.error = error;
+Status Lease::GiveBack(std::string body, milliseconds delay, bool progressed) {
   Record next = record_;
   next.owner.clear();
-  next.body = state.ToBody();
+  next.body = std::move(body);
+  if (progressed) next.attempt = 0;
   return Settle(std::move(next), Due::After(delay));
-}
-
-Status Lease::Quarantine(const std::string& error) {
-  ItemState state = state_;
-  state.phase = ItemState::Phase::kQuarantined;
-  state.error = error;
-  Record next = record_;
-  next.owner.clear();
-  next.body = state.ToBody();
-  return Settle(std::move(next), Due::Never());
 }
 
 bool Lease::Mine(const Record& stored) const {

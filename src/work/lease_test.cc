@@ -81,8 +81,8 @@ class LeaseTest : public ::testing::Test {
   using Luck = UnluckyStore::Luck;
 
   void SetUp() override {
-    const Change change = Change::Put(
-        Record{.kind = "work", .queue = "q", .key = "a", .body = ItemState{}.ToBody()}, Due::Now());
+    const Change change =
+        Change::Put(Record{.kind = "work", .queue = "q", .key = "a", .body = "0"}, Due::Now());
     ASSERT_TRUE(truth_->Write({&change, 1}));
   }
 
@@ -91,27 +91,26 @@ class LeaseTest : public ::testing::Test {
   }
   Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
   Record Stored() { return truth_->Get("work", "a").value().value(); }
-  ItemState State() { return ItemState::FromBody(Stored().body).value(); }
 
   StillEnv env_;
   std::unique_ptr<Store> truth_ = NewMemoryStore(env_);
   UnluckyStore store_{*truth_};
-  LeaseTerms terms_{.lease = 10s, .max_lease = 60s, .max_attempts = 3};
+  LeaseTerms terms_{.lease = 10s, .max_lease = 60s};
 };
 
 TEST_F(LeaseTest, CheckpointStoresProgressAndRenews) {
   Lease lease = ClaimOne("me");
   env_.now += 8s;
-  ASSERT_TRUE(lease.Checkpoint("17"));
-  EXPECT_EQ(State().progress, "17");
+  ASSERT_TRUE(lease.Renew("17"));
+  EXPECT_EQ(Stored().body, "17");
   EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
   EXPECT_EQ(Stored().attempt, 0);
   EXPECT_EQ(lease.deadline(), MonoTime{env_.now + 10s});
 }
 
 TEST_F(LeaseTest, CompletedItemIsNeverDueAgain) {
-  ASSERT_TRUE(ClaimOne("me").Complete("20"));
-  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+  ASSERT_TRUE(ClaimOne("me").End("20"));
+  EXPECT_EQ(Stored().body, "20");
   EXPECT_FALSE(Stored().due);
   env_.now += 1h;
   EXPECT_TRUE(Claim("other")->empty());
@@ -125,32 +124,45 @@ TEST_F(LeaseTest, ReleasedItemIsDueAtOnceAndTheAttemptDoesNotCount) {
 }
 
 TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
-  ASSERT_TRUE(ClaimOne("me").Fail("sink is on fire", 5s));
-  EXPECT_EQ(State().error, "sink is on fire");
+  ASSERT_TRUE(ClaimOne("me").GiveBack("\"sink is on fire\"", 5s, false));
+  EXPECT_EQ(Stored().body, "\"sink is on fire\"");
+  EXPECT_EQ(Stored().owner, "");
   EXPECT_TRUE(Claim("other")->empty());
   env_.now += 5s;
   EXPECT_EQ(ClaimOne("other").attempt(), 2);
 }
 
-TEST_F(LeaseTest, QuarantinedItemKeepsItsProgressAndItsError) {
-  Lease lease = ClaimOne("me");
-  ASSERT_TRUE(lease.Checkpoint("5"));
-  ASSERT_TRUE(lease.Quarantine("poison"));
-  EXPECT_EQ(State().phase, ItemState::Phase::kQuarantined);
-  EXPECT_EQ(State().progress, "5");
-  EXPECT_EQ(State().error, "poison");
+TEST_F(LeaseTest, GivingBackAfterProgressCountsNoAttempt) {
+  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, true));
+  env_.now += 5s;
+  EXPECT_EQ(ClaimOne("other").attempt(), 1);
+}
+
+TEST_F(LeaseTest, ParkedItemIsNobodysAndNeverDue) {
+  ASSERT_TRUE(ClaimOne("me").Park("\"poison\""));
+  EXPECT_EQ(Stored().body, "\"poison\"");
+  EXPECT_EQ(Stored().owner, "");
   EXPECT_FALSE(Stored().due);
+}
+
+TEST_F(LeaseTest, HolderLearnsWhetherTheStoreStillSaysSo) {
+  Lease lease = ClaimOne("me");
+  EXPECT_TRUE(lease.StillOurs().value());
+  env_.now += 10s;
+  Lease other = ClaimOne("other");
+  EXPECT_FALSE(lease.StillOurs().value());
+  EXPECT_TRUE(other.StillOurs().value());
 }
 
 TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
   Lease late = ClaimOne("me");
   env_.now += 10s;
   Lease current = ClaimOne("other");
-  EXPECT_EQ(late.Checkpoint("1").error().code, Code::kLeaseLost);
-  EXPECT_EQ(late.Complete("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(late.Renew("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(late.End("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(late.Release().error().code, Code::kLeaseLost);
   EXPECT_EQ(Stored().owner, "other");
-  EXPECT_TRUE(current.Complete("20"));
+  EXPECT_TRUE(current.End("20"));
 }
 
 TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
@@ -161,38 +173,38 @@ TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
   const Change expire = Change::Put(stored, Due::Now());
   ASSERT_TRUE(truth_->Write({&expire, 1}));
   Lease after = ClaimOne("me");
-  EXPECT_EQ(before.Checkpoint("1").error().code, Code::kLeaseLost);
-  EXPECT_TRUE(after.Checkpoint("2"));
+  EXPECT_EQ(before.Renew("1").error().code, Code::kLeaseLost);
+  EXPECT_TRUE(after.Renew("2"));
 }
 
 TEST_F(LeaseTest, ExpiredHolderAsksNobody) {
   Lease lease = ClaimOne("me");
   env_.now += 10s;
   const int writes = store_.writes;
-  EXPECT_EQ(lease.Checkpoint("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(lease.Renew("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(store_.writes, writes);
 }
 
 TEST_F(LeaseTest, AppliedCompletionWhoseReplyWasLostCounts) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostReply};
-  EXPECT_TRUE(lease.Complete("20"));
-  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+  EXPECT_TRUE(lease.End("20"));
+  EXPECT_EQ(Stored().body, "20");
 }
 
 TEST_F(LeaseTest, CompletionThatWasLostIsSentAgain) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostRequest, Luck::kDown, Luck::kLostRequest, Luck::kGood};
-  EXPECT_TRUE(lease.Complete("20"));
-  EXPECT_EQ(State().phase, ItemState::Phase::kDone);
+  EXPECT_TRUE(lease.End("20"));
+  EXPECT_EQ(Stored().body, "20");
 }
 
 TEST_F(LeaseTest, UnchangedProgressDoesNotPassForARenewal) {
   Lease lease = ClaimOne("me");
-  ASSERT_TRUE(lease.Checkpoint("5"));
+  ASSERT_TRUE(lease.Renew("5"));
   env_.now += 8s;
   store_.next = {Luck::kLostRequest};
-  ASSERT_TRUE(lease.Checkpoint("5"));
+  ASSERT_TRUE(lease.Renew("5"));
   EXPECT_GE(*Stored().due, env_.WallNow() + 9s);
 }
 
@@ -200,7 +212,7 @@ TEST_F(LeaseTest, OutcomeThatCannotBeLearntInTimeIsReportedAsUnknown) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostReply};
   store_.down = true;
-  EXPECT_EQ(lease.Complete("20").error().code, Code::kUnknownOutcome);
+  EXPECT_EQ(lease.End("20").error().code, Code::kUnknownOutcome);
   EXPECT_LT(env_.MonoNow(), MonoTime{1h + 10s});
   EXPECT_TRUE(lease.Expired());
 }
@@ -208,7 +220,7 @@ TEST_F(LeaseTest, OutcomeThatCannotBeLearntInTimeIsReportedAsUnknown) {
 TEST_F(LeaseTest, StoreThatIsDownIsTriedAgainButNotBeyondTheLease) {
   Lease lease = ClaimOne("me");
   store_.down = true;
-  EXPECT_EQ(lease.Checkpoint("1").error().code, Code::kUnavailable);
+  EXPECT_EQ(lease.Renew("1").error().code, Code::kUnavailable);
   EXPECT_LT(env_.MonoNow(), MonoTime{1h + 10s});
   EXPECT_GT(store_.writes, 3);
 }
@@ -216,7 +228,7 @@ TEST_F(LeaseTest, StoreThatIsDownIsTriedAgainButNotBeyondTheLease) {
 TEST_F(LeaseTest, FullDiskIsTriedAgain) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kFull, Luck::kFull};
-  EXPECT_TRUE(lease.Checkpoint("1"));
+  EXPECT_TRUE(lease.Renew("1"));
 }
 
 TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
@@ -231,28 +243,6 @@ TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
 TEST_F(LeaseTest, ClaimGivesUpWhenTheStoreStaysAway) {
   store_.down = true;
   EXPECT_EQ(Claim("me").error().code, Code::kUnavailable);
-}
-
-TEST_F(LeaseTest, ForeignBodyIsNamedAndLeftAlone) {
-  Record record = Stored();
-  record.body = R"({"not":"ours"})";
-  const Change change = Change::Put(record, Due::Now());
-  ASSERT_TRUE(truth_->Write({&change, 1}));
-  auto claimed = Claim("me");
-  ASSERT_FALSE(claimed);
-  EXPECT_EQ(claimed.error().code, Code::kCorrupt);
-  EXPECT_NE(claimed.error().message.find("'a'"), std::string::npos);
-  EXPECT_EQ(Stored().body, R"({"not":"ours"})");
-}
-
-TEST(ItemState, SurvivesTheRoundTripThroughABody) {
-  const ItemState state{.phase = ItemState::Phase::kQuarantined,
-                        .progress = R"({"at":[1,2.50]})",
-                        .error = "line\n\"quoted\" \xff"};
-  const ItemState back = ItemState::FromBody(state.ToBody()).value();
-  EXPECT_EQ(back.phase, state.phase);
-  EXPECT_EQ(back.error, "line\n\"quoted\" \xef\xbf\xbd");
-  EXPECT_EQ(ItemState::FromBody(ItemState{}.ToBody()).value().progress, "null");
 }
 
 }  // namespace

@@ -1,152 +1,168 @@
-#include "work/worker.h"
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
 
-#include <algorithm>
-
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "work/slot.h"
 
 namespace muster {
 namespace {
 
-constexpr milliseconds kLongestRetryDelay{300'000};
+using namespace std::chrono_literals;
 
-void LogOutcome(const Lease& lease, ItemOutcome outcome, const std::string& owner) {
-  const auto log = [&](Level level, std::string_view what) {
-    Log(level, what,
-        {{"worker", owner},
-         {"item", lease.key()},
-         {"epoch", lease.epoch()},
-         {"attempt", lease.attempt()}});
-  };
-  switch (outcome) {
-    case ItemOutcome::kCompleted:
-      return log(Level::kInfo, "item completed");
-    case ItemOutcome::kReleased:
-      return log(Level::kInfo, "item released");
-    case ItemOutcome::kFailed:
-      return log(Level::kWarning, "item failed; it will be tried again");
-    case ItemOutcome::kQuarantined:
-      return log(Level::kError, "item quarantined");
-    case ItemOutcome::kLost:
-      return log(Level::kWarning, "item lost to another worker");
-  }
-}
+constexpr auto kLook = 50ms;
+// How long a batch in flight is waited for after a stop was requested: what follows must fit into a
+// second.
+constexpr auto kGrace = 400ms;
 
-class Worker {
+// One thread, and how whoever watches it can stop what it does: an item that is no longer ours, and
+// everything when the worker is to end.
+class WatchedSlot final : public WorkObserver {
  public:
-  Worker(Store& store, Env& env, const WorkerOptions& options, const ItemHandler& handler,
-         const ItemObserver& observer)
-      : store_(store), env_(env), options_(options), handler_(handler), observer_(observer) {}
+  WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer)
+      : coordinator_(std::move(coordinator)), observer_(observer) {}
 
-  Status Run(std::stop_token stop) {
-    while (!stop.stop_requested()) {
-      auto claimed = Lease::Claim(store_, env_, options_.kind, options_.queue, options_.owner,
-                                  options_.terms, 1, stop);
-      if (!claimed) {
-        if (!IsTransient(claimed.error().code)) return claimed.error();
-        Log(Level::kWarning, "the store does not answer; trying again",
-            {{"worker", options_.owner}, {"error", claimed.error().message}});
-        env_.Sleep(options_.idle_wait + env_.Jitter(options_.idle_wait), stop);
-        continue;
-      }
-      if (!claimed->empty()) {
-        MUSTER_TRY(HandleOne(claimed->front(), stop));
-        continue;
-      }
-      auto settled = AllSettled(store_, options_.kind, options_.queue);
-      if (!settled && !IsTransient(settled.error().code)) return settled.error();
-      if (settled && *settled) break;
-      store_.Wait(options_.kind, options_.idle_wait, stop);
+  WorkCoordinator& coordinator() { return *coordinator_; }
+
+  StopRequests Next() {
+    std::lock_guard lock(mutex_);
+    stop_item_ = std::stop_source();
+    abort_item_ = std::stop_source();
+    lease_ends_ = MonoTime::max();
+    if (ending_) stop_item_.request_stop();
+    return {stop_item_.get_token(), abort_item_.get_token()};
+  }
+
+  void StopItem() {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+    stop_item_.request_stop();
+  }
+
+  void AbortItem() {
+    std::lock_guard lock(mutex_);
+    abort_item_.request_stop();
+  }
+
+  void StopIfLost(MonoTime now) {
+    std::lock_guard lock(mutex_);
+    if (now < lease_ends_) return;
+    stop_item_.request_stop();
+    abort_item_.request_stop();
+  }
+
+  void Acquired(const WorkItem& item, const Progress& from) override {
+    Renewed(item);
+    observer_.Acquired(item, from);
+  }
+  void Advanced(const WorkItem& item, const Progress& progress) override {
+    Renewed(item);
+    observer_.Advanced(item, progress);
+  }
+  void Split(const WorkItem& item, const Progress& progress) override {
+    observer_.Split(item, progress);
+  }
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+    {
+      std::lock_guard lock(mutex_);
+      lease_ends_ = MonoTime::max();
     }
-    return {};
+    observer_.Ended(item, outcome, why);
   }
 
  private:
-  // Fails only when the worker cannot go on at all.
-  Status HandleOne(Lease& lease, std::stop_token stop) {
-    const int max_attempts = options_.terms.max_attempts;
-    if (lease.attempt() > max_attempts && !PLANTED_BUG(nothing_is_quarantined)) {
-      const std::string& last = lease.state().error;
-      return Tell(lease, ItemOutcome::kQuarantined,
-                  lease.Quarantine("claimed " + std::to_string(max_attempts) +
-                                   " times without progress; last error: " +
-                                   (last.empty() ? "none, its holders disappeared" : last)));
-    }
-    auto handled = handler_(lease, stop);
-    if (handled) {
-      return Tell(lease, ItemOutcome::kCompleted, lease.Complete(*std::move(handled)));
-    }
-    const Error& error = handled.error();
-    if (error.code == Code::kCancelled) {
-      return Tell(lease, ItemOutcome::kReleased, lease.Release());
-    }
-    if (error.code == Code::kLeaseLost || lease.Expired())
-      return Tell(lease, ItemOutcome::kLost, {});
-    if (lease.attempt() >= max_attempts) {
-      return Tell(lease, ItemOutcome::kQuarantined, lease.Quarantine(error.message));
-    }
-    return Tell(lease, ItemOutcome::kFailed,
-                lease.Fail(error.message, RetryDelay(lease.attempt())));
+  void Renewed(const WorkItem& item) {
+    std::lock_guard lock(mutex_);
+    lease_ends_ = item.deadline();
   }
 
-  Status Tell(const Lease& lease, ItemOutcome outcome, const Status& stored) {
-    if (!stored) {
-      const Code code = stored.error().code;
-      if (code != Code::kLeaseLost && !IsTransient(code)) return stored;
-      outcome = ItemOutcome::kLost;
+  std::unique_ptr<WorkCoordinator> coordinator_;
+  WorkObserver& observer_;
+  std::mutex mutex_;
+  std::stop_source stop_item_;
+  std::stop_source abort_item_;
+  MonoTime lease_ends_ = MonoTime::max();
+  bool ending_ = false;
+};
+
+class Worker {
+ public:
+  Worker(Pipeline& pipeline, const WorkerOptions& options)
+      : pipeline_(pipeline), options_(options) {}
+
+  Result<WorkerReport> Run(Store& store, WorkObserver& observer, const std::stop_token& stop) {
+    RunSpec run = options_.run;
+    for (int i = 0; i < std::max(1, options_.slots); ++i) {
+      MUSTER_ASSIGN(auto coordinator, WorkCoordinator::Join(store, pipeline_.env, run,
+                                                            options_.terms, options_.worker));
+      run.new_incarnation = false;  // once is enough
+      slots_.push_back(std::make_unique<WatchedSlot>(std::move(coordinator), observer));
     }
-    LogOutcome(lease, outcome, options_.owner);
-    if (observer_) observer_(lease, outcome);
-    return {};
+    running_ = slots_.size();
+    {
+      std::vector<std::jthread> threads;
+      for (const auto& slot : slots_) {
+        threads.emplace_back([this, &slot] { RunOne(*slot); });
+      }
+      Watch(stop);
+    }
+    if (error_) return *error_;
+    WorkerReport report{.all_done = all_done_};
+    std::set<std::string> quarantined;
+    for (const auto& slot : slots_) {
+      for (const std::string& name : slot->coordinator().quarantined()) quarantined.insert(name);
+    }
+    if (all_done_) report.quarantined.assign(quarantined.begin(), quarantined.end());
+    return report;
   }
 
-  milliseconds RetryDelay(int attempt) const {
-    return LeaseFor(attempt, options_.retry_delay,
-                    std::max(kLongestRetryDelay, options_.retry_delay));
+ private:
+  void RunOne(WatchedSlot& slot) {
+    auto done = RunSlot(
+        slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
+        stop_.get_token());
+    std::lock_guard lock(mutex_);
+    --running_;
+    if (done && *done) all_done_ = true;
+    // What one slot cannot get over, the others cannot either.
+    if (!done && !error_) error_ = done.error();
+    changed_.notify_all();
   }
 
-  Store& store_;
-  Env& env_;
+  // Until all slots have ended.
+  void Watch(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    std::optional<MonoTime> stopped_at;
+    for (; running_ > 0; changed_.wait_for(lock, kLook)) {
+      const MonoTime now = pipeline_.env.MonoNow();
+      if (!stopped_at && (stop.stop_requested() || error_)) {
+        stopped_at = now;
+        stop_.request_stop();
+        for (const auto& slot : slots_) slot->StopItem();
+      }
+      for (const auto& slot : slots_) {
+        slot->StopIfLost(now);
+        if (stopped_at && now - *stopped_at >= kGrace) slot->AbortItem();
+      }
+    }
+  }
+
+  Pipeline& pipeline_;
   const WorkerOptions& options_;
-  const ItemHandler& handler_;
-  const ItemObserver& observer_;
+  std::vector<std::unique_ptr<WatchedSlot>> slots_;
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t running_ = 0;
+  bool all_done_ = false;
+  std::optional<Error> error_;
 };
 
 }  // namespace
 
-Status RunWorker(Store& store, Env& env, const WorkerOptions& options, const ItemHandler& handler,
-                 const ItemObserver& observer, std::stop_token stop) {
-  return Worker(store, env, options, handler, observer).Run(std::move(stop));
-}
-
-Status CreateItems(Store& store, const std::string& kind, const std::string& queue,
-                   const std::vector<std::string>& keys) {
-  for (size_t begin = 0; begin < keys.size(); begin += kMaxBatch) {
-    const size_t end = std::min(keys.size(), begin + static_cast<size_t>(kMaxBatch));
-    std::vector<Change> batch;
-    for (size_t i = begin; i < end; ++i) {
-      batch.push_back(Change::Put(
-          Record{.kind = kind, .queue = queue, .key = keys[i], .body = ItemState{}.ToBody()},
-          Due::Now()));
-    }
-    // One that is there already answers with a conflict, which is as good.
-    MUSTER_TRY(store.Write(batch));
-  }
-  return {};
-}
-
-Result<bool> AllSettled(Store& store, const std::string& kind, const std::string& queue) {
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(const std::vector<Record> page, store.Scan(kind, "", after, kMaxBatch));
-    for (const Record& record : page) {
-      if (record.queue != queue) continue;
-      MUSTER_ASSIGN(const ItemState state, ItemState::FromBody(record.body));
-      if (state.phase == ItemState::Phase::kOpen) return false;
-    }
-    if (page.size() < static_cast<size_t>(kMaxBatch)) return true;
-    after = page.back().key;
-  }
+Result<WorkerReport> RunWorker(Store& store, Pipeline& pipeline, const WorkerOptions& options,
+                               WorkObserver& observer, std::stop_token stop) {
+  return Worker(pipeline, options).Run(store, observer, stop);
 }
 
 }  // namespace muster

@@ -1,132 +1,327 @@
-#include "work/worker.h"
-
 #include <gtest/gtest.h>
 
-#include <map>
+#include <set>
+#include <thread>
 
+#include "muster/work.h"
+#include "pipeline/memory_sink.h"
+#include "pipeline/memory_source.h"
 #include "store/backends.h"
+#include "work/item_body.h"
+#include "work/records.h"
 
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
 
+class NoLetters final : public DeadLetters {
+ public:
+  Status Add(const std::string&, const std::string&, const Document&, std::string_view) override {
+    return {};
+  }
+  Status Flush() override { return {}; }
+};
+
+// Calls back when something happens to an item.
+class Watcher final : public WorkObserver {
+ public:
+  void Advanced(const WorkItem& item, const Progress& progress) override {
+    if (on_advance) on_advance(item, progress);
+  }
+  void Split(const WorkItem&, const Progress&) override { ++splits; }
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error*) override {
+    outcomes.emplace_back(item.name(), outcome);
+  }
+
+  std::function<void(const WorkItem&, const Progress&)> on_advance;
+  int splits = 0;
+  std::vector<std::pair<std::string, ShardOutcome>> outcomes;
+};
+
 class WorkerTest : public ::testing::Test {
  protected:
+  static constexpr size_t kDocuments = 40;
+
   void SetUp() override {
-    ASSERT_TRUE(CreateItems(*store_, "work", "q", {"a", "b", "c"}));
-    options_.terms = {.lease = 10s, .max_lease = 60s, .max_attempts = 3};
-    options_.idle_wait = 1ms;
-    options_.retry_delay = 1ms;
+    for (size_t i = 0; i < kDocuments; ++i) source_.Add("orders", {std::to_string(i), "{}"});
+    options_.terms = {.lease = 10s,
+                      .max_lease = 60s,
+                      .checkpoint_interval = 0ms,
+                      .retry_delay = 1ms,
+                      .idle_wait = 1ms,
+                      .max_attempts = 3};
   }
 
-  Status Run(const ItemHandler& handler) {
-    return RunWorker(
-        *store_, RealEnv(), options_, handler,
-        [this](const Lease& lease, ItemOutcome outcome) {
-          outcomes_[lease.key()].push_back(outcome);
-        },
-        stop_.get_token());
+  Result<WorkerReport> Run() {
+    return RunWorker(*store_, pipeline_, options_, watcher_, stop_.get_token());
   }
+  std::unique_ptr<WorkCoordinator> Join(const std::string& worker) {
+    return WorkCoordinator::Join(*store_, RealEnv(), options_.run, options_.terms, worker).value();
+  }
+  Result<ShardOutcome> Next(WorkCoordinator& coordinator) {
+    return MigrateNextShard(coordinator, pipeline_, {}, watcher_, {stop_.get_token(), {}});
+  }
+  ItemInfo Item(const std::string& name) { return ReadItem(*store_, "run", name).value(); }
+  std::vector<ItemInfo> Items() { return ListItems(*store_, "run", "", kMaxBatch).value(); }
 
-  ItemState State(const std::string& key) {
-    return ItemState::FromBody(store_->Get("work", key).value().value().body).value();
+  // Every document, once.
+  void ExpectComplete() {
+    std::multiset<std::string> found;
+    for (const auto& entry : sink_.Documents("orders")) found.insert(entry.id);
+    std::multiset<std::string> expected;
+    for (size_t i = 0; i < kDocuments; ++i) expected.insert(std::to_string(i));
+    EXPECT_EQ(found, expected);
   }
 
   std::unique_ptr<Store> store_ = NewMemoryStore(RealEnv());
-  WorkerOptions options_{.queue = "q", .owner = "me"};
+  MemorySource source_{20};
+  MemorySink sink_;
+  NoLetters letters_;
+  Throttle throttle_{RealEnv()};
+  std::unique_ptr<TransformPlan> transforms_ = ParseTransforms("", "").value();
+  Pipeline pipeline_{.env = RealEnv(),
+                     .source = source_,
+                     .transforms = *transforms_,
+                     .sink = sink_,
+                     .dead_letters = letters_,
+                     .throttle = throttle_,
+                     .options = {.limits = {.max_docs = 5}, .read_ahead = false}};
+  WorkerOptions options_{.run = {.name = "run"}, .worker = "me"};
+  Watcher watcher_;
   std::stop_source stop_;
-  std::map<std::string, std::vector<ItemOutcome>> outcomes_;
 };
 
-TEST_F(WorkerTest, HandlesEveryItemAndEnds) {
-  std::vector<std::string> handled;
-  ASSERT_TRUE(Run([&](Lease& lease, std::stop_token) {
-    handled.push_back(lease.key());
-    return Result<std::string>("1");
-  }));
-  EXPECT_EQ(handled.size(), 3u);
-  EXPECT_TRUE(AllSettled(*store_, "work", "q").value());
-  EXPECT_EQ(State("b").phase, ItemState::Phase::kDone);
+TEST_F(WorkerTest, MigratesEveryShardOnceAndEnds) {
+  const WorkerReport report = Run().value();
+  EXPECT_TRUE(report.all_done);
+  EXPECT_TRUE(report.quarantined.empty());
+  ExpectComplete();
+  ASSERT_EQ(Items().size(), 2u);
+  EXPECT_EQ(Items()[0].name, "orders__0__0");
+  EXPECT_EQ(Items()[1].progress.counts.read, 20);
+  EXPECT_EQ(sink_.FinishedCollections(), std::set<std::string>{"orders"});
+  EXPECT_TRUE(ReadRun(*store_, "run")->finished);
 }
 
-TEST_F(WorkerTest, FailureIsTriedAgainAndThenQuarantinedWithItsError) {
-  int tries = 0;
-  ASSERT_TRUE(Run([&](Lease& lease, std::stop_token) -> Result<std::string> {
-    if (lease.key() != "b") return std::string("1");
-    ++tries;
-    return Error{Code::kInternal, "boom"};
-  }));
-  EXPECT_EQ(tries, 3);
-  EXPECT_EQ(State("a").phase, ItemState::Phase::kDone);
-  EXPECT_EQ(State("b").phase, ItemState::Phase::kQuarantined);
-  EXPECT_EQ(State("b").error, "boom");
-  EXPECT_EQ(outcomes_["b"],
-            (std::vector{ItemOutcome::kFailed, ItemOutcome::kFailed, ItemOutcome::kQuarantined}));
+TEST_F(WorkerTest, RunThatIsDoneStaysDone) {
+  ASSERT_TRUE(Run());
+  EXPECT_TRUE(Run()->all_done);
+  ExpectComplete();
 }
 
-TEST_F(WorkerTest, ItemWhoseHoldersDisappearIsQuarantinedUnseen) {
-  Record record = store_->Get("work", "a").value().value();
-  record.attempt = 3;
-  const Change change = Change::Put(record, Due::Now());
-  ASSERT_TRUE(store_->Write({&change, 1}));
-  bool seen = false;
-  ASSERT_TRUE(Run([&](Lease& lease, std::stop_token) {
-    seen = seen || lease.key() == "a";
-    return Result<std::string>("1");
-  }));
-  EXPECT_FALSE(seen);
-  EXPECT_EQ(State("a").phase, ItemState::Phase::kQuarantined);
+TEST_F(WorkerTest, SlotsShareTheItems) {
+  options_.slots = 4;
+  EXPECT_TRUE(Run()->all_done);
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, StopHandsOverToASuccessor) {
+  watcher_.on_advance = [&](const WorkItem&, const Progress& progress) {
+    if (progress.counts.read == 10) stop_.request_stop();
+  };
+  const WorkerReport report = Run().value();
+  EXPECT_FALSE(report.all_done);
+  ASSERT_EQ(watcher_.outcomes.size(), 1u);
+  EXPECT_EQ(watcher_.outcomes[0].second, ShardOutcome::kHandedOver);
+  const ItemInfo item = Item(watcher_.outcomes[0].first);
+  EXPECT_EQ(item.state, ItemInfo::State::kDone);
+  EXPECT_EQ(item.progress.counts.read, 10);
+  ASSERT_EQ(item.successors.size(), 1u);
+  EXPECT_EQ(Item(item.successors[0]).state, ItemInfo::State::kOpen);
+  stop_ = std::stop_source();
+  watcher_.on_advance = {};
+  EXPECT_TRUE(Run()->all_done);
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, StopWithoutProgressReleasesAtOnce) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  sink_.fail = [&](size_t) -> Status {
+    stop_.request_stop();
+    return Error{Code::kUnavailable, "no"};
+  };
+  EXPECT_EQ(Next(*coordinator).value(), ShardOutcome::kReleased);
+  for (const ItemInfo& item : Items()) {
+    EXPECT_EQ(item.attempt, 0);
+    EXPECT_LE(item.due_in.value(), 0ms);
+  }
+}
+
+TEST_F(WorkerTest, MaxHoldHandsOver) {
+  options_.terms.max_hold = 1ms;
+  sink_.fail = [](size_t) -> Status {
+    std::this_thread::sleep_for(2ms);
+    return {};
+  };
+  EXPECT_TRUE(Run()->all_done);
+  EXPECT_GE(Items().size(), 6u);
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, FailureIsTriedAgainThenQuarantinedAndRetriedByHand) {
+  bool broken = true;
+  sink_.fail = [&](size_t) -> Status {
+    if (broken) return Error{Code::kPermission, "no such right"};
+    return {};
+  };
+  const WorkerReport report = Run().value();
+  EXPECT_TRUE(report.all_done);
+  EXPECT_EQ(report.quarantined, (std::vector<std::string>{"orders__0__0", "orders__1__000020"}));
+  EXPECT_EQ(Item("orders__0__0").error, "no such right");
+  EXPECT_TRUE(sink_.FinishedCollections().empty());
+  broken = false;
+  ASSERT_TRUE(RetryItem(*store_, "run", "orders__0__0"));
+  ASSERT_TRUE(RetryItem(*store_, "run", "orders__1__000020"));
+  EXPECT_EQ(RetryItem(*store_, "run", "orders__0__0").error().code, Code::kConflict);
+  EXPECT_TRUE(Run()->quarantined.empty());
+  ExpectComplete();
 }
 
 TEST_F(WorkerTest, ProgressKeepsAFailingItemOutOfQuarantine) {
-  int tries = 0;
-  ASSERT_TRUE(Run([&](Lease& lease, std::stop_token) -> Result<std::string> {
-    if (lease.key() != "b" || ++tries > 8) return std::string("9");
-    MUSTER_TRY(lease.Checkpoint(std::to_string(tries)));
-    return Error{Code::kUnavailable, "sink went away"};
-  }));
-  EXPECT_EQ(tries, 9);
-  EXPECT_EQ(State("b").phase, ItemState::Phase::kDone);
+  int writes = 0;
+  sink_.fail = [&](size_t) -> Status {
+    if (++writes % 2 == 0) return Error{Code::kUnavailable, "now and then"};
+    return {};
+  };
+  EXPECT_TRUE(Run()->quarantined.empty());
+  ExpectComplete();
 }
 
-TEST_F(WorkerTest, StopReleasesTheItemInHand) {
-  ASSERT_TRUE(Run([&](Lease&, std::stop_token stop) -> Result<std::string> {
-    stop_.request_stop();
-    EXPECT_TRUE(stop.stop_requested());
-    return Error{Code::kCancelled, "asked to stop"};
-  }));
-  ASSERT_EQ(outcomes_.size(), 1u);
-  EXPECT_EQ(outcomes_.begin()->second, std::vector{ItemOutcome::kReleased});
-  EXPECT_FALSE(AllSettled(*store_, "work", "q").value());
+TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
+  auto holder = Join("holder");
+  ASSERT_TRUE(PrepareWork(*holder, pipeline_, {}, {}).value());
+  auto idle = Join("idle");
+  ASSERT_TRUE(idle->AcquireNext({}).value());  // the other shard
+  bool wished = false;
+  watcher_.on_advance = [&](const WorkItem&, const Progress&) {
+    if (std::exchange(wished, true)) return;
+    EXPECT_FALSE(idle->AllSettled().value());
+    EXPECT_TRUE(idle->WishForSplit());
+    EXPECT_TRUE(idle->AllSettled());
+    EXPECT_TRUE(idle->WishForSplit());
+  };
+  EXPECT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);
+  EXPECT_EQ(watcher_.splits, 1);
+  const ItemInfo item = Item(watcher_.outcomes.at(0).first);
+  ASSERT_EQ(item.successors.size(), 1u);
+  EXPECT_LT(item.progress.counts.read, 20);
+  EXPECT_EQ(item.progress.counts.read + Item(item.successors[0]).partition.documents.value_or(0),
+            20);
 }
 
-TEST_F(WorkerTest, LostLeaseIsLeftToItsNewHolder) {
-  bool lost = false;
-  ASSERT_TRUE(Run([&](Lease& lease, std::stop_token) -> Result<std::string> {
-    if (lost) return std::string("1");
-    lost = true;
-    Record record = store_->Get("work", lease.key()).value().value();
-    record.owner = "somebody else";
-    const Change change = Change::Put(record, Due::Now());
-    EXPECT_TRUE(store_->Write({&change, 1}));
-    MUSTER_TRY(lease.Checkpoint("1"));
-    return std::string("never");
-  }));
-  EXPECT_TRUE(AllSettled(*store_, "work", "q").value());
-  int lost_count = 0;
-  for (const auto& [key, outcomes] : outcomes_) {
-    lost_count +=
-        static_cast<int>(std::count(outcomes.begin(), outcomes.end(), ItemOutcome::kLost));
-  }
-  EXPECT_EQ(lost_count, 1);
+TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
+  ItemBody body = ItemBody::FromJson(record.body).value();
+  body.progress = body.progress.CutAt("000007");
+  record.body = body.ToJson();
+  const Change change = Change::Put(record, Due::Now());
+  ASSERT_TRUE(store_->Write({&change, 1}));
+  EXPECT_TRUE(Run()->all_done);
+  EXPECT_EQ(Item("orders__0__000007").progress.counts.read, 13);
+  ExpectComplete();
 }
 
-TEST_F(WorkerTest, CreatingItemsAgainChangesNothing) {
-  ASSERT_TRUE(Run([](Lease&, std::stop_token) { return Result<std::string>("1"); }));
-  ASSERT_TRUE(CreateItems(*store_, "work", "q", {"a", "b", "c", "d"}));
-  EXPECT_EQ(State("a").phase, ItemState::Phase::kDone);
-  EXPECT_EQ(State("d").phase, ItemState::Phase::kOpen);
+TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
+  options_.terms.lease = 200ms;
+  ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
+  auto backup = CopyMemoryStore(*store_);
+  ASSERT_TRUE(Run());
+  const std::string incarnation = ReadRun(*store_, "run")->incarnation;
+  ASSERT_TRUE(sink_.Open(
+      "orders",
+      {.run = "run", .incarnation = incarnation, .item = "orders__0__0", .epoch = 3}));
+  store_ = std::move(backup);
+  const auto report = Run();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kIncompatible);
+  EXPECT_NE(report.error().hint.find("--new-incarnation"), std::string::npos);
+  options_.run.new_incarnation = true;
+  EXPECT_TRUE(Run()->all_done);
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, FreshStoreDoesNotTakeOverATargetUnasked) {
+  ASSERT_TRUE(Run());
+  store_ = NewMemoryStore(RealEnv());
+  const auto report = Run();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kIncompatible);
+}
+
+TEST_F(WorkerTest, NameOfAnotherMigrationIsRefused) {
+  options_.run.source = "jsonl:a";
+  ASSERT_TRUE(Run());
+  options_.run.source = "jsonl:b";
+  EXPECT_EQ(Run().error().code, Code::kConflict);
+  options_.run.name = "not/a/name";
+  EXPECT_EQ(Run().error().code, Code::kInvalid);
+}
+
+TEST_F(WorkerTest, ReleasedByHandIsLostToItsHolder) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  WorkItem item = coordinator->AcquireNext({}).value().value();
+  ASSERT_TRUE(ReleaseItem(*store_, "run", item.name()));
+  EXPECT_EQ(item.Checkpoint({.position = "000005"}, {}, false).error().code, Code::kLeaseLost);
+  EXPECT_EQ(ReleaseItem(*store_, "run", item.name()).error().code, Code::kConflict);
+}
+
+TEST_F(WorkerTest, PreparationThatWasInterruptedIsContinued) {
+  MemorySource many(1);
+  for (size_t i = 0; i < 2'500; ++i) many.Add("orders", {std::to_string(i), "{}"});
+  Pipeline pipeline{.env = RealEnv(),
+                    .source = many,
+                    .transforms = *transforms_,
+                    .sink = sink_,
+                    .dead_letters = letters_,
+                    .throttle = throttle_};
+  auto coordinator = Join("me");
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(PrepareWork(*coordinator, pipeline, {}, stop.get_token()).value());
+  EXPECT_TRUE(PrepareWork(*coordinator, pipeline, {}, {}).value());
+  EXPECT_EQ(RunBody::FromJson(store_->Get(kRunKind, "run").value()->body)->pages, 3);
+  EXPECT_EQ(PageBody::FromJson(store_->Get(kPageKind, "run/000003").value()->body)->items.size(),
+            500u);
+  EXPECT_TRUE(store_->Get(kWorkKind, "run/orders__2499__002499").value());
+}
+
+TEST(ItemBody, SurvivesTheRoundTrip) {
+  ItemBody body = ItemBody::Of({.collection = "a__b",
+                                .shard = 3,
+                                .part = "x\xff.jsonl",
+                                .begin = std::string("\0\x01", 2),
+                                .end = "99",
+                                .documents = 12,
+                                .bytes = 34});
+  body.progress = body.progress.CutAt("50");
+  body.state = ItemBody::State::kQuarantined;
+  body.fraction = 0.25;
+  body.error = "line\n\"quoted\"";
+  body.created = 1;
+  const ItemBody back = ItemBody::FromJson(body.ToJson()).value();
+  EXPECT_EQ(back.partition, body.partition);
+  EXPECT_EQ(back.progress, body.progress);
+  EXPECT_EQ(back.state, body.state);
+  EXPECT_EQ(back.fraction, body.fraction);
+  EXPECT_EQ(back.error, body.error);
+  ASSERT_EQ(back.Successors().size(), 1u);
+  EXPECT_EQ(back.Successors()[0].begin, "50");
+  EXPECT_EQ(back.Successors()[0].end, "99");
+}
+
+TEST(ItemBody, ForeignBodyIsNamed) {
+  EXPECT_EQ(ItemBody::FromJson(R"({"not":"ours"})").error().code, Code::kCorrupt);
+}
+
+TEST(ItemKey, TooLongNameBecomesAHash) {
+  const std::string key = ItemKey("run", "orders__0__" + std::string(600, 'x'));
+  EXPECT_TRUE(key.starts_with("run/sha256-"));
+  EXPECT_LE(key.size(), kMaxKeyBytes);
 }
 
 }  // namespace

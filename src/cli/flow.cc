@@ -1,0 +1,27 @@
+#include "cli/flow.h"
+
+namespace muster::cli {
+
+Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const std::string& run,
+                                         const std::string& dead_letters, Env& env) {
+  std::unique_ptr<Flow> flow(new Flow(env));
+  MUSTER_ASSIGN(flow->allowed_, FilterOf(settings));
+  MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
+  MUSTER_ASSIGN(flow->source_, OpenSource(settings.source, env));
+  MUSTER_ASSIGN(flow->sink_, OpenSink(settings.sink, env));
+  flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
+  MUSTER_ASSIGN(flow->dead_letters_, OpenDeadLetters(flow->dead_letters_path_, run));
+  flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);
+  flow->pipeline_ = std::make_unique<Pipeline>(
+      Pipeline{.env = env,
+               .source = *flow->source_,
+               .transforms = *flow->transforms_,
+               .sink = *flow->sink_,
+               .dead_letters = *flow->dead_letters_,
+               .throttle = flow->throttle_,
+               .options = {.limits = {.max_docs = settings.max_docs_per_batch,
+                                      .max_bytes = settings.max_bytes_per_batch}}});
+  return flow;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/pipeline_settings.h"
+#include "muster/migrate.h"
+
+namespace muster::cli {
+
+// Everything that a pipeline refers to, opened as the command line says.
+class Flow {
+ public:
+  // `run` names the migration in the dead letters, which go to `dead_letters` unless the command
+  // line says otherwise.
+  static Result<std::unique_ptr<Flow>> Open(const PipelineSettings& settings,
+                                            const std::string& run, const std::string& dead_letters,
+                                            Env& env);
+
+  Pipeline& pipeline() { return *pipeline_; }
+  const CollectionFilter& allowed() const { return allowed_; }
+  const std::string& dead_letters_path() const { return dead_letters_path_; }
+
+ private:
+  explicit Flow(Env& env) : throttle_(env) {}
+
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<TransformPlan> transforms_;
+  std::unique_ptr<DeadLetters> dead_letters_;
+  Throttle throttle_;
+  std::unique_ptr<LimitsWatcher> limits_;
+  CollectionFilter allowed_;
+  std::string dead_letters_path_;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+}  // namespace muster::cli

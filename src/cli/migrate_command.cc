@@ -1,0 +1,291 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/flow.h"
+#include "cli/pipeline_settings.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "muster/migrate.h"
+
+namespace muster::cli {
+namespace {
+
+struct MigrateOptions {
+  PipelineSettings settings;
+  int shard_concurrency = 1;
+  bool evaluate = false;
+};
+
+std::string Fixed(double number, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, number);
+  return text;
+}
+
+// Shows how far a migration is, and keeps what came out of each collection.
+class Watcher final : public MigrationObserver {
+ public:
+  struct Outcome {
+    std::string collection;
+    Counts counts;
+    double seconds = 0;
+  };
+
+  Watcher(Context& context, Source& source, size_t collections)
+      : context_(context),
+        source_(source),
+        collections_(collections),
+        started_(context.env.MonoNow()) {}
+
+  void Prepared(const std::vector<TargetChange>& changes) override {
+    for (const TargetChange& change : changes) changes_.push_back(change);
+  }
+
+  void CollectionStarted(const std::string& collection,
+                         const std::vector<Partition>& partitions) override {
+    collection_started_ = context_.env.MonoNow();
+    shards_.clear();
+    documents_.reset();
+    weight_ = 0;
+    int64_t documents = 0;
+    bool all_known = true;
+    for (const Partition& partition : partitions) {
+      weight_ += WeightOf(partition);
+      all_known = all_known && partition.documents.has_value();
+      documents += partition.documents.value_or(0);
+    }
+    if (all_known) documents_ = documents;
+    progress_.emplace(context_.progress, context_.err, context_.env, collection,
+                      static_cast<uint64_t>(documents_.value_or(0)),
+                      [] { return TerminalWidth(STDERR_FILENO); });
+  }
+
+  void Advanced(const Partition& partition, const ::muster::Progress& progress) override {
+    Shard& shard = shards_[partition.shard];
+    shard.read = progress.counts.read;
+    const auto fraction = source_.FractionBefore(partition, progress.position);
+    shard.done = WeightOf(partition) * fraction.value_or(0);
+    double done = 0;
+    int64_t read = 0;
+    for (const auto& [number, one] : shards_) {
+      done += one.done;
+      read += one.read;
+    }
+    const double part = weight_ > 0 ? std::min(done / weight_, 1.0) : 0;
+    progress_->Note(TotalNote(part));
+    // Where the source does not know how many there are, what was read tells it, about.
+    const auto total = documents_ ? static_cast<double>(*documents_)
+                                  : (part > 0 ? static_cast<double>(read) / part : 0);
+    progress_->Update(static_cast<uint64_t>(read), static_cast<uint64_t>(total));
+  }
+
+  void CollectionEnded(const std::string& collection, const Counts& counts) override {
+    progress_->Note("");
+    progress_->Update(static_cast<uint64_t>(counts.read), static_cast<uint64_t>(counts.read));
+    progress_.reset();
+    outcomes_.push_back({collection, counts, SecondsSince(collection_started_)});
+  }
+
+  const std::vector<Outcome>& outcomes() const { return outcomes_; }
+  const std::vector<TargetChange>& changes() const { return changes_; }
+  double Seconds() const { return SecondsSince(started_); }
+
+ private:
+  struct Shard {
+    int64_t read = 0;
+    double done = 0;
+  };
+
+  static double WeightOf(const Partition& partition) {
+    return static_cast<double>(partition.documents.value_or(partition.bytes.value_or(1)));
+  }
+
+  double SecondsSince(MonoTime time) const {
+    return std::chrono::duration<double>(context_.env.MonoNow() - time).count();
+  }
+
+  // One collection at a time: the others count as wholes.
+  std::string TotalNote(double part_of_this) const {
+    if (collections_ < 2) return "";
+    const double part =
+        (static_cast<double>(outcomes_.size()) + part_of_this) / static_cast<double>(collections_);
+    std::string note =
+        "total " + Fixed(part * 100, 0) + "% of " + std::to_string(collections_) + " collections";
+    if (part > 0.01) {
+      const double left = Seconds() / part * (1 - part);
+      note += ", " + FormatSeconds(static_cast<uint64_t>(left)) + " left";
+    }
+    return note;
+  }
+
+  Context& context_;
+  Source& source_;
+  const size_t collections_;
+  const MonoTime started_;
+  MonoTime collection_started_;
+  std::optional<int64_t> documents_;  // of the collection, if all partitions know theirs
+  double weight_ = 0;
+  std::map<int, Shard> shards_;
+  std::optional<Progress> progress_;
+  std::vector<Outcome> outcomes_;
+  std::vector<TargetChange> changes_;
+};
+
+class MigrateRun {
+ public:
+  MigrateRun(const MigrateOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Result<int> Run() {
+    MUSTER_ASSIGN(const auto flow,
+                  Flow::Open(options_.settings, "standalone", "dead-letters.jsonl", context_.env));
+    dead_letters_path_ = flow->dead_letters_path();
+    const CollectionFilter& allowed = flow->allowed();
+    Pipeline& pipeline = flow->pipeline();
+    Source& source = pipeline.source;
+
+    MUSTER_ASSIGN(const auto collections, source.Collections());
+    const auto count = static_cast<size_t>(
+        std::count_if(collections.begin(), collections.end(),
+                      [&](const Collection& one) { return allowed(one.name); }));
+    if (count == 0) return NothingToDo(collections.size());
+    if (options_.evaluate) return Evaluate(pipeline, allowed);
+
+    StopOnSignals signals("\nstopping after the batches in hand… press Ctrl-C again to abort\n");
+    Watcher watcher(context_, source, count);
+    auto counts =
+        MigrateAll(pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed},
+                   watcher, signals.Token());
+    if (!counts) {
+      Error error = std::move(counts).error();
+      if (error.code == Code::kCancelled) {
+        error.message = "the migration was stopped";
+        error.hint = "it is not complete: run it again from the beginning";
+      }
+      return error;
+    }
+    Report(watcher, *counts);
+    return counts->failed > 0 ? kDoneWithRejects : kDone;
+  }
+
+ private:
+  Result<int> NothingToDo(size_t collections) {
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{"collections", Json::array()}}) << '\n';
+    } else {
+      context_.out << (collections == 0 ? "The source has no collections.\n"
+                                        : "None of the source's " + std::to_string(collections) +
+                                              " collections is included.\n");
+    }
+    return kNothingToDo;
+  }
+
+  Result<int> Evaluate(Pipeline& pipeline, const CollectionFilter& allowed) {
+    MUSTER_ASSIGN(const auto changes, PrepareCollections(pipeline, allowed, true));
+    if (context_.json) {
+      Json list = Json::array();
+      for (const TargetChange& one : changes) {
+        list.push_back({{"collection", one.collection}, {"change", one.change}});
+      }
+      context_.out << ToJsonText(Json{{"changes", list}}) << '\n';
+    } else if (changes.empty()) {
+      context_.out << "The target is ready as it is.\n";
+    } else {
+      Table table({{"COLLECTION"}, {"CHANGE"}});
+      for (const TargetChange& one : changes) table.AddRow({{one.collection}, {one.change}});
+      table.Print(context_.out, context_.color);
+    }
+    return changes.empty() ? kDone : kNothingToDo;
+  }
+
+  void Report(const Watcher& watcher, const Counts& total) {
+    const double seconds = watcher.Seconds();
+    if (context_.json) {
+      Json list = Json::array();
+      for (const Watcher::Outcome& one : watcher.outcomes()) {
+        Json entry = CountsJson(one.counts, one.seconds);
+        entry["collection"] = one.collection;
+        list.push_back(std::move(entry));
+      }
+      Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
+      if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
+      context_.out << ToJsonText(report) << '\n';
+      return;
+    }
+    using Align = Table::Align;
+    Table table({{"COLLECTION"},
+                 {"READ", Align::kRight},
+                 {"WRITTEN", Align::kRight},
+                 {"SKIPPED", Align::kRight},
+                 {"FAILED", Align::kRight},
+                 {"MB", Align::kRight},
+                 {"SECONDS", Align::kRight},
+                 {"DOCS/S", Align::kRight}});
+    for (const Watcher::Outcome& one : watcher.outcomes()) {
+      AddRow(table, one.collection, one.counts, one.seconds);
+    }
+    if (watcher.outcomes().size() > 1) AddRow(table, "total", total, seconds);
+    table.Print(context_.out, context_.color);
+    if (total.failed > 0) {
+      context_.out << "\n"
+                   << total.failed << " documents could not be migrated: see " << dead_letters_path_
+                   << "\n";
+    }
+  }
+
+  static Json CountsJson(const Counts& counts, double seconds) {
+    return {{"read", counts.read},     {"written", counts.written}, {"skipped", counts.skipped},
+            {"failed", counts.failed}, {"bytes", counts.bytes},     {"seconds", seconds}};
+  }
+
+  static void AddRow(Table& table, const std::string& name, const Counts& counts, double seconds) {
+    const double rate = seconds > 0 ? static_cast<double>(counts.read) / seconds : 0;
+    table.AddRow({{name},
+                  {std::to_string(counts.read)},
+                  {std::to_string(counts.written)},
+                  {std::to_string(counts.skipped)},
+                  {std::to_string(counts.failed), counts.failed > 0 ? Style::kBad : Style::kNone},
+                  {Fixed(static_cast<double>(counts.bytes) / 1e6, 1)},
+                  {Fixed(seconds, 1)},
+                  {Fixed(rate, 0)}});
+  }
+
+  const MigrateOptions& options_;
+  Context& context_;
+  std::string dead_letters_path_;
+};
+
+}  // namespace
+
+void AddMigrateCommand(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("migrate", "Copy collections from a source to a sink, in one process");
+  command->group("Move data");
+  auto options = std::make_shared<MigrateOptions>();
+  AddPipelineOptions(*command, options->settings);
+  command
+      ->add_option("--shard-concurrency", options->shard_concurrency,
+                   "How many shards of a collection at once; 1 by default")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  command->add_flag("--evaluate", options->evaluate,
+                    "Only say what would be done to the target; exit code 3 if there is something");
+  command->footer(
+      "  muster migrate jsonl:orders.jsonl csv:orders.csv\n"
+      "  muster migrate jsonl:export/ opensearch+https://search:9200 --transforms rules.yaml\n"
+      "  muster migrate csv:big.csv jsonl:out/ --shard-concurrency 4 --mb-per-second 50");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return MigrateRun(*options, context).Run(); };
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,175 @@
+#include "cli/pipeline_settings.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/regex.h"
+#include "base/yaml.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
+constexpr auto kLookAgain = std::chrono::seconds(1);
+constexpr double kMegabyte = 1e6;
+
+struct Limits {
+  double docs_per_second = 0;
+  double mb_per_second = 0;
+
+  bool operator==(const Limits&) const = default;
+};
+
+Result<double> NumberAt(const YamlDocument& document, const YamlNode& node) {
+  char* end = nullptr;
+  const double number = std::strtod(node.text.c_str(), &end);
+  if (node.text.empty() || *end != '\0' || !(number >= 0)) {
+    return document.At(node, "a number from 0 on is expected");
+  }
+  return number;
+}
+
+Result<Limits> ReadLimits(const std::string& path, Limits limits) {
+  MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
+  for (const YamlEntry& entry : document.root.entries) {
+    if (entry.key.text == "docs_per_second") {
+      MUSTER_ASSIGN(limits.docs_per_second, NumberAt(document, entry.value));
+    } else if (entry.key.text == "mb_per_second") {
+      MUSTER_ASSIGN(limits.mb_per_second, NumberAt(document, entry.value));
+    } else {
+      return document.At(entry.key, "there are docs_per_second and mb_per_second only");
+    }
+  }
+  return limits;
+}
+
+Result<std::vector<Pattern>> PatternsOf(const std::vector<std::string>& texts) {
+  std::vector<Pattern> patterns;
+  for (const std::string& text : texts) {
+    MUSTER_ASSIGN(Pattern pattern, Pattern::Parse(text));
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+bool AnyMatches(const std::vector<Pattern>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const Pattern& pattern) { return pattern.Matches(name); });
+}
+
+}  // namespace
+
+void AddPipelineOptions(CLI::App& command, PipelineSettings& settings) {
+  command.add_option("SOURCE", settings.source, "Where documents come from, a URL")->required();
+  command.add_option("SINK", settings.sink, "Where they go, a URL")->required();
+  command.add_option("--transforms", settings.transforms, "What is done to them, a YAML file")
+      ->type_name("FILE");
+  command
+      .add_option("--include", settings.include,
+                  "Collections to take: a name, a glob, or /a regular expression/; all by default")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  command.add_option("--exclude", settings.exclude, "Collections to leave out")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  command.add_option("--max-docs-per-batch", settings.max_docs_per_batch, "1000 by default")
+      ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
+      ->type_name("N");
+  command
+      .add_option("--max-bytes-per-batch", settings.max_bytes_per_batch,
+                  "8 MiB by default; a larger document goes alone")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(size_t{1}, size_t{1} << 30))
+      ->type_name("SIZE");
+  command
+      .add_option("--docs-per-second", settings.docs_per_second, "No more than this; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command.add_option("--mb-per-second", settings.mb_per_second, "No more than this; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command
+      .add_option("--limits", settings.limits_file,
+                  "A YAML file with docs_per_second and mb_per_second, read again every second")
+      ->type_name("FILE");
+  command
+      .add_option("--dead-letters", settings.dead_letters,
+                  "Where documents go that cannot be migrated; by default dead-letters.jsonl, a "
+                  "worker's RUN.dead-letters.jsonl")
+      ->type_name("FILE");
+}
+
+Result<std::string> ReadTransforms(const PipelineSettings& settings) {
+  if (settings.transforms.empty()) return std::string();
+  return ReadFile(settings.transforms, kMaxFileBytes);
+}
+
+Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings) {
+  MUSTER_ASSIGN(const std::string text, ReadTransforms(settings));
+  return ParseTransforms(text, settings.transforms);
+}
+
+Result<CollectionFilter> FilterOf(const PipelineSettings& settings) {
+  MUSTER_ASSIGN(auto include, PatternsOf(settings.include));
+  MUSTER_ASSIGN(auto exclude, PatternsOf(settings.exclude));
+  return [include = std::move(include), exclude = std::move(exclude)](const std::string& name) {
+    return (include.empty() || AnyMatches(include, name)) && !AnyMatches(exclude, name);
+  };
+}
+
+class LimitsWatcher::Impl {
+ public:
+  Impl(const PipelineSettings& settings, Throttle& throttle, Env& env)
+      : path_(settings.limits_file),
+        options_{settings.docs_per_second, settings.mb_per_second},
+        throttle_(throttle),
+        env_(env) {
+    Set(options_);
+    if (path_.empty()) return;
+    Look();
+    thread_ = std::jthread([this](std::stop_token stop) {
+      while (env_.Sleep(kLookAgain, stop)) Look();
+    });
+  }
+
+ private:
+  void Look() {
+    std::error_code failed;
+    const bool is_there = std::filesystem::exists(path_, failed);
+    const Result<Limits> limits = is_there ? ReadLimits(path_, options_) : options_;
+    if (!limits) {
+      const std::string problem = limits.error().ToString();
+      if (problem != problem_) Log(Level::kWarning, "limits not changed", {{"error", problem}});
+      problem_ = problem;
+      return;
+    }
+    problem_.clear();
+    if (*limits == current_) return;
+    Set(*limits);
+    Log(Level::kInfo, "limits changed",
+        {{"docs_per_second", limits->docs_per_second}, {"mb_per_second", limits->mb_per_second}});
+  }
+
+  void Set(const Limits& limits) {
+    current_ = limits;
+    throttle_.Set(limits.docs_per_second, limits.mb_per_second * kMegabyte);
+  }
+
+  const std::string path_;
+  const Limits options_;
+  Throttle& throttle_;
+  Env& env_;
+  Limits current_;
+  std::string problem_;  // the last that was logged
+  std::jthread thread_;
+};
+
+LimitsWatcher::LimitsWatcher(const PipelineSettings& settings, Throttle& throttle, Env& env)
+    : impl_(std::make_unique<Impl>(settings, throttle, env)) {}
+LimitsWatcher::~LimitsWatcher() = default;
+
+}  // namespace muster::cli

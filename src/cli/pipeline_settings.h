@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/migrate.h"
+
+namespace CLI {
+class App;
+}
+
+namespace muster::cli {
+
+// What commands that move documents are told on the command line.
+struct PipelineSettings {
+  std::string source;
+  std::string sink;
+  std::string transforms;  // a file; empty: none
+  size_t max_docs_per_batch = BatchLimits().max_docs;
+  size_t max_bytes_per_batch = BatchLimits().max_bytes;
+  std::vector<std::string> include;  // patterns; empty: everything
+  std::vector<std::string> exclude;
+  double docs_per_second = 0;
+  double mb_per_second = 0;
+  std::string limits_file;
+  std::string dead_letters;  // a file; empty: as the command chooses
+};
+
+// Adds SOURCE, SINK and the options. `settings` must live as long as `command`.
+void AddPipelineOptions(CLI::App& command, PipelineSettings& settings);
+
+// The text of the transforms' file; empty if there is none.
+Result<std::string> ReadTransforms(const PipelineSettings& settings);
+Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings);
+
+// Collections that some pattern includes and none excludes.
+Result<CollectionFilter> FilterOf(const PipelineSettings& settings);
+
+// Sets a throttle as the options say and then, every second as long as it lives, as the limits file
+// says: a YAML map of docs_per_second and mb_per_second. A file that is not there says nothing; one
+// that makes no sense is logged, and what held before still holds.
+class LimitsWatcher {
+ public:
+  LimitsWatcher(const PipelineSettings& settings, Throttle& throttle, Env& env);
+  ~LimitsWatcher();
+  LimitsWatcher(const LimitsWatcher&) = delete;
+  LimitsWatcher& operator=(const LimitsWatcher&) = delete;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/context.h"
+#include "muster/events.h"
+#include "muster/store.h"
+#include "replica/read_model.h"
+#include "replica/replica_file.h"
+
+namespace muster::cli {
+
+// What `muster replica` was told on the command line.
+struct ReplicaCommandOptions {
+  std::string action;
+  std::string file;
+  std::string target;    // a projection, or for scale a number
+  std::string stream;    // replay only this one
+  int64_t position = 0;  // skip this event
+  int workers = 1;       // of this process
+  std::string name;      // of its workers
+  bool until_caught_up = false;
+  bool slots = false;
+  bool rollback = false;
+  bool finish = false;
+};
+
+// A replica set's file, and what it names, opened.
+struct OpenReplica {
+  ReplicaFile file;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<EventLog> log;
+  std::unique_ptr<ReadModel> model;
+
+  static Result<OpenReplica> Open(const ReplicaCommandOptions& options, Context& context);
+};
+
+Result<int> RunReplicaWorkers(const ReplicaCommandOptions& options, Context& context);
+Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& context);
+Result<int> OperateReplica(const ReplicaCommandOptions& options, Context& context);
+
+}  // namespace muster::cli

@@ -1,0 +1,171 @@
+#include <charconv>
+
+#include "base/json.h"
+#include "cli/exit_codes.h"
+#include "cli/progress.h"
+#include "cli/replica_context.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "replica/operations.h"
+#include "replica/rebuild.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr int64_t kNearlyThere = 1'000;
+
+class Operation {
+ public:
+  Operation(const ReplicaCommandOptions& options, Context& context, OpenReplica open)
+      : options_(options),
+        context_(context),
+        open_(std::move(open)),
+        set_(open_.file.options.set) {}
+
+  Result<int> Run() {
+    if (options_.action == "scale") return Scale();
+    if (options_.target.empty()) {
+      return Error{Code::kInvalid, "which projection is to be " + options_.action + "?",
+                   "name one of the set's after the file"};
+    }
+    if (options_.action == "forget") return Forget();
+    MUSTER_ASSIGN(projection_, open_.file.Find(options_.target));
+    if (options_.action == "pause" || options_.action == "resume") return Pause();
+    if (options_.action == "reset") return Reset();
+    if (options_.action == "skip") return Skip();
+    if (options_.action == "replay") return Replay();
+    if (options_.action == "audit") return Audited();
+    return Rebuilt();
+  }
+
+ private:
+  Result<int> Say(const std::string& what) {
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{"set", set_}, {"done", what}}) << '\n';
+    } else {
+      context_.out << what << '\n';
+    }
+    return kDone;
+  }
+
+  std::string Named() const { return "projection " + options_.target + " of set " + set_; }
+
+  Result<int> Scale() {
+    if (options_.target == "all") {
+      MUSTER_TRY(ScaleSet(*open_.store, set_, std::nullopt));
+      return Say("all workers of set " + set_ + " have a part");
+    }
+    int workers = 0;
+    const std::string& text = options_.target;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
+    if (error != std::errc() || end != text.data() + text.size() || workers < 1) {
+      return Error{Code::kInvalid, "'" + text + "' is no number of workers",
+                   "write muster replica scale FILE N, or all"};
+    }
+    MUSTER_TRY(ScaleSet(*open_.store, set_, workers));
+    return Say("at most " + text + " workers of set " + set_ + " have a part, others stand by");
+  }
+
+  Result<int> Pause() {
+    const bool pause = options_.action == "pause";
+    MUSTER_TRY(PauseProjection(*open_.store, set_, options_.target, pause));
+    return Say(Named() + (pause ? " is paused" : " goes on"));
+  }
+
+  Result<int> Reset() {
+    MUSTER_TRY(ResetProjection(*open_.store, *open_.log, *open_.model, set_, *projection_));
+    return Say(Named() + " starts again from the first event");
+  }
+
+  Result<int> Skip() {
+    if (options_.position < 1) {
+      return Error{Code::kInvalid, "which event is to be skipped?", "give its --position"};
+    }
+    MUSTER_TRY(SkipEvent(*open_.store, *open_.log, *open_.model, set_, options_.target,
+                         options_.position));
+    return Say(Named() + " leaves out the event at position " + std::to_string(options_.position));
+  }
+
+  Result<int> Replay() {
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const int64_t asked,
+                  open_.model->AskReplay({set_, options_.target, desired.active}, options_.stream));
+    if (asked == 0) {
+      MUSTER_TRY(Say("nothing of " + Named() + " is parked"));
+      return kNothingToDo;
+    }
+    return Say(std::to_string(asked) + " parked streams of " + Named() + " will be tried again");
+  }
+
+  Result<int> Forget() {
+    for (const auto& projection : open_.file.projections) {
+      if (projection->name() != options_.target) continue;
+      return Error{Code::kInvalid, Named() + " is in its file",
+                   "take it out of the file first: workers would bring it back"};
+    }
+    MUSTER_TRY(ForgetProjection(*open_.store, *open_.model, set_, options_.target));
+    return Say(Named() + " and its checkpoints are forgotten; its tables are left alone");
+  }
+
+  Result<int> Audited() {
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const AuditResult audit,
+                  Audit(*open_.log, *open_.model, {set_, options_.target, desired.active}));
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{"set", set_},
+                                      {"projection", options_.target},
+                                      {"events", audit.events},
+                                      {"handled", audit.handled},
+                                      {"wrong_slots", audit.wrong_slots}})
+                   << '\n';
+    } else {
+      context_.out << Named() << " has handled " << audit.handled << " of " << audit.events
+                   << " events up to its checkpoints; " << audit.wrong_slots.size()
+                   << " slots differ from the log\n";
+    }
+    return audit.wrong_slots.empty() ? kDone : kFailed;
+  }
+
+  Result<int> Rebuilt() {
+    Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, *projection_);
+    StopOnSignals signals("");
+    if (options_.finish) {
+      MUSTER_ASSIGN(const int version, rebuild.Finish());
+      return Say("version " + std::to_string(version) + " of " + Named() + " is gone");
+    }
+    if (options_.rollback) {
+      MUSTER_TRY(rebuild.Swap(true, signals.Token()));
+      return Say(Named() + " is back at the version before");
+    }
+    MUSTER_ASSIGN(const int version, rebuild.Begin());
+    Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
+                      0, [] { return TerminalWidth(2); });
+    int64_t most = 0;
+    MUSTER_TRY(rebuild.CatchUp(
+        kNearlyThere,
+        [&](int64_t left) {
+          most = std::max(most, left);
+          progress.Update(static_cast<uint64_t>(most - left), static_cast<uint64_t>(most));
+        },
+        signals.Token()));
+    MUSTER_TRY(rebuild.Swap(false, signals.Token()));
+    progress.Finish();
+    return Say("version " + std::to_string(version) + " of " + Named() +
+               " is active; --rollback goes back, --finish drops the one before");
+  }
+
+  const ReplicaCommandOptions& options_;
+  Context& context_;
+  OpenReplica open_;
+  const std::string set_;
+  Projection* projection_ = nullptr;
+};
+
+}  // namespace
+
+Result<int> OperateReplica(const ReplicaCommandOptions& options, Context& context) {
+  MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options, context));
+  return Operation(options, context, std::move(open)).Run();
+}
+
+}  // namespace muster::cli

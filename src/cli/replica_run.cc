@@ -1,0 +1,124 @@
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "cli/exit_codes.h"
+#include "cli/progress.h"
+#include "cli/replica_context.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "replica/operations.h"
+
+namespace muster::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLook = 500ms;
+
+std::string InWords(const ReplicaEvent& event) {
+  const std::string generation = " generation " + std::to_string(event.generation);
+  switch (event.kind) {
+    case ReplicaEvent::Kind::kRegistered:
+      return event.worker + " registers and waits for a place";
+    case ReplicaEvent::Kind::kReady:
+      return event.worker + " is ready for" + generation;
+    case ReplicaEvent::Kind::kRunning:
+      return event.worker + " runs partition " + std::to_string(event.partition) + " of " +
+             std::to_string(event.partitions) + " in" + generation;
+    case ReplicaEvent::Kind::kStandby:
+      return event.worker + " stands by";
+    case ReplicaEvent::Kind::kReconfigured: {
+      milliseconds longest{0};
+      for (const auto& [slot, pause] : event.pauses) longest = std::max(longest, pause);
+      return event.worker + " owns " + std::to_string(event.pauses.size()) +
+             " slots, which paused for " + std::to_string(longest.count()) + " ms at most";
+    }
+    case ReplicaEvent::Kind::kParked:
+      return event.projection + " parks " + event.error;
+    case ReplicaEvent::Kind::kLost:
+      return event.worker + " starts anew: " + event.error;
+    case ReplicaEvent::Kind::kTrouble:
+      return event.worker + " has trouble: " + event.error;
+    case ReplicaEvent::Kind::kStopped:
+      return event.worker + " has left";
+  }
+  return event.worker;
+}
+
+class ReplicaRun {
+ public:
+  ReplicaRun(const ReplicaCommandOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Result<int> Run() {
+    MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options_, context_));
+    StopOnSignals signals("");
+    std::stop_callback on_signal(signals.Token(), [this] { stop_.request_stop(); });
+    progress_.emplace(context_.progress, context_.err, context_.env,
+                      "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });
+    std::vector<std::unique_ptr<Orchestrator>> workers;
+    ReplicaOptions options = open.file.options;
+    if (!options_.name.empty()) options.worker = options_.name;
+    options.observer = [this](const ReplicaEvent& event) { progress_->Say(InWords(event)); };
+    for (int i = 0; i < options_.workers; ++i) {
+      MUSTER_ASSIGN(auto worker, NewOrchestrator(*open.store, *open.log, open.file.read_model,
+                                                 open.file.projections, options, context_.env));
+      workers.push_back(std::move(worker));
+    }
+    std::vector<std::jthread> threads;
+    for (const auto& worker : workers) {
+      threads.emplace_back([this, &worker] { RunOne(*worker); });
+    }
+    Watch(open);
+    threads.clear();
+    progress_->Finish();
+    std::lock_guard lock(mutex_);
+    if (failure_) return *failure_;
+    return kDone;
+  }
+
+ private:
+  void RunOne(Orchestrator& worker) {
+    if (const Status ended = worker.Run(stop_.get_token()); !ended) {
+      std::lock_guard lock(mutex_);
+      failure_ = ended.error();
+      stop_.request_stop();
+    }
+  }
+
+  // Shows how far the set is, until it is told to stop or has caught up.
+  void Watch(OpenReplica& open) {
+    std::vector<std::string> names;
+    for (const auto& projection : open.file.projections) names.push_back(projection->name());
+    while (context_.env.Sleep(kLook, stop_.get_token())) {
+      const auto status =
+          StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
+      if (!status) continue;
+      int64_t handled = 0, left = 0;
+      bool whole = true;
+      for (const InstanceStatus& instance : status->instances) {
+        handled += instance.handled;
+        left += instance.lag_events;
+        whole &= instance.slots.size() == static_cast<size_t>(open.log->slots());
+      }
+      progress_->Update(static_cast<uint64_t>(handled), static_cast<uint64_t>(handled + left));
+      if (options_.until_caught_up && whole && left == 0) stop_.request_stop();
+    }
+  }
+
+  const ReplicaCommandOptions& options_;
+  Context& context_;
+  std::stop_source stop_;
+  std::optional<Progress> progress_;
+  std::mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+Result<int> RunReplicaWorkers(const ReplicaCommandOptions& options, Context& context) {
+  return ReplicaRun(options, context).Run();
+}
+
+}  // namespace muster::cli

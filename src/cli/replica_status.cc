@@ -1,0 +1,179 @@
+#include "base/json.h"
+#include "cli/exit_codes.h"
+#include "cli/replica_context.h"
+#include "cli/table.h"
+#include "replica/operations.h"
+
+namespace muster::cli {
+namespace {
+
+std::string Seconds(milliseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(time.count()) / 1000.0);
+  return text;
+}
+
+std::string StateOf(const InstanceStatus& instance) {
+  std::string state = instance.paused ? "paused" : "running";
+  if (!instance.active) state += ", not active";
+  return state;
+}
+
+Json ToJson(const SetStatus& status, const std::string& set) {
+  const Generation& generation = status.view.generation;
+  Json json{{"set", set},
+            {"generation", generation.number},
+            {"phase", generation.phase == Generation::Phase::kRunning ? "running" : "preparing"},
+            {"partitions", generation.assignment.members.size()},
+            {"reason", generation.reason},
+            {"workers", Json::array()},
+            {"projections", Json::array()}};
+  if (status.view.scale) json["scale"] = *status.view.scale;
+  for (const auto& [id, member] : status.view.members) {
+    Json worker{{"worker", id},
+                {"state", PhaseName(member.state.phase)},
+                {"generation", member.state.generation},
+                {"partition", generation.assignment.PartitionOf(id)},
+                {"handled", member.state.handled},
+                {"pause_ms", member.state.pause_ms}};
+    if (!member.state.error.empty()) worker["error"] = member.state.error;
+    json["workers"].push_back(std::move(worker));
+  }
+  for (const InstanceStatus& instance : status.instances) {
+    Json one{{"projection", instance.projection},
+             {"version", instance.version},
+             {"active", instance.active},
+             {"paused", instance.paused},
+             {"handled", instance.handled},
+             {"lag_events", instance.lag_events},
+             {"lag_ms", instance.lag_time.count()},
+             {"parked", Json::array()},
+             {"slots", Json::array()}};
+    for (const ParkedStream& stream : instance.parked) {
+      one["parked"].push_back(
+          {{"stream", stream.stream}, {"events", stream.versions.size()}, {"error", stream.error}});
+    }
+    for (const SlotLag& lag : instance.lags) {
+      Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
+      for (const SlotState& state : instance.slots) {
+        if (state.slot != lag.slot) continue;
+        slot["position"] = state.position;
+        slot["generation"] = state.generation;
+      }
+      if (lag.oldest) slot["lag_ms"] = (status.now - *lag.oldest).count();
+      one["slots"].push_back(std::move(slot));
+    }
+    json["projections"].push_back(std::move(one));
+  }
+  return json;
+}
+
+void PrintSet(const SetStatus& status, const std::string& set, Context& context) {
+  const Generation& generation = status.view.generation;
+  if (status.view.set_record.version == 0) {
+    context.out << "set " << set << " has not run yet\n\n";
+    return;
+  }
+  context.out << "set " << set << ", generation " << generation.number << ", "
+              << (generation.phase == Generation::Phase::kRunning ? "running" : "preparing") << ", "
+              << generation.assignment.members.size() << " partitions";
+  if (status.view.scale) context.out << ", scaled to at most " << *status.view.scale;
+  context.out << "\n\n";
+  Table workers({{"WORKER"},
+                 {"STATE"},
+                 {"PARTITION", Table::Align::kRight},
+                 {"HANDLED", Table::Align::kRight},
+                 {"PAUSE", Table::Align::kRight},
+                 {"TROUBLE"}});
+  for (const auto& [id, member] : status.view.members) {
+    const int partition = generation.assignment.PartitionOf(id);
+    const bool dead = member.state.phase == MemberState::Phase::kDead;
+    workers.AddRow({{id},
+                    {std::string(PhaseName(member.state.phase)), dead ? Style::kBad : Style::kNone},
+                    {partition < 0 ? "" : std::to_string(partition)},
+                    {std::to_string(member.state.handled)},
+                    {Seconds(milliseconds(member.state.pause_ms))},
+                    {member.state.error}});
+  }
+  workers.Print(context.out, context.color);
+  context.out << '\n';
+}
+
+void PrintProjections(const SetStatus& status, bool slots, Context& context) {
+  Table table({{"PROJECTION"},
+               {"VERSION", Table::Align::kRight},
+               {"STATE"},
+               {"HANDLED", Table::Align::kRight},
+               {"BEHIND", Table::Align::kRight},
+               {"BY", Table::Align::kRight},
+               {"PARKED", Table::Align::kRight}});
+  for (const InstanceStatus& instance : status.instances) {
+    size_t parked = 0;
+    for (const ParkedStream& stream : instance.parked) parked += stream.versions.size();
+    table.AddRow({{instance.projection},
+                  {std::to_string(instance.version)},
+                  {StateOf(instance), instance.paused ? Style::kWarn : Style::kNone},
+                  {std::to_string(instance.handled)},
+                  {std::to_string(instance.lag_events)},
+                  {Seconds(instance.lag_time)},
+                  {std::to_string(parked), parked > 0 ? Style::kBad : Style::kNone}});
+  }
+  table.Print(context.out, context.color);
+  Table parked({{"PARKED STREAM"}, {"PROJECTION"}, {"EVENTS", Table::Align::kRight}, {"ERROR"}});
+  bool any = false;
+  for (const InstanceStatus& instance : status.instances) {
+    for (const ParkedStream& stream : instance.parked) {
+      any = true;
+      parked.AddRow({{stream.stream},
+                     {instance.projection},
+                     {std::to_string(stream.versions.size())},
+                     {stream.error}});
+    }
+  }
+  if (any) {
+    context.out << '\n';
+    parked.Print(context.out, context.color);
+  }
+  if (!slots) return;
+  context.out << '\n';
+  Table by_slot({{"PROJECTION"},
+                 {"SLOT", Table::Align::kRight},
+                 {"POSITION", Table::Align::kRight},
+                 {"GENERATION", Table::Align::kRight},
+                 {"BEHIND", Table::Align::kRight},
+                 {"BY", Table::Align::kRight}});
+  for (const InstanceStatus& instance : status.instances) {
+    for (const SlotState& slot : instance.slots) {
+      SlotLag lag;
+      for (const SlotLag& found : instance.lags) {
+        if (found.slot == slot.slot) lag = found;
+      }
+      by_slot.AddRow({{instance.projection},
+                      {std::to_string(slot.slot)},
+                      {std::to_string(slot.position)},
+                      {std::to_string(slot.generation)},
+                      {std::to_string(lag.events)},
+                      {lag.oldest ? Seconds(status.now - *lag.oldest) : ""}});
+    }
+  }
+  by_slot.Print(context.out, context.color);
+}
+
+}  // namespace
+
+Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& context) {
+  MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options, context));
+  const std::string& set = open.file.options.set;
+  std::vector<std::string> names;
+  for (const auto& projection : open.file.projections) names.push_back(projection->name());
+  MUSTER_ASSIGN(const SetStatus status, StatusOf(*open.store, *open.log, *open.model, set, names));
+  if (context.json) {
+    context.out << ToJsonText(ToJson(status, set)) << '\n';
+    return kDone;
+  }
+  PrintSet(status, set, context);
+  PrintProjections(status, options.slots, context);
+  return kDone;
+}
+
+}  // namespace muster::cli

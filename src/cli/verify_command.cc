@@ -1,0 +1,194 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "muster/migrate.h"
+#include "pipeline/verify.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr size_t kMaxTransformBytes = size_t{1} << 20;
+
+struct Options {
+  std::string source;
+  std::string sink;
+  std::string transforms;
+  bool checksums = false;
+};
+
+// One collection of the source and what the sink has of it.
+struct Verified {
+  std::string collection;
+  std::string target;
+  VerifyReport report;
+};
+
+std::string_view KindName(VerifyDifference::Kind kind) {
+  switch (kind) {
+    case VerifyDifference::Kind::kMissing:
+      return "missing";
+    case VerifyDifference::Kind::kExtra:
+      return "extra";
+    case VerifyDifference::Kind::kChanged:
+      return "changed";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<TransformPlan>> LoadTransforms(const std::string& file) {
+  if (file.empty()) return ParseTransforms("", "");
+  MUSTER_ASSIGN(const std::string text, ReadFile(file, kMaxTransformBytes));
+  return ParseTransforms(text, file);
+}
+
+// A sink that names its one table, index or file takes a collection under whatever name.
+Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t collections) {
+  MUSTER_ASSIGN(const auto there, target.Collections());
+  const bool named = std::any_of(there.begin(), there.end(), [&](const Collection& collection) {
+    return collection.name == wanted;
+  });
+  if (!named && there.size() == 1 && collections == 1) return there.front().name;
+  if (!named) {
+    return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
+                 "was it migrated? 'muster migrate' does that"};
+  }
+  return wanted;
+}
+
+Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
+                                        std::stop_token stop) {
+  MUSTER_ASSIGN(const auto source, OpenSource(options.source, context.env));
+  auto target = OpenSource(options.sink, context.env);
+  if (!target) return target.error().Within("the sink, to be read");
+  MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));
+  MUSTER_ASSIGN(const auto collections, source->Collections());
+  std::vector<Verified> all;
+  for (const Collection& collection : collections) {
+    MUSTER_ASSIGN(std::string name,
+                  TargetOf(**target, transforms->TargetName(collection.name), collections.size()));
+    const VerifyOptions how{.checksums = options.checksums, .transforms = transforms.get()};
+    auto report = VerifyCollection({*source, collection.name}, {**target, name}, how, stop);
+    if (!report) return report.error().Within(collection.name);
+    all.push_back({collection.name, std::move(name), *std::move(report)});
+  }
+  return all;
+}
+
+Json CountsJson(const std::vector<VerifyReport::Count>& counts) {
+  Json list = Json::array();
+  for (const VerifyReport::Count& count : counts) {
+    list.push_back(Json{{"shard", count.partition.shard},
+                        {"part", count.partition.part},
+                        {"begin", count.partition.begin},
+                        {"end", count.partition.end},
+                        {"documents", count.documents},
+                        {"unreadable", count.unreadable}});
+  }
+  return list;
+}
+
+void PrintJson(const std::vector<Verified>& all, bool equal, std::ostream& out) {
+  Json list = Json::array();
+  for (const Verified& one : all) {
+    Json named = Json::array();
+    for (const VerifyDifference& difference : one.report.named) {
+      named.push_back(Json{{"kind", KindName(difference.kind)},
+                           {"id", difference.id},
+                           {"shard", difference.shard},
+                           {"position", difference.position}});
+    }
+    list.push_back(Json{{"collection", one.collection},
+                        {"target", one.target},
+                        {"equal", one.report.Equal()},
+                        {"source_documents", one.report.SourceDocuments()},
+                        {"target_documents", one.report.TargetDocuments()},
+                        {"differences", one.report.differences},
+                        {"named", std::move(named)},
+                        {"source_partitions", CountsJson(one.report.source)},
+                        {"target_partitions", CountsJson(one.report.target)}});
+  }
+  out << ToJsonText(Json{{"equal", equal}, {"collections", std::move(list)}}) << '\n';
+}
+
+void PrintTables(const std::vector<Verified>& all, bool checksums, Context& context) {
+  using enum Table::Align;
+  Table table({{"COLLECTION"},
+               {"TARGET"},
+               {"PARTITIONS", kRight},
+               {"SOURCE", kRight},
+               {"SINK", kRight},
+               {"DIFFERENT", kRight},
+               {"RESULT"}});
+  Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
+  bool some = false;
+  for (const Verified& one : all) {
+    const bool equal = one.report.Equal();
+    table.AddRow({{one.collection},
+                  {one.target},
+                  {std::to_string(one.report.source.size())},
+                  {std::to_string(one.report.SourceDocuments())},
+                  {std::to_string(one.report.TargetDocuments())},
+                  {checksums ? std::to_string(one.report.differences) : "-"},
+                  {equal ? "equal" : "different", equal ? Style::kGood : Style::kBad}});
+    for (const VerifyDifference& difference : one.report.named) {
+      some = true;
+      differences.AddRow({{one.collection},
+                          {std::string(KindName(difference.kind)), Style::kWarn},
+                          {difference.id},
+                          {std::to_string(difference.shard)},
+                          {difference.position}});
+    }
+  }
+  table.Print(context.out, context.color);
+  if (!some) return;
+  context.out << '\n';
+  differences.Print(context.out, context.color);
+}
+
+Result<int> Verify(const Options& options, Context& context) {
+  const StopOnSignals signals("\n");
+  MUSTER_ASSIGN(const auto all, VerifyAll(options, context, signals.Token()));
+  const bool equal =
+      std::all_of(all.begin(), all.end(), [](const Verified& one) { return one.report.Equal(); });
+  if (context.json) {
+    PrintJson(all, equal, context.out);
+  } else {
+    PrintTables(all, options.checksums, context);
+  }
+  return equal ? kDone : kFailed;
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Compare what a sink has with what its source has");
+  command->group("Move data");
+  auto options = std::make_shared<Options>();
+  command->add_option("SOURCE", options->source, "Where the documents came from")
+      ->required()
+      ->type_name("URL");
+  command->add_option("SINK", options->sink, "Where they went; read as a source")
+      ->required()
+      ->type_name("URL");
+  command->add_flag("--checksums", options->checksums,
+                    "Compare the contents of documents, and name those that differ");
+  command
+      ->add_option("--transforms", options->transforms,
+                   "What was done to the documents on their way")
+      ->type_name("FILE");
+  command->footer(
+      "  muster verify csv:orders.csv sqlite:shop.db#orders\n"
+      "  muster verify --checksums sqlite:shop.db postgresql://me@db/shop --json");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return Verify(*options, context); };
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,385 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "muster/work.h"
+#include "pipeline/dead_letter_source.h"
+
+namespace muster::cli {
+namespace {
+
+struct WorkCommandOptions {
+  std::string run;
+  std::string item;
+  std::string state;
+  bool all = false;
+  std::string letters;  // a file
+  std::string sink;
+};
+
+std::string_view StateName(ItemInfo::State state) {
+  switch (state) {
+    case ItemInfo::State::kDone:
+      return "done";
+    case ItemInfo::State::kQuarantined:
+      return "quarantined";
+    default:
+      return "open";
+  }
+}
+
+std::string Percent(const ItemInfo& item) {
+  if (item.state == ItemInfo::State::kDone) return "100%";
+  if (!item.fraction) return item.progress.position.empty() ? "0%" : "?";
+  return std::to_string(static_cast<int>(*item.fraction * 100)) + "%";
+}
+
+std::string Span(milliseconds span) {
+  const int64_t seconds = std::max<int64_t>(0, (span.count() + 999) / 1000);
+  if (seconds < 120) return std::to_string(seconds) + " s";
+  if (seconds < 7200) return std::to_string(seconds / 60) + " min";
+  return std::to_string(seconds / 3600) + " h";
+}
+
+bool Held(const ItemInfo& item) {
+  return item.state == ItemInfo::State::kOpen && !item.holder.empty() && item.due_in &&
+         item.due_in->count() > 0;
+}
+
+// Why nobody works on it, or who does.
+std::string Why(const ItemInfo& item) {
+  if (item.state == ItemInfo::State::kDone) return "";
+  if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
+  if (Held(item)) return "held, lease ends in " + Span(*item.due_in);
+  if (item.due_in && item.due_in->count() > 0) {
+    return "tried again in " + Span(*item.due_in) + ": " + item.error;
+  }
+  if (!item.holder.empty()) return "its holder has gone; waits for a worker";
+  return "waits for a worker";
+}
+
+// How long the item's holder still needs, if it goes on like this.
+std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
+  if (!Held(item) || item.docs_per_second <= 0 || !item.fraction || *item.fraction <= 0) {
+    return std::nullopt;
+  }
+  const double left =
+      static_cast<double>(item.progress.counts.read) * (1 - *item.fraction) / *item.fraction;
+  return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
+}
+
+Json ToJson(const ItemInfo& item) {
+  Json json{{"item", item.name},
+            {"state", StateName(item.state)},
+            {"holder", item.holder},
+            {"why", Why(item)},
+            {"epoch", item.epoch},
+            {"attempt", item.attempt},
+            {"read", item.progress.counts.read},
+            {"written", item.progress.counts.written},
+            {"skipped", item.progress.counts.skipped},
+            {"failed", item.progress.counts.failed},
+            {"docs_per_second", std::round(item.docs_per_second)},
+            {"successors", item.successors}};
+  if (item.fraction) json["fraction"] = *item.fraction;
+  if (item.due_in) json["due_in_ms"] = item.due_in->count();
+  if (const auto left = TimeLeft(item)) json["eta_s"] = left->count() / 1000;
+  if (!item.error.empty()) json["error"] = item.error;
+  return json;
+}
+
+// Nobody watches a redrive.
+class Unobserved final : public MigrationObserver {
+ public:
+  void Prepared(const std::vector<TargetChange>& /*changes*/) override {}
+  void CollectionStarted(const std::string& /*collection*/,
+                         const std::vector<Partition>& /*partitions*/) override {}
+  void Advanced(const Partition& /*partition*/, const muster::Progress& /*progress*/) override {}
+  void CollectionEnded(const std::string& /*collection*/, const Counts& /*counts*/) override {}
+};
+
+// What a run comes to, item by item.
+struct Summary {
+  int64_t items = 0;
+  int64_t done = 0;
+  int64_t held = 0;
+  int64_t waiting = 0;
+  int64_t quarantined = 0;
+  Counts counts;
+  double docs_per_second = 0;
+  std::optional<milliseconds> left;  // of the item that takes longest
+
+  void Add(const ItemInfo& item) {
+    ++items;
+    counts += item.progress.counts;
+    if (item.state == ItemInfo::State::kDone) ++done;
+    if (item.state == ItemInfo::State::kQuarantined) ++quarantined;
+    if (item.state != ItemInfo::State::kOpen) return;
+    if (!Held(item)) {
+      ++waiting;
+      return;
+    }
+    ++held;
+    docs_per_second += item.docs_per_second;
+    if (const auto needs = TimeLeft(item)) left = std::max(left.value_or(*needs), *needs);
+  }
+};
+
+class WorkCommand {
+ public:
+  WorkCommand(const WorkCommandOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Result<int> Status() {
+    MUSTER_TRY(Open());
+    MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
+    Table table({{"RUN"},
+                 {"STATE"},
+                 {"ITEMS", Table::Align::kRight},
+                 {"DONE", Table::Align::kRight},
+                 {"HELD", Table::Align::kRight},
+                 {"WAIT", Table::Align::kRight},
+                 {"QUARANTINED", Table::Align::kRight},
+                 {"DOCUMENTS", Table::Align::kRight},
+                 {"FAILED", Table::Align::kRight},
+                 {"DOCS/S", Table::Align::kRight},
+                 {"ETA", Table::Align::kRight}});
+    Json list = Json::array();
+    for (const RunInfo& run : runs) {
+      if (!options_.run.empty() && run.name != options_.run) continue;
+      Summary sum;
+      MUSTER_TRY(EachItem(run.name, [&](const ItemInfo& item) { sum.Add(item); }));
+      const std::string state = run.finished ? "finished" : run.ready ? "running" : "preparing";
+      table.AddRow(
+          {{run.name},
+           {state},
+           {std::to_string(sum.items)},
+           {std::to_string(sum.done)},
+           {std::to_string(sum.held)},
+           {std::to_string(sum.waiting)},
+           {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
+           {std::to_string(sum.counts.read)},
+           {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
+           {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
+           {sum.left ? Span(*sum.left) : ""}});
+      Json json{{"run", run.name},
+                {"state", state},
+                {"source", run.source},
+                {"sink", run.sink},
+                {"incarnation", run.incarnation},
+                {"items", sum.items},
+                {"done", sum.done},
+                {"held", sum.held},
+                {"waiting", sum.waiting},
+                {"quarantined", sum.quarantined},
+                {"read", sum.counts.read},
+                {"written", sum.counts.written},
+                {"skipped", sum.counts.skipped},
+                {"failed", sum.counts.failed},
+                {"docs_per_second", std::round(sum.docs_per_second)}};
+      if (sum.left) json["eta_s"] = sum.left->count() / 1000;
+      list.push_back(std::move(json));
+    }
+    if (context_.json) {
+      context_.out << ToJsonText(list) << '\n';
+    } else {
+      table.Print(context_.out, context_.color);
+    }
+    return kDone;
+  }
+
+  Result<int> List() {
+    MUSTER_ASSIGN(const std::string run, OpenRun());
+    Table table({{"ITEM"},
+                 {"STATE"},
+                 {"HOLDER"},
+                 {"DONE", Table::Align::kRight},
+                 {"READ", Table::Align::kRight},
+                 {"FAILED", Table::Align::kRight},
+                 {"DOCS/S", Table::Align::kRight},
+                 {"ETA", Table::Align::kRight},
+                 {"WHY"}});
+    Json list = Json::array();
+    MUSTER_TRY(EachItem(run, [&](const ItemInfo& item) {
+      if (!options_.state.empty() && StateName(item.state) != options_.state) return;
+      if (context_.json) {
+        list.push_back(ToJson(item));
+        return;
+      }
+      const auto left = TimeLeft(item);
+      table.AddRow(
+          {{item.name},
+           {std::string(StateName(item.state)),
+            item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
+           {item.holder},
+           {Percent(item)},
+           {std::to_string(item.progress.counts.read)},
+           {std::to_string(item.progress.counts.failed)},
+           {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
+                                     : ""},
+           {left ? Span(*left) : ""},
+           {Why(item)}});
+    }));
+    if (context_.json) {
+      context_.out << ToJsonText(list) << '\n';
+    } else {
+      table.Print(context_.out, context_.color);
+    }
+    return kDone;
+  }
+
+  Result<int> Show() {
+    MUSTER_ASSIGN(const std::string run, OpenRun());
+    MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store_, run, options_.item));
+    const Json json = ToJson(item);
+    if (context_.json) {
+      context_.out << ToJsonText(json) << '\n';
+      return kDone;
+    }
+    Table table({{"FIELD"}, {"VALUE"}});
+    for (const auto& [name, value] : json.items()) {
+      table.AddRow({{name}, {value.is_string() ? value.get<std::string>() : value.dump()}});
+    }
+    table.Print(context_.out, context_.color);
+    return kDone;
+  }
+
+  Result<int> Retry() {
+    MUSTER_ASSIGN(const std::string run, OpenRun());
+    std::vector<std::string> names;
+    if (!options_.item.empty()) names.push_back(options_.item);
+    if (options_.all) {
+      MUSTER_TRY(EachItem(run, [&](const ItemInfo& item) {
+        if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
+      }));
+    }
+    if (names.empty()) {
+      if (options_.all) return kNothingToDo;
+      return Error{Code::kInvalid, "no item was named", "name one, or say --all"};
+    }
+    for (const std::string& name : names) MUSTER_TRY(RetryItem(*store_, run, name));
+    return Say(std::to_string(names.size()) + " items are open again");
+  }
+
+  Result<int> Release() {
+    MUSTER_ASSIGN(const std::string run, OpenRun());
+    MUSTER_TRY(ReleaseItem(*store_, run, options_.item));
+    return Say(options_.item + " is free; its holder stops when it notices");
+  }
+
+  // Writes dead letters into the sink as they are. What fails again goes to a new file.
+  Result<int> Redrive() {
+    StopOnSignals signals;
+    const std::string again = options_.letters + ".again";
+    MUSTER_ASSIGN(const auto source, OpenDeadLetterSource(options_.letters));
+    MUSTER_ASSIGN(const auto sink, OpenSink(options_.sink, context_.env));
+    MUSTER_ASSIGN(const auto transforms, ParseTransforms("", ""));
+    MUSTER_ASSIGN(const auto dead_letters, OpenDeadLetters(again, "redrive"));
+    Throttle throttle(context_.env);
+    Pipeline pipeline{.env = context_.env,
+                      .source = *source,
+                      .transforms = *transforms,
+                      .sink = *sink,
+                      .dead_letters = *dead_letters,
+                      .throttle = throttle};
+    Unobserved observer;
+    MUSTER_ASSIGN(const Counts counts, MigrateAll(pipeline, {}, observer, signals.Token()));
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{"read", counts.read},
+                                      {"written", counts.written},
+                                      {"failed", counts.failed}})
+                   << '\n';
+    } else {
+      context_.out << counts.written << " of " << counts.read << " documents are written now\n";
+      if (counts.failed > 0) context_.out << "The others are in " << again << '\n';
+    }
+    return counts.failed > 0 ? kDoneWithRejects : kDone;
+  }
+
+ private:
+  muster::Status Open() {
+    MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
+    return {};
+  }
+
+  // The run that was named, or the only one.
+  Result<std::string> OpenRun() {
+    MUSTER_TRY(Open());
+    if (!options_.run.empty()) {
+      MUSTER_ASSIGN(const RunInfo run, ReadRun(*store_, options_.run));
+      return run.name;
+    }
+    MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
+    if (runs.size() == 1) return runs.front().name;
+    return Error{
+        Code::kInvalid,
+        runs.empty() ? "there is no run in this store" : "there are several runs in this store",
+        runs.empty() ? "'muster worker' begins one" : "name one with --run"};
+  }
+
+  muster::Status EachItem(const std::string& run,
+                          const std::function<void(const ItemInfo& item)>& each) {
+    for (std::string after;;) {
+      MUSTER_ASSIGN(const std::vector<ItemInfo> items, ListItems(*store_, run, after, kMaxBatch));
+      for (const ItemInfo& item : items) each(item);
+      if (items.size() < static_cast<size_t>(kMaxBatch)) return {};
+      after = items.back().key;
+    }
+  }
+
+  Result<int> Say(const std::string& what) {
+    context_.out << (context_.json ? ToJsonText(Json{{"done", what}}) : what) << '\n';
+    return kDone;
+  }
+
+  const WorkCommandOptions& options_;
+  Context& context_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace
+
+void AddWorkCommand(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("work", "See and steer what workers share");
+  command->group("Migrate");
+  command->require_subcommand(1);
+  auto options = std::make_shared<WorkCommandOptions>();
+  const auto add = [&](const std::string& name, const std::string& about,
+                       Result<int> (WorkCommand::*action)()) {
+    CLI::App* sub = command->add_subcommand(name, about);
+    sub->add_option("--run", options->run, "The migration; needed where there are several")
+        ->type_name("NAME");
+    sub->callback([options, action, &context] {
+      context.action = [options, action, &context] {
+        return (WorkCommand(*options, context).*action)();
+      };
+    });
+    return sub;
+  };
+  add("status", "How far the runs in the store are", &WorkCommand::Status);
+  add("list", "The items of a run: who holds what, and why one waits", &WorkCommand::List)
+      ->add_option("--state", options->state, "Only items in this state")
+      ->check(CLI::IsMember({"open", "done", "quarantined"}));
+  add("show", "All about one item", &WorkCommand::Show)
+      ->add_option("ITEM", options->item, "Its name")
+      ->required();
+  CLI::App* retry = add("retry", "Let a quarantined item be tried again", &WorkCommand::Retry);
+  retry->add_option("ITEM", options->item, "Its name");
+  retry->add_flag("--all", options->all, "All that are quarantined");
+  add("release", "Take an item from its holder", &WorkCommand::Release)
+      ->add_option("ITEM", options->item, "Its name")
+      ->required();
+  CLI::App* redrive = add("redrive", "Write dead letters into the sink", &WorkCommand::Redrive);
+  redrive->add_option("FILE", options->letters, "The dead letters")->required();
+  redrive->add_option("SINK", options->sink, "Where they go")->required();
+  command->footer(
+      "  muster work status\n"
+      "  muster work list --state quarantined\n"
+      "  muster work retry --all");
+}
+
+}  // namespace muster::cli

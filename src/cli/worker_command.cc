@@ -1,0 +1,248 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <climits>
+#include <map>
+#include <mutex>
+
+#include "base/json.h"
+#include "base/secrets.h"
+#include "base/sha256.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/flow.h"
+#include "cli/pipeline_settings.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "muster/work.h"
+
+namespace muster::cli {
+namespace {
+
+struct WorkerCommandOptions {
+  PipelineSettings flow;
+  std::string run;
+  std::string name;
+  int slots = 1;
+  bool forever = false;
+  bool new_incarnation = false;
+  double lease_s = 60;
+  double max_hold_s = 600;
+  double checkpoint_interval_s = 2;
+  int max_attempts = WorkTerms{}.max_attempts;
+};
+
+milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
+
+// Equal commands share a run.
+std::string DerivedName(const RunSpec& spec) {
+  return "run-" + Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
+}
+
+std::string DefaultWorkerName() {
+  char host[HOST_NAME_MAX + 1] = {};
+  gethostname(host, sizeof host - 1);
+  return std::string(host) + "-" + std::to_string(getpid());
+}
+
+// Adds up what this worker does, and tells of it.
+class Tally final : public WorkObserver {
+ public:
+  explicit Tally(cli::Progress& progress) : progress_(progress) {}
+
+  void Acquired(const WorkItem& item, const muster::Progress& from) override {
+    std::lock_guard lock(mutex_);
+    seen_[item.name()] = from.counts;
+    progress_.Say(
+        (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
+        (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
+  }
+
+  void Advanced(const WorkItem& item, const muster::Progress& progress) override {
+    std::lock_guard lock(mutex_);
+    Counts& seen = seen_[item.name()];
+    Counts& sum = sums_[item.partition().collection];
+    sum.read += progress.counts.read - seen.read;
+    sum.written += progress.counts.written - seen.written;
+    sum.skipped += progress.counts.skipped - seen.skipped;
+    sum.failed += progress.counts.failed - seen.failed;
+    sum.bytes += progress.counts.bytes - seen.bytes;
+    read_ += progress.counts.read - seen.read;
+    seen = progress.counts;
+    progress_.Update(static_cast<uint64_t>(read_));
+  }
+
+  void Split(const WorkItem& item, const muster::Progress& /*progress*/) override {
+    progress_.Say("gives a part of " + item.name() + " away");
+  }
+
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+    std::lock_guard lock(mutex_);
+    seen_.erase(item.name());
+    ++items_;
+    progress_.Say(item.name() + ": " + std::string(ShardOutcomeName(outcome)) +
+                  (why == nullptr || why->code == Code::kCancelled ? "" : ": " + why->ToString()));
+  }
+
+  const std::map<std::string, Counts>& sums() const { return sums_; }
+  int items() const { return items_; }
+
+ private:
+  cli::Progress& progress_;
+  std::mutex mutex_;
+  std::map<std::string, Counts> seen_;  // of items in hand
+  std::map<std::string, Counts> sums_;  // by collection
+  int64_t read_ = 0;
+  int items_ = 0;
+};
+
+class WorkerCommand {
+ public:
+  WorkerCommand(const WorkerCommandOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Result<int> Run() {
+    StopOnSignals signals;
+    MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
+    WorkerOptions worker{.run = {.name = options_.run,
+                                 .source = Redact(options_.flow.source),
+                                 .sink = Redact(options_.flow.sink),
+                                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                                 .new_incarnation = options_.new_incarnation},
+                         .terms = {.lease = Seconds(options_.lease_s),
+                                   .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
+                                   .max_hold = Seconds(options_.max_hold_s),
+                                   .max_attempts = options_.max_attempts},
+                         .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
+                         .slots = options_.slots,
+                         .forever = options_.forever};
+    worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
+    worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
+    if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
+    MUSTER_ASSIGN(const auto flow,
+                  Flow::Open(options_.flow, worker.run.name,
+                             worker.run.name + ".dead-letters.jsonl", context_.env));
+    worker.allowed = flow->allowed();
+    MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
+    cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
+                           [] { return TerminalWidth(STDERR_FILENO); });
+    progress.Say("run " + worker.run.name + ", worker " + worker.worker);
+    Tally tally(progress);
+    auto report = RunWorker(*store, flow->pipeline(), worker, tally, signals.Token());
+    progress.Finish();
+    if (!report) return report.error();
+    Print(worker, tally, *report, flow->dead_letters_path());
+    if (!report->quarantined.empty()) return kFailed;
+    if (!report->all_done) return kInterrupted;
+    return Failed(tally) > 0 ? kDoneWithRejects : kDone;
+  }
+
+ private:
+  static int64_t Failed(const Tally& tally) {
+    int64_t failed = 0;
+    for (const auto& [collection, counts] : tally.sums()) failed += counts.failed;
+    return failed;
+  }
+
+  void Print(const WorkerOptions& worker, const Tally& tally, const WorkerReport& report,
+             const std::string& dead_letters) {
+    if (context_.json) {
+      Json collections = Json::object();
+      for (const auto& [collection, counts] : tally.sums()) {
+        collections[collection] = {{"read", counts.read},
+                                   {"written", counts.written},
+                                   {"skipped", counts.skipped},
+                                   {"failed", counts.failed},
+                                   {"bytes", counts.bytes}};
+      }
+      context_.out << ToJsonText(Json{{"run", worker.run.name},
+                                      {"worker", worker.worker},
+                                      {"all_done", report.all_done},
+                                      {"items", tally.items()},
+                                      {"collections", collections},
+                                      {"quarantined", report.quarantined}})
+                   << '\n';
+      return;
+    }
+    Table table({{"COLLECTION"},
+                 {"READ", Table::Align::kRight},
+                 {"WRITTEN", Table::Align::kRight},
+                 {"SKIPPED", Table::Align::kRight},
+                 {"FAILED", Table::Align::kRight}});
+    for (const auto& [collection, counts] : tally.sums()) {
+      table.AddRow(
+          {{collection},
+           {std::to_string(counts.read)},
+           {std::to_string(counts.written)},
+           {std::to_string(counts.skipped)},
+           {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn : Style::kNone}});
+    }
+    table.Print(context_.out, context_.color);
+    context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
+                 << " items; "
+                 << (report.all_done ? "all items of the run are done or quarantined\n"
+                                     : "others go on with the rest\n");
+    if (Failed(tally) > 0) {
+      context_.out << "Documents that could not be migrated are in " << dead_letters << '\n';
+    }
+    for (const std::string& item : report.quarantined) {
+      context_.out << "Quarantined: " << item << "; see: muster work show " << item << '\n';
+    }
+  }
+
+  const WorkerCommandOptions& options_;
+  Context& context_;
+};
+
+}  // namespace
+
+void AddWorkerCommand(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("worker", "Take part in a migration that any number of workers share");
+  command->group("Migrate");
+  auto options = std::make_shared<WorkerCommandOptions>();
+  AddPipelineOptions(*command, options->flow);
+  command
+      ->add_option("--run", options->run,
+                   "The migration's name; by default equal commands share one")
+      ->type_name("NAME");
+  command->add_option("--name", options->name, "This worker's name, for people (host and process)")
+      ->type_name("NAME");
+  command->add_option("--slots", options->slots, "Items that are migrated at a time (1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  command->add_flag("--forever", options->forever, "Stay when all is done");
+  command->add_flag("--new-incarnation", options->new_incarnation,
+                    "The store is new, or was restored: go on from what the sink knows");
+  command
+      ->add_option("--lease", options->lease_s,
+                   "How long an item is held without progress, in seconds (60)")
+      ->type_name("S")
+      ->check(CLI::Range(0.5, 86'400.0));
+  command
+      ->add_option("--max-hold", options->max_hold_s,
+                   "When an item is handed over, in seconds (600); 0: never")
+      ->type_name("S")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--checkpoint-interval", options->checkpoint_interval_s,
+                   "The most work that a crash repeats, in seconds (2)")
+      ->type_name("S")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--max-attempts", options->max_attempts,
+                   "Attempts without progress before an item is quarantined (5)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command->footer(
+      "  muster worker --store sqlite:work.db jsonl:orders.jsonl sqlite:orders.db#orders\n"
+      "  muster worker --store postgresql://me@db/app --slots 4 \\\n"
+      "      opensearch+http://old:9200/logs-* opensearch+http://new:9200");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return WorkerCommand(*options, context).Run(); };
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,55 @@
+#include "pipeline/dead_letter_source.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "muster/migrate.h"
+
+namespace muster {
+namespace {
+
+class DeadLetterSourceTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  const std::string path_ =
+      ::testing::TempDir() + "letters-" + std::to_string(getpid()) + ".jsonl";
+};
+
+TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
+  auto letters = OpenDeadLetters(path_, "run").value();
+  const Document good{.id = "7",
+                      .routing = "r",
+                      .body = R"({"a":1.0,"t":",\"document\":"})",
+                      .position = "42",
+                      .defect = {}};
+  const Document broken{.id = "8", .routing = {}, .body = "{oops", .position = "50", .defect = {}};
+  ASSERT_TRUE(letters->Add("orders", "orders__0__0", good, "no \"room\""));
+  ASSERT_TRUE(letters->Add("orders", "orders__0__0", good, "again"));
+  ASSERT_TRUE(letters->Add("logs", "logs__0__0", broken, "broken"));
+  auto source = OpenDeadLetterSource(path_).value();
+  ASSERT_EQ(source->Collections()->size(), 2u);
+  auto orders = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  auto first = orders->Next().value();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->id, "7");
+  EXPECT_EQ(first->routing, "r");
+  EXPECT_EQ(first->body, good.body);
+  EXPECT_FALSE(orders->Next().value());
+  auto logs = source->Read(source->Partitions("logs")->at(0), "", {}).value();
+  EXPECT_FALSE(logs->Next().value()->defect.empty());
+}
+
+TEST_F(DeadLetterSourceTest, FileOfSomethingElseIsRefusedWithItsLine) {
+  std::ofstream(path_) << "{\"id\":1}\n";
+  const auto source = OpenDeadLetterSource(path_);
+  ASSERT_FALSE(source);
+  EXPECT_NE(source.error().message.find(path_ + ":1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster

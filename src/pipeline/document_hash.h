@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// A hash of what a JSON document says, not of how it is written: the order of fields, white space,
+// escapes and the form of numbers (1.0, 1e0, "1") do not matter, and neither do fields that are
+// null, since a table cannot tell them from missing ones. The order of arrays does.
+struct DocumentHash {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  DocumentHash& operator+=(const DocumentHash& other) {
+    low += other.low;
+    high += other.high;
+    return *this;
+  }
+  bool operator==(const DocumentHash&) const = default;
+};
+
+// kInvalid: not a JSON object.
+Result<DocumentHash> HashDocument(std::string_view body);
+
+// A hash of bytes as they are.
+DocumentHash HashBytes(std::string_view bytes);
+
+}  // namespace muster

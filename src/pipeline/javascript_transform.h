@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "muster/pipeline.h"
+
+namespace muster {
+
+struct JavaScript {
+  std::string source;
+  std::string origin;  // for messages
+  int time_ms = 1'000;
+  int memory_mb = 64;
+};
+
+// A function (doc, {id, routing}) => doc in a sandbox; nothing returned skips the document, and
+// what it throws, or exceeding a limit, fails it. kInvalid: the script cannot be compiled.
+Result<std::unique_ptr<Transform>> RunJavaScript(const JavaScript& script);
+
+}  // namespace muster

@@ -1,0 +1,200 @@
+#include "pipeline/verify.h"
+
+#include <array>
+#include <map>
+#include <memory>
+
+#include "pipeline/document_hash.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kBuckets = 4096;
+constexpr size_t kMaxKept = 1'000'000;  // documents of buckets that differ
+
+struct Bucket {
+  int64_t documents = 0;
+  DocumentHash sum;
+  bool operator==(const Bucket&) const = default;
+};
+
+// A document of a bucket that differs.
+struct Kept {
+  std::string id;
+  DocumentHash content;
+  int shard = 0;
+  std::string position;
+};
+
+struct Seen {
+  std::string_view id;
+  DocumentHash content;
+  const Partition& partition;
+  std::string_view position;
+};
+
+std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
+
+// Reads all documents of a side and calls `visit` for each that the transforms leave.
+template <class Visit>
+Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
+                                                  bool contents, std::stop_token stop,
+                                                  Visit visit) {
+  std::vector<std::unique_ptr<Transform>> transforms = NoTransforms();
+  if (plan != nullptr) {
+    MUSTER_ASSIGN(transforms, plan->Make());
+  }
+  MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
+  std::vector<VerifyReport::Count> counts;
+  Arena arena;
+  for (const Partition& partition : partitions) {
+    VerifyReport::Count count{partition};
+    MUSTER_ASSIGN(const auto reader, side.source.Read(partition, "", stop));
+    while (true) {
+      MUSTER_ASSIGN(const auto next, reader->Next());
+      if (!next) break;
+      Document document = *next;
+      bool keep = document.defect.empty();
+      for (const auto& transform : transforms) {
+        if (!keep) break;
+        const auto applied = transform->Apply(document, arena);
+        keep = applied && *applied;
+      }
+      if (!document.defect.empty()) ++count.unreadable;
+      if (!keep) continue;
+      DocumentHash content;
+      if (contents) {
+        const auto hash = HashDocument(document.body);
+        content = hash ? *hash : HashBytes(document.body);
+      }
+      ++count.documents;
+      visit(Seen{document.id, content, partition, document.position});
+      arena.Clear();
+    }
+    counts.push_back(std::move(count));
+  }
+  return counts;
+}
+
+// The documents of both sides in buckets by their id, or by their contents.
+class Comparison {
+ public:
+  Comparison(const VerifySide& source, const VerifySide& target, const VerifyOptions& options,
+             std::stop_token stop)
+      : source_(source), target_(target), options_(options), stop_(std::move(stop)) {}
+
+  Result<VerifyReport> Run() {
+    MUSTER_TRY(Fill());
+    if (options_.checksums && !with_ids_) {
+      // Ids on one side only cannot be compared: once more, by contents.
+      by_id_ = false;
+      MUSTER_TRY(Fill());
+    }
+    if (options_.checksums && source_buckets_ != target_buckets_) MUSTER_TRY(NameDifferences());
+    return std::move(report_);
+  }
+
+ private:
+  using Buckets = std::array<Bucket, kBuckets>;
+
+  size_t BucketOf(const Seen& seen) const {
+    return (by_id_ ? HashBytes(seen.id).low : seen.content.low) % kBuckets;
+  }
+
+  Status Fill() {
+    source_buckets_ = {};
+    target_buckets_ = {};
+    const auto into = [&](Buckets& buckets) {
+      return [&](const Seen& seen) {
+        if (seen.id.empty()) with_ids_ = false;
+        Bucket& bucket = buckets[BucketOf(seen)];
+        ++bucket.documents;
+        bucket.sum += seen.content;
+      };
+    };
+    MUSTER_ASSIGN(report_.source, ReadSide(source_, options_.transforms, options_.checksums, stop_,
+                                           into(source_buckets_)));
+    MUSTER_ASSIGN(report_.target,
+                  ReadSide(target_, nullptr, options_.checksums, stop_, into(target_buckets_)));
+    return {};
+  }
+
+  Status NameDifferences() {
+    std::multimap<std::string, Kept> left;  // of the source, not yet found in the target
+    const auto differs = [&](const Seen& seen) {
+      const size_t bucket = BucketOf(seen);
+      return source_buckets_[bucket] != target_buckets_[bucket];
+    };
+    const auto key_of = [&](const Seen& seen) {
+      if (by_id_) return std::string(seen.id);
+      return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
+    };
+    MUSTER_TRY(ReadSide(source_, options_.transforms, true, stop_, [&](const Seen& seen) {
+      if (!differs(seen) || left.size() > kMaxKept) return;
+      left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
+                                      std::string(seen.position)});
+    }));
+    if (left.size() > kMaxKept) {
+      return Error{Code::kFull, source_.collection + ": more than a million documents may differ",
+                   "compare smaller parts, or migrate again"};
+    }
+    MUSTER_TRY(ReadSide(target_, nullptr, true, stop_, [&](const Seen& seen) {
+      if (!differs(seen)) return;
+      const auto found = left.find(key_of(seen));
+      if (found == left.end()) {
+        Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
+              std::string(seen.position)});
+        return;
+      }
+      const Kept& kept = found->second;
+      if (kept.content != seen.content) {
+        Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
+      }
+      left.erase(found);
+    }));
+    for (const auto& [key, kept] : left) {
+      Name({VerifyDifference::Kind::kMissing, kept.id, kept.shard, kept.position});
+    }
+    return {};
+  }
+
+  void Name(VerifyDifference difference) {
+    ++report_.differences;
+    if (report_.named.size() < options_.max_named) report_.named.push_back(std::move(difference));
+  }
+
+  const VerifySide& source_;
+  const VerifySide& target_;
+  const VerifyOptions& options_;
+  const std::stop_token stop_;
+  bool by_id_ = true;
+  bool with_ids_ = true;
+  Buckets source_buckets_{};
+  Buckets target_buckets_{};
+  VerifyReport report_;
+};
+
+int64_t Sum(const std::vector<VerifyReport::Count>& counts) {
+  int64_t documents = 0;
+  for (const VerifyReport::Count& count : counts) documents += count.documents;
+  return documents;
+}
+
+}  // namespace
+
+int64_t VerifyReport::SourceDocuments() const { return Sum(source); }
+
+int64_t VerifyReport::TargetDocuments() const { return Sum(target); }
+
+bool VerifyReport::Equal() const {
+  return differences == 0 && SourceDocuments() == TargetDocuments();
+}
+
+Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,
+                                      const VerifyOptions& options, std::stop_token stop) {
+  // A quarter of a megabyte: not for the stack.
+  const auto comparison = std::make_unique<Comparison>(source, target, options, std::move(stop));
+  return comparison->Run();
+}
+
+}  // namespace muster

@@ -1,0 +1,472 @@
+// The behaviours of a replica set with real workers in threads, on real databases: each event is
+// handled once and in the order of its stream, whatever becomes of the workers.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/log.h"
+#include "muster/replica.h"
+#include "replica/member.h"
+#include "replica/operations.h"
+#include "replica/rebuild.h"
+#include "store/backends.h"
+#include "support/postgres_server.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
+constexpr auto kPatience = 60s;
+
+// Writes every event down. The key of the table makes a repeat fail.
+class Recorder final : public Projection {
+ public:
+  explicit Recorder(std::string name = "record") : name_(std::move(name)) {}
+
+  const std::string& name() const override { return name_; }
+
+  Status SetUp(Transaction& transaction, int version) override {
+    return transaction.Execute("CREATE TABLE IF NOT EXISTS " + Table(version) +
+                               " (stream TEXT, version BIGINT, PRIMARY KEY (stream, version))");
+  }
+  Status Clear(Transaction& transaction, int version) override {
+    return transaction.Execute("DELETE FROM " + Table(version));
+  }
+  Status Drop(Transaction& transaction, int version) override {
+    return transaction.Execute("DROP TABLE " + Table(version));
+  }
+  Result<std::unique_ptr<Processor>> Build(const Partition& partition) override {
+    return std::make_unique<Hand>(*this, partition.version);
+  }
+
+  std::string Table(int version) const { return name_ + "_" + std::to_string(version); }
+
+  std::atomic<int64_t> handled = 0;
+  std::function<void(const Event&)> before = {};  // may throw or hang
+
+ private:
+  class Hand final : public Processor {
+   public:
+    Hand(Recorder& recorder, int version) : recorder_(recorder), version_(version) {}
+    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+      for (const Event& event : events) {
+        if (recorder_.before) recorder_.before(event);
+        // The event before it in its stream must be there: what is out of order inserts nothing,
+        // and is missed in the end.
+        MUSTER_TRY(transaction.Execute(
+            "INSERT INTO " + recorder_.Table(version_) +
+                " SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT) WHERE CAST($2 AS BIGINT) = 1 OR "
+                "EXISTS (SELECT 1 FROM " +
+                recorder_.Table(version_) +
+                " WHERE stream = CAST($1 AS TEXT) AND version = CAST($2 AS BIGINT) - 1)",
+            {event.stream, std::to_string(event.version)}));
+      }
+      recorder_.handled += static_cast<int64_t>(events.size());
+      return {};
+    }
+
+   private:
+    Recorder& recorder_;
+    const int version_;
+  };
+
+  const std::string name_;
+};
+
+class ReplicaSet : public ::testing::TestWithParam<std::string> {
+ protected:
+  struct Running {
+    std::shared_ptr<Recorder> recorder;
+    std::unique_ptr<Orchestrator> orchestrator;
+    std::jthread thread;
+    Status ended = {};
+  };
+
+  void SetUp() override {
+    if (GetParam() == "sqlite") {
+      folder_ = (std::filesystem::temp_directory_path() / "muster-set-XXXXXX").string();
+      ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+      url_ = "sqlite:" + folder_ + "/set.db";
+    } else {
+      const std::string reason = testing::PostgresServer::Unavailable();
+      if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
+      static testing::PostgresServer server;
+      const std::string database = "d" + RealEnv().NewId().substr(0, 12);
+      server.Exec("CREATE DATABASE " + database);
+      url_ = server.Url();
+      url_.replace(url_.rfind('/') + 1, std::string::npos, database);
+    }
+    store_ = Must(OpenStore(url_, RealEnv()));
+    log_ = Must(OpenEventLog(url_, RealEnv(), {.slots = 16}));
+    model_ = Must(OpenReadModel(url_, RealEnv()));
+  }
+  void TearDown() override {
+    workers_.clear();
+    model_.reset();
+    log_.reset();
+    store_.reset();
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  template <class T>
+  static T Must(Result<T> result) {
+    if (!result) throw std::runtime_error(result.error().ToString());
+    return *std::move(result);
+  }
+
+  ReplicaOptions Options(const std::string& set = "set") const {
+    ReplicaOptions options;
+    options.set = set;
+    options.worker = "w";
+    options.strategy = strategy_;
+    options.batch = 20;
+    options.max_attempts = 2;
+    options.retry_delay = 10ms;
+    return options;
+  }
+
+  Running& Start(const ReplicaOptions& options, std::function<void(const Event&)> before = {},
+                 const std::string& projection = "record") {
+    auto running = std::make_unique<Running>();
+    running->recorder = std::make_shared<Recorder>(projection);
+    running->recorder->before = std::move(before);
+    running->orchestrator =
+        Must(NewOrchestrator(*store_, *log_, url_, {running->recorder}, options, RealEnv()));
+    running->thread = std::jthread([own = running.get()](std::stop_token stop) {
+      own->ended = own->orchestrator->Run(std::move(stop));
+    });
+    return *workers_.emplace_back(std::move(running));
+  }
+  Running& Start() { return Start(Options()); }
+
+  static void Stop(Running& running) {
+    running.thread.request_stop();
+    if (running.thread.joinable()) running.thread.join();
+    EXPECT_TRUE(running.ended) << running.ended.error().ToString();
+  }
+
+  void Append(int events, int streams = 40) {
+    for (int i = 0; i < events; i += streams) {
+      std::vector<StreamAppend> appends;
+      for (int s = 0; s < streams && i + s < events; ++s) {
+        appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+      }
+      ASSERT_TRUE(log_->Append(appends));
+      appended_ += static_cast<int>(appends.size());
+    }
+  }
+
+  std::string Count(const std::string& table = "record_1") {
+    auto transaction = Must(model_->Begin());
+    auto rows = transaction->Query("SELECT count(*) FROM " + table, {});
+    return rows ? rows->front().front().value_or("") : rows.error().message;
+  }
+
+  template <class Condition>
+  static bool Await(Condition condition) {
+    const MonoTime end = RealEnv().MonoNow() + kPatience;
+    while (!condition()) {
+      if (RealEnv().MonoNow() > end) return false;
+      RealEnv().Sleep(20ms, {});
+    }
+    return true;
+  }
+  bool AwaitAll(const std::string& table = "record_1") {
+    return Await([&] { return Count(table) == std::to_string(appended_); });
+  }
+  bool AwaitRunning(size_t partitions, const std::string& set = "set") {
+    return Await([&] {
+      auto view = ReadSet(*store_, set);
+      if (!view || view->generation.phase != Generation::Phase::kRunning) return false;
+      if (view->generation.assignment.members.size() != partitions) return false;
+      size_t running = 0;
+      for (const auto& [id, member] : view->members) {
+        running += member.state.phase == MemberState::Phase::kRunning &&
+                   member.state.generation == view->generation.number;
+      }
+      return running == partitions;
+    });
+  }
+
+  // Counted and hashed, as an operator would.
+  void ExpectCleanAudit(const std::string& set = "set", const std::string& projection = "record") {
+    auto audit = Audit(*log_, *model_, {set, projection, 1});
+    ASSERT_TRUE(audit) << audit.error().ToString();
+    EXPECT_TRUE(audit->wrong_slots.empty());
+    EXPECT_EQ(audit->handled, appended_);
+  }
+
+  Strategy strategy_ = Strategy::kRecreate;
+  std::string folder_;
+  std::string url_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<ReadModel> model_;
+  std::vector<std::unique_ptr<Running>> workers_;
+  int appended_ = 0;
+};
+
+TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
+  Append(400);
+  Running& first = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  EXPECT_EQ(first.recorder->handled, 400);
+  Stop(first);
+  Append(200);
+  Running& second = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  EXPECT_EQ(second.recorder->handled, 200);
+  ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
+  for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
+    strategy_ = strategy;
+    workers_.clear();
+    std::jthread appender([&](std::stop_token stop) {
+      auto own = Must(OpenEventLog(url_, RealEnv()));
+      while (!stop.stop_requested()) {
+        std::vector<StreamAppend> appends;
+        for (int s = 0; s < 40; ++s) {
+          appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+        }
+        if (own->Append(appends)) appended_ += 40;
+        RealEnv().Sleep(10ms, stop);
+      }
+    });
+    Running& a = Start();
+    ASSERT_TRUE(AwaitRunning(1));
+    Running& b = Start();
+    ASSERT_TRUE(AwaitRunning(2));
+    Running& c = Start();
+    ASSERT_TRUE(AwaitRunning(3));
+    for (Running* worker : {&a, &b, &c}) {
+      const int64_t before = worker->recorder->handled;
+      EXPECT_TRUE(Await([&] { return worker->recorder->handled > before; }));
+    }
+    Stop(b);
+    ASSERT_TRUE(AwaitRunning(2));
+    appender.request_stop();
+    appender.join();
+    ASSERT_TRUE(AwaitAll()) << Count();
+    Stop(a);
+    Stop(c);
+    ExpectCleanAudit();
+  }
+}
+
+TEST_P(ReplicaSet, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
+  Append(100);
+  // A member of the set whose process has died: it never renews.
+  ReplicaOptions options = Options();
+  Member ghost(*store_, RealEnv(), options, log_->slots(), {"record"});
+  ASSERT_TRUE(ghost.Register());
+  Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  ASSERT_TRUE(AwaitRunning(1));
+  auto view = ReadSet(*store_, "set");
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->members.at(ghost.id()).state.phase, MemberState::Phase::kDead);
+  // What it would still say is not heard.
+  const Status revived = ghost.Say(MemberState::Phase::kRunning, view->generation.number);
+  ASSERT_FALSE(revived);
+  EXPECT_EQ(revived.error().code, Code::kLeaseLost);
+}
+
+TEST_P(ReplicaSet, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
+  Running& worker = Start();
+  ASSERT_TRUE(Await([&] {
+    auto view = ReadSet(*store_, "set");
+    return view && !view->members.empty();
+  }));
+  Stop(worker);
+  auto view = ReadSet(*store_, "set");
+  ASSERT_TRUE(view);
+  for (const auto& [id, member] : view->members) {
+    EXPECT_EQ(member.state.phase, MemberState::Phase::kStopped);
+  }
+}
+
+TEST_P(ReplicaSet, SeveralSetsFollowOneLogApartFromEachOther) {
+  Append(100);
+  Running& one = Start(Options("one"), {}, "first");
+  Running& two = Start(Options("two"), {}, "second");
+  ASSERT_TRUE(AwaitAll("first_1") && AwaitAll("second_1"));
+  Stop(one);
+  Append(50);
+  ASSERT_TRUE(AwaitAll("second_1"));
+  EXPECT_EQ(Count("first_1"), "100");
+  Stop(two);
+  ExpectCleanAudit("two", "second");
+}
+
+TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
+  std::atomic<bool> broken = true;
+  Append(200);
+  Running& worker = Start(Options(), [&](const Event& event) {
+    if (broken && event.stream == "stream-3" && event.version == 2) {
+      throw std::runtime_error("poison");
+    }
+  });
+  // Five events a stream: four of this one wait.
+  ASSERT_TRUE(Await([&] { return Count() == "196"; })) << Count();
+  const std::vector<int> slots{SlotOf("stream-3", 16)};
+  auto parked = model_->Parked({"set", "record", 1}, slots);
+  ASSERT_TRUE(parked);
+  ASSERT_EQ(parked->size(), 1u);
+  EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{2, 3, 4, 5}));
+  EXPECT_NE(parked->front().error.find("poison"), std::string::npos);
+  broken = false;
+  ASSERT_TRUE(model_->AskReplay({"set", "record", 1}, ""));
+  ASSERT_TRUE(AwaitAll()) << Count();
+  Append(40);
+  ASSERT_TRUE(AwaitAll()) << Count();
+  Stop(worker);
+  ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
+  std::mutex mutex;
+  std::condition_variable released;
+  bool go_on = false;
+  const auto hang = [&](const Event& event) {
+    if (event.stream != "stream-1") return;
+    std::unique_lock lock(mutex);
+    released.wait(lock, [&] { return go_on; });
+  };
+  Append(120);
+  ReplicaOptions options = Options();
+  options.handle_timeout = 500ms;
+  // Two workers hang, one after the other; the third leaves the stream out.
+  for (int i = 0; i < 3; ++i) Start(options, hang);
+  EXPECT_TRUE(Await([&] { return Count() == "117"; })) << Count();
+  {
+    std::lock_guard lock(mutex);
+    go_on = true;
+  }
+  released.notify_all();
+  const std::vector<int> slots{SlotOf("stream-1", 16)};
+  EXPECT_EQ(model_->Parked({"set", "record", 1}, slots)->size(), 1u);
+}
+
+TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
+  Append(80);
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
+  Running& worker = Start();
+  ASSERT_TRUE(AwaitRunning(1));
+  EXPECT_EQ(Count(), "0");
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
+  ASSERT_TRUE(AwaitAll()) << Count();
+
+  ASSERT_TRUE(ResetProjection(*store_, *log_, *model_, "set", *worker.recorder));
+  ASSERT_TRUE(Await([&] { return worker.recorder->handled == 160; }));
+  ASSERT_TRUE(AwaitAll()) << Count();
+
+  Rebuild rebuild(*store_, *log_, *model_, RealEnv(), "set", *worker.recorder);
+  EXPECT_FALSE(rebuild.Swap(true, {}));
+  ASSERT_EQ(Must(rebuild.Begin()), 2);
+  ASSERT_EQ(Must(rebuild.Begin()), 2);
+  ASSERT_TRUE(rebuild.CatchUp(0, {}, {}));
+  ASSERT_TRUE(rebuild.Swap(false, {}));
+  EXPECT_EQ(Must(DesiredFor(*store_, "set", "record")).active, 2);
+  Append(40);
+  ASSERT_TRUE(AwaitAll("record_1") && AwaitAll("record_2"));
+  ASSERT_TRUE(rebuild.Swap(true, {}));
+  EXPECT_EQ(Must(DesiredFor(*store_, "set", "record")).active, 1);
+  EXPECT_EQ(Must(rebuild.Finish()), 2);
+
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
+  const StreamAppend bad{"bad", kAnyVersion, {{"T"}}};
+  ASSERT_TRUE(log_->Append({&bad, 1}));
+  const int64_t position = Must(log_->ReadStream("bad", 0, 1)).front().position;
+  EXPECT_EQ(SkipEvent(*store_, *log_, *model_, "set", "record", 1).error().code, Code::kConflict);
+  ASSERT_TRUE(SkipEvent(*store_, *log_, *model_, "set", "record", position));
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
+  Append(40);
+  ASSERT_TRUE(AwaitAll()) << Count();
+  Stop(worker);
+  appended_ += 1;
+  ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
+  for (int i = 0; i < 3; ++i) Start();
+  ASSERT_TRUE(AwaitRunning(3));
+  ASSERT_TRUE(ScaleSet(*store_, "set", 1));
+  ASSERT_TRUE(AwaitRunning(1));
+  Append(80);
+  ASSERT_TRUE(AwaitAll()) << Count();
+  ASSERT_TRUE(ScaleSet(*store_, "set", std::nullopt));
+  ASSERT_TRUE(AwaitRunning(3));
+}
+
+TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
+  Running& worker = Start();
+  ASSERT_TRUE(AwaitRunning(1));
+  Stop(worker);
+  const auto refused = [&](EventLog& log, const std::string& projection) {
+    auto other = Must(NewOrchestrator(*store_, log, url_, {std::make_shared<Recorder>(projection)},
+                                      Options(), RealEnv()));
+    return other->Run({});
+  };
+  Status renamed = refused(*log_, "recorder");
+  ASSERT_FALSE(renamed);
+  EXPECT_EQ(renamed.error().code, Code::kIncompatible);
+  EXPECT_NE(renamed.error().message.find("record"), std::string::npos);
+  auto small = Must(OpenEventLog("memory:", RealEnv(), {.slots = 4}));
+  Status slots = refused(*small, "record");
+  ASSERT_FALSE(slots);
+  EXPECT_EQ(slots.error().code, Code::kIncompatible);
+  EXPECT_FALSE(NewOrchestrator(*store_, *log_, url_, {}, Options(), RealEnv()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "postgresql"),
+                         [](const auto& backend) { return backend.param; });
+
+TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
+  const auto store = NewMemoryStore(RealEnv());
+  ReplicaOptions options;
+  options.set = "crowd";
+  options.worker = "w";
+  options.heartbeat_interval = 2s;
+  options.heartbeat_timeout = 60s;  // nobody is to die of a busy machine
+  options.quiet = 1s;
+  options.quiet_most = 30s;
+  std::atomic<int> in = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 100; ++i) {
+    threads.emplace_back([&, i] {
+      RealEnv().Sleep(i * 10ms, {});
+      Member member(*store, RealEnv(), options, 128, {"p"});
+      ASSERT_TRUE(member.Register());
+      for (bool ready = false;;) {
+        auto view = member.Tick();
+        ASSERT_TRUE(view) << view.error().ToString();
+        const Generation& generation = view->generation;
+        if (generation.assignment.members.size() == 100) {
+          if (!ready) {
+            ASSERT_TRUE(member.Say(MemberState::Phase::kReady, generation.number));
+            ready = true;
+          }
+          if (generation.phase == Generation::Phase::kRunning) break;
+        }
+        RealEnv().Sleep(100ms, {});
+      }
+      ++in;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(in, 100);
+  EXPECT_LE(ReadSet(*store, "crowd")->generation.number, 2);
+}
+
+}  // namespace
+}  // namespace muster

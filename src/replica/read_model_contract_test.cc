@@ -1,0 +1,180 @@
+// The promises of read_model.h, held against every read model.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "replica/read_model.h"
+#include "support/postgres_server.h"
+
+namespace muster {
+namespace {
+
+const Instance kInstance{"set", "totals", 1};
+const std::vector<int> kSlots{1, 2};
+
+class ReadModelContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string url = "memory:";
+    if (GetParam() == "sqlite") {
+      folder_ = (std::filesystem::temp_directory_path() / "muster-model-XXXXXX").string();
+      ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+      url = "sqlite:" + folder_ + "/read.db";
+    } else if (GetParam() == "postgresql") {
+      const std::string reason = testing::PostgresServer::Unavailable();
+      if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
+      static testing::PostgresServer server;
+      url = server.Url() + "?namespace=m" + RealEnv().NewId().substr(0, 12);
+    }
+    auto model = OpenReadModel(url, RealEnv());
+    ASSERT_TRUE(model) << model.error().ToString();
+    model_ = *std::move(model);
+  }
+  void TearDown() override {
+    model_.reset();
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  std::vector<SlotState> TakeOver(int64_t generation) {
+    auto states = model_->TakeOver(kInstance, generation, kSlots);
+    if (!states) throw std::runtime_error(states.error().ToString());
+    return *states;
+  }
+  Status Commit(const Progress& progress, const Instance& instance = kInstance) {
+    auto transaction = model_->Begin();
+    if (!transaction) return transaction.error();
+    return model_->Commit(**transaction, instance, progress);
+  }
+
+  std::string folder_;
+  std::unique_ptr<ReadModel> model_;
+};
+
+TEST_P(ReadModelContract, SlotsStartAtZeroAndGoOnFromTheirCheckpoints) {
+  EXPECT_EQ(TakeOver(1), (std::vector<SlotState>{{1, 1, 0, 0, 0}, {2, 1, 0, 0, 0}}));
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 3, 0x5555}}}));
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 50, 60, 1, 0x1111}, {2, 1, 0, 55, 2, -1}}}));
+  EXPECT_EQ(TakeOver(2), (std::vector<SlotState>{{1, 2, 60, 4, 0x4444}, {2, 2, 55, 2, -1}}));
+  EXPECT_EQ(*model_->HighestGeneration("set"), 2);
+  EXPECT_EQ(*model_->HighestGeneration("other"), 0);
+}
+
+TEST_P(ReadModelContract, ACommitOfAnOlderGenerationFailsAndChangesNothing) {
+  TakeOver(1);
+  TakeOver(2);
+  const Status late = Commit({.moves = {{1, 1, 0, 50, 1, 1}}});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kLeaseLost);
+  EXPECT_EQ((*model_->Slots(kInstance))[0].position, 0);
+  auto older = model_->TakeOver(kInstance, 1, kSlots);
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().code, Code::kLeaseLost);
+  EXPECT_EQ((*model_->Slots(kInstance))[1].generation, 2);
+}
+
+TEST_P(ReadModelContract, ACommitFromAnotherPositionFailsAsAWhole) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}}));
+  // The same once more, as after a lost reply, together with a slot that could move.
+  const Status again = Commit({.moves = {{2, 1, 0, 40, 1, 1}, {1, 1, 0, 50, 1, 1}}});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::kLeaseLost);
+  const auto slots = *model_->Slots(kInstance);
+  EXPECT_EQ(slots[0].position, 50);
+  EXPECT_EQ(slots[1].position, 0);
+}
+
+TEST_P(ReadModelContract, VersionsAndSetsHaveCheckpointsOfTheirOwn) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}}));
+  const Instance second{"set", "totals", 2};
+  const Instance other{"other", "totals", 1};
+  for (const Instance& instance : {second, other}) {
+    auto states = model_->TakeOver(instance, 1, kSlots);
+    ASSERT_TRUE(states);
+    EXPECT_EQ(states->front().position, 0);
+  }
+}
+
+TEST_P(ReadModelContract, ParkedEventsWaitInOrderUntilTheyAreReplayed) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 3}}, .error = "why"}));
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 50, 60, 1, 1}}, .parked = {{1, "s", 4}}}));
+  auto parked = model_->Parked(kInstance, kSlots);
+  ASSERT_TRUE(parked) << parked.error().ToString();
+  ASSERT_EQ(parked->size(), 1u);
+  EXPECT_EQ(parked->front().stream, "s");
+  EXPECT_EQ(parked->front().error, "why");
+  EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{3, 4}));
+  EXPECT_FALSE(parked->front().replay);
+  const std::vector<int> others{2};
+  EXPECT_TRUE(model_->Parked(kInstance, others)->empty());
+  EXPECT_EQ(*model_->AskReplay(kInstance, "t"), 0);
+  EXPECT_EQ(*model_->AskReplay(kInstance, ""), 1);
+  EXPECT_TRUE(model_->Parked(kInstance, kSlots)->front().replay);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .parked = {{1, "s", 3}}, .error = "again"}));
+  EXPECT_FALSE(model_->Parked(kInstance, kSlots)->front().replay);
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions.size(), 2u);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .replayed = {{1, "s", 3}}}));
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions, (std::vector<int64_t>{4}));
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .replayed = {{1, "s", 4}}}));
+  EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
+}
+
+TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 7, 9}}, .parked = {{1, "s", 1}}, .error = "x"}));
+  const std::vector<SlotPosition> start{{1, 0}, {2, 0}};
+  auto transaction = *model_->Begin();
+  ASSERT_TRUE(model_->Put(*transaction, kInstance, start, true));
+  ASSERT_TRUE(model_->Commit(*transaction));
+  transaction.reset();
+  EXPECT_EQ(model_->Slots(kInstance)->front(), (SlotState{1, 1, 0, 0, 0}));
+  EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
+  EXPECT_EQ(Commit({.moves = {{1, 1, 50, 60, 1, 1}}}).error().code, Code::kLeaseLost);
+  transaction = *model_->Begin();
+  ASSERT_TRUE(model_->Forget(*transaction, kInstance));
+  ASSERT_TRUE(model_->Commit(*transaction));
+  EXPECT_TRUE(model_->Slots(kInstance)->empty());
+}
+
+TEST_P(ReadModelContract, WhatATransactionDidCountsOnlyTogetherWithTheCheckpoint) {
+  if (GetParam() == "memory") return;  // has no tables
+  auto setup = *model_->Begin();
+  ASSERT_TRUE(setup->Execute(
+      "CREATE TABLE seen_" + std::string(GetParam()) + " (id TEXT PRIMARY KEY, n INTEGER, t TEXT)",
+      {}));
+  ASSERT_TRUE(model_->Commit(*setup));
+  setup.reset();
+  const std::string table = "seen_" + std::string(GetParam());
+  TakeOver(1);
+  const auto add = [&](const std::string& id, int64_t from, int64_t to) {
+    auto transaction = *model_->Begin();
+    const Status done = transaction->Execute("INSERT INTO " + table + " VALUES ($2, $1, $3)",
+                                             {"7", id, std::nullopt});
+    if (!done) return done;
+    return model_->Commit(*transaction, kInstance, {.moves = {{1, 1, from, to, 1, 1}}});
+  };
+  ASSERT_TRUE(add("a", 0, 10));
+  EXPECT_FALSE(add("a", 10, 20));                             // a statement fails
+  EXPECT_EQ(add("b", 0, 20).error().code, Code::kLeaseLost);  // the fence does
+  EXPECT_EQ((*model_->Slots(kInstance))[0].position, 10);
+  auto look = *model_->Begin();
+  auto rows = look->Query("SELECT id, n, t FROM " + table + " WHERE n = $1", {"7"});
+  ASSERT_TRUE(rows) << rows.error().ToString();
+  EXPECT_EQ(*rows, (std::vector<std::vector<SqlValue>>{{"a", "7", std::nullopt}}));
+  // Within a transaction one sees what one has done.
+  ASSERT_TRUE(look->Execute("UPDATE " + table + " SET n = n + 1", {}));
+  rows = look->Query("SELECT n FROM " + table, {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().front(), "8");
+  EXPECT_TRUE(model_->Commit(*look, kInstance, {.moves = {{1, 1, 10, 20, 1, 1}}}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReadModelContract,
+                         ::testing::Values("memory", "sqlite", "postgresql"),
+                         [](const auto& backend) { return backend.param; });
+
+}  // namespace
+}  // namespace muster

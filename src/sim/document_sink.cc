@@ -1,0 +1,112 @@
+#include "sim/document_sink.h"
+
+namespace muster::sim {
+namespace {
+
+constexpr nanoseconds kPause = std::chrono::milliseconds(300);
+constexpr nanoseconds kFlushPatience = std::chrono::seconds(10);
+
+}  // namespace
+
+bool DocumentTarget::Take(const std::string& collection, const Entry& entry, int64_t version) {
+  Stored& stored = indexes[collection][entry.id];
+  if (stored.version > version) return false;
+  stored = {.version = version, .deleted = false, .body = entry.body};
+  return true;
+}
+
+std::vector<DocumentTarget::Entry> DocumentTarget::Bulk(const std::string& collection,
+                                                        const Fence& fence,
+                                                        const std::vector<Entry>& entries,
+                                                        bool late) {
+  observer.reached(fence, late, false, entries.empty());
+  std::vector<Entry> left;
+  for (const Entry& entry : entries) {
+    // What is there in a later version may stay.
+    if (sim.Fires(Fault::kThrottle, 60)) {
+      left.push_back(entry);
+    } else {
+      Take(collection, entry, kVersion);
+    }
+  }
+  return left;
+}
+
+class DocumentSink::DocumentWriter final : public Writer {
+ public:
+  DocumentWriter(DocumentSink& sink, std::string collection, Fence fence)
+      : sink_(sink), collection_(std::move(collection)), fence_(std::move(fence)) {}
+
+  const std::optional<Progress>& Known() const override { return known_; }
+
+  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& /*after*/,
+                                     const Patience& patience) override {
+    std::vector<Refused> refused;
+    for (size_t i = 0; i < batch.documents.size(); ++i) {
+      const Document& document = batch.documents[i];
+      if (document.id.ends_with('!')) {
+        refused.push_back({i, "never"});
+      } else {
+        pending_.push_back({std::string(document.id), std::string(document.body)});
+      }
+    }
+    if (!sink_.buffered_) MUSTER_TRY(Send(patience));
+    return refused;
+  }
+
+  Status Flush() override { return Send({.deadline = sink_.env_.MonoNow() + kFlushPatience}); }
+  Status Finish() override { return Flush(); }
+
+ private:
+  Status Send(const Patience& patience) {
+    while (!pending_.empty()) {
+      auto left = SendOnce();
+      if (left) {
+        if (left->size() < pending_.size() && !left->empty()) {
+          sink_.target_.sim.Sometimes("25 a bulk request is taken in part");
+        }
+        pending_ = *std::move(left);
+      } else if (!IsTransient(left.error().code)) {
+        return left.error();
+      }
+      if (pending_.empty()) break;
+      if (sink_.env_.MonoNow() + kPause >= patience.deadline ||
+          !sink_.env_.Sleep(kPause, patience.stop)) {
+        return Error{Code::kUnavailable, "the sink does not take it now"};
+      }
+    }
+    return {};
+  }
+
+  // The answer is what was not taken.
+  Result<std::vector<DocumentTarget::Entry>> SendOnce() {
+    DocumentTarget& target = sink_.target_;
+    target.sim.Pass(target.sim.random().UpTo(sink_.pace_));
+    return target.wire.Call<std::vector<DocumentTarget::Entry>>(
+        "sink: bulk of " + std::to_string(pending_.size()) + " of " + fence_.item, true,
+        [&target, collection = collection_, fence = fence_, entries = pending_](bool late) {
+          return Result<std::vector<DocumentTarget::Entry>>(
+              target.Bulk(collection, fence, entries, late));
+        });
+  }
+
+  DocumentSink& sink_;
+  const std::string collection_;
+  const Fence fence_;
+  const std::optional<Progress> known_;
+  std::vector<DocumentTarget::Entry> pending_;
+};
+
+Result<std::vector<TargetChange>> DocumentSink::Prepare(const Collection& collection,
+                                                        bool /*evaluate*/) {
+  return target_.wire.Call<std::vector<TargetChange>>(
+      "sink: prepare " + collection.name, false,
+      [](bool) { return Result<std::vector<TargetChange>>(std::vector<TargetChange>()); });
+}
+
+Result<std::unique_ptr<Writer>> DocumentSink::Open(const std::string& collection,
+                                                   const Fence& fence) {
+  return std::make_unique<DocumentWriter>(*this, collection, fence);
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "muster/pipeline.h"
+#include "sim/faulty_wire.h"
+#include "sim/table_sink.h"
+
+namespace muster::sim {
+
+// A target like a search engine: documents by id, each with the version of the snapshot that it is
+// of, and no fences. A request is answered document by document: taken, refused because a later
+// version is there, or not now.
+struct DocumentTarget {
+  struct Stored {
+    int64_t version = 0;
+    bool deleted = false;
+    std::string body;
+  };
+  struct Entry {
+    std::string id;
+    std::string body;
+  };
+
+  // The version of what is migrated; an earlier migration wrote the one before.
+  static constexpr int64_t kVersion = 2;
+
+  DocumentTarget(Simulation& simulation, SinkObserver sink_observer)
+      : sim(simulation), wire(simulation), observer(std::move(sink_observer)) {}
+
+  // False: a later version is there, and stays.
+  bool Take(const std::string& collection, const Entry& entry, int64_t version);
+
+  // The answer is what was not taken now.
+  std::vector<Entry> Bulk(const std::string& collection, const Fence& fence,
+                          const std::vector<Entry>& entries, bool late);
+
+  Simulation& sim;
+  FaultyWire wire;
+  SinkObserver observer;
+  std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
+};
+
+// One process's way to it. Documents whose id ends with '!' are refused for good. With `buffered`,
+// documents are sent when they are flushed, not before: a crash loses them.
+class DocumentSink final : public Sink {
+ public:
+  DocumentSink(DocumentTarget& target, Env& env, nanoseconds pace, bool buffered)
+      : target_(target), env_(env), pace_(pace), buffered_(buffered) {}
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
+  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
+
+ private:
+  class DocumentWriter;
+
+  DocumentTarget& target_;
+  Env& env_;
+  const nanoseconds pace_;
+  const bool buffered_;
+};
+
+}  // namespace muster::sim

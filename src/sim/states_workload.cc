@@ -1,0 +1,352 @@
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "muster/states.h"
+#include "sim/faulty_store.h"
+#include "sim/faulty_wire.h"
+#include "sim/workload.h"
+#include "states/json_equal.h"
+#include "states/runner.h"
+#include "states/virtual_env.h"
+
+namespace muster::sim {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr milliseconds kLease = seconds(30);
+
+// Everything that keeps state across crashes: branches, iterations, backoff, a caught failure, a
+// timer, a callback.
+constexpr char kDefinition[] = R"({
+  "StartAt": "Prepare",
+  "States": {
+    "Prepare": {"Type": "Pass", "Assign": {"factor": 2}, "Next": "Both"},
+    "Both": {
+      "Type": "Parallel",
+      "Branches": [
+        {"StartAt": "Flaky", "States": {
+          "Flaky": {"Type": "Task", "Resource": "sim:call", "End": true,
+            "Retry": [{"ErrorEquals": ["Busy"], "IntervalSeconds": 5, "MaxAttempts": 4}],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Recovered"}]},
+          "Recovered": {"Type": "Pass", "Result": "recovered", "End": true}}},
+        {"StartAt": "Rest", "States": {
+          "Rest": {"Type": "Wait", "Seconds": 20, "Next": "Slow"},
+          "Slow": {"Type": "Task", "Resource": "sim:slow", "End": true}}}
+      ],
+      "ResultPath": "$.both",
+      "Next": "Each"},
+    "Each": {
+      "Type": "Map", "ItemsPath": "$.items", "MaxConcurrency": 2, "ResultPath": "$.each",
+      "ItemSelector": {"item.$": "$$.Map.Item.Value", "factor.$": "$factor"},
+      "ItemProcessor": {"StartAt": "One", "States": {
+        "One": {"Type": "Task", "Resource": "sim:call", "End": true,
+          "Retry": [{"ErrorEquals": ["Busy"], "IntervalSeconds": 2, "MaxAttempts": 6}]}}},
+      "Next": "Ask"},
+    "Ask": {
+      "Type": "Task", "Resource": "sim:ask.waitForTaskToken", "ResultPath": "$.answer",
+      "Parameters": {"token.$": "$$.Task.Token"}, "Next": "Which"},
+    "Which": {
+      "Type": "Choice", "Default": "Done",
+      "Choices": [{"Variable": "$.doomed", "BooleanEquals": true, "Next": "Doomed"}]},
+    "Doomed": {"Type": "Fail", "Error": "Doomed", "Cause": "as the input said"},
+    "Done": {"Type": "Succeed"}
+  }
+})";
+
+// The same call always has the same answer: what it is depends on the state, the input and how
+// often it was retried.
+TaskOutcome AnswerOf(const TaskCall& call) {
+  const int64_t retry = std::stoll(call.token.substr(call.token.rfind(':') + 1));
+  const std::string input = call.input.dump();
+  uint64_t hash = 1469598103934665603u;
+  for (const char c : call.state + input)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  const auto failures = static_cast<int64_t>(hash % 3);
+  if (call.resource == "sim:call" && retry < failures) return TaskFailure{"Busy", "try again"};
+  if (call.state == "Flaky" && hash % 5 == 0) return TaskFailure{"Broken", "for good"};
+  return TaskSuccess{{{"state", call.state}, {"retry", retry}}};
+}
+
+class StatesWorkloadImpl final : public Workload {
+ public:
+  void Setup(Simulation& sim) override {
+    sim_ = &sim;
+    Random& random = sim.random();
+    store_ = std::make_unique<FaultyStore>(
+        sim,
+        StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
+                                        const std::optional<Record>& after,
+                                        bool) { Changed(change, before, after); }});
+    wire_ = std::make_unique<FaultyWire>(sim);
+    const int64_t executions = random.Between(1, 2);
+    for (int64_t i = 0; i < executions; ++i) {
+      Json items = Json::array();
+      for (int64_t item = random.Between(0, 3); item > 0; --item)
+        items.push_back(random.Between(0, 99));
+      inputs_["run" + std::to_string(i)] = {
+          {"items", items}, {"doomed", random.OneIn(4)}, {"number", i}};
+    }
+    if (random.OneIn(3)) stopped_ = "run0";
+    const int64_t workers = random.Between(1, 4);
+    for (int64_t i = 0; i < workers; ++i) {
+      const std::string name = "worker" + std::to_string(i);
+      sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
+    }
+    sim.AddProcess("human", [this](Env& env, std::stop_token stop) { Answer(env, stop); });
+    if (!stopped_.empty()) {
+      const nanoseconds after = random.UpTo(nanoseconds(seconds(120)));
+      sim.AddProcess("stopper",
+                     [this, after](Env& env, std::stop_token stop) { StopOne(env, stop, after); });
+    }
+  }
+
+  void Check() override {
+    for (const auto& [name, input] : inputs_) {
+      const auto stored = store_->Truth().Get("states", name).value();
+      if (!stored) {
+        Violate("V", name + " was never started");
+        continue;
+      }
+      const Json flow = Json::parse(stored->body)["flow"];
+      const std::string status = flow["status"];
+      if (status == "RUNNING") Violate("V", name + " was left running");
+      const bool aborted = status == "ABORTED";
+      if (name == stopped_ && stop_answer_ == "stopped" && !aborted) {
+        Violate("R", name + " was reported stopped, but is " + status);
+      }
+      if (aborted && (name != stopped_ || stop_answer_ == "ended")) {
+        Violate("R", name + " was aborted though nobody was told so");
+      }
+      if (aborted) continue;
+      const Json expected = Expected(input);
+      if (expected["status"] != status)
+        Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
+      if (status == "SUCCEEDED" && !states::JsonEqual(flow["output"], expected["output"])) {
+        Violate("L",
+                name + " gave " + flow["output"].dump() + ", not " + expected["output"].dump());
+      }
+    }
+  }
+
+ private:
+  // The service that tasks call: far away, and remembers what it was asked.
+  class Service final : public TaskExecutor {
+   public:
+    Service(StatesWorkloadImpl& world, std::string process)
+        : world_(world), process_(std::move(process)) {}
+
+    bool Runs(std::string_view resource) const override { return resource.starts_with("sim:"); }
+
+    TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+      world_.Called(call, process_);
+      if (call.resource == "sim:slow") {
+        // Longer than a lease: only KeepAlive holds it.
+        for (int i = 0; i < 12; ++i) {
+          if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+          context.env().Sleep(seconds(4), {});
+        }
+        world_.sim_->Sometimes("a call takes longer than a lease");
+      }
+      for (;;) {
+        // It may arrive when nobody waits for it any more: it refers to nothing of this call.
+        const bool asks = call.resource == "sim:ask.waitForTaskToken";
+        auto reached = world_.wire_->Call<bool>(
+            "call " + call.state, true,
+            [world = &world_, token = call.token, asks](bool) -> Result<bool> {
+              world->reached_.insert(token);
+              if (asks) world->asked_.insert(token);
+              return true;
+            });
+        if (reached) return AnswerOf(call);
+        if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+        context.env().Sleep(seconds(1), {});
+      }
+    }
+    TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+      return Start(call, context);
+    }
+    void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+
+   private:
+    StatesWorkloadImpl& world_;
+    std::string process_;
+  };
+
+  void Work(const std::string& name, Env& env, std::stop_token stop) {
+    Service service(*this, name);
+    States states(*store_, env, {&service},
+                  {.owner = name,
+                   .lease = kLease,
+                   .max_lease = seconds(120),
+                   .idle_wait = seconds(5),
+                   .max_attempts = 1'000,
+                   .batch = 4});
+    for (const auto& [run, input] : inputs_) {
+      while (!stop.stop_requested()) {
+        const Status started =
+            states.Start({.name = run, .definition = kDefinition, .input = input.dump()});
+        if (started) break;
+        if (!IsTransient(started.error().code))
+          return Violate("V", name + ": " + started.error().message);
+        env.Sleep(seconds(1), stop);
+      }
+      if (++starts_[run] > 1) sim_->Sometimes("45 several start the same execution");
+      const Status other =
+          states.Start({.name = run, .definition = kDefinition, .input = "{\"other\":1}"});
+      if (other && !stop.stop_requested())
+        Violate("R", run + " was started twice with different inputs");
+      if (!other && other.error().code == Code::kConflict)
+        sim_->Sometimes("45 a different start of the same name is refused");
+    }
+    for (const auto& [run, input] : inputs_) {
+      const Status worked = states.Work(stop, run);
+      if (!worked) Violate("V", name + " gave up: " + worked.error().message);
+    }
+  }
+
+  // Somebody who answers callbacks, sooner or later.
+  void Answer(Env& env, std::stop_token stop) {
+    States states(*store_, env, {});
+    while (!stop.stop_requested() && !AllEnded()) {
+      for (const std::string& token : std::set<std::string>(asked_)) {
+        const Status sent = states.SendTaskSuccess(token, "{\"yes\":true}");
+        if (sent) sim_->Sometimes("a callback is answered");
+      }
+      env.Sleep(seconds(10), stop);
+    }
+  }
+
+  void StopOne(Env& env, std::stop_token stop, nanoseconds after) {
+    env.Sleep(after, stop);
+    States states(*store_, env, {});
+    while (!stop.stop_requested() && stop_answer_.empty()) {
+      stop_sent_ = true;
+      const Status answer = states.Stop(stopped_, "Stopped", "by request");
+      if (answer) {
+        stop_answer_ = "stopped";
+        sim_->Sometimes("46 a running execution is stopped");
+      } else if (answer.error().code == Code::kConflict) {
+        // It may have been this one that ended it, in a try whose answer was lost.
+        stop_answer_ = stop_tries_ == 0 ? "ended" : "unknown";
+        sim_->Sometimes("46 a stop comes too late");
+      }
+      ++stop_tries_;
+      env.Sleep(seconds(1), stop);
+    }
+  }
+
+  bool AllEnded() {
+    for (const auto& [name, input] : inputs_) {
+      const auto stored = store_->Truth().Get("states", name).value();
+      if (!stored || Json::parse(stored->body)["flow"]["status"] == "RUNNING") return false;
+    }
+    return true;
+  }
+
+  static std::string TokenIn(const Record& record) {
+    const Json body = Json::parse(record.body);
+    if (!body.contains("flow") || !body["flow"].contains("task")) return "";
+    return body["flow"]["task"]["token"];
+  }
+
+  void Changed(const Change& change, const std::optional<Record>& before,
+               const std::optional<Record>& after) {
+    if (change.record.kind != "states" || !after || (before && *before == *after)) return;
+    const std::string token = TokenIn(*after);
+    if (!token.empty()) started_.insert(token);
+    if (!before) return;
+    const std::string was = TokenIn(*before);
+    if (!was.empty() && was != token) closed_.insert(was);
+    const Json old_flow = Json::parse(before->body)["flow"];
+    const Json new_flow = Json::parse(after->body)["flow"];
+    if (old_flow["status"] != "RUNNING" && old_flow["status"] != new_flow["status"]) {
+      Violate("P", after->key + " had ended and was changed");
+    }
+    if (new_flow.value("retries", 0) > 6) Violate("R", after->key + " was retried too often");
+    if (old_flow.contains("backing_off") && !sim_->faults_on()) return;
+    if (old_flow.contains("backing_off") && before->epoch > 1)
+      sim_->Sometimes("44 a backoff survives a change of hands");
+    if (old_flow.value("wants", 0) == 3 && before->epoch > 1)
+      sim_->Sometimes("44 a timer survives a change of hands");
+  }
+
+  void Called(const TaskCall& call, const std::string& process) {
+    if (!started_.contains(call.token))
+      Violate("H", call.token + " was called before its start was stored");
+    if (reached_.contains(call.token))
+      sim_->Sometimes("44 a call whose answer is unknown is made again");
+    if (!closed_.contains(call.token)) return;
+    const size_t first = call.token.find(':');
+    const size_t second = call.token.find(':', first + 1);
+    const std::string path = call.token.substr(first + 1, second - first - 1);
+    const std::string key = call.token.substr(0, first) + (path.empty() ? "" : "/" + path);
+    const auto stored = store_->Truth().Get("states", key).value();
+    if (stored && stored->owner == process && stored->due &&
+        *stored->due > store_->Truth().Now().value() && TokenIn(*stored) != call.token) {
+      Violate("F", call.token + " was called again after its answer was stored");
+    }
+  }
+
+  // What the machine gives when nothing goes wrong.
+  Json Expected(const Json& input) {
+    class Oracle final : public TaskExecutor {
+     public:
+      bool Runs(std::string_view) const override { return true; }
+      TaskOutcome Start(const TaskCall& call, TaskContext&) override {
+        if (call.resource == "sim:ask.waitForTaskToken") return TaskSuccess{{{"yes", true}}};
+        return AnswerOf(call);
+      }
+      TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+        return Start(call, context);
+      }
+      void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+    } oracle;
+    states::VirtualEnv env{WallTime{}};
+    const auto definition = states::ReadDefinition(kDefinition, "sim", nullptr).value();
+    const auto run = states::RunInMemory(
+        definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
+    return {{"status", states::StatusName(run.status)},
+            {"output", run.output ? *run.output : Json()}};
+  }
+
+  void Violate(const std::string& invariant, std::string message) {
+    sim_->Violate(invariant, std::move(message));
+  }
+
+  Simulation* sim_ = nullptr;
+  std::unique_ptr<FaultyStore> store_;
+  std::unique_ptr<FaultyWire> wire_;
+  std::map<std::string, Json> inputs_;
+  std::map<std::string, int> starts_;
+  std::set<std::string> started_;  // tokens whose start was stored
+  std::set<std::string> closed_;   // tokens whose answer was stored
+  std::set<std::string> reached_;  // tokens that the service has seen
+  std::set<std::string> asked_;    // tokens that somebody is to answer
+  std::string stopped_;
+  std::string stop_answer_;
+  bool stop_sent_ = false;
+  int stop_tries_ = 0;
+};
+
+}  // namespace
+
+WorkloadInfo StatesWorkload() {
+  return {.name = "states",
+          .about = "processes drive state machines with branches, retries, timers and callbacks",
+          .create = []() -> std::unique_ptr<Workload> {
+            return std::make_unique<StatesWorkloadImpl>();
+          },
+          .sometimes = {"44 a backoff survives a change of hands",
+                        "44 a timer survives a change of hands",
+                        "44 a call whose answer is unknown is made again",
+                        "45 several start the same execution",
+                        "45 a different start of the same name is refused",
+                        "46 a running execution is stopped", "46 a stop comes too late",
+                        "a call takes longer than a lease", "a callback is answered"},
+          .small_world = 600};
+}
+
+}  // namespace muster::sim

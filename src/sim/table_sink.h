@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "muster/pipeline.h"
+#include "sim/faulty_wire.h"
+
+namespace muster::sim {
+
+// What the world sees of a sink, beside those that call it.
+struct SinkObserver {
+  // A request of a holder has reached the sink; `refused`: it had no effect, because it came from
+  // an older holder.
+  std::function<void(const Fence& fence, bool late, bool refused, bool empty)> reached;
+};
+
+// A target like a database: rows, and for every item the highest epoch it has seen with its
+// progress, changed together. A write counts only if the progress is what its writer believes.
+struct TableTarget {
+  struct Item {
+    Fence fence;  // of who opened it last
+    bool opened = false;
+    bool sealed = false;
+    std::optional<Progress> progress;
+  };
+
+  TableTarget(Simulation& simulation, SinkObserver sink_observer)
+      : sim(simulation), wire(simulation), observer(std::move(sink_observer)) {}
+
+  Result<Item> Open(const Fence& fence);
+  // Adds rows if the progress is still `before`; the answer is what it is now.
+  Result<std::optional<Progress>> Append(const std::string& collection, const Fence& fence,
+                                         const std::vector<std::string>& ids,
+                                         const std::optional<Progress>& before,
+                                         const Progress& after, bool late);
+  Result<std::optional<Progress>> Seal(const Fence& fence, bool late);
+
+  Simulation& sim;
+  FaultyWire wire;
+  SinkObserver observer;
+  std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
+  std::map<std::string, Item> items;
+
+ private:
+  // kLeaseLost: a later holder has opened the item.
+  Status Admit(const Fence& fence, bool late, bool empty);
+};
+
+// One process's way to it. Documents whose id ends with '!' are refused for good.
+class TableSink final : public Sink {
+ public:
+  TableSink(TableTarget& target, Env& env, nanoseconds pace)
+      : target_(target), env_(env), pace_(pace) {}
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
+  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
+
+ private:
+  class TableWriter;
+
+  TableTarget& target_;
+  Env& env_;
+  const nanoseconds pace_;
+};
+
+}  // namespace muster::sim

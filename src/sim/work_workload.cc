@@ -1,0 +1,459 @@
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "pipeline/memory_source.h"
+#include "sim/document_sink.h"
+#include "sim/faulty_store.h"
+#include "sim/table_sink.h"
+#include "sim/work_world.h"
+#include "sim/workload.h"
+#include "work/item_body.h"
+#include "work/records.h"
+#include "work/slot.h"
+
+namespace muster::sim {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr nanoseconds kOperatorTime = seconds(30);
+constexpr nanoseconds kLongestLoss = seconds(100);
+
+std::string WithEpoch(const std::string& key, int64_t epoch) {
+  return key + " epoch " + std::to_string(epoch);
+}
+
+class WorkWorkloadImpl final : public Workload {
+ public:
+  void Setup(Simulation& sim) override {
+    sim_ = &sim;
+    Random& random = sim.random();
+    store_ = std::make_unique<FaultyStore>(
+        sim, StoreObserver{
+                 .sends = [this](const Change& change) { Sends(change); },
+                 .changed = [this](const Change& change, const std::optional<Record>& before,
+                                   const std::optional<Record>& after,
+                                   bool late) { Changed(change, before, after, late); },
+                 .claimed = [this](const ClaimRequest& request, const std::vector<Record>& before,
+                                   const std::vector<Record>& taken,
+                                   bool late) { Claimed(request, before, taken, late); },
+                 .reads = [this](const std::optional<Record>& stored) { Reads(stored); },
+                 .went_back = [this] { WentBack(); },
+             });
+    store_->MakeHarsher();
+    world_.Make(random);
+    if (random.OneIn(6)) {
+      restored_ = random.OneIn(2);
+      goes_back_ = true;
+      store_->MayGoBack(restored_ ? kLongestLoss : seconds(5));
+    }
+    const SinkObserver observer{[this](const Fence& fence, bool late, bool refused, bool empty) {
+      Sinks(fence, late, refused, empty);
+    }};
+    if (random.OneIn(2)) {
+      tables_ = std::make_unique<TableTarget>(sim, observer);
+    } else {
+      documents_ = std::make_unique<DocumentTarget>(sim, observer);
+      world_.LeaveEarlierVersion(sim, *documents_);
+    }
+    terms_ = world_.Terms(random);
+    pace_ = random.UpTo<int64_t, std::nano>(seconds(3));
+    buffered_ = random.OneIn(2);
+    abrupt_ = random.OneIn(2);
+    const int64_t workers = random.Between(1, 5);
+    if (workers >= 3 && world_.roots() == 1) sim.Sometimes("18 many workers, one item");
+    for (int64_t i = 0; i < workers; ++i) {
+      const std::string name = "worker" + std::to_string(i);
+      sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
+    }
+  }
+
+  void Check() override {
+    WorldCheck check(world_, *sim_);
+    for (const Record& record : All()) check.Item(ItemBody::FromJson(record.body).value());
+    if (tables_) check.Rows(tables_->rows);
+    if (documents_) check.Documents(documents_->indexes);
+    check.Letters(letters_);
+  }
+
+ private:
+  // What the world knows of a record, to hold the store and the workers to it.
+  struct Known {
+    int64_t highest_epoch = 0;
+    int claims = 0;
+    int claims_without_progress = 0;
+    int64_t read = 0;
+  };
+  struct HeldUntil {
+    nanoseconds deadline{0};
+    int sends_too_late = 0;
+  };
+
+  class Letters final : public DeadLetters {
+   public:
+    explicit Letters(std::set<std::string>& letters) : letters_(letters) {}
+    Status Add(const std::string& collection, const std::string& /*item*/, const Document& document,
+               std::string_view /*reason*/) override {
+      pending_.insert(collection + "/" + std::string(document.id));
+      return {};
+    }
+    Status Flush() override {
+      letters_.merge(pending_);
+      return {};
+    }
+
+   private:
+    std::set<std::string>& letters_;
+    std::set<std::string> pending_;
+  };
+
+  class Observer final : public WorkObserver {
+   public:
+    Observer(WorkWorkloadImpl& workload, Env& env) : workload_(workload), env_(env) {}
+    void Acquired(const WorkItem& item, const Progress& /*from*/) override {
+      workload_.Holds(item);
+    }
+    void Advanced(const WorkItem& item, const Progress& progress) override {
+      workload_.Holds(item);
+      workload_.Accounts(item.name(), progress.counts);
+    }
+    void Split(const WorkItem& item, const Progress& /*progress*/) override {
+      workload_.sim_->Sometimes("an item is split");
+      workload_.Holds(item);
+    }
+    void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+      workload_.Settled(env_, item, outcome, why);
+    }
+
+   private:
+    WorkWorkloadImpl& workload_;
+    Env& env_;
+  };
+
+  void Work(const std::string& name, Env& env, std::stop_token stop) {
+    std::unique_ptr<Sink> sink;
+    if (tables_) sink = std::make_unique<TableSink>(*tables_, env, pace_);
+    if (documents_) sink = std::make_unique<DocumentSink>(*documents_, env, pace_, buffered_);
+    WorldSource source(world_, *sim_);
+    Letters letters(letters_);
+    Throttle throttle(env);
+    const auto transforms = ParseTransforms("", "").value();
+    Pipeline pipeline{.env = env,
+                      .source = source,
+                      .transforms = *transforms,
+                      .sink = *sink,
+                      .dead_letters = letters,
+                      .throttle = throttle,
+                      .options = {.limits = world_.limits(), .read_ahead = false}};
+    Observer observer(*this, env);
+    WorkerOptions options{.run = {.name = "run"}, .terms = terms_, .worker = name};
+    const NextStops stops = [&] { return StopRequests{stop, abrupt_ ? stop : std::stop_token()}; };
+    while (!stop.stop_requested()) {
+      options.run.new_incarnation = std::exchange(new_incarnation_, false);
+      auto coordinator =
+          WorkCoordinator::Join(*store_, env, options.run, options.terms, options.worker);
+      Status ended;
+      if (coordinator) {
+        auto done = RunSlot(**coordinator, pipeline, options, observer, stops, stop);
+        if (done && !MayGoBackYet()) return;
+        if (done) {
+          env.Sleep(kOperatorTime, stop);
+          continue;
+        }
+        ended = done.error();
+      } else {
+        ended = coordinator.error();
+      }
+      if (ended.error().code == Code::kIncompatible && went_back_) {
+        // Somebody reads the message and does what it says.
+        sim_->Note("halts: " + ended.error().message);
+        sim_->Sometimes("a worker halts loudly, and a new incarnation goes on");
+        env.Sleep(sim_->random().UpTo(kOperatorTime), stop);
+        new_incarnation_ = true;
+      } else if (!IsTransient(ended.error().code)) {
+        return Violate("V", name + " gave up: " + ended.error().ToString());
+      }
+    }
+  }
+
+  // Somebody looks now and then whether what was done still is.
+  bool MayGoBackYet() const {
+    return goes_back_ && sim_->now() < Simulation::kFaultTime + 2 * kLongestLoss;
+  }
+
+  void Holds(const WorkItem& item) {
+    held_[WithEpoch(ItemKey("run", item.name()), item.fence().epoch)].deadline =
+        item.deadline().time_since_epoch();
+  }
+
+  void Accounts(const std::string& name, const Counts& counts) {
+    if (counts.read != counts.written + counts.skipped + counts.failed) {
+      Violate("L", name + ": what was read is not what was written, skipped or failed");
+    }
+  }
+
+  void Settled(Env& env, const WorkItem& item, ShardOutcome outcome, const Error* why) {
+    const std::optional<Record> stored =
+        store_->Truth().Get(kWorkKind, ItemKey("run", item.name())).value();
+    switch (outcome) {
+      case ShardOutcome::kCompleted:
+      case ShardOutcome::kHandedOver:
+        if (!went_back_ && StateOf(*stored) != ItemBody::State::kDone) {
+          Violate("H", item.name() + ": completion was reported but is not stored");
+        }
+        if (outcome == ShardOutcome::kHandedOver) sim_->Sometimes("an item is handed over");
+        if (auto off = env.WallNow().time_since_epoch() % std::chrono::hours(24);
+            off > std::chrono::minutes(50)) {
+          sim_->Sometimes("4 a worker's clock is an hour off");
+        }
+        break;
+      case ShardOutcome::kReleased:
+        if (item.progress().position.empty()) {
+          sim_->Sometimes("17 asked to stop before the first checkpoint");
+        }
+        break;
+      case ShardOutcome::kQuarantined:
+        sim_->Sometimes(why != nullptr && why->code == Code::kCorrupt
+                            ? "29 a corrupt source fails closed"
+                            : "16 a poison item kills each holder");
+        break;
+      case ShardOutcome::kLost:
+        if (store_->Away()) sim_->Sometimes("19 the store is down near the end of a lease");
+        break;
+      default:
+        break;
+    }
+  }
+
+  void Sends(const Change& change) {
+    if (change.record.kind != kWorkKind || change.record.version == 0) return;
+    if (StateOf(change.record) == ItemBody::State::kDone) {
+      completing_.insert(WithEpoch(change.record.key, change.record.epoch));
+    }
+    auto held = held_.find(WithEpoch(change.record.key, change.record.epoch));
+    if (held == held_.end() || sim_->now() <= held->second.deadline) return;
+    // A few may be on their way when the time runs out between the look at the clock and the call.
+    if (++held->second.sends_too_late > 1) {
+      Violate("F", change.record.key + ": its holder goes on writing after the lease has ended");
+    }
+  }
+
+  void Changed(const Change& change, const std::optional<Record>& before,
+               const std::optional<Record>& after, bool late) {
+    if (change.record.kind != kWorkKind) return;
+    const std::string& key = change.record.key;
+    if (!after && went_back_) return;
+    if (!after) return Violate("P", key + " disappeared");
+    if (!before) return Created(*after);
+    if (change.record.version == 0) return;  // was there already
+    const ItemBody was = ItemBody::FromJson(before->body).value();
+    const ItemBody wanted = ItemBody::FromJson(change.record.body).value();
+    const bool completes = wanted.state == ItemBody::State::kDone;
+    if (*before == *after) {  // a conflict
+      const bool stale = before->epoch > change.record.epoch;
+      if (!late && !completes && stale) sim_->Sometimes("9 a renewal races a takeover");
+      if (late && !completes && before->owner.empty()) {
+        sim_->Sometimes("10 a late renewal after the release");
+      }
+      if (stale && wanted.progress.former_ends.size() > was.progress.former_ends.size()) {
+        sim_->Sometimes("15 two workers split the same item");
+      }
+      return;
+    }
+    Known& known = known_[key];
+    const ItemBody is = ItemBody::FromJson(after->body).value();
+    if (!went_back_ && change.record.epoch != before->epoch) {
+      Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
+                       " took effect in epoch " + std::to_string(before->epoch));
+    }
+    if (after->version <= before->version) Violate("P", key + ": its version did not grow");
+    if (was.state == ItemBody::State::kDone && !went_back_) {
+      Violate("P", key + " was changed after completion");
+    }
+    if (!went_back_ && is.progress.counts.read < known.read) {
+      Violate("P", key + ": its progress fell");
+    }
+    if (is.progress.counts.read > known.read) known.claims_without_progress = 0;
+    known.read = std::max(known.read, is.progress.counts.read);
+    if (is.state == ItemBody::State::kQuarantined && !went_back_ &&
+        known.claims_without_progress < terms_.max_attempts) {
+      Violate("B", key + " was quarantined after only " +
+                       std::to_string(known.claims_without_progress) + " claims without progress");
+    }
+    const bool released = after->owner.empty() && is.state == ItemBody::State::kOpen;
+    if (released && is.error.empty() && (!after->due || *after->due > StoreNow())) {
+      Violate("V", key + " was released but is not due");
+    }
+    for (const Partition& part : is.Successors()) {
+      named_.try_emplace(ItemKey("run", NameOf(part)), after->epoch, key);
+    }
+  }
+
+  void Created(const Record& record) {
+    const auto named = named_.find(record.key);
+    if (named == named_.end()) return;
+    const auto& [epoch, parent] = named->second;
+    const auto stored = store_->Truth().Get(kWorkKind, parent).value();
+    if (stored && stored->epoch > epoch) {
+      sim_->Sometimes("14 a crash in a hand-over or split is made up for");
+    }
+  }
+
+  void Claimed(const ClaimRequest& request, const std::vector<Record>& before,
+               const std::vector<Record>& taken, bool late) {
+    if (request.kind != kWorkKind) return;
+    if (late && !taken.empty()) sim_->Sometimes("8 a claim request arrives again or late");
+    for (size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i] == before[i]) {
+        sim_->Sometimes("7 claim applied, response lost");
+        continue;
+      }
+      CheckGrant(request, before[i], taken[i], late);
+    }
+  }
+
+  void CheckGrant(const ClaimRequest& request, const Record& before, const Record& taken,
+                  bool late) {
+    const std::string& key = taken.key;
+    Known& known = known_[key];
+    if (taken.epoch <= known.highest_epoch) {
+      Violate("E", key + ": epoch " + std::to_string(taken.epoch) + " was given twice");
+    }
+    if (!before.due || *before.due > StoreNow()) {
+      Violate("E", key + " was taken before its lease had ended");
+    }
+    if (!before.owner.empty() && before.owner == request.owner) {
+      sim_->Sometimes("11 a worker restarts under the same id");
+    }
+    known.highest_epoch = taken.epoch;
+    ++known.claims;
+    ++known.claims_without_progress;
+    if (known.claims > terms_.max_attempts + 4 + 3 * sim_->faults_fired()) {
+      Violate("B", key + " was claimed " + std::to_string(known.claims) + " times");
+    }
+    if (late) return;
+    auto& granted = granted_[request.claim_id];
+    for (const auto& [other, epoch] : granted) {
+      const auto stored = store_->Truth().Get(kWorkKind, other).value();
+      if (stored && stored->epoch == epoch && stored->due && *stored->due > StoreNow()) {
+        Violate("B", "one claim took " + key + " though it still holds " + other);
+      }
+    }
+    granted.emplace_back(key, taken.epoch);
+  }
+
+  void Reads(const std::optional<Record>& stored) {
+    if (!stored || stored->kind != kWorkKind || stored->owner != sim_->CurrentName()) return;
+    const bool done = StateOf(*stored) == ItemBody::State::kDone;
+    const bool completing = completing_.contains(WithEpoch(stored->key, stored->epoch));
+    if (done && completing) sim_->Sometimes("12 complete: no reply, applied");
+    if (!done && completing) sim_->Sometimes("13 complete: no reply, not applied");
+  }
+
+  void Sinks(const Fence& fence, bool late, bool refused, bool empty) {
+    const auto stored = store_->Truth().Get(kWorkKind, ItemKey("run", fence.item)).value();
+    if (!stored) return;
+    if (!late && fence.epoch < stored->epoch) {
+      sim_->Sometimes("2 a worker pauses between its look at the lease and the write");
+      if (refused && !empty) {
+        sim_->Sometimes("1 a worker pauses past its lease in the middle of a batch");
+      }
+    }
+    if (late && StateOf(*stored) == ItemBody::State::kDone) {
+      sim_->Sometimes("3 a delayed write arrives after all is done");
+    }
+  }
+
+  // From now on epochs are granted that were granted before, and what was done is open again; only
+  // the end still counts.
+  void WentBack() {
+    went_back_ = true;
+    known_.clear();
+    granted_.clear();
+    held_.clear();
+    named_.clear();
+    if (restored_) new_incarnation_ = true;
+    sim_->Sometimes(restored_ ? "23 the store is restored from a backup"
+                              : "22 a failover loses acknowledged commits");
+  }
+
+  std::vector<Record> All() { return store_->Truth().Scan(kWorkKind, "", "", kMaxBatch).value(); }
+  WallTime StoreNow() { return store_->Truth().Now().value(); }
+  static ItemBody::State StateOf(const Record& record) {
+    return ItemBody::FromJson(record.body).value().state;
+  }
+  void Violate(const std::string& invariant, std::string message) {
+    sim_->Violate(invariant, std::move(message));
+  }
+
+  Simulation* sim_ = nullptr;
+  WorkWorld world_;
+  std::unique_ptr<FaultyStore> store_;
+  std::unique_ptr<TableTarget> tables_;  // one of the two
+  std::unique_ptr<DocumentTarget> documents_;
+  WorkTerms terms_;
+  nanoseconds pace_{0};
+  bool buffered_ = false;
+  bool abrupt_ = false;  // who is asked to stop does not wait for the batch in flight
+  bool restored_ = false;
+  bool goes_back_ = false;
+  bool went_back_ = false;
+  bool new_incarnation_ = false;  // the next worker that starts is told to begin one
+  std::set<std::string> letters_;
+  std::map<std::string, Known> known_;
+  std::map<std::string, HeldUntil> held_;
+  std::map<std::string, std::vector<std::pair<std::string, int64_t>>> granted_;  // by claim_id
+  std::map<std::string, std::pair<int64_t, std::string>> named_;  // successors: epoch, parent
+  std::set<std::string> completing_;
+};
+
+}  // namespace
+
+WorkloadInfo WorkWorkload() {
+  return {
+      .name = "work",
+      .about = "workers share a migration: leases, checkpoints, splits, hand-overs, real pipelines",
+      .create = []() -> std::unique_ptr<Workload> { return std::make_unique<WorkWorkloadImpl>(); },
+      .sometimes = {"1 a worker pauses past its lease in the middle of a batch",
+                    "2 a worker pauses between its look at the lease and the write",
+                    "3 a delayed write arrives after all is done",
+                    "4 a worker's clock is an hour off",
+                    "5 the store's clock jumps back",
+                    "6 the store's clock jumps forward",
+                    "7 claim applied, response lost",
+                    "8 a claim request arrives again or late",
+                    "9 a renewal races a takeover",
+                    "10 a late renewal after the release",
+                    "11 a worker restarts under the same id",
+                    "12 complete: no reply, applied",
+                    "13 complete: no reply, not applied",
+                    "14 a crash in a hand-over or split is made up for",
+                    "15 two workers split the same item",
+                    "16 a poison item kills each holder",
+                    "17 asked to stop before the first checkpoint",
+                    "18 many workers, one item",
+                    "19 the store is down near the end of a lease",
+                    "20 the store takes no writes",
+                    "21 the connection is lost during COMMIT",
+                    "22 a failover loses acknowledged commits",
+                    "23 the store is restored from a backup",
+                    "24 only some changes of a request survive",
+                    "25 a bulk request is taken in part",
+                    "26 a stale read picks an item that is taken",
+                    "27 a late write of an earlier migration meets a deleted document",
+                    "28 the store throttles",
+                    "29 a corrupt source fails closed",
+                    "an item is split",
+                    "an item is handed over",
+                    "a worker halts loudly, and a new incarnation goes on"}};
+}
+
+const std::vector<WorkloadInfo>& Workloads() {
+  static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload(), ReplicaWorkload(),
+                                                    StatesWorkload()};
+  return kWorkloads;
+}
+
+}  // namespace muster::sim

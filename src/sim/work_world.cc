@@ -1,0 +1,199 @@
+#include "sim/work_world.h"
+
+namespace muster::sim {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr nanoseconds kLongestDelay = std::chrono::minutes(4);
+
+size_t NumberOf(const std::string& position, size_t otherwise) {
+  return position.empty() ? otherwise : std::stoul(position);
+}
+
+// Kills its process when it comes to a poisonous document.
+class WorldReader final : public Reader {
+ public:
+  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<Reader> reader)
+      : world_(world), sim_(sim), reader_(std::move(reader)) {}
+
+  Result<std::optional<Document>> Next() override {
+    auto document = reader_->Next();
+    if (document && *document && world_.Poison(std::string((*document)->id))) sim_.Crash("poison");
+    return document;
+  }
+  Result<std::optional<std::string>> Split() override { return reader_->Split(); }
+
+ private:
+  const WorkWorld& world_;
+  Simulation& sim_;
+  std::unique_ptr<Reader> reader_;
+};
+
+}  // namespace
+
+void WorkWorld::Make(Random& random) {
+  source_ = std::make_unique<MemorySource>(static_cast<size_t>(random.Between(4, 40)));
+  batch_ = static_cast<size_t>(random.Between(1, 6));
+  const int64_t collections = random.Between(1, 2);
+  for (int64_t i = 0; i < collections; ++i) {
+    const std::string name = "index__" + std::to_string(i);
+    const int64_t documents = random.Between(1, 40);
+    for (int64_t number = 0; number < documents; ++number) {
+      const bool refused = random.OneIn(25);
+      Document document{.id = std::to_string(number) + (refused ? "!" : ""),
+                        .body = "{\"n\":" + std::to_string(number) + "}",
+                        .refused = refused};
+      source_->Add(name, {.id = document.id, .body = document.body});
+      collections_[name].push_back(std::move(document));
+    }
+  }
+  if (random.OneIn(4)) {
+    const auto& [name, documents] = *collections_.begin();
+    bad_collection_ = name;
+    bad_number_ = random.Next() % documents.size();
+    bad_id_ = documents[bad_number_].id;
+    poison_ = random.OneIn(2) && !collections_.contains("index__1");
+    if (!poison_) source_->FailAt(name, bad_number_, Error{Code::kCorrupt, "the file is damaged"});
+  }
+  for (const auto& [name, documents] : collections_) {
+    roots_ += source_->Partitions(name)->size();
+  }
+}
+
+WorkTerms WorkWorld::Terms(Random& random) const {
+  constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
+  constexpr milliseconds kHolds[] = {milliseconds(0), milliseconds(5'000), milliseconds(30'000)};
+  return {.lease = seconds(30),
+          .max_lease = seconds(120),
+          .checkpoint_interval = kIntervals[random.Between(0, 2)],
+          .max_hold = kHolds[random.Between(0, 2)],
+          .retry_delay = seconds(1),
+          .idle_wait = seconds(3),
+          .max_attempts = 6};
+}
+
+void WorkWorld::LeaveEarlierVersion(Simulation& sim, DocumentTarget& target) {
+  constexpr int64_t kEarlier = DocumentTarget::kVersion - 1;
+  const std::string name = collections_.begin()->first;
+  for (int i = 0; i < 3; ++i) {
+    const std::string id = i == 0 ? "0" : "gone" + std::to_string(i);
+    const DocumentTarget::Entry entry{.id = id, .body = "{\"old\":true}"};
+    target.Take(name, entry, kEarlier);
+    if (i > 0) {
+      deleted_.insert(id);
+      target.indexes[name][id] = {.version = DocumentTarget::kVersion, .deleted = true, .body = {}};
+    }
+    sim.After(sim.random().UpTo(kLongestDelay), [&sim, &target, name, entry] {
+      if (!target.Take(name, entry, kEarlier) && target.indexes[name][entry.id].deleted) {
+        sim.Sometimes("27 a late write of an earlier migration meets a deleted document");
+      }
+    });
+  }
+}
+
+Result<std::unique_ptr<Reader>> WorldSource::Read(const Partition& partition,
+                                                  const std::string& position,
+                                                  std::stop_token stop) {
+  sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(std::chrono::milliseconds(20)));
+  MUSTER_ASSIGN(auto reader, world_.source().Read(partition, position, stop));
+  return std::make_unique<WorldReader>(world_, sim_, std::move(reader));
+}
+
+void WorldCheck::Item(const ItemBody& body) {
+  const std::string name = NameOf(body.partition);
+  const std::string& collection = body.partition.collection;
+  const size_t size = world_.collections().at(collection).size();
+  const size_t begin = NumberOf(body.partition.begin, 0);
+  const size_t end = NumberOf(body.progress.end, size);
+  const bool quarantined = body.state == ItemBody::State::kQuarantined;
+  if (body.state == ItemBody::State::kOpen) sim_.Violate("V", name + " was left open");
+  if (!ranges_[collection].emplace(begin, Range{end, quarantined}).second) {
+    sim_.Violate("L", name + " begins where another item does");
+  }
+  const Counts& counts = body.progress.counts;
+  if (!quarantined && counts.read != static_cast<int64_t>(end - begin)) {
+    sim_.Violate("L", name + " is done with " + std::to_string(counts.read) + " of " +
+                          std::to_string(end - begin) + " documents read");
+  }
+  if (counts.read != counts.written + counts.skipped + counts.failed) {
+    sim_.Violate("L", name + ": read is not written + skipped + failed");
+  }
+  if (!quarantined) return;
+  bool bad = false;
+  for (size_t number = begin; number < end; ++number) {
+    bad |= world_.Bad(collection, number);
+    excused_[collection].insert(number);
+  }
+  if (!bad) sim_.Violate("B", name + " was quarantined without a reason: " + body.error);
+}
+
+void WorldCheck::Coverage() {
+  for (const auto& [collection, documents] : world_.collections()) {
+    size_t at = 0;
+    for (const auto& [begin, range] : ranges_[collection]) {
+      if (begin != at) {
+        sim_.Violate("L", collection + ": items " + (begin < at ? "overlap" : "leave a gap") +
+                              " at " + std::to_string(at));
+      }
+      at = range.end;
+    }
+    if (at != documents.size()) sim_.Violate("L", collection + ": items end too early");
+  }
+}
+
+void WorldCheck::Rows(const std::map<std::string, std::vector<std::string>>& rows) {
+  Coverage();
+  for (const auto& [collection, documents] : world_.collections()) {
+    std::map<std::string, int> found;
+    if (const auto stored = rows.find(collection); stored != rows.end()) {
+      for (const std::string& id : stored->second) ++found[id];
+    }
+    for (size_t number = 0; number < documents.size(); ++number) {
+      const auto& document = documents[number];
+      const int times = found[document.id];
+      found.erase(document.id);
+      if (times > 1) sim_.Violate("L", collection + "/" + document.id + " is there twice");
+      if (times == 0 && !document.refused && !excused_[collection].contains(number)) {
+        sim_.Violate("L", collection + "/" + document.id + " is lost");
+      }
+    }
+    if (!found.empty()) sim_.Violate("L", collection + " has rows from nowhere");
+  }
+}
+
+void WorldCheck::Documents(
+    const std::map<std::string, std::map<std::string, DocumentTarget::Stored>>& indexes) {
+  Coverage();
+  for (const auto& [collection, documents] : world_.collections()) {
+    const auto index = indexes.find(collection);
+    for (size_t number = 0; number < documents.size(); ++number) {
+      const auto& document = documents[number];
+      if (document.refused || excused_[collection].contains(number)) continue;
+      const bool there = index != indexes.end() && index->second.contains(document.id) &&
+                         index->second.at(document.id).body == document.body;
+      if (!there) sim_.Violate("L", collection + "/" + document.id + " is lost or old");
+    }
+  }
+  for (const auto& [collection, index] : indexes) {
+    for (const auto& [id, stored] : index) {
+      if (world_.deleted().contains(id) && !stored.deleted) {
+        sim_.Violate("L", collection + "/" + id + " has come back");
+      }
+    }
+  }
+}
+
+void WorldCheck::Letters(const std::set<std::string>& letters) {
+  for (const auto& [collection, documents] : world_.collections()) {
+    for (size_t number = 0; number < documents.size(); ++number) {
+      const auto& document = documents[number];
+      if (document.refused && !excused_[collection].contains(number) &&
+          !letters.contains(collection + "/" + document.id)) {
+        sim_.Violate("L", collection + "/" + document.id + " was refused without a trace");
+      }
+    }
+  }
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/work.h"
+#include "pipeline/memory_source.h"
+#include "sim/document_sink.h"
+#include "sim/random.h"
+#include "work/item_body.h"
+
+namespace muster::sim {
+
+// What there is to migrate in one simulation: a few small collections, in which a document may be
+// one that the sink never takes, one that kills whoever reads it, or one that cannot be read.
+class WorkWorld {
+ public:
+  void Make(Random& random);
+  WorkTerms Terms(Random& random) const;
+
+  // An earlier migration has left documents in the target, some of which have been deleted since,
+  // and writes of it are still on their way.
+  void LeaveEarlierVersion(Simulation& sim, DocumentTarget& target);
+
+  MemorySource& source() { return *source_; }
+  size_t roots() const { return roots_; }
+  BatchLimits limits() const { return {.max_docs = batch_}; }
+
+  struct Document {
+    std::string id;
+    std::string body;
+    bool refused = false;
+  };
+  const std::map<std::string, std::vector<Document>>& collections() const { return collections_; }
+  bool Bad(const std::string& collection, size_t number) const {
+    return bad_collection_ == collection && bad_number_ == number;
+  }
+  bool Poison(const std::string& id) const { return poison_ && bad_id_ == id; }
+  const std::set<std::string>& deleted() const { return deleted_; }
+
+ private:
+  std::unique_ptr<MemorySource> source_;
+  std::map<std::string, std::vector<Document>> collections_;
+  size_t roots_ = 0;
+  size_t batch_ = 1;
+  std::string bad_collection_;
+  size_t bad_number_ = 0;
+  std::string bad_id_;
+  bool poison_ = false;
+  std::set<std::string> deleted_;  // ids that must not come back
+};
+
+// The world's source as one process sees it.
+class WorldSource final : public Source {
+ public:
+  WorldSource(WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
+
+  Result<std::vector<Collection>> Collections() override { return world_.source().Collections(); }
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    return world_.source().Partitions(collection);
+  }
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override;
+  std::optional<double> FractionBefore(const Partition& partition,
+                                       const std::string& position) override {
+    return world_.source().FractionBefore(partition, position);
+  }
+
+ private:
+  WorkWorld& world_;
+  Simulation& sim_;
+};
+
+// Compares the end of a simulation with what it should be.
+class WorldCheck {
+ public:
+  WorldCheck(const WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
+
+  // All items first: together they must cover every collection, once.
+  void Item(const ItemBody& body);
+  void Rows(const std::map<std::string, std::vector<std::string>>& rows);
+  void Documents(
+      const std::map<std::string, std::map<std::string, DocumentTarget::Stored>>& indexes);
+  void Letters(const std::set<std::string>& letters);
+
+ private:
+  void Coverage();
+
+  const WorkWorld& world_;
+  Simulation& sim_;
+  struct Range {
+    size_t end = 0;
+    bool quarantined = false;
+  };
+  std::map<std::string, std::map<size_t, Range>> ranges_;  // by collection and begin
+  std::map<std::string, std::set<size_t>> excused_;        // documents of quarantined items
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,406 @@
+// Goal: executions survive what happens to the processes that drive them. Method: the real engine
+// on the memory store, with executors that count, fail, wait or never answer, and a store that
+// counts its commits. The simulator does the same with crashes at every call.
+
+#include "muster/states.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/json.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+
+class FakeExecutor final : public TaskExecutor {
+ public:
+  using Answer = std::function<TaskOutcome(const TaskCall& call, TaskContext& context)>;
+  explicit FakeExecutor(Answer start) : start_(std::move(start)) {}
+
+  bool Runs(std::string_view resource) const override { return resource.starts_with("test:"); }
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    Count(call);
+    return start_(call, context);
+  }
+  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext&) override {
+    Count(call);
+    if (resume["polls"] == 2) return TaskSuccess{resume};
+    return TaskPending{{{"polls", resume["polls"].get<int>() + 1}}, milliseconds(5)};
+  }
+  void Cancel(const TaskCall&, const Json&, TaskContext&) override { ++cancels; }
+
+  std::map<std::string, int> calls() {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+  std::atomic<int> cancels = 0;
+
+ private:
+  void Count(const TaskCall& call) {
+    const std::lock_guard lock(mutex_);
+    ++calls_[call.token];
+  }
+
+  Answer start_;
+  std::mutex mutex_;
+  std::map<std::string, int> calls_;
+};
+
+// Counts what costs a commit.
+class CountingStore final : public Store {
+ public:
+  explicit CountingStore(Store& store) : store_(store) {}
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    return store_.Get(kind, key);
+  }
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    return store_.Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    ++commits;
+    return store_.Write(changes);
+  }
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    auto claimed = store_.Claim(request);
+    if (claimed && !claimed->empty()) ++commits;
+    return claimed;
+  }
+  Result<WallTime> Now() override { return store_.Now(); }
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
+    store_.Wait(kind, timeout, std::move(stop));
+  }
+  std::atomic<int> commits = 0;
+
+ private:
+  Store& store_;
+};
+
+TaskOutcome Echo(const TaskCall& call, TaskContext&) { return TaskSuccess{call.input}; }
+
+class StatesTest : public testing::Test {
+ protected:
+  static StatesOptions Quick() {
+    return {.owner = "test", .lease = milliseconds(300), .idle_wait = milliseconds(5)};
+  }
+
+  void Open(FakeExecutor::Answer start, StatesOptions options = Quick()) {
+    executor_ = std::make_unique<FakeExecutor>(std::move(start));
+    states_ = std::make_unique<States>(
+        *store_, RealEnv(), std::vector<TaskExecutor*>{executor_.get()}, std::move(options));
+  }
+
+  void Start(const std::string& states, const std::string& start_at,
+             const std::string& input = "{}", const std::string& name = "run") {
+    const Status started = states_->Start(
+        {.name = name,
+         .definition = "{\"StartAt\":\"" + start_at + "\",\"States\":{" + states + "}}",
+         .input = input});
+    ASSERT_TRUE(started) << started.error().message;
+  }
+
+  Execution Finish(const std::string& name = "run", int threads = 2) {
+    {
+      std::vector<std::jthread> workers;
+      for (int i = 0; i < threads; ++i)
+        workers.emplace_back([&] { EXPECT_TRUE(states_->Work({}, name)); });
+    }
+    return states_->Find(name).value().value();
+  }
+
+  std::vector<std::string> EventTypes(const std::string& name = "run") {
+    std::vector<std::string> types;
+    for (const Json& event : states_->History(name).value()) types.push_back(event["type"]);
+    return types;
+  }
+
+  std::unique_ptr<Store> store_ = OpenStore("memory:", RealEnv()).value();
+  std::unique_ptr<FakeExecutor> executor_;
+  std::unique_ptr<States> states_;
+};
+
+constexpr char kTask[] = R"("T":{"Type":"Task","Resource":"test:call","End":true})";
+
+TEST_F(StatesTest, OneTaskCostsFourCommits) {
+  CountingStore counting(*store_);
+  FakeExecutor executor(Echo);
+  States states(counting, RealEnv(), {&executor}, Quick());
+  ASSERT_TRUE(states.Start(
+      {.name = "first", .definition = std::string(R"({"StartAt":"T","States":{)") + kTask + "}}"}));
+  ASSERT_TRUE(states.Work({}, "first"));
+  counting.commits = 0;
+  ASSERT_TRUE(
+      states.Start({.name = "second",
+                    .definition = std::string(R"({"StartAt":"T","States":{)") + kTask + "}}",
+                    .input = R"({"a":1})"}));
+  ASSERT_TRUE(states.Work({}, "second"));
+  EXPECT_LE(counting.commits, 4);
+  EXPECT_EQ(states.Find("second").value()->output, R"({"a":1})");
+}
+
+TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
+  CountingStore counting(*store_);
+  States states(counting, RealEnv(), {}, Quick());
+  std::string chain;
+  for (int i = 0; i < 50; ++i)
+    chain += "\"P" + std::to_string(i) + "\":{\"Type\":\"Pass\",\"Next\":\"P" +
+             std::to_string(i + 1) + "\"},";
+  ASSERT_TRUE(states.Start(
+      {.name = "run",
+       .definition = R"({"StartAt":"P0","States":{)" + chain + R"("P50":{"Type":"Succeed"}}})"}));
+  ASSERT_TRUE(states.Work({}, "run"));
+  EXPECT_EQ(counting.commits, 3);
+  EXPECT_EQ(states.Find("run").value()->status, "SUCCEEDED");
+}
+
+TEST_F(StatesTest, HistoryHasTheEventsOfAws) {
+  Open(Echo);
+  Start(R"("P":{"Type":"Pass","Next":"T"},)" + std::string(kTask), "P");
+  EXPECT_EQ(Finish().status, "SUCCEEDED");
+  const std::vector<std::string> expected = {
+      "ExecutionStarted", "PassStateEntered", "PassStateExited",
+      "TaskStateEntered", "TaskScheduled",    "TaskStarted",
+      "TaskSucceeded",    "TaskStateExited",  "ExecutionSucceeded"};
+  EXPECT_EQ(EventTypes(), expected);
+}
+
+TEST_F(StatesTest, ParallelAndMapRunAsRecordsOfTheirOwn) {
+  Open(Echo);
+  Start(
+      R"("P":{"Type":"Parallel","Branches":[{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"test:a","End":true}}},
+        {"StartAt":"B","States":{"B":{"Type":"Pass","Result":2,"End":true}}}],"ResultPath":"$.p","Next":"M"},
+        "M":{"Type":"Map","ItemsPath":"$.items","MaxConcurrency":3,"ResultPath":"$.m","ItemProcessor":{"StartAt":"I","States":{
+        "I":{"Type":"Task","Resource":"test:i","End":true}}},"End":true})",
+      "P", R"({"items":[1,2,3,4,5,6,7]})");
+  const Execution ended = Finish("run", 3);
+  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  const Json output = Json::parse(ended.output);
+  EXPECT_EQ(output["m"], Json::parse("[1,2,3,4,5,6,7]"));
+  EXPECT_EQ(output["p"][1], 2);
+  for (const auto& [token, calls] : executor_->calls()) EXPECT_EQ(calls, 1) << token;
+}
+
+TEST_F(StatesTest, AFailedBranchEndsItsSiblings) {
+  Open([](const TaskCall& call, TaskContext& context) -> TaskOutcome {
+    if (call.state == "Bad") return TaskFailure{"Bad", "it is"};
+    while (context.KeepAlive()) context.env().Sleep(milliseconds(5), {});
+    return TaskFailure{"Cut", ""};
+  });
+  Start(
+      R"("P":{"Type":"Parallel","Branches":[{"StartAt":"Bad","States":{"Bad":{"Type":"Task","Resource":"test:a","End":true}}},
+        {"StartAt":"Long","States":{"Long":{"Type":"Task","Resource":"test:b","End":true}}}],"Catch":[{"ErrorEquals":["Bad"],"Next":"H"}],"End":true},
+        "H":{"Type":"Pass","End":true})",
+      "P");
+  const Execution ended = Finish("run", 3);
+  EXPECT_EQ(ended.status, "SUCCEEDED");
+  EXPECT_EQ(ended.output, R"({"Error":"Bad","Cause":"it is"})");
+}
+
+TEST_F(StatesTest, ACallThatWasCutShortIsMadeAgainWithItsToken) {
+  std::stop_source stop;
+  std::atomic<int> tries = 0;
+  Open([&](const TaskCall& call, TaskContext& context) -> TaskOutcome {
+    if (++tries > 1) return TaskSuccess{call.token};
+    stop.request_stop();
+    while (context.KeepAlive()) context.env().Sleep(milliseconds(1), {});
+    return TaskFailure{"Cut", ""};
+  });
+  Start(kTask, "T");
+  ASSERT_TRUE(states_->Work(stop.get_token()));
+  EXPECT_EQ(states_->Find("run").value()->status, "RUNNING");
+  const Execution ended = Finish();
+  EXPECT_EQ(ended.status, "SUCCEEDED");
+  ASSERT_EQ(executor_->calls().size(), 1u);
+  EXPECT_EQ(executor_->calls().begin()->second, 2);
+}
+
+TEST_F(StatesTest, ALongCallKeepsItsExecution) {
+  Open([](const TaskCall&, TaskContext& context) -> TaskOutcome {
+    for (int i = 0; i < 40; ++i) {
+      if (!context.KeepAlive()) return TaskFailure{"Lost", ""};
+      context.env().Sleep(milliseconds(20), {});
+    }
+    return TaskSuccess{"done"};
+  });
+  Start(kTask, "T");
+  EXPECT_EQ(Finish().status, "SUCCEEDED");
+  EXPECT_EQ(executor_->calls().begin()->second, 1);
+}
+
+TEST_F(StatesTest, APendingCallIsPolledAndHoldsNoThread) {
+  Open([](const TaskCall&, TaskContext&) -> TaskOutcome {
+    return TaskPending{{{"polls", 0}}, milliseconds(5)};
+  });
+  Start(R"("T":{"Type":"Task","Resource":"test:job.sync","End":true})", "T");
+  EXPECT_EQ(Finish("run", 1).output, R"({"polls":2})");
+  const auto types = EventTypes();
+  EXPECT_EQ(std::count(types.begin(), types.end(), "TaskSubmitted"), 1);
+}
+
+TEST_F(StatesTest, ATaskTimesOutAndWhatItStartedIsCancelled) {
+  Open([](const TaskCall&, TaskContext&) -> TaskOutcome {
+    return TaskPending{{{"polls", -1000000}}, milliseconds(50)};
+  });
+  Start(R"("T":{"Type":"Task","Resource":"test:job.sync","TimeoutSeconds":1,"End":true})", "T");
+  const Execution ended = Finish();
+  EXPECT_EQ(ended.status, "FAILED");
+  EXPECT_EQ(ended.error, "States.Timeout");
+  EXPECT_EQ(executor_->cancels, 1);
+}
+
+TEST_F(StatesTest, TheFirstAnswerOfACallbackCounts) {
+  std::atomic<bool> asked = false;
+  std::string token;
+  Open([&](const TaskCall& call, TaskContext&) -> TaskOutcome {
+    token = call.input["token"];
+    asked = true;
+    return TaskSuccess{nullptr};
+  });
+  Start(
+      R"("T":{"Type":"Task","Resource":"test:ask.waitForTaskToken","Parameters":{"token.$":"$$.Task.Token"},"End":true})",
+      "T");
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work({}, "run")); });
+  while (!asked) std::this_thread::yield();
+  EXPECT_EQ(states_->SendTaskSuccess("run::9:0", "1").error().code, Code::kNotFound);
+  ASSERT_TRUE(states_->SendTaskSuccess(token, R"({"yes":true})"));
+  const Status second = states_->SendTaskFailure(token, "E", "C");
+  EXPECT_FALSE(second);
+  worker.join();
+  EXPECT_EQ(states_->Find("run").value()->output, R"({"yes":true})");
+}
+
+TEST_F(StatesTest, ACallbackWithoutHeartbeatsTimesOut) {
+  Open([](const TaskCall&, TaskContext&) -> TaskOutcome { return TaskSuccess{nullptr}; });
+  Start(
+      R"("T":{"Type":"Task","Resource":"test:ask.waitForTaskToken","HeartbeatSeconds":1,"TimeoutSeconds":60,"End":true})",
+      "T");
+  EXPECT_EQ(Finish().error, "States.HeartbeatTimeout");
+}
+
+TEST_F(StatesTest, AStoppedExecutionStaysStopped) {
+  Open(Echo);
+  Start(R"("W":{"Type":"Wait","Seconds":1000,"Next":"T"},)" + std::string(kTask), "W");
+  std::stop_source stop;
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work(stop.get_token())); });
+  while (states_->Find("run").value()->state != "W" || EventTypes().size() < 2)
+    std::this_thread::yield();
+  ASSERT_TRUE(states_->Stop("run", "Enough", "by hand"));
+  EXPECT_EQ(states_->Stop("run", "", "").error().code, Code::kConflict);
+  stop.request_stop();
+  const Execution ended = states_->Find("run").value().value();
+  EXPECT_EQ(ended.status, "ABORTED");
+  EXPECT_EQ(ended.error, "Enough");
+  EXPECT_EQ(EventTypes().back(), "ExecutionAborted");
+}
+
+TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
+  std::atomic<bool> mended = false;
+  Open([&](const TaskCall& call, TaskContext&) -> TaskOutcome {
+    if (call.input == 2 && !mended) return TaskFailure{"Broken", ""};
+    return TaskSuccess{call.input};
+  });
+  Start(R"("M":{"Type":"Map","MaxConcurrency":1,"ItemProcessor":{"StartAt":"I","States":{
+        "I":{"Type":"Task","Resource":"test:i","End":true}}},"End":true})",
+        "M", "[1,2,3]");
+  EXPECT_EQ(Finish().error, "Broken");
+  EXPECT_EQ(states_->Redrive("run").has_value(), true);
+  mended = true;
+  const Execution ended = Finish();
+  EXPECT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  EXPECT_EQ(ended.output, "[1,2,3]");
+  EXPECT_EQ(ended.redrives, 1);
+  int calls_of_first = 0;
+  for (const auto& [token, calls] : executor_->calls())
+    calls_of_first += token.find(".00000000:") != std::string::npos ? calls : 0;
+  EXPECT_EQ(calls_of_first, 1);
+  EXPECT_EQ(states_->Redrive("run").error().code, Code::kConflict);
+}
+
+TEST_F(StatesTest, StartingAgainIsFineAndSomethingElseIsRefused) {
+  Open(Echo);
+  Start(kTask, "T", R"({"a":1})");
+  Start(kTask, "T", R"({"a":1})");
+  const Status other =
+      states_->Start({.name = "run",
+                      .definition = std::string(R"({"StartAt":"T","States":{)") + kTask + "}}",
+                      .input = "{}"});
+  EXPECT_EQ(other.error().code, Code::kConflict);
+  EXPECT_EQ(states_->Start({.name = "bad name", .definition = "{}"}).error().code, Code::kInvalid);
+  EXPECT_EQ(states_->Start({.name = "x", .definition = "{}", .origin = "f.json"})
+                .error()
+                .message.substr(0, 11),
+            "f.json:1:1:");
+}
+
+TEST_F(StatesTest, LargeValuesAndLongHistoriesAreKeptInParts) {
+  Open(Echo);
+  const std::string big(200'000, 'x');
+  std::string chain;
+  for (int i = 0; i < 150; ++i)
+    chain += "\"P" + std::to_string(i) + "\":{\"Type\":\"Pass\",\"Next\":\"P" +
+             std::to_string(i + 1) + "\"},";
+  Start(chain + R"("P150":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"T"},)" + kTask, "P0",
+        "\"" + big + "\"");
+  const Execution ended = Finish();
+  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  EXPECT_EQ(ended.output.size(), big.size() + 2);
+  EXPECT_EQ(EventTypes().size(), 1 + 151 * 2 + 5 + 1u);
+}
+
+TEST_F(StatesTest, AMapOverManyItemsIsDrivenByManyThreads) {
+  Open(Echo, {.owner = "test", .idle_wait = milliseconds(5)});
+  Json items = Json::array();
+  for (int i = 0; i < 3'000; ++i) items.push_back(i);
+  Start(
+      R"("M":{"Type":"Map","ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"I","States":{
+        "I":{"Type":"Pass","End":true}}},"End":true})",
+      "M", items.dump());
+  const Execution ended = Finish("run", 3);
+  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  EXPECT_EQ(Json::parse(ended.output), items);
+}
+
+TEST_F(StatesTest, AnExecutorThatTakesProcessesDownFailsInTheEnd) {
+  StatesOptions options = Quick();
+  options.max_attempts = 2;
+  Open(Echo, options);
+  Start(kTask, "T");
+  // As if a process had claimed it, written the start of the call, and gone: three times.
+  for (int i = 0; i < 4; ++i) {
+    ClaimRequest request{.kind = "states",
+                         .queue = "default",
+                         .owner = "gone",
+                         .claim_id = std::to_string(i),
+                         .lease = milliseconds(1),
+                         .max_lease = milliseconds(1)};
+    auto claimed = store_->Claim(request).value();
+    ASSERT_EQ(claimed.size(), 1u);
+    if (i == 0) {
+      FakeExecutor never(
+          [](const TaskCall&, TaskContext&) -> TaskOutcome { return TaskSuccess{1}; });
+      Record record = claimed.front();
+      Json body = Json::parse(record.body);
+      body["flow"]["inside"] = true;
+      body["flow"]["wants"] = 1;
+      body["flow"]["entry"] = 1;
+      body["flow"]["task"] = {{"resource", "test:call"}, {"token", "run::1:0"}, {"input", 1}};
+      record.body = body.dump();
+      const Change change = Change::Put(record, Due::Now());
+      ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
+    }
+    while (store_->Now().value() < *store_->Get("states", "run").value()->due)
+      std::this_thread::yield();
+  }
+  const Execution ended = Finish();
+  EXPECT_EQ(ended.error, "States.TaskFailed");
+  EXPECT_TRUE(executor_->calls().empty());
+}
+
+}  // namespace
+}  // namespace muster

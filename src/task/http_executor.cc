@@ -1,0 +1,171 @@
+#include "task/http_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/http.h"
+#include "base/json.h"
+#include "base/secrets.h"
+#include "base/sha256.h"
+#include "base/url.h"
+#include "task/background.h"
+
+namespace muster::task {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kMaxAnswerBytes = size_t{256} << 10;
+constexpr milliseconds kMaxTime{60'000};
+
+Error Wrong(const std::string& what) { return Error{Code::kInvalid, "http:invoke: " + what}; }
+
+std::string ScalarText(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : ToJsonText(value);
+}
+
+// name=value&name=value, arrays as the same name again.
+std::string Form(const Json& values) {
+  std::string form;
+  const auto add = [&](const std::string& name, const Json& value) {
+    if (!form.empty()) form += '&';
+    form += PercentEncode(name) + "=" + PercentEncode(ScalarText(value));
+  };
+  for (const auto& [name, value] : values.items()) {
+    if (value.is_array()) {
+      for (const Json& element : value) add(name, element);
+    } else {
+      add(name, value);
+    }
+  }
+  return form;
+}
+
+const std::string* FindHeader(const HttpHeaders& headers, std::string_view name) {
+  for (const auto& header : headers) {
+    if (SameHeaderName(header.first, name)) return &header.second;
+  }
+  return nullptr;
+}
+
+Status ReadHeaders(const Json& values, HttpRequest& request) {
+  if (!values.is_object()) return Wrong("Headers must be an object");
+  for (const auto& [name, value] : values.items()) {
+    MUSTER_ASSIGN(std::string expanded, ExpandSecrets(ScalarText(value)));
+    request.headers.emplace_back(name, std::move(expanded));
+  }
+  return {};
+}
+
+void SetBody(const Json& body, HttpRequest& request) {
+  const std::string* type = FindHeader(request.headers, "Content-Type");
+  if (type != nullptr && type->starts_with("application/x-www-form-urlencoded") &&
+      body.is_object()) {
+    request.body = Form(body);
+    return;
+  }
+  request.body = ScalarText(body);
+  if (type == nullptr) {
+    request.headers.emplace_back("Content-Type",
+                                 body.is_string() ? "text/plain" : "application/json");
+  }
+}
+
+Result<HttpRequest> ReadRequest(const TaskCall& call) {
+  const Json& input = call.input;
+  if (!input.is_object()) return Wrong("its parameters must be an object");
+  for (const char* name : {"ApiEndpoint", "Method"}) {
+    if (!input.contains(name) || !input[name].is_string()) {
+      return Wrong(std::string(name) + " must be a string");
+    }
+  }
+  if (input.contains("Authentication")) {
+    return Wrong(
+        "Authentication by a connection is not supported: put what the API wants into "
+        "Headers, with a reference to the secret such as ${env:API_TOKEN}");
+  }
+  HttpRequest request{.method = input["Method"], .url = input["ApiEndpoint"]};
+  if (input.contains("Headers")) MUSTER_TRY(ReadHeaders(input["Headers"], request));
+  if (input.contains("QueryParameters") && !input["QueryParameters"].empty()) {
+    if (!input["QueryParameters"].is_object()) return Wrong("QueryParameters must be an object");
+    request.url += request.url.find('?') == std::string::npos ? '?' : '&';
+    request.url += Form(input["QueryParameters"]);
+  }
+  if (input.contains("RequestBody")) SetBody(input["RequestBody"], request);
+  if (request.method != "GET" && request.method != "HEAD" &&
+      FindHeader(request.headers, "Idempotency-Key") == nullptr) {
+    request.headers.emplace_back("Idempotency-Key", Sha256Hex(call.token).substr(0, 32));
+  }
+  request.timeout = std::min(call.timeout.value_or(kMaxTime), kMaxTime);
+  request.max_response_bytes = kMaxAnswerBytes;
+  return request;
+}
+
+std::string_view StatusText(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    default:
+      return "";
+  }
+}
+
+Json ResultOf(const HttpResponse& response) {
+  Json headers = Json::object();
+  for (const auto& [name, value] : response.headers) headers[name].push_back(value);
+  Json body = response.body;
+  if (response.Header("Content-Type").value_or("").find("json") != std::string_view::npos) {
+    if (auto parsed = ParseJson(response.body, "the answer")) body = *std::move(parsed);
+  }
+  return {{"Headers", std::move(headers)},
+          {"ResponseBody", std::move(body)},
+          {"StatusCode", response.status},
+          {"StatusText", StatusText(response.status)}};
+}
+
+class HttpExecutor : public TaskExecutor {
+ public:
+  bool Runs(std::string_view resource) const override {
+    return resource == "muster:http" || resource == "arn:aws:states:::http:invoke";
+  }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    const auto request = ReadRequest(call);
+    if (!request) return TaskFailure{"States.Runtime", request.error().ToString()};
+    const auto start = std::chrono::steady_clock::now();
+    const auto response = InBackground(
+        call, context, [&](std::stop_token stop) { return http_.Send(*request, std::move(stop)); });
+    if (!response) {
+      if (IsTimeUp(call, start)) return TimedOut();
+      return TaskFailure{"States.Http.Socket", response.error().ToString()};
+    }
+    Json result = ResultOf(*response);
+    if (response->status < 300) return TaskSuccess{std::move(result)};
+    return TaskFailure{"States.Http.StatusCode." + std::to_string(response->status),
+                       Redact(ToJsonText(result))};
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
+    return Start(call, context);
+  }
+
+  void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
+  }
+
+ private:
+  HttpClient http_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskExecutor> MakeHttpExecutor() { return std::make_unique<HttpExecutor>(); }
+
+}  // namespace muster::task

@@ -1,0 +1,201 @@
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/planted_bug.h"
+#include "muster/work.h"
+#include "work/item_body.h"
+#include "work/lease.h"
+#include "work/records.h"
+#include "work/roster.h"
+
+namespace muster {
+namespace {
+
+constexpr int kTries = 8;
+
+Error OtherMigration(const RunSpec& spec, const RunBody& stored) {
+  return Error{Code::kConflict,
+               "run '" + spec.name + "' in this store migrates " + stored.source + " to " +
+                   stored.sink +
+                   (stored.transforms == spec.transforms ? "" : " by other transforms"),
+               "give this migration another name with --run, or start it as the others were"};
+}
+
+bool SameMigration(const RunSpec& spec, const RunBody& stored) {
+  return spec.source == stored.source && spec.sink == stored.sink &&
+         spec.transforms == stored.transforms;
+}
+
+// Brings the run record into being, or to a new incarnation. Every try begins with a read, so that
+// an unknown outcome is found out.
+class Joining {
+ public:
+  Joining(Store& store, Env& env, const RunSpec& spec)
+      : store_(store), env_(env), spec_(spec), incarnation_(env.NewId()) {}
+
+  Status Join() {
+    Backoff backoff(env_, {});
+    for (int tries = 1;; ++tries) {
+      Result<bool> joined = Try();
+      if (joined && *joined) return {};
+      if (!joined && (!IsTransient(joined.error().code) || tries == kTries)) return joined.error();
+      backoff.PauseBefore(MonoTime::max());
+    }
+  }
+
+ private:
+  // False: try again.
+  Result<bool> Try() {
+    MUSTER_ASSIGN(std::optional<Record> stored, store_.Get(kRunKind, spec_.name));
+    if (!stored) {
+      RunBody body{.incarnation = incarnation_,
+                   .adopts = spec_.new_incarnation,
+                   .source = spec_.source,
+                   .sink = spec_.sink,
+                   .transforms = spec_.transforms,
+                   .created_ms = env_.WallNow().time_since_epoch().count()};
+      // What leads to the items comes last: who finds the run finds all that it needs.
+      const Change prepare = Change::Put(Record{.kind = kPrepareKind,
+                                                .queue = spec_.name,
+                                                .key = spec_.name,
+                                                .body = PrepareBody{}.ToJson()},
+                                         Due::Now());
+      MUSTER_TRY(store_.Write({&prepare, 1}));
+      const Change run = Change::Put(
+          Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
+          Due::Never());
+      MUSTER_TRY(store_.Write({&run, 1}));
+      return false;
+    }
+    MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored->body));
+    if (!SameMigration(spec_, body)) return OtherMigration(spec_, body);
+    if (!spec_.new_incarnation || body.incarnation == incarnation_) return true;
+    body.incarnation = incarnation_;
+    body.adopts = true;
+    stored->body = body.ToJson();
+    const Change change = Change::Put(*std::move(stored), Due::Never());
+    MUSTER_TRY(store_.Write({&change, 1}));
+    return false;
+  }
+
+  Store& store_;
+  Env& env_;
+  const RunSpec& spec_;
+  const std::string incarnation_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(Store& store, Env& env,
+                                                               const RunSpec& run,
+                                                               const WorkTerms& terms,
+                                                               const std::string& worker) {
+  MUSTER_TRY(CheckRunName(run.name));
+  MUSTER_TRY(Joining(store, env, run).Join());
+  return std::unique_ptr<WorkCoordinator>(new WorkCoordinator(store, env, run, terms, worker));
+}
+
+WorkCoordinator::WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms,
+                                 std::string worker)
+    : store_(store),
+      env_(env),
+      spec_(std::move(run)),
+      terms_(terms),
+      worker_(std::move(worker)),
+      roster_(std::make_unique<RunRoster>(store, env, spec_.name)) {}
+
+WorkCoordinator::~WorkCoordinator() = default;
+
+Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token stop) {
+  // Read before the claim: who holds an item of a later incarnation than it knows would be refused
+  // by the sink.
+  MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
+  if (!run) {
+    return Error{Code::kIncompatible, "run '" + spec_.name + "' is gone from the store",
+                 "if the store was restored or replaced, start a worker with --new-incarnation"};
+  }
+  MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
+  MUSTER_ASSIGN(std::vector<Lease> claimed,
+                Lease::Claim(store_, env_, kWorkKind, spec_.name, worker_,
+                             {.lease = terms_.lease, .max_lease = terms_.max_lease}, 1, stop));
+  if (claimed.empty()) return std::nullopt;
+  WithdrawWish();
+  auto lease = std::make_unique<Lease>(std::move(claimed.front()));
+  auto item = ItemBody::FromJson(lease->body());
+  if (!item) return item.error().Within("item '" + lease->key() + "'");
+  const Partition& partition = item->partition;
+  Fence fence{
+      .run = spec_.name,
+      .incarnation = body.incarnation,
+      .adopts = body.adopts,
+      .item = NameOf(partition),
+      .epoch = PLANTED_BUG(one_epoch_for_all) ? 1 : lease->epoch(),
+      .origin = partition.collection + "/" + std::to_string(partition.shard) + "/" + partition.part,
+      .holder = env_.NewId()};
+  item->since_ms = env_.WallNow().time_since_epoch().count();
+  item->since_read = item->progress.counts.read;
+  return WorkItem(std::move(lease), std::make_unique<ItemBody>(*std::move(item)), std::move(fence));
+}
+
+Result<bool> WorkCoordinator::AllSettled() {
+  MUSTER_ASSIGN(const bool settled, roster_->Settled());
+  if (settled) WithdrawWish();
+  return settled;
+}
+
+Result<bool> WorkCoordinator::IsCurrent(const WorkItem& item) {
+  MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
+  if (!run) return false;
+  MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
+  return body.incarnation == item.fence().incarnation;
+}
+
+const std::vector<std::string>& WorkCoordinator::quarantined() const {
+  return roster_->quarantined();
+}
+
+Status WorkCoordinator::WishForSplit() {
+  if (wish_) {
+    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kWishKind, wish_->key));
+    if (stored && stored->version == wish_->version) return {};
+    wish_.reset();
+  }
+  std::vector<const RunRoster::OpenItem*> candidates;
+  for (const RunRoster::OpenItem& item : roster_->open()) {
+    if (!item.holder.empty() && !item.body.whole) candidates.push_back(&item);
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const auto* a, const auto* b) { return a->body.Left() > b->body.Left(); });
+  for (const RunRoster::OpenItem* item : candidates) {
+    Record wish{.kind = kWishKind,
+                .queue = spec_.name,
+                .key = item->key,
+                .body = "{\"by\":" + ToJsonText(worker_) + "}"};
+    const Change change = Change::Put(wish, Due::Never());
+    MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
+    if (!written.front().applied) continue;  // somebody else's wish
+    wish.version = written.front().version;
+    wish_ = std::move(wish);
+    break;
+  }
+  return {};
+}
+
+// Best effort: a wish that stays makes one item be split once for nothing.
+void WorkCoordinator::WithdrawWish() {
+  if (!wish_) return;
+  const Change change = Change::Delete(*wish_);
+  static_cast<void>(store_.Write({&change, 1}));
+  wish_.reset();
+}
+
+Result<bool> WorkCoordinator::TakeWish(const WorkItem& item) {
+  MUSTER_ASSIGN(std::optional<Record> wish,
+                store_.Get(kWishKind, ItemKey(spec_.name, item.name())));
+  if (!wish) return false;
+  const Change change = Change::Delete(*std::move(wish));
+  MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
+  return written.front().applied;
+}
+
+}  // namespace muster

@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "muster/work.h"
+#include "work/item_body.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+constexpr int kTries = 5;
+
+Error NoRun(const std::string& run) {
+  return Error{Code::kNotFound, "there is no run '" + run + "' in this store",
+               "'muster work status' lists the runs"};
+}
+
+Error NoItem(const std::string& run, const std::string& name) {
+  return Error{Code::kNotFound, "run '" + run + "' has no item '" + name + "'",
+               "'muster work list' lists its items"};
+}
+
+Result<RunInfo> Describe(const Record& record) {
+  MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(record.body));
+  return RunInfo{.name = record.key,
+                 .source = body.source,
+                 .sink = body.sink,
+                 .incarnation = body.incarnation,
+                 .ready = body.ready,
+                 .finished = body.finished,
+                 .created = WallTime(milliseconds(body.created_ms))};
+}
+
+ItemInfo::State StateOf(ItemBody::State state) {
+  switch (state) {
+    case ItemBody::State::kDone:
+      return ItemInfo::State::kDone;
+    case ItemBody::State::kQuarantined:
+      return ItemInfo::State::kQuarantined;
+    default:
+      return ItemInfo::State::kOpen;
+  }
+}
+
+Result<ItemInfo> Describe(const Record& record, WallTime now) {
+  auto body = ItemBody::FromJson(record.body);
+  if (!body) return body.error().Within("item '" + record.key + "'");
+  ItemInfo info{.key = record.key,
+                .name = NameOf(body->partition),
+                .state = StateOf(body->state),
+                .holder = record.owner,
+                .epoch = record.epoch,
+                .attempt = record.attempt,
+                .partition = body->partition,
+                .progress = body->progress,
+                .fraction = body->fraction,
+                .error = body->error};
+  if (record.due) info.due_in = *record.due - now;
+  const milliseconds held = now.time_since_epoch() - milliseconds(body->since_ms);
+  if (info.state == ItemInfo::State::kOpen && !record.owner.empty() && body->since_ms > 0 &&
+      held.count() > 0) {
+    info.docs_per_second = static_cast<double>(body->progress.counts.read - body->since_read) *
+                           1000.0 / static_cast<double>(held.count());
+  }
+  for (const Partition& part : body->Successors()) info.successors.push_back(NameOf(part));
+  return info;
+}
+
+// Reads the item and replaces it by what `change` makes of it, until that has held.
+Status Edit(Store& store, const std::string& run, const std::string& name,
+            const std::function<Status(Record&, ItemBody&)>& change) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    MUSTER_ASSIGN(std::optional<Record> record, store.Get(kWorkKind, ItemKey(run, name)));
+    if (!record) return NoItem(run, name);
+    MUSTER_ASSIGN(ItemBody body, ItemBody::FromJson(record->body));
+    MUSTER_TRY(change(*record, body));
+    record->body = body.ToJson();
+    const Change put = Change::Put(*std::move(record), Due::Now());
+    MUSTER_ASSIGN(const std::vector<Written> written, store.Write({&put, 1}));
+    if (written.front().applied) return {};
+  }
+  return Error{Code::kConflict, "item '" + name + "' changes all the time", "try again"};
+}
+
+}  // namespace
+
+Result<std::vector<RunInfo>> ListRuns(Store& store) {
+  std::vector<RunInfo> runs;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kRunKind, "", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(RunInfo info, Describe(record));
+      runs.push_back(std::move(info));
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) return runs;
+    after = records.back().key;
+  }
+}
+
+Result<RunInfo> ReadRun(Store& store, const std::string& run) {
+  MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kRunKind, run));
+  if (!record) return NoRun(run);
+  return Describe(*record);
+}
+
+Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,
+                                        const std::string& after, int limit) {
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kWorkKind, run + "/", after, limit));
+  std::vector<ItemInfo> items;
+  for (const Record& record : records) {
+    MUSTER_ASSIGN(ItemInfo info, Describe(record, now));
+    items.push_back(std::move(info));
+  }
+  return items;
+}
+
+Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::string& name) {
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kWorkKind, ItemKey(run, name)));
+  if (!record) return NoItem(run, name);
+  return Describe(*record, now);
+}
+
+Status RetryItem(Store& store, const std::string& run, const std::string& name) {
+  return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
+    if (body.state != ItemBody::State::kQuarantined) {
+      return Error{Code::kConflict, "item '" + name + "' is not quarantined",
+                   "only an item that was given up can be retried by hand"};
+    }
+    body.state = ItemBody::State::kOpen;
+    record.attempt = 0;
+    record.owner.clear();
+    return {};
+  });
+}
+
+Status ReleaseItem(Store& store, const std::string& run, const std::string& name) {
+  return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
+    if (body.state != ItemBody::State::kOpen || record.owner.empty()) {
+      return Error{Code::kConflict, "nobody holds item '" + name + "'"};
+    }
+    record.owner.clear();
+    return {};
+  });
+}
+
+}  // namespace muster

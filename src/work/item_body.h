@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/pipeline.h"
+#include "muster/result.h"
+
+namespace muster {
+
+// What the body of a work item's record says.
+struct ItemBody {
+  enum class State { kOpen, kDone, kQuarantined };
+  State state = State::kOpen;
+  Partition partition;  // as it was created: splits lower only progress.end
+  Progress progress;
+  std::optional<double> fraction = {};  // of [begin, progress.end) that is done
+  bool kept = false;                    // the sink knows the progress itself
+  bool whole = false;                   // nothing of it can be given away
+  size_t created = 0;                   // so many successors are known to exist as items
+  std::string error = {};               // the last failure, for people
+  int64_t since_ms = 0;                 // when its holder began, by the holder's clock, for people
+  int64_t since_read = 0;               // and how many documents had been read then
+
+  // The parts that were given away, in that order: each is what lies between two ends that the
+  // item had.
+  std::vector<Partition> Successors() const;
+
+  // About how many documents are left; where nobody knows, a fraction.
+  double Left() const;
+
+  std::string ToJson() const;
+  static Result<ItemBody> FromJson(const std::string& json);
+
+  // A new item of a source's partition.
+  static ItemBody Of(const Partition& partition);
+};
+
+std::string_view StateName(ItemBody::State state);
+
+// index__shard__position of a partition.
+std::string NameOf(const Partition& partition);
+
+// The key of an item: RUN/NAME, or where that is too long for a store, RUN/ and a hash of the name.
+std::string ItemKey(const std::string& run, const std::string& name);
+
+}  // namespace muster

@@ -1,0 +1,83 @@
+#include "work/item_cursor.h"
+
+#include "base/planted_bug.h"
+
+namespace muster {
+
+ItemCursor::ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkItem& item,
+                       WorkObserver& observer, const StopRequests& stops, const Progress& start,
+                       bool kept)
+    : coordinator_(coordinator),
+      pipeline_(pipeline),
+      item_(item),
+      observer_(observer),
+      stops_(stops),
+      kept_(kept),
+      began_(coordinator.env().MonoNow()),
+      saved_at_(began_),
+      acknowledged_(start) {}
+
+// A fifth of the lease is left for the hand-over.
+Patience ItemCursor::NextPatience() {
+  return {.deadline = item_.deadline() - coordinator_.terms().lease / 5, .stop = stops_.abort};
+}
+
+bool ItemCursor::NearTheEnd() const {
+  return coordinator_.env().MonoNow() >= item_.deadline() - coordinator_.terms().lease / 5;
+}
+
+Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
+  acknowledged_ = progress;
+  observer_.Advanced(item_, progress);
+  const WorkTerms& terms = coordinator_.terms();
+  const MonoTime now = coordinator_.env().MonoNow();
+  if (now >= item_.deadline()) return Error{Code::kLeaseLost, "the lease has ended"};
+  if (now - saved_at_ >= terms.checkpoint_interval) {
+    MUSTER_TRY(Save(progress, writer));
+    MUSTER_TRY(GiveAway(progress, writer, rest));
+    saved_at_ = now;
+  }
+  if (terms.max_hold.count() > 0 && now - began_ >= terms.max_hold) {
+    return Error{Code::kCancelled, "held long enough"};
+  }
+  return {};
+}
+
+Status ItemCursor::Save(const Progress& progress, Writer& writer) {
+  if (!PLANTED_BUG(checkpoint_before_flush)) MUSTER_TRY(writer.Flush());
+  MUSTER_TRY(pipeline_.dead_letters.Flush());
+  return item_.Checkpoint(progress, Fraction(progress, progress.position), kept_);
+}
+
+std::optional<double> ItemCursor::Fraction(const Progress& progress, const std::string& position) {
+  Partition rest = item_.partition();
+  rest.end = progress.end;
+  return pipeline_.source.FractionBefore(rest, position);
+}
+
+Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
+  if (item_.whole()) return {};
+  // Not knowing what others wish for is no reason to stop.
+  const Result<bool> wished = coordinator_.TakeWish(item_);
+  if (!wished || !*wished) return {};
+  MUSTER_ASSIGN(const std::optional<std::string> middle, rest.Split());
+  if (!middle || middle->empty() || *middle == item_.partition().begin) {
+    item_.KeepWhole();
+    return {};
+  }
+  std::optional<double> share;
+  if (const auto before = Fraction(progress, *middle)) share = 1 - *before;
+  const Progress lowered = progress.CutAt(*middle);
+  // The sink learns of it first: what it knows is what counts, also for who comes after a crash.
+  if (!PLANTED_BUG(sink_is_not_told_of_a_split)) {
+    MUSTER_TRY(writer.Write(Batch{}, lowered, NextPatience()));
+    MUSTER_TRY(writer.Flush());
+  }
+  MUSTER_TRY(item_.Split(lowered, share));
+  progress = lowered;
+  acknowledged_ = lowered;
+  observer_.Split(item_, progress);
+  return {};
+}
+
+}  // namespace muster

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "muster/migrate.h"
+#include "muster/work.h"
+
+namespace muster {
+
+// Watches one item being migrated: checkpoints it, gives parts of it away when others stand idle,
+// and ends it in good order when it was held long enough.
+class ItemCursor final : public WorkItemCursor {
+ public:
+  ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkItem& item,
+             WorkObserver& observer, const StopRequests& stops, const Progress& start, bool kept);
+
+  Status Advance(Progress& progress, Writer& writer, Rest& rest) override;
+  Patience NextPatience() override;
+
+  // What the sink has acknowledged.
+  const Progress& acknowledged() const { return acknowledged_; }
+
+  // Whether the lease is about to end.
+  bool NearTheEnd() const;
+
+ private:
+  Status Save(const Progress& progress, Writer& writer);
+  Status GiveAway(Progress& progress, Writer& writer, Rest& rest);
+  std::optional<double> Fraction(const Progress& progress, const std::string& position);
+
+  WorkCoordinator& coordinator_;
+  Pipeline& pipeline_;
+  WorkItem& item_;
+  WorkObserver& observer_;
+  const StopRequests& stops_;
+  const bool kept_;
+  const MonoTime began_;
+  MonoTime saved_at_;
+  Progress acknowledged_;
+};
+
+}  // namespace muster

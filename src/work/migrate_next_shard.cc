@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "base/planted_bug.h"
+#include "muster/work.h"
+#include "work/item_cursor.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kLongestRetryDelay{300'000};
+constexpr char kRestored[] =
+    "if the store was restored from a backup, or lost commits in a failover, start one worker with"
+    " --new-incarnation: what the sink knows is then continued";
+
+Error Contradiction(const WorkItem& item, const std::string& what) {
+  return Error{Code::kIncompatible, "item '" + item.name() + "': " + what, kRestored};
+}
+
+// All ends that a partition has had, the present one last.
+std::vector<std::string> Ends(const Progress& progress) {
+  std::vector<std::string> ends = progress.former_ends;
+  ends.push_back(progress.end);
+  return ends;
+}
+
+bool IsPrefix(const std::vector<std::string>& shorter, const std::vector<std::string>& longer) {
+  return shorter.size() <= longer.size() &&
+         std::equal(shorter.begin(), shorter.end(), longer.begin());
+}
+
+// Migrates one item that was acquired, and settles what came of it.
+class ItemMigration {
+ public:
+  ItemMigration(WorkCoordinator& coordinator, Pipeline& pipeline, WorkObserver& observer,
+                const StopRequests& stops, WorkItem& item)
+      : coordinator_(coordinator),
+        pipeline_(pipeline),
+        observer_(observer),
+        stops_(stops),
+        item_(item) {}
+
+  // Fails only when the worker cannot go on at all.
+  Result<ShardOutcome> Run() {
+    const int max_attempts = coordinator_.terms().max_attempts;
+    if (item_.attempt() > max_attempts && !PLANTED_BUG(nothing_is_quarantined)) {
+      const std::string& last = item_.last_error();
+      return Tell(ShardOutcome::kQuarantined,
+                  item_.Quarantine("claimed " + std::to_string(max_attempts) +
+                                   " times without progress; last error: " +
+                                   (last.empty() ? "none, its holders disappeared" : last)));
+    }
+    const Status migrated = Migrate();
+    if (migrated) return Tell(outcome_, {});
+    return Settle(migrated.error());
+  }
+
+ private:
+  Status Migrate() {
+    MUSTER_TRY(item_.FinishSuccessors());
+    const Partition& partition = item_.partition();
+    MUSTER_ASSIGN(
+        writer_,
+        pipeline_.sink.Open(pipeline_.transforms.TargetName(partition.collection), item_.fence()));
+    MUSTER_ASSIGN(const Progress start, Start());
+    observer_.Acquired(item_, start);
+    if (writer_->Sealed() && !PLANTED_BUG(sealed_items_are_continued)) return HandOver(start);
+    if (AtEnd(start)) return Complete(start);
+    cursor_.emplace(coordinator_, pipeline_, item_, observer_, stops_, start,
+                    writer_->Known().has_value());
+    start_ = start;
+    MUSTER_ASSIGN(const Progress end, MigrateShard(pipeline_, partition, item_.name(), start,
+                                                   *writer_, *cursor_, stops_.stop));
+    return Complete(end);
+  }
+
+  static bool AtEnd(const Progress& progress) {
+    return !progress.end.empty() && progress.position == progress.end;
+  }
+
+  // Where the work goes on. What the sink knows counts, and what it knows of splits that the store
+  // has not heard of is made up for.
+  Result<Progress> Start() {
+    const Progress& stored = item_.progress();
+    const std::optional<Progress>& known = writer_->Known();
+    if (PLANTED_BUG(known_progress_is_ignored)) return stored;
+    if (!known) {
+      if (!item_.sink_kept_progress()) return stored;
+      return Contradiction(item_, "the sink has forgotten its progress");
+    }
+    if (known->counts.read < stored.counts.read) {
+      return Contradiction(item_, "the sink knows of " + std::to_string(known->counts.read) +
+                                      " documents, the store of " +
+                                      std::to_string(stored.counts.read));
+    }
+    // A hand-over is known to the store alone: the sink was sealed before.
+    if (writer_->Sealed() && Ends(stored) == Ends(known->CutAt(known->position))) return stored;
+    if (!IsPrefix(Ends(stored), Ends(*known))) {
+      return Contradiction(item_, "store and sink disagree about where it ends");
+    }
+    if (stored.end != known->end) MUSTER_TRY(item_.Split(*known, std::nullopt));
+    return *known;
+  }
+
+  Status Complete(const Progress& end) {
+    MUSTER_TRY(writer_->Finish());
+    MUSTER_TRY(pipeline_.dead_letters.Flush());
+    return item_.Complete(end);
+  }
+
+  // The part that is done ends here, and a successor goes on.
+  Status HandOver(const Progress& progress) {
+    if (!AtEnd(progress)) {
+      outcome_ = ShardOutcome::kHandedOver;
+      MUSTER_TRY(item_.HandOver(progress));
+      if (PLANTED_BUG(complete_before_successor)) return {};
+    }
+    return Complete(progress);
+  }
+
+  // Ends the hold in good order. What the sink says after it was sealed counts, also of a batch
+  // whose outcome nobody knew.
+  Status HandOverOrRelease() {
+    if (!Advanced()) {
+      outcome_ = ShardOutcome::kReleased;
+      return item_.Release();
+    }
+    Progress progress = cursor_->acknowledged();
+    if (!PLANTED_BUG(hand_over_without_seal)) {
+      MUSTER_ASSIGN(std::optional<Progress> sealed, writer_->Seal());
+      if (sealed) progress = *std::move(sealed);
+    }
+    MUSTER_TRY(writer_->Flush());
+    MUSTER_TRY(pipeline_.dead_letters.Flush());
+    return HandOver(progress);
+  }
+
+  bool Advanced() const { return cursor_ && cursor_->acknowledged().position != start_.position; }
+
+  Result<ShardOutcome> Settle(const Error& error) {
+    why_ = &error;
+    if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
+    if (error.code == Code::kIncompatible) return error;
+    if (error.code == Code::kLeaseLost || error.code == Code::kConflict) return Refused(error);
+    const bool stopped = error.code == Code::kCancelled || stops_.stop.stop_requested();
+    if (stopped || (cursor_ && Advanced() && cursor_->NearTheEnd())) {
+      const Status ended = HandOverOrRelease();
+      if (ended) return Tell(outcome_, {});
+      if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
+      // It may be sealed by now; whoever comes next sees to the rest.
+      if (IsTransient(ended.error().code)) return Tell(ShardOutcome::kReleased, item_.Release());
+      return Failed(ended.error());
+    }
+    return Failed(error);
+  }
+
+  // The sink does not let us write. If the store has given the item to somebody else, or another
+  // incarnation has begun, that is as it should be; if not, the store has forgotten something.
+  Result<ShardOutcome> Refused(const Error& error) {
+    const Result<bool> ours = item_.StillOurs();
+    if (!ours || !*ours) return Tell(ShardOutcome::kLost, {});
+    const Result<bool> current = coordinator_.IsCurrent(item_);
+    if (!current || !*current) return Tell(ShardOutcome::kLost, {});
+    return Contradiction(item_, "the sink refuses its holder (" + error.message +
+                                    "), though the store has given it to nobody else");
+  }
+
+  Result<ShardOutcome> Failed(const Error& error) {
+    if (!Advanced() && item_.attempt() >= coordinator_.terms().max_attempts) {
+      return Tell(ShardOutcome::kQuarantined, item_.Quarantine(error.ToString()));
+    }
+    std::optional<Progress> progress;
+    if (Advanced() && writer_->Flush() && pipeline_.dead_letters.Flush()) {
+      progress = cursor_->acknowledged();
+    }
+    return Tell(ShardOutcome::kFailed, item_.Fail(error, RetryDelay(), progress));
+  }
+
+  milliseconds RetryDelay() const {
+    const milliseconds first = coordinator_.terms().retry_delay;
+    return LeaseFor(std::max(1, item_.attempt()), first, std::max(kLongestRetryDelay, first));
+  }
+
+  Result<ShardOutcome> Tell(ShardOutcome outcome, const Status& stored) {
+    if (!stored) {
+      const Code code = stored.error().code;
+      if (code != Code::kLeaseLost && !IsTransient(code)) return stored.error();
+      outcome = ShardOutcome::kLost;
+    }
+    const bool good = outcome == ShardOutcome::kCompleted || outcome == ShardOutcome::kHandedOver ||
+                      outcome == ShardOutcome::kReleased;
+    Log(good ? Level::kInfo : Level::kWarning, ShardOutcomeName(outcome),
+        {{"worker", coordinator_.worker()},
+         {"item", item_.name()},
+         {"epoch", item_.fence().epoch},
+         {"attempt", item_.attempt()},
+         {"error", why_ == nullptr ? std::string() : why_->ToString()}});
+    observer_.Ended(item_, outcome, why_);
+    return outcome;
+  }
+
+  WorkCoordinator& coordinator_;
+  Pipeline& pipeline_;
+  WorkObserver& observer_;
+  const StopRequests& stops_;
+  WorkItem& item_;
+  std::unique_ptr<Writer> writer_;
+  std::optional<ItemCursor> cursor_;
+  Progress start_;
+  ShardOutcome outcome_ = ShardOutcome::kCompleted;
+  const Error* why_ = nullptr;
+};
+
+// Every item is settled: the collections of which nothing is quarantined are finished in the sink.
+Status FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
+                         const CollectionFilter& allowed) {
+  Store& store = coordinator.store();
+  MUSTER_ASSIGN(std::optional<Record> record, store.Get(kRunKind, coordinator.run()));
+  if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
+  MUSTER_ASSIGN(RunBody run, RunBody::FromJson(record->body));
+  if (run.finished) return {};
+  std::set<std::string> incomplete;
+  for (const std::string& name : coordinator.quarantined()) {
+    MUSTER_ASSIGN(const WorkItemName parsed, WorkItemName::Parse(name));
+    incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
+  }
+  MUSTER_ASSIGN(const std::vector<Collection> collections, pipeline.source.Collections());
+  std::set<std::string> targets;
+  for (const Collection& collection : collections) {
+    const std::string target = pipeline.transforms.TargetName(collection.name);
+    if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
+      targets.insert(target);
+    }
+  }
+  for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
+  if (!coordinator.quarantined().empty()) return {};
+  run.finished = true;
+  record->body = run.ToJson();
+  const Change change = Change::Put(*std::move(record), Due::Never());
+  // Whoever comes too late for this does the same again, which changes nothing.
+  static_cast<void>(store.Write({&change, 1}));
+  return {};
+}
+
+}  // namespace
+
+std::string_view ShardOutcomeName(ShardOutcome outcome) {
+  switch (outcome) {
+    case ShardOutcome::kCompleted:
+      return "item completed";
+    case ShardOutcome::kHandedOver:
+      return "item handed over";
+    case ShardOutcome::kReleased:
+      return "item released";
+    case ShardOutcome::kFailed:
+      return "item failed; it will be tried again";
+    case ShardOutcome::kQuarantined:
+      return "item quarantined";
+    case ShardOutcome::kLost:
+      return "item lost to another worker";
+    case ShardOutcome::kNothingDue:
+      return "nothing is due";
+    case ShardOutcome::kAllDone:
+      return "all is done";
+  }
+  return "";
+}
+
+Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pipeline,
+                                      const CollectionFilter& allowed, WorkObserver& observer,
+                                      const StopRequests& stops) {
+  MUSTER_ASSIGN(std::optional<WorkItem> item, coordinator.AcquireNext(stops.stop));
+  if (item) return ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
+  MUSTER_ASSIGN(const bool settled, coordinator.AllSettled());
+  if (settled) {
+    MUSTER_TRY(FinishCollections(coordinator, pipeline, allowed));
+    return ShardOutcome::kAllDone;
+  }
+  MUSTER_TRY(coordinator.WishForSplit());
+  return ShardOutcome::kNothingDue;
+}
+
+}  // namespace muster

@@ -1,0 +1,182 @@
+#include <algorithm>
+
+#include "base/planted_bug.h"
+#include "muster/work.h"
+#include "work/item_body.h"
+#include "work/lease.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kPageItems = 1'000;
+constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit into a record
+
+Result<bool> IsReady(WorkCoordinator& coordinator) {
+  MUSTER_ASSIGN(const std::optional<Record> run,
+                coordinator.store().Get(kRunKind, coordinator.run()));
+  if (!run) return false;
+  MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
+  return body.ready;
+}
+
+// Creates the items of a run, page by page, from where a former holder of the preparation was.
+class Preparation {
+ public:
+  Preparation(WorkCoordinator& coordinator, Pipeline& pipeline, Lease& lease, PrepareBody start)
+      : coordinator_(coordinator),
+        pipeline_(pipeline),
+        lease_(lease),
+        done_(start),
+        renewed_(coordinator.env().MonoNow()) {}
+
+  Status Run(const CollectionFilter& allowed, const std::stop_token& stop) {
+    MUSTER_ASSIGN(const std::vector<Collection> all, pipeline_.source.Collections());
+    std::vector<Collection> collections;
+    std::copy_if(
+        all.begin(), all.end(), std::back_inserter(collections),
+        [&](const Collection& collection) { return !allowed || allowed(collection.name); });
+    if (done_.collection == 0 && done_.partitions == 0) {
+      MUSTER_ASSIGN(const std::string metadata, pipeline_.source.GlobalMetadata());
+      MUSTER_TRY(pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false));
+    }
+    size_t skip = done_.partitions;
+    for (size_t i = done_.collection; i < collections.size(); ++i) {
+      MUSTER_TRY(Add(i, collections[i], skip, stop));
+      skip = 0;
+    }
+    if (!page_.items.empty()) MUSTER_TRY(WritePage());
+    MUSTER_TRY(MakeReady());
+    done_.done = true;
+    return lease_.End(done_.ToJson());
+  }
+
+ private:
+  Status Add(size_t index, const Collection& collection, size_t skip, const std::stop_token& stop) {
+    MUSTER_TRY(pipeline_.sink.Prepare(pipeline_.transforms.Target(collection), /*evaluate=*/false));
+    MUSTER_ASSIGN(const std::vector<Partition> partitions,
+                  pipeline_.source.Partitions(collection.name));
+    for (size_t i = skip; i < partitions.size(); ++i) {
+      if (stop.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
+      items_.push_back(NewItem(coordinator_.run(), ItemBody::Of(partitions[i])));
+      page_.items.push_back(NameOf(partitions[i]));
+      page_bytes_ += page_.items.back().size();
+      next_.collection = index;
+      next_.partitions = i + 1;
+      if (page_.items.size() == kPageItems || page_bytes_ >= kPageBytes) MUSTER_TRY(WritePage());
+    }
+    // Many collections without a partition are work, too.
+    if (page_.items.empty() && Old()) {
+      next_.collection = index + 1;
+      next_.partitions = 0;
+      MUSTER_TRY(Save());
+    }
+    return {};
+  }
+
+  // Half of the lease has passed without a sign of life.
+  bool Old() const {
+    return coordinator_.env().MonoNow() - renewed_ > coordinator_.terms().lease / 2;
+  }
+
+  Status WritePage() {
+    const int number = done_.pages + 1;
+    // One that is there already answers with a conflict, which is as good.
+    MUSTER_TRY(Retry([&] { return coordinator_.store().Write(items_); }));
+    const std::string key = PageKey(coordinator_.run(), number);
+    const Change change = Change::Put(
+        Record{.kind = kPageKind, .queue = coordinator_.run(), .key = key, .body = page_.ToJson()},
+        Due::Never());
+    MUSTER_TRY(Retry([&] { return coordinator_.store().Write({&change, 1}); }));
+    MUSTER_TRY(CheckPage(key));
+    next_.pages = number;
+    items_.clear();
+    page_.items.clear();
+    page_bytes_ = 0;
+    return Save();
+  }
+
+  // A page that was there before must say what we would have written.
+  Status CheckPage(const std::string& key) {
+    MUSTER_ASSIGN(const std::optional<Record> stored,
+                  Retry([&] { return coordinator_.store().Get(kPageKind, key); }));
+    if (!stored) return Error{Code::kUnavailable, "page " + key + " is not there yet"};
+    MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
+    if (body.items == page_.items) return {};
+    return Error{Code::kConflict,
+                 "the source has changed since the preparation of run '" + coordinator_.run() +
+                     "' began: its partitions are not the same any more",
+                 "start the migration under another name with --run, of a source that rests"};
+  }
+
+  Status Save() {
+    done_ = next_;
+    MUSTER_TRY(lease_.Renew(done_.ToJson()));
+    renewed_ = coordinator_.env().MonoNow();
+    return {};
+  }
+
+  Status MakeReady() {
+    for (;;) {
+      MUSTER_ASSIGN(std::optional<Record> run,
+                    Retry([&] { return coordinator_.store().Get(kRunKind, coordinator_.run()); }));
+      if (!run) return Error{Code::kIncompatible, "the run is gone from the store"};
+      MUSTER_ASSIGN(RunBody body, RunBody::FromJson(run->body));
+      if (body.ready) return {};
+      body.ready = true;
+      body.pages = done_.pages;
+      run->body = body.ToJson();
+      const Change change = Change::Put(*std::move(run), Due::Never());
+      MUSTER_TRY(Retry([&] { return coordinator_.store().Write({&change, 1}); }));
+    }
+  }
+
+  template <class Call>
+  auto Retry(Call call) -> decltype(call()) {
+    Backoff backoff(coordinator_.env(), {});
+    for (;;) {
+      auto answer = call();
+      if (answer || !IsTransient(answer.error().code)) return answer;
+      if (!backoff.PauseBefore(lease_.deadline())) return answer;
+    }
+  }
+
+  WorkCoordinator& coordinator_;
+  Pipeline& pipeline_;
+  Lease& lease_;
+  PrepareBody done_;  // as it is stored
+  PrepareBody next_ = done_;
+  MonoTime renewed_;
+  std::vector<Change> items_;
+  PageBody page_;
+  size_t page_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
+                         const CollectionFilter& allowed, std::stop_token stop) {
+  MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
+  if (ready) return true;
+  const WorkTerms& terms = coordinator.terms();
+  MUSTER_ASSIGN(std::vector<Lease> claimed,
+                Lease::Claim(coordinator.store(), coordinator.env(), kPrepareKind,
+                             coordinator.run(), coordinator.worker(),
+                             {.lease = terms.lease, .max_lease = terms.max_lease}, 1, stop));
+  if (claimed.empty()) return false;
+  Lease& lease = claimed.front();
+  MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
+  const Status prepared = Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);
+  if (prepared) return true;
+  if (prepared.error().code == Code::kCancelled) {
+    static_cast<void>(lease.Release());
+    return false;
+  }
+  // Lost or not, the next one goes on from what is stored.
+  if (lease.Expired()) return false;
+  const std::string body = lease.body();
+  static_cast<void>(lease.GiveBack(body, terms.retry_delay, /*progressed=*/false));
+  return prepared.error().Within("preparing run '" + coordinator.run() + "'");
+}
+
+}  // namespace muster

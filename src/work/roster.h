@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "muster/result.h"
+#include "muster/store.h"
+#include "work/item_body.h"
+#include "work/records.h"
+
+namespace muster {
+
+// Who of a run is still at work: reads its items by key, page by page and along their successors,
+// and remembers what it has seen done. A page that is all done is marked so in
+// the store, and read by nobody again. So all workers together read every item about once.
+class RunRoster {
+ public:
+  RunRoster(Store& store, Env& env, std::string run)
+      : store_(store), env_(env), run_(std::move(run)) {}
+
+  // Whether every item is done or quarantined.
+  Result<bool> Settled();
+
+  struct OpenItem {
+    std::string key;
+    std::string holder;
+    ItemBody body;
+  };
+  // After Settled said no: the open items of one page that has some.
+  const std::vector<OpenItem>& open() const { return open_; }
+
+  // Items that nobody works on any more, by name, when Settled has said yes.
+  const std::vector<std::string>& quarantined() const { return quarantined_; }
+
+ private:
+  Result<bool> AllPagesSettled();
+  // False: some of the page's items are open; they are in open_.
+  Result<bool> PageSettled(int page);
+  Status Look(const std::string& name, std::vector<std::string>& further);
+
+  Store& store_;
+  Env& env_;
+  const std::string run_;
+  int first_page_ = 0;  // that is looked at; chosen at random, so that many share the reading
+  std::set<int> done_pages_;
+  std::map<std::string, std::vector<std::string>> done_;  // items, and their successors
+  std::vector<OpenItem> open_;
+  std::vector<std::string> quarantined_;
+};
+
+}  // namespace muster

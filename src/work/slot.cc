@@ -1,0 +1,76 @@
+#include "work/slot.h"
+
+#include "base/log.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+class Slot {
+ public:
+  Slot(WorkCoordinator& coordinator, Pipeline& pipeline, const WorkerOptions& options,
+       WorkObserver& observer, const NextStops& next_stops, std::stop_token stop)
+      : coordinator_(coordinator),
+        pipeline_(pipeline),
+        options_(options),
+        observer_(observer),
+        next_stops_(next_stops),
+        stop_(std::move(stop)) {}
+
+  Result<bool> Run() {
+    while (!stop_.stop_requested()) {
+      if (!prepared_) MUSTER_TRY(Prepare());
+      auto outcome =
+          MigrateNextShard(coordinator_, pipeline_, options_.allowed, observer_, next_stops_());
+      if (!outcome) {
+        if (!IsTransient(outcome.error().code)) return outcome.error();
+        Pause("no item could be acquired; trying again", outcome.error());
+      } else if (*outcome == ShardOutcome::kAllDone && !options_.forever) {
+        return true;
+      } else if (*outcome == ShardOutcome::kAllDone || *outcome == ShardOutcome::kNothingDue) {
+        coordinator_.store().Wait(kWorkKind, coordinator_.terms().idle_wait, stop_);
+      }
+    }
+    return false;
+  }
+
+ private:
+  // Others may have created items already, so a failure is no reason to do nothing; but it is not
+  // tried for ever: a sink that does not exist never will.
+  Status Prepare() {
+    auto prepared = PrepareWork(coordinator_, pipeline_, options_.allowed, stop_);
+    if (prepared) {
+      prepared_ = *prepared;
+      return {};
+    }
+    if (!IsTransient(prepared.error().code) || ++failures_ >= coordinator_.terms().max_attempts) {
+      return prepared.error();
+    }
+    Pause("the run could not be prepared; trying again", prepared.error());
+    return {};
+  }
+
+  void Pause(std::string_view what, const Error& error) {
+    Log(Level::kWarning, what, {{"worker", coordinator_.worker()}, {"error", error.ToString()}});
+    const milliseconds wait = coordinator_.terms().idle_wait;
+    coordinator_.env().Sleep(wait + coordinator_.env().Jitter(wait), stop_);
+  }
+
+  WorkCoordinator& coordinator_;
+  Pipeline& pipeline_;
+  const WorkerOptions& options_;
+  WorkObserver& observer_;
+  const NextStops& next_stops_;
+  const std::stop_token stop_;
+  bool prepared_ = false;
+  int failures_ = 0;
+};
+
+}  // namespace
+
+Result<bool> RunSlot(WorkCoordinator& coordinator, Pipeline& pipeline, const WorkerOptions& options,
+                     WorkObserver& observer, const NextStops& next_stops, std::stop_token stop) {
+  return Slot(coordinator, pipeline, options, observer, next_stops, std::move(stop)).Run();
+}
+
+}  // namespace muster

@@ -1,0 +1,116 @@
+#include "base/planted_bug.h"
+#include "muster/work.h"
+#include "work/item_body.h"
+#include "work/lease.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+// More parts than this are never asked of one item: its record must stay small.
+constexpr size_t kMostSuccessors = 200;
+
+}  // namespace
+
+WorkItem::WorkItem(std::unique_ptr<Lease> lease, std::unique_ptr<ItemBody> body, Fence fence)
+    : name_(NameOf(body->partition)),
+      lease_(std::move(lease)),
+      body_(std::move(body)),
+      fence_(std::move(fence)) {}
+WorkItem::WorkItem(WorkItem&&) noexcept = default;
+WorkItem& WorkItem::operator=(WorkItem&&) noexcept = default;
+WorkItem::~WorkItem() = default;
+
+const Partition& WorkItem::partition() const { return body_->partition; }
+const Progress& WorkItem::progress() const { return body_->progress; }
+int WorkItem::attempt() const { return lease_->attempt(); }
+const std::string& WorkItem::last_error() const { return body_->error; }
+bool WorkItem::sink_kept_progress() const { return body_->kept; }
+MonoTime WorkItem::deadline() const { return lease_->deadline(); }
+bool WorkItem::Expired() const { return lease_->Expired(); }
+Result<bool> WorkItem::StillOurs() const { return lease_->StillOurs(); }
+
+Status WorkItem::FinishSuccessors() {
+  if (PLANTED_BUG(successors_are_not_finished)) return {};
+  return CreateSuccessors(std::nullopt);
+}
+
+Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
+  std::vector<Partition> parts = body_->Successors();
+  if (body_->created == parts.size()) return {};
+  parts.back().documents = documents;
+  std::vector<Change> changes;
+  for (size_t i = body_->created; i < parts.size(); ++i) {
+    changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i])));
+  }
+  Backoff backoff(lease_->env(), {});
+  for (;;) {
+    // One that is there already answers with a conflict, which is as good.
+    auto written = lease_->store().Write(changes);
+    if (written) break;
+    if (!IsTransient(written.error().code) || !backoff.PauseBefore(lease_->deadline())) {
+      return written.error().Within("successor of '" + name_ + "'");
+    }
+  }
+  body_->created = parts.size();
+  return {};
+}
+
+Status WorkItem::Checkpoint(const Progress& progress, std::optional<double> fraction, bool kept) {
+  body_->progress = progress;
+  body_->fraction = fraction;
+  body_->kept = kept;
+  body_->error.clear();
+  return lease_->Renew(body_->ToJson());
+}
+
+Status WorkItem::Split(const Progress& progress, std::optional<double> share) {
+  std::optional<int64_t> documents;
+  if (body_->partition.documents && share) {
+    documents = static_cast<int64_t>(static_cast<double>(*body_->partition.documents) * *share);
+    *body_->partition.documents -= *documents;
+  }
+  body_->progress = progress;
+  if (progress.former_ends.size() >= kMostSuccessors) body_->whole = true;
+  MUSTER_TRY(lease_->Renew(body_->ToJson()));
+  return CreateSuccessors(documents);
+}
+
+bool WorkItem::whole() const { return body_->whole; }
+void WorkItem::KeepWhole() { body_->whole = true; }
+
+Status WorkItem::HandOver(const Progress& progress) {
+  const Progress ended = progress.CutAt(progress.position);
+  if (PLANTED_BUG(complete_before_successor)) {
+    MUSTER_TRY(Complete(ended));
+    body_->progress = ended;
+    return CreateSuccessors(std::nullopt);
+  }
+  return Split(ended, 1.0 - body_->fraction.value_or(0));
+}
+
+Status WorkItem::Complete(const Progress& progress) {
+  body_->state = ItemBody::State::kDone;
+  body_->progress.position = progress.position;
+  body_->progress.counts = progress.counts;
+  body_->fraction.reset();
+  body_->error.clear();
+  return lease_->End(body_->ToJson());
+}
+
+Status WorkItem::Release() { return lease_->Release(); }
+
+Status WorkItem::Fail(const Error& error, milliseconds delay,
+                      const std::optional<Progress>& progress) {
+  body_->error = error.ToString();
+  if (progress) body_->progress = *progress;
+  return lease_->GiveBack(body_->ToJson(), delay, progress.has_value());
+}
+
+Status WorkItem::Quarantine(const std::string& error) {
+  body_->state = ItemBody::State::kQuarantined;
+  body_->error = error;
+  return lease_->Park(body_->ToJson());
+}
+
+}  // namespace muster
