@@ -248,6 +248,8 @@ Report Measure(const Options& options) {
 
 // Everything a full run has, as little of it as possible.
 void MakeSmall(Options& options) {
+  options.workers = {1, 4};
+  options.batches = {1, 10};
   options.rounds = 1;
   options.finished = 1000;
   options.samples = 3;
