@@ -34,7 +34,9 @@ Counts RunTable(const std::string& path, bool expect_all) {
     counts.outcomes += result->outcome ? 1 : 0;
     counts.causes += result->cause ? 1 : 0;
     counts.events += result->events ? 1 : 0;
-    if (expect_all) EXPECT_TRUE(result->passed()) << result->name << "\n" << result->difference;
+    if (expect_all) {
+      EXPECT_TRUE(result->passed()) << result->name << "\n" << result->difference;
+    }
     if (!result->outcome) ADD_FAILURE() << result->name << "\n" << result->difference;
   }
   return counts;
