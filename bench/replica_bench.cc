@@ -64,7 +64,7 @@ class Nothing final : public Projection {
  public:
   explicit Nothing(std::atomic<int64_t>& handled) : handled_(handled) {}
   const std::string& name() const override { return name_; }
-  Result<std::unique_ptr<Processor>> Build(const Partition&) override {
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override {
     class Hand final : public Processor {
      public:
       explicit Hand(std::atomic<int64_t>& handled) : handled_(handled) {}

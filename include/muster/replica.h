@@ -36,7 +36,7 @@ class Transaction {
 };
 
 // Which part of the log a processor is built for, all from one generation.
-struct Partition {
+struct ReplicaPartition {
   int key = 0;               // PartitionKey: 0 … total - 1
   int total = 1;             // TotalPartitions
   int64_t generation = 0;    // of the replica set
@@ -67,7 +67,7 @@ class Projection {
   // The name of its checkpoints: never to be changed.
   virtual const std::string& name() const = 0;
 
-  virtual Result<std::unique_ptr<Processor>> Build(const Partition& partition) = 0;
+  virtual Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) = 0;
 
   // Creates what a version needs, if it is not there.
   virtual Status SetUp(Transaction&, int /*version*/) { return {}; }

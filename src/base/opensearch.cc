@@ -111,6 +111,10 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
     return Invalid("the URL has more than one way to sign in",
                    "use only one of USER:PASSWORD@, api_key= and aws=");
   }
+  if (endpoint.user.empty() != url.password.empty()) {
+    return Invalid("the URL names a user or a password, but not both",
+                   "write opensearch+https://USER:${env:NAME}@HOST");
+  }
   return endpoint;
 }
 

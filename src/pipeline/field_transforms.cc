@@ -269,10 +269,10 @@ Result<std::unique_ptr<Transform>> SelectFields(const std::vector<JsonPath>& pat
   return std::make_unique<Thin>(std::move(tree), true);
 }
 
-Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldValue>& values) {
+Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldSetting>& values) {
   MUSTER_ASSIGN(FieldTree tree, TreeOf(values));
   std::vector<std::string> texts;
-  for (const FieldValue& one : values) texts.push_back(one.json);
+  for (const FieldSetting& one : values) texts.push_back(one.json);
   return std::make_unique<Set>(std::move(tree), std::move(texts));
 }
 

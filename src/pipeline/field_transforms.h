@@ -28,11 +28,11 @@ Result<std::unique_ptr<Transform>> DropFields(const std::vector<JsonPath>& paths
 Result<std::unique_ptr<Transform>> SelectFields(const std::vector<JsonPath>& paths);
 
 // Replaces fields by fixed JSON values, or adds them, with the objects that lead to them.
-struct FieldValue {
+struct FieldSetting {
   JsonPath path;
   std::string json;
 };
-Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldValue>& values);
+Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldSetting>& values);
 
 // Makes a new JSON value of an old one, which is not null; none: it stays. An error is the
 // document's.

@@ -136,7 +136,7 @@ class PlanReader {
 
   Status ReadSet(const YamlNode& value) {
     MUSTER_TRY(ExpectMap(value, "set"));
-    std::vector<FieldValue> values;
+    std::vector<FieldSetting> values;
     for (const YamlEntry& entry : value.entries) {
       MUSTER_ASSIGN(JsonPath path, PathAt(entry.key));
       std::string json = ToJson(entry.value);

@@ -112,7 +112,7 @@ class Child {
 
 class ExecProcessor final : public Processor {
  public:
-  ExecProcessor(const ExecProjectionSpec& spec, const Partition& partition)
+  ExecProcessor(const ExecProjectionSpec& spec, const ReplicaPartition& partition)
       : spec_(spec),
         variables_{"MUSTER_PROJECTION=" + spec.name,
                    "MUSTER_PARTITION_KEY=" + std::to_string(partition.key),
@@ -185,7 +185,7 @@ class ExecProjection final : public Projection {
  public:
   explicit ExecProjection(const ExecProjectionSpec& spec) : spec_(spec) {}
   const std::string& name() const override { return spec_.name; }
-  Result<std::unique_ptr<Processor>> Build(const Partition& partition) override {
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
     return std::make_unique<ExecProcessor>(spec_, partition);
   }
   // What the child keeps is its own: from the start again is all that can be done.

@@ -138,7 +138,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
   return moved ? Outcome::kMoved : Outcome::kIdle;
 }
 
-Progress Follower::MovesFor(std::span<const Event> events) const {
+ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
   std::map<int, SlotMove> moves;
   for (const Event& event : events) {
     const Owned& owned = owned_.at(event.slot);
@@ -149,7 +149,7 @@ Progress Follower::MovesFor(std::span<const Event> events) const {
     ++move.handled;
     move.digest ^= DigestOf(event);
   }
-  Progress progress;
+  ReadModelProgress progress;
   for (const auto& [slot, move] : moves) progress.moves.push_back(move);
   return progress;
 }
@@ -168,7 +168,7 @@ Status Follower::Hand(std::span<const Event> events, Transaction& transaction) {
   return handled;
 }
 
-Status Follower::Commit(Transaction& transaction, Progress progress) {
+Status Follower::Commit(Transaction& transaction, ReadModelProgress progress) {
   MUSTER_TRY(model_.Commit(transaction, instance_, progress));
   for (const SlotMove& move : progress.moves) {
     Owned& owned = owned_[move.slot];
@@ -188,7 +188,7 @@ Status Follower::HandleBatch(std::span<const Event> events) {
     }
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  Progress progress = MovesFor(events);
+  ReadModelProgress progress = MovesFor(events);
   if (parked_.empty()) {
     MUSTER_TRY(Hand(events, *transaction));
   } else {
@@ -219,7 +219,7 @@ Status Follower::HandleOneByOne(std::span<const Event> events, std::stop_token s
 
 Status Follower::HandleOne(const Event& event) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  Progress progress = MovesFor({&event, 1});
+  ReadModelProgress progress = MovesFor({&event, 1});
   if (parked_.contains(event.stream)) {
     progress.parked.push_back({event.slot, event.stream, event.version});
   } else {
@@ -264,7 +264,7 @@ Status Follower::Park(const Event& event, const Error& error) {
         "so many failures have one cause: mend it, then replay what is parked"};
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  Progress progress = MovesFor({&event, 1});
+  ReadModelProgress progress = MovesFor({&event, 1});
   progress.parked.push_back({event.slot, event.stream, event.version});
   progress.error = error.message;
   MUSTER_TRY(Commit(*transaction, std::move(progress)));
@@ -291,7 +291,7 @@ Status Follower::LookForReplays() {
 }
 
 // The slot stays where it is, but only while it is ours.
-Progress Follower::InPlace(int slot) const {
+ReadModelProgress Follower::InPlace(int slot) const {
   const Owned& owned = owned_.at(slot);
   return {.moves = {{slot, owned.generation, owned.stored, owned.stored}}};
 }
@@ -299,7 +299,7 @@ Progress Follower::InPlace(int slot) const {
 Status Follower::ReplayOne(const Event& event) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   MUSTER_TRY(Hand({&event, 1}, *transaction));
-  Progress progress = InPlace(event.slot);
+  ReadModelProgress progress = InPlace(event.slot);
   progress.replayed.push_back({event.slot, event.stream, event.version});
   return Commit(*transaction, std::move(progress));
 }
@@ -312,7 +312,7 @@ Status Follower::StayParked(const Event& event, const Error& error) {
        {"position", event.position},
        {"error", error.message}});
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  Progress progress = InPlace(event.slot);
+  ReadModelProgress progress = InPlace(event.slot);
   progress.parked.push_back({event.slot, event.stream, event.version});
   progress.error = error.message;
   return Commit(*transaction, std::move(progress));
@@ -339,7 +339,7 @@ Status Follower::Replay(const ParkedStream& stream, std::stop_token stop) {
 }
 
 Status Follower::Flush() {
-  Progress progress;
+  ReadModelProgress progress;
   for (const auto& [slot, owned] : owned_) {
     if (owned.read <= owned.stored) continue;
     progress.moves.push_back({slot, owned.generation, owned.stored, owned.read, 0, 0});

@@ -77,14 +77,14 @@ class Follower {
   Status HandleBatch(std::span<const Event> events);
   Status HandleOneByOne(std::span<const Event> events, std::stop_token stop);
   Status HandleOne(const Event& event);
-  Progress InPlace(int slot) const;
+  ReadModelProgress InPlace(int slot) const;
   Status ReplayOne(const Event& event);
   Status StayParked(const Event& event, const Error& error);
   Status HandleWithRetries(const Event& event, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
   Status Hand(std::span<const Event> events, Transaction& transaction);
-  Status Commit(Transaction& transaction, Progress progress);
-  Progress MovesFor(std::span<const Event> events) const;
+  Status Commit(Transaction& transaction, ReadModelProgress progress);
+  ReadModelProgress MovesFor(std::span<const Event> events) const;
 
   EventLog& log_;
   ReadModel& model_;

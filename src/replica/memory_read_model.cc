@@ -32,7 +32,7 @@ Result<std::unique_ptr<Transaction>> MemoryReadModel::Begin() {
 }
 
 Status MemoryReadModel::Commit(Transaction& transaction, const Instance& instance,
-                               const Progress& progress) {
+                               const ReadModelProgress& progress) {
   return Apply(static_cast<MemoryTransaction&>(transaction).statements, instance, progress);
 }
 
@@ -41,14 +41,14 @@ Status MemoryReadModel::Commit(Transaction& transaction) {
 }
 
 Status MemoryReadModel::Apply(const std::vector<Statement>& statements, const Instance& instance,
-                              const Progress& progress) {
+                              const ReadModelProgress& progress) {
   std::lock_guard lock(mutex_);
   MUSTER_TRY(Move(models_[{instance.set, instance.projection, instance.version}], progress));
   statements_.insert(statements_.end(), statements.begin(), statements.end());
   return {};
 }
 
-Status MemoryReadModel::Move(Model& model, const Progress& progress) {
+Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
   for (const SlotMove& move : progress.moves) {
     const SlotState& state = model.slots[move.slot];
     const bool moved = state.position != move.from && !PLANTED_BUG(checkpoint_is_not_compared);

@@ -24,7 +24,7 @@ class MemoryReadModel final : public ReadModel {
                                           std::span<const int> slots) override;
   Result<std::unique_ptr<Transaction>> Begin() override;
   Status Commit(Transaction& transaction, const Instance& instance,
-                const Progress& progress) override;
+                const ReadModelProgress& progress) override;
   Status Commit(Transaction& transaction) override;
   Result<std::vector<SlotState>> Slots(const Instance& instance) override;
   Result<int64_t> HighestGeneration(const std::string& set) override;
@@ -40,7 +40,7 @@ class MemoryReadModel final : public ReadModel {
 
   // Commits statements that were collected elsewhere.
   Status Apply(const std::vector<Statement>& statements, const Instance& instance,
-               const Progress& progress);
+               const ReadModelProgress& progress);
 
  private:
   using Name = std::tuple<std::string, std::string, int>;
@@ -49,7 +49,7 @@ class MemoryReadModel final : public ReadModel {
     std::map<std::string, ParkedStream> parked;
   };
 
-  Status Move(Model& model, const Progress& progress);
+  Status Move(Model& model, const ReadModelProgress& progress);
 
   mutable std::mutex mutex_;
   std::map<Name, Model> models_;

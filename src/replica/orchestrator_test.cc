@@ -43,7 +43,7 @@ class Recorder final : public Projection {
   Status Drop(Transaction& transaction, int version) override {
     return transaction.Execute("DROP TABLE " + Table(version));
   }
-  Result<std::unique_ptr<Processor>> Build(const Partition& partition) override {
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
     return std::make_unique<Hand>(*this, partition.version);
   }
 

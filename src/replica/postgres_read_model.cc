@@ -314,7 +314,8 @@ class PostgresReadModel final : public ReadModel {
     return std::make_unique<PostgresModelTransaction>(pool_);
   }
 
-  Status Commit(Transaction& given, const Instance& instance, const Progress& progress) override {
+  Status Commit(Transaction& given, const Instance& instance,
+                const ReadModelProgress& progress) override {
     auto& transaction = static_cast<PostgresModelTransaction&>(given);
     AddMoves(transaction.waiting(), instance, progress);
     AddParked(transaction.waiting(), instance, progress);
@@ -414,7 +415,8 @@ class PostgresReadModel final : public ReadModel {
   }
 
   // First of all: who is fenced should not even try the rest.
-  void AddMoves(std::deque<Call>& calls, const Instance& instance, const Progress& progress) const {
+  void AddMoves(std::deque<Call>& calls, const Instance& instance,
+                const ReadModelProgress& progress) const {
     if (progress.moves.empty()) return;
     // Behind a BEGIN that was sent already everything is in one transaction anyway.
     calls.emplace_front(statements_.move)
@@ -428,7 +430,7 @@ class PostgresReadModel final : public ReadModel {
   }
 
   void AddParked(std::deque<Call>& calls, const Instance& instance,
-                 const Progress& progress) const {
+                 const ReadModelProgress& progress) const {
     const auto stream = [](const ParkedEvent& event) { return std::string_view(event.stream); };
     const auto version = [](const ParkedEvent& event) { return event.version; };
     if (!progress.parked.empty()) {

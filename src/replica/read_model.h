@@ -57,7 +57,7 @@ struct ParkedStream {
 };
 
 // What is committed together with a transaction.
-struct Progress {
+struct ReadModelProgress {
   std::vector<SlotMove> moves = {};
   std::vector<ParkedEvent> parked = {};  // the first of a stream parks it; a repeat changes nothing
   std::string error = {};                // why; takes back that somebody asked for a replay
@@ -83,7 +83,7 @@ class ReadModel {
   // Commits what was done in `transaction`, one of ours, together with `progress`. kLeaseLost: a
   // slot is not at `from` or not in its generation any more; nothing was changed.
   virtual Status Commit(Transaction& transaction, const Instance& instance,
-                        const Progress& progress) = 0;
+                        const ReadModelProgress& progress) = 0;
 
   // Commits a transaction that moves no slot.
   virtual Status Commit(Transaction& transaction) = 0;

@@ -41,7 +41,7 @@ class ReadModelContract : public ::testing::TestWithParam<std::string> {
     if (!states) throw std::runtime_error(states.error().ToString());
     return *states;
   }
-  Status Commit(const Progress& progress, const Instance& instance = kInstance) {
+  Status Commit(const ReadModelProgress& progress, const Instance& instance = kInstance) {
     auto transaction = model_->Begin();
     if (!transaction) return transaction.error();
     return model_->Commit(**transaction, instance, progress);

@@ -67,7 +67,7 @@ class SqlProjection final : public Projection {
 
   const std::string& name() const override { return name_; }
 
-  Result<std::unique_ptr<Processor>> Build(const Partition& partition) override {
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
     return std::make_unique<SqlProcessor>(statements_, partition.version);
   }
 

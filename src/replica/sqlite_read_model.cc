@@ -113,7 +113,8 @@ class SqliteReadModel final : public ReadModel {
     return std::make_unique<SqliteModelTransaction>(*this);
   }
 
-  Status Commit(Transaction& given, const Instance& instance, const Progress& progress) override {
+  Status Commit(Transaction& given, const Instance& instance,
+                const ReadModelProgress& progress) override {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
     const Status committed = TryCommit(transaction, instance, progress);
     transaction.End();
@@ -257,7 +258,7 @@ class SqliteReadModel final : public ReadModel {
   Result<SqliteStatement*> Cached(const std::string& sql) { return Prepared(In(sql)); }
 
   Status TryCommit(SqliteModelTransaction& transaction, const Instance& instance,
-                   const Progress& progress) {
+                   const ReadModelProgress& progress) {
     MUSTER_TRY(transaction.Begin());
     for (const SlotMove& move : progress.moves) {
       MUSTER_ASSIGN(auto advance,

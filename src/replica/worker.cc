@@ -243,7 +243,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         running_.erase(found);
       }
       MUSTER_TRY(SetUpOnce(*projection, version));
-      Partition partition = partition_;
+      ReplicaPartition partition = partition_;
       partition.version = version;
       partition.side_effects = side_effects;
       MUSTER_ASSIGN(auto processor, projection->Build(partition));

@@ -89,7 +89,7 @@ class Worker {
   bool go_ = false;       // followers may run
   bool paused_ = false;   // they had to stop for it
   std::vector<int> slots_;
-  Partition partition_;
+  ReplicaPartition partition_;
   int64_t handled_before_ = 0;
   std::atomic<int64_t> deadline_ns_ = 0;
 };

@@ -81,7 +81,7 @@ Result<std::vector<SlotState>> SimReadModel::TakeOver(const Instance& instance, 
 }
 
 Status SimReadModel::Commit(Transaction& transaction, const Instance& instance,
-                            const Progress& progress) {
+                            const ReadModelProgress& progress) {
   std::string what = "commit " + instance.projection;
   for (const SlotMove& move : progress.moves) {
     what += " " + std::to_string(move.slot) + ":" + std::to_string(move.from) + ".." +

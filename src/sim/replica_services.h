@@ -40,7 +40,7 @@ struct ReadModelObserver {
   std::function<void(const Instance& instance, int64_t generation, std::span<const int> slots)>
       taken_over;
   // `before` holds what was stored of the slots that move. `sender` is the process that sent it.
-  std::function<void(const Instance& instance, const Progress& progress,
+  std::function<void(const Instance& instance, const ReadModelProgress& progress,
                      const std::vector<MemoryReadModel::Statement>& statements,
                      const std::string& sender, bool applied)>
       committed;
@@ -56,7 +56,7 @@ class SimReadModel final : public ReadModel {
                                           std::span<const int> slots) override;
   Result<std::unique_ptr<Transaction>> Begin() override { return truth_.Begin(); }
   Status Commit(Transaction& transaction, const Instance& instance,
-                const Progress& progress) override;
+                const ReadModelProgress& progress) override;
   Status Commit(Transaction& transaction) override;
   Result<std::vector<SlotState>> Slots(const Instance& instance) override;
   Result<int64_t> HighestGeneration(const std::string& set) override;

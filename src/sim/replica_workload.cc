@@ -108,7 +108,7 @@ class ReplicaWorkloadImpl final : public Workload {
         ReadModelObserver{
             .taken_over = [this](const Instance&, int64_t generation,
                                  std::span<const int> slots) { TakenOver(generation, slots); },
-            .committed = [this](const Instance&, const Progress& progress,
+            .committed = [this](const Instance&, const ReadModelProgress& progress,
                                 const std::vector<MemoryReadModel::Statement>& statements,
                                 const std::string& sender,
                                 bool applied) { Committed(progress, statements, sender, applied); },
@@ -190,7 +190,7 @@ class ReplicaWorkloadImpl final : public Workload {
    public:
     SimProjection(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
     const std::string& name() const override { return kProjection; }
-    Result<std::unique_ptr<Processor>> Build(const Partition&) override {
+    Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override {
       return std::make_unique<SimProcessor>(world_, env_);
     }
 
@@ -295,7 +295,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void Committed(const Progress& progress,
+  void Committed(const ReadModelProgress& progress,
                  const std::vector<MemoryReadModel::Statement>& statements,
                  const std::string& sender, bool applied) {
     if (!applied) return;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
 #include <vector>
 
