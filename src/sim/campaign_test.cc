@@ -48,7 +48,8 @@ TEST(Campaign, EveryWorkloadPassesAllSeedsAndMeetsEveryFault) {
 TEST(Campaign, CrashAtEverySingleCallLosesNothing) {
   for (const WorkloadInfo& workload : Workloads()) {
     int worlds = 0;
-    for (uint64_t seed = 1; worlds < 5; ++seed) {
+    for (uint64_t seed = 1; worlds < workload.small_worlds; ++seed) {
+      ASSERT_LE(seed, kSeeds) << workload.name << " has no small worlds";
       FaultPlan plan = FaultPlan::None();
       const int64_t calls = RunSeed(workload, seed, plan).calls;
       // Small worlds are crashed at every point, large ones at none.

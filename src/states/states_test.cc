@@ -341,23 +341,23 @@ TEST_F(StatesTest, StartingAgainIsFineAndSomethingElseIsRefused) {
 
 TEST_F(StatesTest, LargeValuesAndLongHistoriesAreKeptInParts) {
   Open(Echo);
-  const std::string big(200'000, 'x');
+  const std::string big(120'000, 'x');
   std::string chain;
-  for (int i = 0; i < 150; ++i)
+  for (int i = 0; i < 60; ++i)
     chain += "\"P" + std::to_string(i) + "\":{\"Type\":\"Pass\",\"Next\":\"P" +
              std::to_string(i + 1) + "\"},";
-  Start(chain + R"("P150":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"T"},)" + kTask, "P0",
+  Start(chain + R"("P60":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"T"},)" + kTask, "P0",
         "\"" + big + "\"");
   const Execution ended = Finish();
   ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
   EXPECT_EQ(ended.output.size(), big.size() + 2);
-  EXPECT_EQ(EventTypes().size(), 1 + 151 * 2 + 5 + 1u);
+  EXPECT_EQ(EventTypes().size(), 1 + 61 * 2 + 5 + 1u);
 }
 
 TEST_F(StatesTest, AMapOverManyItemsIsDrivenByManyThreads) {
   Open(Echo, {.owner = "test", .idle_wait = milliseconds(5)});
   Json items = Json::array();
-  for (int i = 0; i < 3'000; ++i) items.push_back(i);
+  for (int i = 0; i < 1'200; ++i) items.push_back(i);
   Start(
       R"("M":{"Type":"Map","ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"I","States":{
         "I":{"Type":"Pass","End":true}}},"End":true})",
