@@ -18,7 +18,6 @@ using std::chrono::seconds;
 const std::string kSet = "orders";
 const std::string kProjection = "totals";
 constexpr int kBatch = 5;
-constexpr nanoseconds kAppendFor = seconds(240);
 constexpr int kHangs = 2;
 
 // What the simulated worlds scale time by: calls take milliseconds or, when lost, five seconds.
@@ -120,10 +119,13 @@ class ReplicaWorkloadImpl final : public Workload {
                 },
         });
     log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
-    crowd_ = random.OneIn(100);
-    const int64_t workers = crowd_ ? 100 : random.Between(1, 5);
+    crowd_ = random.OneIn(200);
+    // Small enough to be crashed at every single call.
+    const bool tiny = !crowd_ && random.OneIn(8);
+    const int64_t workers = crowd_ ? 100 : tiny ? 1 : random.Between(1, 5);
     strategy_ = random.OneIn(2) ? Strategy::kRecreate : Strategy::kIncremental;
-    events_ = crowd_ ? 10 : random.Between(5, 60);
+    events_ = crowd_ ? 10 : tiny ? random.Between(1, 3) : random.Between(5, 60);
+    if (tiny) append_for_ = seconds(1);
     streams_ = random.Between(1, 8);
     if (random.OneIn(4)) poison_ = random.Between(0, events_ - 1);
     if (random.OneIn(6)) hang_ = random.Between(0, events_ - 1);
@@ -132,7 +134,7 @@ class ReplicaWorkloadImpl final : public Workload {
       sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
     }
     sim.AddProcess("appender", [this](Env& env, std::stop_token stop) { AppendAll(env, stop); });
-    if (!crowd_ && random.OneIn(2)) {
+    if (!crowd_ && !tiny && random.OneIn(2)) {
       sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Scale(env, stop); });
     }
   }
@@ -235,7 +237,7 @@ class ReplicaWorkloadImpl final : public Workload {
                                                     .metadata = "",
                                                     .id = "event" + std::to_string(number)}}};
       if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
-      env.Sleep(kAppendFor / events_, stop);
+      env.Sleep(append_for_ / events_, stop);
     }
   }
 
@@ -462,6 +464,7 @@ class ReplicaWorkloadImpl final : public Workload {
   Strategy strategy_ = Strategy::kRecreate;
   int64_t events_ = 0;
   int64_t streams_ = 1;
+  nanoseconds append_for_ = seconds(240);
   int64_t poison_ = -1;
   int64_t hang_ = -1;
   int hangs_ = 0;
