@@ -150,6 +150,11 @@ SqliteStatement::Type SqliteStatement::TypeOf(int column) const {
 
 int SqliteStatement::columns() const { return sqlite3_column_count(statement_); }
 
+std::string_view SqliteStatement::ColumnName(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+
 double SqliteStatement::Double(int column) const {
   return sqlite3_column_double(statement_, column);
 }

@@ -67,6 +67,7 @@ class SqliteStatement {
   enum class Type { kNull, kInteger, kFloat, kText, kBlob };
   Type TypeOf(int column) const;
   int columns() const;
+  std::string_view ColumnName(int column) const;
 
   int64_t Int(int column) const;
   double Double(int column) const;

@@ -1,0 +1,110 @@
+#include "task/sql_executor.h"
+
+#include <cctype>
+#include <chrono>
+#include <string>
+
+#include "base/secrets.h"
+#include "task/background.h"
+#include "task/sql_call.h"
+
+namespace muster::task {
+namespace {
+
+constexpr size_t kMaxResultBytes = size_t{256} << 10;
+constexpr std::string_view kSqlite = "sqlite:";
+
+Error Wrong(const std::string& what) { return Error{Code::kInvalid, "muster:sql: " + what}; }
+
+Result<SqlCall> ReadCall(const TaskCall& call) {
+  const Json& input = call.input;
+  if (!input.is_object()) return Wrong("its parameters must be an object");
+  for (const auto& [name, value] : input.items()) {
+    const bool known =
+        name == "Database" || name == "Query" || name == "Execute" || name == "Parameters";
+    if (!known) return Wrong("there is no parameter " + name);
+    if (name == "Parameters" ? !value.is_array() : !value.is_string()) {
+      return Wrong(name + " must be " + (name == "Parameters" ? "an array" : "a string"));
+    }
+  }
+  if (!input.contains("Database")) return Wrong("Database says which one");
+  if (input.contains("Query") == input.contains("Execute")) {
+    return Wrong("either Query or Execute says what to do");
+  }
+  SqlCall sql;
+  MUSTER_ASSIGN(sql.place, ExpandSecrets(input["Database"].get<std::string>()));
+  sql.sql = input.contains("Query") ? input["Query"] : input["Execute"];
+  sql.parameters = input.value("Parameters", Json::array());
+  sql.token = call.token;
+  if (call.timeout) sql.timeout = *call.timeout;
+  return sql;
+}
+
+// "Sql.UnknownOutcome" for kUnknownOutcome.
+std::string NameOf(Code code) {
+  std::string name = "Sql.";
+  bool upper = true;
+  for (const char c : CodeName(code)) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name;
+}
+
+Result<Json> Run(SqlCall call, bool reads) {
+  const bool sqlite = call.place.starts_with(kSqlite);
+  if (sqlite) {
+    call.place.erase(0, kSqlite.size());
+  } else if (!call.place.starts_with("postgresql:") && !call.place.starts_with("postgres:")) {
+    return Wrong("Database must begin with sqlite: or postgresql:");
+  }
+  if (reads) {
+    MUSTER_ASSIGN(Json rows, sqlite ? QuerySqlite(call) : QueryPostgres(call));
+    const size_t count = rows.size();
+    return Json{{"Rows", std::move(rows)}, {"RowCount", count}};
+  }
+  MUSTER_ASSIGN(const int64_t changed, sqlite ? ExecuteSqlite(call) : ExecutePostgres(call));
+  return Json{{"RowCount", changed}};
+}
+
+class SqlExecutor : public TaskExecutor {
+ public:
+  bool Runs(std::string_view resource) const override { return resource == "muster:sql"; }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    const auto sql = ReadCall(call);
+    if (!sql) return TaskFailure{"States.Runtime", sql.error().ToString()};
+    const bool reads = call.input.contains("Query");
+    const auto start = std::chrono::steady_clock::now();
+    auto result =
+        InBackground(call, context, [&](const std::stop_token&) { return Run(*sql, reads); });
+    if (!result) {
+      if (IsTimeUp(call, start)) return TimedOut();
+      if (result.error().code == Code::kFull && reads) {
+        return TaskFailure{"States.DataLimitExceeded", result.error().ToString()};
+      }
+      return TaskFailure{NameOf(result.error().code), Redact(result.error().ToString())};
+    }
+    if (ToJsonText(*result).size() > kMaxResultBytes) {
+      return TaskFailure{"States.DataLimitExceeded", "the rows are more than 256 KiB"};
+    }
+    return TaskSuccess{*std::move(result)};
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
+    return Start(call, context);
+  }
+
+  void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskExecutor> MakeSqlExecutor() { return std::make_unique<SqlExecutor>(); }
+
+}  // namespace muster::task
