@@ -87,7 +87,8 @@ TEST(Transforms, MappingsFollow) {
                     .metadata = R"({"mappings":{"properties":{"o":{"properties":{"a":{"type":)"
                                 R"("long"}}},"b":{"type":"long"},"c":{"type":"text"}}}})"})
           .metadata,
-      R"({"mappings":{"properties":{"o":{"properties":{"x":{"type":"keyword"}}},"c":{"type":"text"}}}})");
+      R"({"mappings":{"properties":{"o":{"properties":{"x":{"type":"keyword"}}},)"
+      R"("c":{"type":"text"}}}})");
 }
 
 TEST(Transforms, MistakesAreToldWithTheirPlace) {

@@ -21,13 +21,14 @@ RecordReader::RecordReader(std::unique_ptr<ByteStream> stream, uint64_t offset, 
 
 Result<std::optional<RecordReader::Record>> RecordReader::Next() {
   for (;;) {
-    if (FindEnd()) {
+    const bool found = FindEnd();
+    if (searched_ > max_bytes_) return CutTooLong();
+    if (found) {
       const Record record = Cut(searched_);
       begin_ += 1;  // the line end
       offset_ += 1;
       return record;
     }
-    if (searched_ > max_bytes_) return CutTooLong();
     MUSTER_ASSIGN(const bool more, Fill());
     if (more) continue;
     if (searched_ == 0) return std::nullopt;

@@ -79,6 +79,17 @@ TEST(RecordReader, TooLongRecordsAreCutAndPassedOver) {
   EXPECT_FALSE(*reader.Next());
 }
 
+TEST(RecordReader, ARecordMayBeTooLongAndStillFitTheBuffer) {
+  RecordReader reader(std::make_unique<TextStream>("12345\n1234\n", 100), 0, 4,
+                      RecordReader::Quotes::kIgnored);
+  EXPECT_TRUE((**reader.Next()).too_long);
+  const auto second = **reader.Next();
+  EXPECT_FALSE(second.too_long);
+  EXPECT_EQ(second.text, "1234");
+  EXPECT_EQ(second.offset, 6U);
+  EXPECT_FALSE(*reader.Next());
+}
+
 TEST(RecordReader, AQuoteThatNeverClosesIsTold) {
   RecordReader reader(std::make_unique<TextStream>("a\n\"b\nc\n", 3), 0, 1 << 20,
                       RecordReader::Quotes::kCount);
