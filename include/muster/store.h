@@ -140,7 +140,7 @@ class Store {
 //   opensearch+https://HOST:PORT   a cluster of OpenSearch or Elasticsearch (or opensearch+http)
 //   dynamodb://REGION/TABLE        a table of AWS; created with ?create=true only
 // `?namespace=NAME` keeps several deployments apart in one database (default: muster). A password
-// is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
+// or key is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
 
 }  // namespace muster

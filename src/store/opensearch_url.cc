@@ -16,7 +16,7 @@ Result<OpenSearchEndpoint> OpenSearchEndpointOf(const Url& url) {
   while (prefix.ends_with('/')) prefix.pop_back();
   for (size_t start = 0; start < prefix.size();) {
     const size_t end = std::min(prefix.find('/', start + 1), prefix.size());
-    endpoint->base_url += "/" + OpenSearchPath(prefix.substr(start + 1, end - start - 1));
+    endpoint->base_url += "/" + PercentEncode(prefix.substr(start + 1, end - start - 1));
     start = end;
   }
   return endpoint;

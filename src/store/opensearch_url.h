@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/opensearch.h"
+#include "base/opensearch_endpoint.h"
 #include "muster/result.h"
 
 namespace muster {
