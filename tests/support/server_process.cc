@@ -24,9 +24,9 @@ using Arguments = std::vector<std::string>;
 constexpr const char* kJanitor = R"(
 cat > /dev/null
 if read -r server 2> /dev/null < "$1/server.pid"; then
-  kill -KILL -- "-$server"
+  kill -s KILL -- "-$server"
   tries=0
-  while kill -0 -- "-$server" && [ $tries -lt 100 ]; do
+  while kill -s 0 -- "-$server" && [ $tries -lt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
   done
