@@ -129,10 +129,9 @@ class Bench {
       }));
       if (!has_pgloader) continue;
       costs[2].push_back(Loaded(RUSAGE_CHILDREN, [&] {
-        RunShell(
-            "pgloader --quiet --type csv --with 'skip header = 1' --with 'fields terminated by"
-            " 0x2c' '" +
-            csv_ + "' '" + server_.Url() + "?tablename=orders' > /dev/null");
+        RunShell("pgloader --quiet --root-dir '" + folder_.path() +
+                 "' --type csv --with 'skip header = 1' --with \"fields terminated by ','\" '" +
+                 csv_ + "' '" + server_.Url() + "?tablename=orders' > /dev/null");
       }));
     }
     std::printf("%-12s %10s %12s %14s\n", "", "SECONDS", "ROWS/S", "CLIENT µs/ROW");
