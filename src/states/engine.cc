@@ -447,7 +447,7 @@ void Driver::TellParent(const FlowRecord& record) {
   auto parent = store_.Get(kKind, record.parent);
   // It looks by itself now and then: this only makes it look sooner.
   if (!parent || !*parent || !(*parent)->owner.empty() || !(*parent)->due) return;
-  if (*(*parent)->due <= env_.WallNow() + kFirstPoll) return;
+  if (*(*parent)->due <= env_.WallNow() + kGatherDelay) return;
   auto decoded = codec_.Decode(**parent);
   if (!decoded || decoded->flow.wants != Wants::kChildren || !decoded->flow.children) return;
   const milliseconds delay =

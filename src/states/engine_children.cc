@@ -98,6 +98,7 @@ Status Driver::SettleChildren(Drive& drive) {
       if (index < children.settled_below || children.settled.contains(index) ||
           index >= children.started)
         continue;
+      if (SaysRunning(stored.body)) continue;
       MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
       if (!child.flow.ended() || (child.flow.status == FlowStatus::kAborted && !fatal)) continue;
       progress = true;
@@ -119,8 +120,9 @@ Status Driver::SettleChildren(Drive& drive) {
     drive.interpreter->ChildrenSucceeded(flow, std::move(outputs));
     return {};
   }
-  record.poll =
-      progress ? kFirstPoll : std::min(kLongestPoll, std::max(kFirstPoll, record.poll * 2));
+  // Looking at many takes time: the more there are, the less often.
+  const milliseconds least = std::max(kFirstPoll, milliseconds(children.open() / 2));
+  record.poll = progress ? least : std::min(kLongestPoll, std::max(least, record.poll * 2));
   return {};
 }
 

@@ -42,6 +42,18 @@ std::string KeyOf(const std::string& execution, const std::string& path) {
   return path.empty() ? execution : execution + "/" + path;
 }
 
+bool SaysRunning(std::string_view body) {
+  if (body.starts_with("{\"status\":\"RUNNING\"")) return true;  // the rest is in parts
+  // Inside of a string these quotes would be escaped: the first match is the flow itself.
+  constexpr std::string_view kFlow = "\"flow\":{\"state\":\"";
+  size_t at = body.find(kFlow);
+  if (at == std::string_view::npos) return false;
+  for (at += kFlow.size(); at < body.size() && body[at] != '"'; ++at) {
+    if (body[at] == '\\') ++at;
+  }
+  return at < body.size() && body.substr(at + 1).starts_with(",\"status\":\"RUNNING\"");
+}
+
 FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
   Encoded encoded;
   // Keys of parts hold the epoch and the version: a holder that lost its record cannot overwrite

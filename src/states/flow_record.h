@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/store.h"
@@ -87,5 +88,8 @@ class FlowCodec {
 };
 
 std::string KeyOf(const std::string& execution, const std::string& path);
+
+// Whether the body of a record says that its flow runs, without reading the rest of it.
+bool SaysRunning(std::string_view body);
 
 }  // namespace muster::states
