@@ -229,6 +229,7 @@ class Writer {
   // keeps progress calls `record` for each refused document before its write takes effect, and says
   // true here; by default whoever writes records what Write answers. Called before the first Write.
   using RefusalRecorder = std::function<Status(const Document& document, std::string_view reason)>;
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who implements it keeps it
   virtual bool RecordsRefusals(RefusalRecorder /*record*/) { return false; }
 
   // Makes everything written durable. Only then may progress be checkpointed elsewhere.

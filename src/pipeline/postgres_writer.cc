@@ -70,7 +70,7 @@ Status PostgresWriter::Connect(const Patience& patience) {
   }
   MUSTER_ASSIGN(connection_, OpenPgWriteSession(uri_));
   connection_->SetDeadline(patience.deadline);
-  const Status taken = TakeItem(patience);
+  Status taken = TakeItem(patience);
   if (!taken) connection_.reset();
   return taken;
 }
@@ -188,7 +188,7 @@ Status PostgresWriter::AwaitReady() {
   copying_->ready = true;
   if (locked_) return {};
   // Only now is it known who holds the item, and nothing has been sent yet.
-  const Status mine = CheckLocked(answers[2]);
+  Status mine = CheckLocked(answers[2]);
   if (!mine) MUSTER_TRY(copying_->copy.Abandon("the item is not this worker's"));
   return mine;
 }

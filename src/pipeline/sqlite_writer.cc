@@ -167,7 +167,7 @@ Status SqliteWriter::Finish() {
 Status SqliteWriter::RunDurably(const std::string& sql) {
   MUSTER_TRY(db_->Execute("PRAGMA synchronous=FULL"));
   MUSTER_ASSIGN(SqliteStatement change, db_->Prepare(sql + kWhere));
-  const Status done = change.Bind(fence_.run, fence_.item).Run();
+  Status done = change.Bind(fence_.run, fence_.item).Run();
   MUSTER_TRY(db_->Execute("PRAGMA synchronous=NORMAL"));
   durable_ = done.has_value();
   return done;
