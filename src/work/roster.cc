@@ -60,16 +60,23 @@ Result<bool> RunRoster::PageSettled(int page) {
     return true;
   }
   const size_t quarantined_before = quarantined_.size();
-  std::vector<std::string> names = body.items;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::vector<std::string> further;
-    MUSTER_TRY(Look(names[i], further));
-    if (PLANTED_BUG(settled_without_successors)) further.clear();
-    names.insert(names.end(), further.begin(), further.end());
-  }
-  if (!open_.empty()) return false;
-  if (quarantined_.size() > quarantined_before) return true;
-  for (const std::string& name : names) done_.erase(name);
+  std::vector<Named> items;
+  do {
+    items.clear();
+    for (const std::string& name : body.items) items.push_back({name, std::nullopt});
+    quarantined_.resize(quarantined_before);
+    remembered_ = false;
+    for (size_t i = 0; i < items.size(); ++i) {
+      std::vector<Partition> successors;
+      MUSTER_TRY(Look(items[i], successors));
+      if (PLANTED_BUG(settled_without_successors)) successors.clear();
+      for (const Partition& part : successors) items.push_back({NameOf(part), part});
+    }
+    if (!open_.empty()) return false;
+    if (quarantined_.size() > quarantined_before) return true;
+    // The mark must stand for what is in the store now, not for what we remember.
+    for (const Named& item : items) done_.erase(item.name);
+  } while (remembered_);
   done_pages_.insert(page);
   // For the others' sake; whether it came through is for them to find out.
   body.done = true;
@@ -79,27 +86,33 @@ Result<bool> RunRoster::PageSettled(int page) {
   return true;
 }
 
-Status RunRoster::Look(const std::string& name, std::vector<std::string>& further) {
-  if (auto done = done_.find(name); done != done_.end()) {
-    further = done->second;
+Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
+  if (auto done = done_.find(item.name); done != done_.end()) {
+    successors = done->second;
+    remembered_ = true;
     return {};
   }
-  const std::string key = ItemKey(run_, name);
+  const std::string key = ItemKey(run_, item.name);
   MUSTER_ASSIGN(std::optional<Record> record, store_.Get(kWorkKind, key));
-  // A successor that is named but not there yet belongs to an item that is open itself.
   if (!record) {
+    // A successor that is named but not there yet belongs to an item that is open itself.
     if (!open_.empty()) return {};
-    return Missing("item '" + key + "'");
+    if (!item.successor) return Missing("item '" + key + "'");
+    // Its predecessor is done, so it has been there: a store that lost commits has forgotten it.
+    const Change change = NewItem(run_, ItemBody::Of(*item.successor));
+    MUSTER_TRY(store_.Write({&change, 1}));
+    open_.push_back({key, "", ItemBody::Of(*item.successor)});
+    return {};
   }
   auto body = ItemBody::FromJson(record->body);
   if (!body) return body.error().Within("item '" + key + "'");
-  for (const Partition& part : body->Successors()) further.push_back(NameOf(part));
+  successors = body->Successors();
   switch (body->state) {
     case ItemBody::State::kDone:
-      done_[name] = further;
+      done_[item.name] = successors;
       break;
     case ItemBody::State::kQuarantined:
-      quarantined_.push_back(name);
+      quarantined_.push_back(item.name);
       break;
     case ItemBody::State::kOpen:
       open_.push_back({key, record->owner, *std::move(body)});

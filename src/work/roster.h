@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,14 +40,19 @@ class RunRoster {
   Result<bool> AllPagesSettled();
   // False: some of the page's items are open; they are in open_.
   Result<bool> PageSettled(int page);
-  Status Look(const std::string& name, std::vector<std::string>& further);
+  struct Named {
+    std::string name;
+    std::optional<Partition> successor;  // none: one of the page's own
+  };
+  Status Look(const Named& item, std::vector<Partition>& successors);
 
   Store& store_;
   Env& env_;
   const std::string run_;
   int first_page_ = 0;  // that is looked at; chosen at random, so that many share the reading
   std::set<int> done_pages_;
-  std::map<std::string, std::vector<std::string>> done_;  // items, and their successors
+  std::map<std::string, std::vector<Partition>> done_;  // items, and their successors
+  bool remembered_ = false;                             // something of the page was not read again
   std::vector<OpenItem> open_;
   std::vector<std::string> quarantined_;
 };

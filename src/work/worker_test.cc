@@ -120,8 +120,9 @@ TEST_F(WorkerTest, StopHandsOverToASuccessor) {
   watcher_.on_advance = [&](const WorkItem&, const Progress& progress) {
     if (progress.counts.read == 10) stop_.request_stop();
   };
-  const WorkerReport report = Run().value();
-  EXPECT_FALSE(report.all_done);
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  EXPECT_EQ(Next(*coordinator).value(), ShardOutcome::kHandedOver);
   ASSERT_EQ(watcher_.outcomes.size(), 1u);
   EXPECT_EQ(watcher_.outcomes[0].second, ShardOutcome::kHandedOver);
   const ItemInfo item = Item(watcher_.outcomes[0].first);
@@ -192,8 +193,8 @@ TEST_F(WorkerTest, ProgressKeepsAFailingItemOutOfQuarantine) {
 TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
   auto holder = Join("holder");
   ASSERT_TRUE(PrepareWork(*holder, pipeline_, {}, {}).value());
+  ASSERT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);  // the other shard
   auto idle = Join("idle");
-  ASSERT_TRUE(idle->AcquireNext({}).value());  // the other shard
   bool wished = false;
   watcher_.on_advance = [&](const WorkItem&, const Progress&) {
     if (std::exchange(wished, true)) return;
@@ -204,7 +205,7 @@ TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
   };
   EXPECT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);
   EXPECT_EQ(watcher_.splits, 1);
-  const ItemInfo item = Item(watcher_.outcomes.at(0).first);
+  const ItemInfo item = Item(watcher_.outcomes.at(1).first);
   ASSERT_EQ(item.successors.size(), 1u);
   EXPECT_LT(item.progress.counts.read, 20);
   EXPECT_EQ(item.progress.counts.read + Item(item.successors[0]).partition.documents.value_or(0),
