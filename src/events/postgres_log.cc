@@ -86,9 +86,9 @@ struct Statements {
            "ORDER BY n.line) q WHERE NOT EXISTS (SELECT 1 FROM heads w WHERE w.expected <> -1 AND "
            "w.expected <> w.at) RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
-    last = {"last",
-            in("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM $S.events_position"),
-            false};
+    // Not the sequence, which a crash may take back to what was on disk: a reader that had gone
+    // along with it would then skip what is appended next. An event that can be seen is on disk.
+    last = {"last", in("SELECT coalesce(max(position), 0) FROM $S.events"), false};
     lowest_lock = {
         "lowest_lock",
         "SELECT coalesce(min(key & " + std::to_string(kPositionMask) +
@@ -261,8 +261,8 @@ class PostgresEventLog final : public EventLog {
     return lags;
   }
 
-  // Asks for the sequence: a page that is always in memory. A notification at every append would
-  // halve the rate of commits.
+  // Asks for the last position: the end of an index, which is always in memory. A notification at
+  // every append would halve the rate of commits.
   void Wait(milliseconds timeout, std::stop_token stop) override {
     const MonoTime end = env_.MonoNow() + timeout;
     const int64_t seen = known_horizon_.load();
