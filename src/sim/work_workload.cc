@@ -240,6 +240,13 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
+  // A hand-over renews the lease, too, before it creates the successor.
+  void Renewed(const Change& change, const Record& after) {
+    const auto held = held_.find(WithEpoch(after.key, after.epoch));
+    if (held == held_.end() || change.due.kind != Due::Kind::kAfter || after.owner.empty()) return;
+    held->second.deadline = std::max(held->second.deadline, sim_->now() + change.due.delay);
+  }
+
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after, bool late) {
     if (change.record.kind != kWorkKind) return;
@@ -262,6 +269,7 @@ class WorkWorkloadImpl final : public Workload {
       }
       return;
     }
+    Renewed(change, *after);
     Known& known = known_[key];
     const ItemBody is = ItemBody::FromJson(after->body).value();
     if (!went_back_ && change.record.epoch != before->epoch) {

@@ -85,8 +85,8 @@ class ItemMigration {
   Result<Progress> Start() {
     const Progress& stored = item_.progress();
     const std::optional<Progress>& known = writer_->Known();
-    if (PLANTED_BUG(known_progress_is_ignored)) return stored;
-    if (!known) {
+    // Before the first write a sink that keeps progress has none to tell.
+    if (!known || *known == Progress()) {
       if (!item_.sink_kept_progress()) return stored;
       return Contradiction(item_, "the sink has forgotten its progress");
     }
