@@ -141,8 +141,8 @@ class CsvFormat final : public FileFormat {
       : fixed_columns_(std::move(columns)), delimiter_(delimiter) {}
 
   const std::vector<std::string_view>& Endings() const override {
-    static const std::vector<std::string_view> endings = {".csv", ".tsv"};
-    return endings;
+    static const std::vector<std::string_view> kEndings = {".csv", ".tsv"};
+    return kEndings;
   }
 
   Status Prepare(const Collection& collection, const std::string& state_folder) override {

@@ -81,7 +81,7 @@ simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& 
       hash = HashBytes("[");
       for (auto element : array) {
         ondemand::value inner;
-        if (const auto error = std::move(element).get(inner)) return error;
+        if (const auto error = element.get(inner)) return error;
         DocumentHash one;
         bool ignored = false;
         if (const auto error = HashValue(inner, one, ignored)) return error;

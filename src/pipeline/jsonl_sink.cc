@@ -75,8 +75,8 @@ class JsonlFormat final : public FileFormat {
   explicit JsonlFormat(JsonlKept kept) : kept_(std::move(kept)) {}
 
   const std::vector<std::string_view>& Endings() const override {
-    static const std::vector<std::string_view> endings = {".jsonl", ".ndjson", ".json"};
-    return endings;
+    static const std::vector<std::string_view> kEndings = {".jsonl", ".ndjson", ".json"};
+    return kEndings;
   }
   Status Prepare(const Collection&, const std::string&) override { return {}; }
   Result<std::unique_ptr<FileEncoder>> NewEncoder(const std::string&, FileSinkState&) override {

@@ -13,7 +13,7 @@ namespace {
 
 // A sink is added by a line here, and a header of its own that declares its function.
 const std::vector<SinkScheme>& Schemes() {
-  static const std::vector<SinkScheme> schemes = {
+  static const std::vector<SinkScheme> kSchemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},
       {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSink},
       {"opensearch+http", "opensearch+http://HOST/INDEX", OpenOpenSearchSink},
@@ -21,7 +21,7 @@ const std::vector<SinkScheme>& Schemes() {
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSink},
       {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSink},
   };
-  return schemes;
+  return kSchemes;
 }
 
 }  // namespace

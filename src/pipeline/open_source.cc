@@ -14,7 +14,7 @@ namespace {
 
 // A source is added by a line here, and a header of its own that declares its function.
 const std::vector<SourceScheme>& Schemes() {
-  static const std::vector<SourceScheme> schemes = {
+  static const std::vector<SourceScheme> kSchemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
       {"jsonl", "jsonl:FILE-OR-FOLDER", OpenJsonlSource},
       {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
@@ -24,7 +24,7 @@ const std::vector<SourceScheme>& Schemes() {
       {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
       {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
   };
-  return schemes;
+  return kSchemes;
 }
 
 }  // namespace

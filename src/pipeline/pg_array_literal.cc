@@ -25,7 +25,7 @@ simdjson::error_code AppendArray(ondemand::array array, std::string& out) {
     first = false;
     ondemand::value value;
     ondemand::json_type type;
-    if (const auto error = std::move(element).get(value)) return error;
+    if (const auto error = element.get(value)) return error;
     if (const auto error = value.type().get(type)) return error;
     if (type == ondemand::json_type::array) {
       ondemand::array inner;

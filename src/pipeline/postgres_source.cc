@@ -17,8 +17,7 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kOwnParameters[] = {"schema", "key", "query", "partitions",
-                                               "documents"};
+constexpr std::string_view kOwnParameters[] = {"schema", "key", "query", "partitions", "documents"};
 constexpr int64_t kPartitionBytes = int64_t{256} << 20;
 constexpr int64_t kMaxPartitions = 64;       // unless more are asked for
 constexpr double kSamplePerPartition = 200;  // rows looked at to find where a partition ends
@@ -188,7 +187,7 @@ class PostgresSource final : public Source {
     std::vector<std::string> ends;
     if (wanted == 1 || relation.by_ctid || table.kind != 'r') return ends;
     const double rows = table.estimated_rows > 0 ? table.estimated_rows
-                                                 : static_cast<double>(table.bytes / 1000) + 1;
+                                                 : static_cast<double>(table.bytes) / 1000 + 1;
     const double percent =
         std::min(100.0, 100 * kSamplePerPartition * static_cast<double>(wanted) / rows);
     MUSTER_ASSIGN(

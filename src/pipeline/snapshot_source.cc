@@ -233,9 +233,10 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
                  repository.name() + ": snapshot " + wanted + " is not complete",
                  "'muster snapshot list' tells which are"};
   }
-  const std::vector<std::string> names = repository.SnapshotNames();
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(*name));
+  std::vector<std::string> names = repository.SnapshotNames();
+  std::reverse(names.begin(), names.end());
+  for (const std::string& name : names) {
+    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(name));
     if (snapshot.state == SnapshotState::kSuccess) return snapshot;
   }
   return Error{Code::kNotFound, repository.name() + ": has no complete snapshot",

@@ -56,7 +56,7 @@ std::string SqliteType(const std::string& type) {
 
 // A column may have taken the name.
 std::string RowidName(const SqliteTable& table) {
-  for (const std::string name : {"rowid", "_rowid_", "oid"}) {
+  for (std::string name : {"rowid", "_rowid_", "oid"}) {
     const bool taken =
         std::any_of(table.columns.begin(), table.columns.end(),
                     [&](const auto& column) { return Upper(column.name) == Upper(name); });

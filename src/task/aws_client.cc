@@ -103,8 +103,8 @@ bool AwsClient::LearnTime(const HttpResponse& response) {
   return true;
 }
 
-Result<HttpResponse> AwsClient::Send(const Target& target, HttpRequest request, bool repeatable,
-                                     std::stop_token stop) {
+Result<HttpResponse> AwsClient::Send(const Target& target, const HttpRequest& request,
+                                     bool repeatable, std::stop_token stop) {
   milliseconds pause = kFirstPause;
   for (int tries = 1;; ++tries) {
     auto response = SendOnce(target, request, stop);

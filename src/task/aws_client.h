@@ -36,7 +36,7 @@ class AwsClient {
 
   // `request.url` is the path, and the query if there is one. Every complete answer is a response,
   // whatever its status. Errors as HttpClient's, and as AwsCredentialChain's.
-  Result<HttpResponse> Send(const Target& target, HttpRequest request, bool repeatable,
+  Result<HttpResponse> Send(const Target& target, const HttpRequest& request, bool repeatable,
                             std::stop_token stop);
 
   // kInvalid: neither of the variables is set.
