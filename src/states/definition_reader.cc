@@ -351,11 +351,12 @@ Computed DefinitionReader::ReadComputed(const State& state, Fields& fields, cons
     if (state.jsonata && literal->is_string() &&
         (type != Json::value_t::string || literal->text().starts_with("{%"))) {
       computed.query = ReadJsonataText(*literal, source_, jsonata_);
-    } else if (type == Json::value_t::string ? !literal->is_string() : !literal->is_number()) {
-      source_.Add(literal->offset, "\"" + name + "\" must be " + expected);
-    } else if (literal->is_number() &&
-               (literal->scalar.get<double>() < least || literal->scalar.get<double>() > most ||
-                (type == Json::value_t::number_integer && !literal->scalar.is_number_integer()))) {
+    } else if (const bool wrong_type =
+                   type == Json::value_t::string ? !literal->is_string() : !literal->is_number();
+               wrong_type || (literal->is_number() && (literal->scalar.get<double>() < least ||
+                                                       literal->scalar.get<double>() > most ||
+                                                       (type == Json::value_t::number_integer &&
+                                                        !literal->scalar.is_number_integer())))) {
       source_.Add(literal->offset, "\"" + name + "\" must be " + expected);
     } else {
       computed.literal = literal->scalar;
@@ -853,10 +854,10 @@ void DefinitionReader::ReadItemReader(State& state, const Node& node) {
     config_fields.Find("ManifestType");
     config_fields.Find("Transformation");
     if (const Node* delimiter = config_fields.String("CSVDelimiter")) {
-      static const std::map<std::string, std::string> delimiters = {
+      static const std::map<std::string, std::string> kDelimiters = {
           {"COMMA", ","}, {"PIPE", "|"}, {"SEMICOLON", ";"}, {"SPACE", " "}, {"TAB", "\t"}};
-      const auto found = delimiters.find(delimiter->text());
-      if (found == delimiters.end())
+      const auto found = kDelimiters.find(delimiter->text());
+      if (found == kDelimiters.end())
         source_.Add(delimiter->offset, "\"CSVDelimiter\" is COMMA, PIPE, SEMICOLON, SPACE or TAB");
       else
         reader.csv_delimiter = found->second;

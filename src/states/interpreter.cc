@@ -11,8 +11,8 @@ namespace muster::states {
 namespace {
 
 const Value& EmptyObject() {
-  static const Value empty = MakeValue(Json::object());
-  return empty;
+  static const Value kEmpty = MakeValue(Json::object());
+  return kEmpty;
 }
 
 std::string EventType(const State& state, std::string_view what) {
@@ -291,7 +291,7 @@ void Interpreter::RunChoice(Flow& flow) {
     }
     result = MakeValue(*std::move(found));
   }
-  Leave(flow, std::move(result), std::move(assigned), *next);
+  Leave(flow, std::move(result), assigned, *next);
 }
 
 void Interpreter::RunWait(Flow& flow) {
@@ -563,7 +563,7 @@ Fallible<void> Interpreter::CheckSize(const Flow& flow, const Json& value) const
       .internal = false});
 }
 
-void Interpreter::Complete(Flow& flow, Value result, Value assign_input) {
+void Interpreter::Complete(Flow& flow, const Value& result, const Value& assign_input) {
   const State& state = StateOf(flow);
   const bool has_result = state.type == StateType::kTask || state.type == StateType::kParallel ||
                           state.type == StateType::kMap;
@@ -620,10 +620,11 @@ void Interpreter::Complete(Flow& flow, Value result, Value assign_input) {
     if (auto small = CheckSize(flow, *output); !small)
       return StateFailed(flow, std::move(small).error());
   }
-  Leave(flow, std::move(output), std::move(assigned), state.next);
+  Leave(flow, std::move(output), assigned, state.next);
 }
 
-void Interpreter::Leave(Flow& flow, Value output, Variables assigned, const std::string& next) {
+void Interpreter::Leave(Flow& flow, Value output, const Variables& assigned,
+                        const std::string& next) {
   const State& state = StateOf(flow);
   Json details;
   if (!assigned.empty()) {
@@ -632,7 +633,7 @@ void Interpreter::Leave(Flow& flow, Value output, Variables assigned, const std:
       details["assignedVariables"][name] = ToJsonText(*value);
   }
   Add(flow, EventType(state, "Exited"), state.name, output, {}, std::move(details));
-  for (auto& [name, value] : assigned) flow.variables[name] = std::move(value);
+  for (const auto& [name, value] : assigned) flow.variables[name] = value;
   flow.inside = false;
   flow.wants = Wants::kNothing;
   flow.task.reset();
@@ -734,7 +735,7 @@ bool Interpreter::Catch(Flow& flow, const Failure& failure) {
       }
       output = MakeValue(std::move(combined));
     }
-    Leave(flow, std::move(output), std::move(assigned), catcher.next);
+    Leave(flow, std::move(output), assigned, catcher.next);
     return true;
   }
   return false;

@@ -87,8 +87,8 @@ class Interpreter {
 
   Fallible<Value> EffectiveInput(const Flow& flow) const;
   // With the state's result: selects, combines, assigns, leaves the state.
-  void Complete(Flow& flow, Value result, Value assign_input);
-  void Leave(Flow& flow, Value output, Variables assigned, const std::string& next);
+  void Complete(Flow& flow, const Value& result, const Value& assign_input);
+  void Leave(Flow& flow, Value output, const Variables& assigned, const std::string& next);
   void StateFailed(Flow& flow, Failure failure);
   bool Retry(Flow& flow, const Failure& failure);
   bool Catch(Flow& flow, const Failure& failure);

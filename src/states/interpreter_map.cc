@@ -292,7 +292,7 @@ void Interpreter::ChildrenSucceeded(Flow& parent, Value outputs) {
       parent.task = TaskProgress{
           .purpose = TaskProgress::Purpose::kWriteResults,
           .resource = state.result_writer->resource,
-          .input = MakeValue(ResultsCall(*state.result_writer, call, run, std::move(results))),
+          .input = MakeValue(ResultsCall(*state.result_writer, call, run, results)),
           .token = info_.name + ":" + parent.path + ":" + std::to_string(parent.entry) + ":" +
                    std::to_string(parent.retry_count) + ":results"};
       parent.children.reset();

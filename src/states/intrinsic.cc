@@ -159,7 +159,7 @@ Answer Text(const Json& argument) {
 }
 
 Answer Base64Encode(const Arguments& arguments) {
-  const Answer text = Text(arguments[0]);
+  Answer text = Text(arguments[0]);
   if (!text) return text;
   const auto& bytes = text->get_ref<const std::string&>();
   std::string encoded((bytes.size() + 2) / 3 * 4 + 1, '\0');
@@ -171,7 +171,7 @@ Answer Base64Encode(const Arguments& arguments) {
 }
 
 Answer Base64Decode(const Arguments& arguments) {
-  const Answer text = Text(arguments[0]);
+  Answer text = Text(arguments[0]);
   if (!text) return text;
   const auto& encoded = text->get_ref<const std::string&>();
   if (encoded.empty()) return Json("");

@@ -171,7 +171,7 @@ Json TransformResults(const ResultWriter& writer, const Json& items, const Json&
 }
 
 Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run,
-                 Json results) {
+                 const Json& results) {
   const bool lines = writer.output_type == "JSONL";
   std::string prefix;
   if (parameters.is_object() && parameters.contains("Prefix") && parameters["Prefix"].is_string()) {

@@ -20,6 +20,7 @@ Json MakeBatches(const Json& items, const Json& batch_input, int64_t most_items,
 Json TransformResults(const ResultWriter& writer, const Json& items, const Json& outputs);
 
 // The call that writes results: the writer's own parameters, with the file's name and content.
-Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run, Json results);
+Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run,
+                 const Json& results);
 
 }  // namespace muster::states
