@@ -101,7 +101,7 @@ class PgResult {
   int columns() const;
   std::string_view ColumnName(int column) const;
   int64_t ColumnType(int column) const;  // the oid of its type
-  int64_t affected() const;  // rows changed by an INSERT, UPDATE or DELETE
+  int64_t affected() const;              // rows changed by an INSERT, UPDATE or DELETE
   bool IsNull(int row, int column) const;
   std::string_view Text(int row, int column) const;  // lives as long as this result
   int64_t Int64(int row, int column) const;

@@ -130,7 +130,6 @@ Status SqliteStatement::Run() {
 
 void SqliteStatement::Reset() { sqlite3_reset(statement_); }
 
-
 int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
 
 SqliteStatement::Type SqliteStatement::TypeOf(int column) const {

@@ -31,7 +31,7 @@ TEST(Campaign, EveryWorkloadPassesAllSeedsAndMeetsEveryFault) {
   for (const WorkloadInfo& workload : Workloads()) {
     const CampaignResult result = RunCampaign(
         workload, {.first = 1,
-                   .last = kSeeds,
+                   .last = workload.seeds,
                    .jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))});
     if (result.failure) return ExpectClean(workload, *result.failure);
     for (const std::string& what : workload.sometimes) {

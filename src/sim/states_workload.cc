@@ -348,6 +348,7 @@ WorkloadInfo StatesWorkload() {
                         "45 a different start of the same name is refused",
                         "46 a running execution is stopped", "46 a stop comes too late",
                         "a call takes longer than a lease", "a callback is answered"},
+          .seeds = 40,
           .small_worlds = 2,
           .small_world = 600};
 }
