@@ -122,7 +122,7 @@ class ExecProcessor final : public Processor {
                    std::string("MUSTER_SIDE_EFFECTS=") + (partition.side_effects ? "1" : "0")} {}
 
   Status Handle(std::span<const Event> events, Transaction&) override {
-    const Status handled = TryHandle(events);
+    Status handled = TryHandle(events);
     // Whatever it is in the middle of, a new one starts from a clean state.
     if (!handled && child_) {
       child_->Kill();

@@ -168,7 +168,7 @@ Status Follower::Hand(std::span<const Event> events, Transaction& transaction) {
   return handled;
 }
 
-Status Follower::Commit(Transaction& transaction, ReadModelProgress progress) {
+Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progress) {
   MUSTER_TRY(model_.Commit(transaction, instance_, progress));
   for (const SlotMove& move : progress.moves) {
     Owned& owned = owned_[move.slot];
@@ -202,7 +202,7 @@ Status Follower::HandleBatch(std::span<const Event> events) {
     }
     if (!free.empty()) MUSTER_TRY(Hand(free, *transaction));
   }
-  return Commit(*transaction, std::move(progress));
+  return Commit(*transaction, progress);
 }
 
 // Finds the event that a batch fails for. The ones before it are handled, it is tried again and in
@@ -225,7 +225,7 @@ Status Follower::HandleOne(const Event& event) {
   } else {
     MUSTER_TRY(Hand({&event, 1}, *transaction));
   }
-  return Commit(*transaction, std::move(progress));
+  return Commit(*transaction, progress);
 }
 
 Status Follower::HandleWithRetries(const Event& event, std::stop_token stop) {
@@ -238,7 +238,7 @@ Status Follower::HandleWithRetries(const Event& event, std::stop_token stop) {
   for (int attempt = 1;; ++attempt) {
     const Status handled = HandleOne(event);
     if (handled) return {};
-    const Error error = handled.error();
+    const Error& error = handled.error();
     if (error.code == Code::kLeaseLost || error.code == Code::kUnknownOutcome) return error;
     // Whose fault it is can be told only while the database answers.
     if (IsTrouble(error)) MUSTER_TRY(Refresh());
@@ -267,7 +267,7 @@ Status Follower::Park(const Event& event, const Error& error) {
   ReadModelProgress progress = MovesFor({&event, 1});
   progress.parked.push_back({event.slot, event.stream, event.version});
   progress.error = error.message;
-  MUSTER_TRY(Commit(*transaction, std::move(progress)));
+  MUSTER_TRY(Commit(*transaction, progress));
   parked_[event.stream] = event.slot;
   Log(Level::kError, "a stream was parked; its events wait, the others go on",
       {{"projection", instance_.projection},
@@ -301,7 +301,7 @@ Status Follower::ReplayOne(const Event& event) {
   MUSTER_TRY(Hand({&event, 1}, *transaction));
   ReadModelProgress progress = InPlace(event.slot);
   progress.replayed.push_back({event.slot, event.stream, event.version});
-  return Commit(*transaction, std::move(progress));
+  return Commit(*transaction, progress);
 }
 
 // Parked anew with the new reason, which also takes back that somebody asked.
@@ -315,7 +315,7 @@ Status Follower::StayParked(const Event& event, const Error& error) {
   ReadModelProgress progress = InPlace(event.slot);
   progress.parked.push_back({event.slot, event.stream, event.version});
   progress.error = error.message;
-  return Commit(*transaction, std::move(progress));
+  return Commit(*transaction, progress);
 }
 
 // Handles what waits of a parked stream, in order, each event in a transaction of its own. At the
@@ -328,7 +328,7 @@ Status Follower::Replay(const ParkedStream& stream, std::stop_token stop) {
     for (const Event& event : events) {
       if (stop.stop_requested() || next == stream.versions.size()) return {};
       if (event.version != stream.versions[next]) continue;
-      const Status handled = ReplayOne(event);
+      Status handled = ReplayOne(event);
       if (!handled && IsTrouble(handled.error())) return handled;
       if (!handled) return StayParked(event, handled.error());
       ++next;
@@ -347,7 +347,7 @@ Status Follower::Flush() {
   flushed_ = env_.MonoNow();
   if (progress.moves.empty()) return {};
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  Status flushed = Commit(*transaction, std::move(progress));
+  Status flushed = Commit(*transaction, progress);
   if (!flushed && flushed.error().code == Code::kLeaseLost) return Refresh();
   return flushed;
 }

@@ -83,7 +83,7 @@ class Follower {
   Status HandleWithRetries(const Event& event, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
   Status Hand(std::span<const Event> events, Transaction& transaction);
-  Status Commit(Transaction& transaction, ReadModelProgress progress);
+  Status Commit(Transaction& transaction, const ReadModelProgress& progress);
   ReadModelProgress MovesFor(std::span<const Event> events) const;
 
   EventLog& log_;

@@ -75,9 +75,9 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
                                       projection_.name() + "' is active already"};
   }
   MUSTER_TRY(Hold(desired.active, true));
-  const Status swapped = SwapHeld(desired.active, other, std::move(stop));
+  Status swapped = SwapHeld(desired.active, other, std::move(stop));
   // Whatever came of it, nothing is to stand still for ever.
-  const Status released = Hold(desired.active, false);
+  Status released = Hold(desired.active, false);
   if (!swapped) return swapped;
   return released;
 }

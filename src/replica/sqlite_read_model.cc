@@ -116,14 +116,14 @@ class SqliteReadModel final : public ReadModel {
   Status Commit(Transaction& given, const Instance& instance,
                 const ReadModelProgress& progress) override {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
-    const Status committed = TryCommit(transaction, instance, progress);
+    Status committed = TryCommit(transaction, instance, progress);
     transaction.End();
     return committed;
   }
 
   Status Commit(Transaction& given) override {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
-    const Status committed = transaction.Commit();
+    Status committed = transaction.Commit();
     transaction.End();
     return committed;
   }

@@ -56,7 +56,7 @@ Status Worker::Run(std::stop_token stop) {
       continue;
     }
     Tell(ReplicaEvent::Kind::kRegistered);
-    const Status served = Serve(stop);
+    Status served = Serve(stop);
     const bool lost = !served && served.error().code == Code::kLeaseLost;
     if (!lost && served) {
       // Announced first: the others reconfigure while the last batch ends.
@@ -184,7 +184,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
   }
   if (!same) {
     for (auto& [name, running] : running_) {
-      const Status owned = running.follower->Own(slots, generation.number, incremental);
+      Status owned = running.follower->Own(slots, generation.number, incremental);
       if (owned) continue;
       if (owned.error().code != Code::kLeaseLost) return owned;
       // Either we are behind the set, and the next look tells, or the store is behind the fence.
@@ -263,7 +263,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         event.error = "stream '" + stream + "': " + error;
         options_.observer(event);
       };
-      const Status owned = follower->Own(slots_, partition_.generation, false);
+      Status owned = follower->Own(slots_, partition_.generation, false);
       if (!owned) {
         if (owned.error().code != Code::kLeaseLost) return owned;
         MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));

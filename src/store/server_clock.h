@@ -9,6 +9,8 @@
 
 namespace muster {
 
+using std::chrono::milliseconds;
+
 // The clock of a server that takes no part in what is written: it says what time it is when asked,
 // to the second or so, and the answer travels. So its time is known with an error, which is bounded
 // and becomes part of every lease: nobody takes a record before it is due, whichever of two workers
@@ -17,8 +19,6 @@ namespace muster {
 // Our own clock on the wall plays no role, only that time passes. Thread-safe.
 class ServerClock {
  public:
-  using milliseconds = std::chrono::milliseconds;
-
   // A time that is known less well is not given out.
   static constexpr milliseconds kMaxError{2'000};
 
