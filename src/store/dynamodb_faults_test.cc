@@ -476,6 +476,8 @@ TEST(DynamoDbRestart, AServerThatDoesNotAnswerIsNotWaitedForLong) {
   DynamoDbServer server;
   const DynamoDbPlace place{
       .region = "local", .table = "paused", .endpoint = server.Endpoint(), .create = true};
+  // A server that has just started takes its time for the first table.
+  ASSERT_TRUE(OpenDynamoDbStore(place, "main", RealEnv(), {.call_timeout = 60s}));
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), kImpatient).value();
   server.Pause();
   const MonoTime start = RealEnv().MonoNow();
