@@ -52,6 +52,8 @@ suite_unit() { run_ctest release unit "$1"; }
 suite_contract() { run_ctest release contract "$1"; }
 suite_sim() { run_ctest release sim "$1"; }
 suite_e2e() { run_ctest release e2e "$1"; }
+# A short run; docs/internals/lucene.md tells of long ones.
+suite_fuzz() { run_case "$1" "the decoders of src/lucene" tests/fuzz/fuzz 15; }
 suite_asan() { run_ctest asan 'unit|contract' "$1"; }
 # What shares memory among threads; for the rest ThreadSanitizer would only take time.
 suite_tsan() {

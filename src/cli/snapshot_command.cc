@@ -112,8 +112,8 @@ class SnapshotRun {
                      "there are region, endpoint and path_style"};
       }
     }
-    MUSTER_ASSIGN(S3Location location, S3Location::FromUrl(url));
-    return lucene::OpenBucket(std::move(location), RealEnv());
+    MUSTER_ASSIGN(const S3Location location, S3Location::FromUrl(url));
+    return lucene::OpenBucket(location, RealEnv());
   }
 
   std::vector<std::string> ChosenSnapshots(const Repository& repository) const {

@@ -13,13 +13,20 @@ namespace muster::lucene {
 
 // Where a snapshot repository keeps its blobs: a folder, or a bucket. Reads only.
 //
-// Paths are relative to the repository, with '/'. Any number of threads may use one.
+// Paths are relative to the repository, with '/'; one that begins with '/' is relative to what
+// holds the repository's base path: the root of its bucket. Any number of threads may use one.
 class Blobs {
  public:
   virtual ~Blobs() = default;
 
   // What a person knows the repository by.
   virtual const std::string& name() const = 0;
+
+  // Where the repository lies in its bucket: empty, or with a slash at its end.
+  virtual std::string base_path() const { return ""; }
+
+  // How many bytes of a file that is read from one end to the other are worth one call.
+  virtual uint64_t read_ahead() const = 0;
 
   // The names of the blobs directly in the repository's root, in any order.
   virtual Result<std::vector<std::string>> ListRoot() const = 0;
@@ -36,7 +43,7 @@ class Blobs {
 Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder);
 
 // A repository in a bucket. Nothing is asked for before the first call. `env` must outlive it.
-std::unique_ptr<Blobs> OpenBucket(S3Location location, Env& env);
+std::unique_ptr<Blobs> OpenBucket(const S3Location& location, Env& env);
 
 // A whole blob, of at most `max_bytes`.
 Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint64_t max_bytes);

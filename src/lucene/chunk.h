@@ -40,6 +40,7 @@ class Chunk {
 
   uint64_t first_doc() const { return first_doc_; }
   size_t size() const { return field_counts_.size(); }
+  bool Holds(uint64_t doc) const { return doc >= first_doc_ && doc - first_doc_ < size(); }
   uint32_t FieldCount(size_t index) const { return field_counts_[index]; }
   std::string_view Document(size_t index) const {
     return std::string_view(buffer_).substr(starts_[index], lengths_[index]);

@@ -237,6 +237,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
   snapshot.uuid = root->uuid;
   snapshot.state = StateOf(TextOf(info, "state"));
   snapshot.version_id = NumberOf(info, "version_id");
+  snapshot.start_ms = NumberOf(info, "start_time").value_or(0);
   const auto indices = info.find("indices");
   if (indices == info.end() || !indices->is_array()) return Damaged(origin, "it lists no indices");
   for (const Json& index : *indices) {
@@ -336,8 +337,10 @@ Result<ShardDirectory> Repository::ReadShard(const Snapshot& snapshot, const Sna
     case 0:
       break;
     case 1:
+      // The hash stands before the base path, so that shards lie all over the bucket.
+      folder = "/" + HashedPath(index.id, shard) + "/" + blobs_->base_path() + folder;
+      break;
     case 2:
-      // They differ only in where a base path stands, and a repository here is the base path.
       folder = HashedPath(index.id, shard) + "/" + folder;
       break;
     default:

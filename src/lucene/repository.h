@@ -20,6 +20,7 @@ struct Snapshot {
   SnapshotState state = SnapshotState::kUnknown;
   std::vector<std::string> indices;        // in the order of their names
   std::optional<int64_t> version_id;       // of the server, if the snapshot says so
+  int64_t start_ms = 0;                    // when it was begun, since 1970; 0: it does not say
   std::vector<std::string> failed_shards;  // "INDEX[SHARD]": not in the snapshot
 };
 

@@ -164,6 +164,8 @@ Status ShardDirectory::Check(const ShardFile& file) const {
   return {};
 }
 
+uint64_t ShardFileView::read_ahead() const { return directory_->read_ahead(); }
+
 Result<std::string> ShardFileView::Read(uint64_t offset, uint64_t length) const {
   if (offset > length_ || length > length_ - offset) {
     return Error{Code::kCorrupt, origin_ + ": something should be at byte " +

@@ -31,6 +31,7 @@ class ShardFileView {
   // What a person knows it by: "REPOSITORY: INDEX[SHARD] FILE".
   const std::string& origin() const { return origin_; }
   uint64_t length() const { return length_; }
+  uint64_t read_ahead() const;  // as Blobs::read_ahead
 
   // Exactly these bytes; kCorrupt when they lie beyond its end.
   Result<std::string> Read(uint64_t offset, uint64_t length) const;
@@ -63,6 +64,7 @@ class ShardDirectory {
   const std::string& origin() const { return origin_; }
   const std::map<std::string, ShardFile>& files() const { return files_; }
   bool Has(const std::string& name) const { return files_.contains(name); }
+  uint64_t read_ahead() const { return blobs_->read_ahead(); }
 
   // kCorrupt when the snapshot does not list it.
   Result<ShardFileView> Open(const std::string& name) const;

@@ -31,4 +31,7 @@ Result<TableShape> ShapeOf(const Collection& collection, bool documents);
 // Metadata that ShapeOf reads as this shape.
 std::string MetadataOf(const TableShape& shape);
 
+// kIncompatible: documents cannot be deleted from a table that does not have their ids.
+Error NoIdColumn(const std::string& table);
+
 }  // namespace muster

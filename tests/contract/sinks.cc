@@ -99,7 +99,8 @@ class PostgresUnderTest final : public SinkUnderTest {
 
 Collection SuiteCollection() {
   return {"documents",
-          R"({"columns":[{"name":"name","type":"text"},{"name":"number","type":"bigint"}]})"};
+          R"({"columns":[{"name":"_id","type":"text"},{"name":"name","type":"text"},
+              {"name":"number","type":"bigint"}]})"};
 }
 
 std::vector<std::string> SinkNames() { return {"memory", "sqlite", "postgresql"}; }
