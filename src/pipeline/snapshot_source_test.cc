@@ -272,7 +272,10 @@ TEST_F(SnapshotFixture, ADeltaGoesIntoTablesThatHaveIds) {
     }
     const std::map<std::string, std::string> expected = Contents("second", "plain");
     EXPECT_EQ(rows, expected.size());
-    if (*how == '?') EXPECT_EQ(documents, expected);
+    // Columns hold no whole documents to compare.
+    if (*how == '?') {
+      EXPECT_EQ(documents, expected);
+    }
   }
 }
 
