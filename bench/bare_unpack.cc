@@ -86,7 +86,7 @@ void BareUnpack::AddFile(std::string fdt) {
     }
     const size_t size = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
     if ((token & 1) != 0) throw std::runtime_error("documents of this size are sliced");
-    room.resize(std::max(room.size(), size));
+    room.resize(std::max(room.size(), size + lucene::kUnpackSpare));
     const size_t start = reader.offset();
     lucene::Unpack(reader, lucene::Packing::kLz4Dictionary, room.data(), size);
     if (!reader.ok()) throw std::runtime_error(reader.status().error().ToString());

@@ -9,6 +9,8 @@
 namespace muster::lucene {
 namespace {
 
+static_assert(kUnpackSpare >= kLz4Spare);
+
 // Lucene closes a chunk after 4096 documents at the most.
 constexpr uint64_t kMaxDocs = 1 << 20;
 // A document, and so a chunk, has less than 2 GiB.
@@ -34,9 +36,7 @@ void UnpackLz4(ByteReader& reader, std::string_view in, std::string_view diction
                size_t size) {
   // Nothing is packed as a token that says so.
   if (size == 0) return reader.Expect(in.size() <= 1, "LZ4 data that unpacks to nothing");
-  const auto used = DecodeLz4(in, dictionary, to, size);
-  if (!used) return Latch(reader, used.error());
-  reader.Expect(*used == in.size(), "more LZ4 data than is unpacked");
+  if (reader.ok()) Latch(reader, DecodeLz4Block(in, dictionary, to, size));
 }
 
 // A dictionary first, then blocks that refer back to it but not to each other.
@@ -156,7 +156,7 @@ Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t
   bool sliced = format.token_flags > 0 && (token & 1) != 0;
   if (format.slices_by_size) sliced = !format.never_slices && total >= 2ULL * format.chunk_size;
   reader.Expect(!sliced || format.chunk_size > 0, "slices without bytes");
-  if (buffer_.size() < total) buffer_.resize(total);
+  if (buffer_.size() < total + kUnpackSpare) buffer_.resize(total + kUnpackSpare);
   const uint64_t unit = sliced ? format.chunk_size : total;
   for (uint64_t done = 0; done < total && reader.ok(); done += unit) {
     Unpack(reader, format.packing, buffer_.data() + done, std::min(unit, total - done));

@@ -54,6 +54,9 @@ class Chunk {
   std::string buffer_;
 };
 
+// How much room `Unpack` wants behind what it unpacks; what is left there is of no meaning.
+constexpr size_t kUnpackSpare = 64;
+
 // Unpacks one unit of `size` bytes to `to`, from where `reader` stands, and leaves the reader
 // behind it. Failures are latched in the reader.
 void Unpack(ByteReader& reader, Packing packing, char* to, size_t size);

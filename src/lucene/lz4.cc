@@ -1,5 +1,7 @@
 #include "lucene/lz4.h"
 
+#include <lz4.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -119,6 +121,17 @@ Result<size_t> DecodeLz4(std::string_view in, std::string_view dictionary, char*
   Lz4Decoder decoder(in, dictionary, to, size);
   if (const char* why = decoder.Decode()) return Damaged(why);
   return static_cast<size_t>(decoder.from() - in.data());
+}
+
+Status DecodeLz4Block(std::string_view in, std::string_view dictionary, char* to, size_t size) {
+  if (in.size() > LZ4_MAX_INPUT_SIZE || size > LZ4_MAX_INPUT_SIZE) {
+    return Damaged("it is longer than a block can be");
+  }
+  const int got = LZ4_decompress_safe_usingDict(
+      in.data(), to, static_cast<int>(in.size()), static_cast<int>(size + kLz4Spare),
+      dictionary.data(), static_cast<int>(dictionary.size()));
+  if (got != static_cast<int>(size)) return Damaged("it does not unpack to what it should");
+  return {};
 }
 
 }  // namespace muster::lucene

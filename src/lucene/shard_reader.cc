@@ -84,11 +84,6 @@ std::vector<SegmentSummary> ShardReader::Segments() const {
 }
 
 Status ShardReader::OpenSegmentAt(uint64_t position) {
-  if (open_) {
-    const Segment& segment = segments_[open_->index];
-    const auto max_doc = static_cast<uint64_t>(segment.files.info().max_doc);
-    if (position >= segment.base && position - segment.base < max_doc) return {};
-  }
   const auto after =
       std::upper_bound(segments_.begin(), segments_.end(), position,
                        [](uint64_t wanted, const Segment& it) { return wanted < it.base; });
@@ -110,7 +105,9 @@ Status ShardReader::OpenSegmentAt(uint64_t position) {
     live->RemoveAll(there);
   }
   const NumberForm form = stored.number_form();
-  open_ = std::make_unique<OpenSegment>(OpenSegment{index, std::move(stored),
+  const uint64_t begin = segments_[index].base;
+  const uint64_t end = begin + static_cast<uint64_t>(files.info().max_doc);
+  open_ = std::make_unique<OpenSegment>(OpenSegment{begin, end, std::move(stored),
                                                     DocumentFields::Find(fields), std::move(live),
                                                     form, files.origin(), Chunk()});
   return {};
@@ -118,9 +115,9 @@ Status ShardReader::OpenSegmentAt(uint64_t position) {
 
 Result<bool> ShardReader::Next(Document& document) {
   while (next_ < end_) {
-    MUSTER_TRY(OpenSegmentAt(next_));
+    if (!open_ || next_ < open_->begin || next_ >= open_->end) MUSTER_TRY(OpenSegmentAt(next_));
     OpenSegment& segment = *open_;
-    const auto doc = static_cast<uint32_t>(next_ - segments_[segment.index].base);
+    const auto doc = static_cast<uint32_t>(next_ - segment.begin);
     // What is not wanted is read only to see that the whole file is sound.
     if (is_without_ && segment.live && !segment.live->Has(doc)) {
       ++counts_.deleted;

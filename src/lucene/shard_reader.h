@@ -69,7 +69,8 @@ class ShardReader {
   };
   // What is open of the one segment that is being read.
   struct OpenSegment {
-    size_t index;
+    uint64_t begin;  // its positions
+    uint64_t end;
     StoredFields stored;
     DocumentFields fields;
     std::optional<DocSet> live;
