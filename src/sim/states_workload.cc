@@ -7,6 +7,7 @@
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/workload.h"
+#include "states/flow_record.h"
 #include "states/json_equal.h"
 #include "states/runner.h"
 #include "states/virtual_env.h"
@@ -269,7 +270,7 @@ class StatesWorkloadImpl final : public Workload {
   bool AllEnded() {
     for (const auto& [name, input] : inputs_) {
       const auto stored = store_->Truth().Get("states", name).value();
-      if (!stored || FlowIn(*stored)["status"] == "RUNNING") return false;
+      if (!stored || states::SaysRunning(stored->body)) return false;
     }
     return true;
   }

@@ -903,6 +903,7 @@ void DefinitionReader::ReadResultWriter(State& state, const Node& node) {
   Fields fields(node, source_);
   ResultWriter writer;
   if (const Node* resource = fields.String("Resource")) writer.resource = resource->text();
+  if (writer.resource.empty()) writer.transformation = "COMPACT";
   writer.parameters = ReadTemplate(state, fields, state.jsonata ? "Arguments" : "Parameters");
   if (const Node* config = fields.Object("WriterConfig")) {
     Fields config_fields(*config, source_);
