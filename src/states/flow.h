@@ -69,11 +69,12 @@ struct ResultsFile {
 
 // How far a ResultWriter has come.
 struct ResultsProgress {
-  Json parameters = {};     // of the call: the bucket
-  std::string folder = {};  // what the names of its files begin with
-  std::string list = {};    // which is being written: "SUCCEEDED", …; empty: the manifest
-  int64_t next = 0;         // the child that the next file begins with
-  Json files = {};          // those that are there, by list
+  Json parameters = {};         // of the call: the bucket
+  std::string folder = {};      // what the names of its files begin with
+  std::string list = {};        // which is being written: "SUCCEEDED", …; empty: the manifest
+  bool only_succeeded = false;  // there is nothing for the other lists
+  int64_t next = 0;             // the child that the next file begins with
+  Json files = {};              // those that are there, by list
   std::optional<Failure> failure = {};   // what the Map fails with once all is written
   std::optional<ResultsFile> file = {};  // being written; not kept in a store
 };

@@ -97,6 +97,7 @@ ChildrenProgress ChildrenFromJson(const Json& json) {
 Json ResultsToJson(const ResultsProgress& results) {
   Json json = {{"parameters", results.parameters}, {"folder", results.folder}};
   PutText(json, "list", results.list);
+  if (results.only_succeeded) json["only_succeeded"] = true;
   PutNumber(json, "next", results.next);
   if (!results.files.is_null()) json["files"] = results.files;
   if (results.failure) {
@@ -109,6 +110,7 @@ ResultsProgress ResultsFromJson(const Json& json) {
   ResultsProgress results{.parameters = json["parameters"],
                           .folder = TextAt(json, "folder"),
                           .list = TextAt(json, "list"),
+                          .only_succeeded = json.contains("only_succeeded"),
                           .next = NumberAt(json, "next")};
   if (json.contains("files")) results.files = json["files"];
   if (json.contains("failure")) {

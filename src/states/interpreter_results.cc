@@ -97,6 +97,7 @@ void Interpreter::WriteResults(Flow& flow, std::optional<Failure> failure) {
     results.parameters.erase("Prefix");
   }
   results.folder += info_.name + "-" + std::to_string(flow.entry) + "/";
+  results.only_succeeded = !failure && flow.children->failed == 0;
   results.failure = std::move(failure);
   flow.results = std::move(results);
   flow.task =

@@ -28,7 +28,8 @@ const char* ListOf(FlowStatus status) {
   return "FAILED";
 }
 
-std::string ListAfter(const std::string& list) {
+std::string ListAfter(const ResultsProgress& progress, const std::string& list) {
+  if (progress.only_succeeded) return "";
   for (size_t i = 0; i + 1 < kLists.size(); ++i) {
     if (list == kLists[i]) return kLists[i + 1];
   }
@@ -129,7 +130,7 @@ Result<ResultsFile> NextResultsFile(const ResultsProgress& progress, const Resul
                          .list = list,
                          .next = end ? -1 : next};
     }
-    list = ListAfter(list);
+    list = ListAfter(progress, list);
     next = 0;
   }
   return Manifest(progress, map_run);
@@ -139,7 +140,7 @@ void ResultsFileWritten(ResultsProgress& progress, const ResultsFile& file) {
   if (progress.files.is_null()) progress.files = Json::object();
   if (!progress.files.contains(file.list)) progress.files[file.list] = Json::array();
   progress.files[file.list].push_back({{"Key", file.key}, {"Size", file.body.size()}});
-  progress.list = file.next < 0 ? ListAfter(file.list) : file.list;
+  progress.list = file.next < 0 ? ListAfter(progress, file.list) : file.list;
   progress.next = std::max<int64_t>(0, file.next);
 }
 
