@@ -134,8 +134,9 @@ int Main(int argc, char** argv) {
     std::cout << url.substr(0, url.find(':')) << std::endl;
     DurableTasks(load, url);
     ManyItems(load, url);
+    Waiting(load, url);
   }
-  Waiting(load);
+  Waiting(load, "memory:");
   return 0;
 }
 

@@ -29,9 +29,9 @@ void Print(const std::string& what, double value, const std::string& unit);
 // One task each: create, claim, start of the call, result. And the same four commits bare.
 void DurableTasks(const StatesLoad& load, const std::string& store_url);
 
-// Many executions that wait in one process, and then fall due together, beside bare claims and
-// writes of as many records.
-void Waiting(const StatesLoad& load);
+// Many executions that wait, and then fall due together, beside bare claims and writes of as many
+// records; on the store in memory also what they take of it.
+void Waiting(const StatesLoad& load, const std::string& store_url);
 
 // A distributed Map over many items, driven by several engines as if each were a process, beside
 // the bare commits of as many tasks.

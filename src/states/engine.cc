@@ -14,6 +14,7 @@ constexpr size_t kMaxCachedMachines = 1'000;
 constexpr int kMaxClaimTries = 8;
 constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
+constexpr std::chrono::hours kLongestCallbackPoll{1};
 
 // Many branches that end at about the same time wake their parent once.
 constexpr int64_t kFewChildren = 16;
@@ -258,6 +259,11 @@ void Driver::Decide(Drive& drive) {
     case Wants::kCallback:
       due = flow.due;
       drive.next = Next::kLookForCallback;
+      // The look that follows may not happen: a crash, or a store that does not answer.
+      record.poll =
+          std::max(options_.lease, std::min<milliseconds>(record.poll * 2, kLongestCallbackPoll));
+      if (!PLANTED_BUG(callbacks_are_not_looked_for) && (!due || now + record.poll < *due))
+        due = now + record.poll;
       break;
     case Wants::kChildren:
       if (flow.children->started < flow.children->total &&
@@ -390,6 +396,7 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
     interpreter.TaskSubmitted(flow, std::get<TaskSuccess>(outcome).output);
     flow.wants = Wants::kCallback;
     flow.due = flow.task->deadline;
+    drive.record().poll = milliseconds(0);
     if (flow.task->heartbeat_s) {
       const WallTime beat = env_.WallNow() + std::chrono::seconds(*flow.task->heartbeat_s);
       if (!flow.due || beat < *flow.due) flow.due = beat;

@@ -28,9 +28,9 @@ std::string TextAt(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
-Value ValueAt(const Json& json, const char* key) {
+Value TakeAt(Json& json, const char* key) {
   const auto found = json.find(key);
-  return found == json.end() ? nullptr : MakeValue(*found);
+  return found == json.end() ? nullptr : MakeValue(std::move(*found));
 }
 std::optional<WallTime> TimeAt(const Json& json, const char* key) {
   if (!json.contains(key)) return {};
@@ -49,14 +49,14 @@ Json TaskToJson(const TaskProgress& task) {
   return json;
 }
 
-TaskProgress TaskFromJson(const Json& json) {
+TaskProgress TaskFromJson(Json& json) {
   TaskProgress task;
   task.purpose = static_cast<TaskProgress::Purpose>(NumberAt(json, "purpose"));
   task.resource = TextAt(json, "resource");
   task.token = TextAt(json, "token");
-  task.input = ValueAt(json, "input");
+  task.input = TakeAt(json, "input");
   if (!task.input) task.input = MakeValue(Json::object());
-  task.credentials = ValueAt(json, "credentials");
+  task.credentials = TakeAt(json, "credentials");
   task.deadline = TimeAt(json, "deadline");
   if (json.contains("heartbeat")) task.heartbeat_s = NumberAt(json, "heartbeat");
   task.pending = json.contains("resume");
@@ -77,7 +77,7 @@ Json ChildrenToJson(const ChildrenProgress& children, bool with_items) {
   return json;
 }
 
-ChildrenProgress ChildrenFromJson(const Json& json) {
+ChildrenProgress ChildrenFromJson(Json& json) {
   ChildrenProgress children;
   children.total = NumberAt(json, "total");
   children.started = NumberAt(json, "started");
@@ -90,7 +90,7 @@ ChildrenProgress ChildrenFromJson(const Json& json) {
   if (json.contains("settled")) {
     for (const Json& index : json["settled"]) children.settled.insert(index.get<int64_t>());
   }
-  children.items = ValueAt(json, "items");
+  children.items = TakeAt(json, "items");
   return children;
 }
 
@@ -159,7 +159,7 @@ Json FlowToJson(const Flow& flow, bool with_items) {
   return json;
 }
 
-Result<Flow> FlowFromJson(const Json& json) {
+Result<Flow> FlowFromJson(Json&& json) {
   if (!json.is_object() || !json.contains("state") || !json.contains("status")) {
     return Error{Code::kCorrupt, "the record of an execution has no flow in it"};
   }
@@ -187,17 +187,18 @@ Result<Flow> FlowFromJson(const Json& json) {
   if (json.contains("failed_children"))
     flow.failed_children = ChildrenFromJson(json["failed_children"]);
   if (json.contains("results")) flow.results = ResultsFromJson(json["results"]);
-  flow.input = ValueAt(json, "input");
+  flow.input = TakeAt(json, "input");
   if (!flow.input) flow.input = MakeValue(Json::object());
   if (json.contains("index")) {
     flow.map_index = NumberAt(json, "index");
-    flow.map_value = json.contains("item") ? ValueAt(json, "item") : flow.input;
+    flow.map_value = json.contains("item") ? TakeAt(json, "item") : flow.input;
   }
   if (json.contains("variables")) {
-    for (const auto& [name, value] : json["variables"].items())
-      flow.variables[name] = MakeValue(value);
+    Json& variables = json["variables"];
+    for (auto variable = variables.begin(); variable != variables.end(); ++variable)
+      flow.variables[variable.key()] = MakeValue(std::move(variable.value()));
   }
-  flow.output = ValueAt(json, "output");
+  flow.output = TakeAt(json, "output");
   flow.failure = {
       .error = TextAt(json, "error"), .cause = TextAt(json, "cause"), .internal = false};
   return flow;
@@ -220,18 +221,18 @@ Json EventToStored(const Event& event) {
   return json;
 }
 
-Event EventFromStored(const Json& json) {
+Event EventFromStored(Json&& json) {
   Event event;
   event.id = NumberAt(json, "id");
   event.type = TextAt(json, "type");
   event.time = FromMillis(NumberAt(json, "time"));
   event.previous = NumberAt(json, "previous");
   event.name = TextAt(json, "name");
-  event.payload = ValueAt(json, "payload");
+  event.payload = TakeAt(json, "payload");
   event.truncated = json.contains("truncated");
   event.error = TextAt(json, "error");
   event.cause = TextAt(json, "cause");
-  if (json.contains("details")) event.details = json["details"];
+  if (json.contains("details")) event.details = std::move(json["details"]);
   return event;
 }
 

@@ -194,8 +194,8 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
     record.info.machine_name = body["machine_name"].get<std::string>();
     record.info.start = FromMillis(body["start"].get<int64_t>());
     record.info.redrive_count = body.value("redrives", int64_t{0});
-    MUSTER_ASSIGN(record.flow, FlowFromJson(body["flow"]));
-    if (body.contains("input")) record.info.input = MakeValue(body["input"]);
+    MUSTER_ASSIGN(record.flow, FlowFromJson(std::move(body["flow"])));
+    if (body.contains("input")) record.info.input = MakeValue(std::move(body["input"]));
     record.parent = body.value("parent", "");
     record.apart = body.contains("apart");
     record.within = record.apart ? record.record.key : body.value("within", "");
@@ -220,7 +220,7 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
         record.items.pieces.push_back({piece[0].get<int64_t>(), piece[1].get<int64_t>()});
     }
     if (body.contains("chunks")) record.chunks = body["chunks"].get<std::vector<std::string>>();
-    for (const Json& event : body["events"]) record.events.push_back(EventFromStored(event));
+    for (Json& event : body["events"]) record.events.push_back(EventFromStored(std::move(event)));
     record.first_event = body["first_event"].get<int64_t>();
     record.event_count = body["event_count"].get<int64_t>();
     record.branch_events = body.value("branch_events", int64_t{0});
@@ -263,10 +263,10 @@ Result<std::vector<Event>> FlowCodec::LoadEvents(const FlowRecord& record) const
   std::vector<Event> events;
   for (const std::string& chunk : record.chunks) {
     MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
-    const Json list = Json::parse(text, nullptr, false);
+    Json list = Json::parse(text, nullptr, false);
     if (!list.is_array())
       return Error{Code::kCorrupt, "the history of '" + record.record.key + "' is damaged"};
-    for (const Json& event : list) events.push_back(EventFromStored(event));
+    for (Json& event : list) events.push_back(EventFromStored(std::move(event)));
   }
   events.insert(events.end(), record.events.begin(), record.events.end());
   return events;

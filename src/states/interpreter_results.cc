@@ -91,6 +91,10 @@ void Interpreter::WriteResults(Flow& flow, std::optional<Failure> failure) {
     if (!parameters) return FailChildren(flow, std::move(parameters).error());
     results.parameters = **parameters;
   }
+  const bool has_bucket = results.parameters.is_object() && results.parameters.contains("Bucket") &&
+                          results.parameters["Bucket"].is_string();
+  if (!has_bucket)
+    return FailChildren(flow, {.error = kRuntime, .cause = "The ResultWriter names no Bucket."});
   if (results.parameters.contains("Prefix") && results.parameters["Prefix"].is_string()) {
     results.folder = results.parameters["Prefix"].get<std::string>();
     if (!results.folder.empty() && !results.folder.ends_with('/')) results.folder += '/';
@@ -140,9 +144,9 @@ void Interpreter::ResultsWritten(Flow& flow) {
     Add(flow, "MapRunFailed", {}, {}, failure);
     return FailChildren(flow, std::move(failure));
   }
-  Json output = {{"MapRunArn", MapRun(flow)},
-                 {"ResultWriterDetails",
-                  {{"Bucket", results.parameters.value("Bucket", "")}, {"Key", file.key}}}};
+  Json output = {
+      {"MapRunArn", MapRun(flow)},
+      {"ResultWriterDetails", {{"Bucket", results.parameters["Bucket"]}, {"Key", file.key}}}};
   flow.results.reset();
   MapSucceeded(flow, MakeValue(std::move(output)));
 }

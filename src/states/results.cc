@@ -53,7 +53,7 @@ ResultsFile Manifest(const ResultsProgress& progress, const std::string& map_run
   for (const char* list : {"FAILED", "PENDING", "SUCCEEDED"}) {
     files[list] = progress.files.contains(list) ? progress.files[list] : Json::array();
   }
-  const Json manifest = {{"DestinationBucket", progress.parameters.value("Bucket", "")},
+  const Json manifest = {{"DestinationBucket", progress.parameters["Bucket"]},
                          {"MapRunArn", map_run},
                          {"ResultFiles", std::move(files)}};
   return {.key = progress.folder + "manifest.json", .body = ToJsonText(manifest)};

@@ -431,6 +431,8 @@ mapped("ResultWriter that fails", {"ResultWriter": writer}, [1], mode="DISTRIBUT
 case("ResultWriter that fails is caught", {"S": {"Type": "Map", "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}},
      "ResultWriter": writer, "Catch": [{"ErrorEquals": ["States.ResultWriterFailed"], "Next": "H"}], "End": True}, "H": {"Type": "Pass", "Result": "caught", "End": True}}, "S", [1], output="caught",
      mocks={"S": {"0": {"Throw": {"Error": "S3.NoSuchBucket", "Cause": "gone"}}}})
+for parameters in ({"Prefix": "p"}, {"Bucket": 1}):
+    mapped("ResultWriter without a bucket %s" % parameters, {"ResultWriter": dict(writer, Parameters=parameters)}, [1], mode="DISTRIBUTED", error="States.Runtime", mocks=written)
 one("ResultWriter of a Map that fails", {"Type": "Map", "MaxConcurrency": 1, "ItemProcessor": picky, "ResultWriter": writer}, [2, 1], error="States.ExceedToleratedFailureThreshold", mocks=written)
 mapped("COMPACT", {"ResultWriter": {"WriterConfig": {"Transformation": "COMPACT"}}}, [[1, 2], 3], mode="DISTRIBUTED", output=[[1, 2], 3])
 mapped("NONE shows children whole", {"ResultWriter": {"WriterConfig": {"Transformation": "NONE"}}, "ResultSelector": {"in.$": "$[*].Input", "out.$": "$[*].Output", "as.$": "$[*].Status"}}, [{"a": 1}], mode="DISTRIBUTED",
