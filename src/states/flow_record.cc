@@ -1,6 +1,7 @@
 #include "states/flow_record.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/json.h"
 #include "states/flow_codec.h"
@@ -12,7 +13,12 @@ constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
 constexpr size_t kItemPieceBytes = 64 * 1024;
-constexpr size_t kMaxInlineEvents = 100;
+constexpr int64_t kMaxInlineEvents = 100;
+
+// A body ends with its history, and begins with how long that end is.
+constexpr std::string_view kTail = "{\"tail\":";
+constexpr std::string_view kEvents = ",\"events\":[";
+constexpr std::string_view kEnd = "]}";
 
 Record Part(std::string key, const Json& body) {
   return Record{
@@ -68,7 +74,39 @@ std::string ItemsKey(const FlowRecord& record) {
          std::to_string(record.flow.retry_count);
 }
 
+// A body without its history, which stays text.
+struct BodyAndEvents {
+  Json body;
+  std::string events;
+};
+
+BodyAndEvents ReadBody(const std::string& text) {
+  size_t tail = 0;
+  if (text.starts_with(kTail))
+    std::from_chars(text.data() + kTail.size(), text.data() + text.size(), tail);
+  const bool as_written = tail >= kEvents.size() + kEnd.size() && tail < text.size() &&
+                          text.compare(text.size() - tail, kEvents.size(), kEvents) == 0;
+  if (as_written) {
+    const size_t head = text.size() - tail;
+    return {Json::parse(text.substr(0, head) + "}", nullptr, false),
+            text.substr(head + kEvents.size(), tail - kEvents.size() - kEnd.size())};
+  }
+  // A store may write JSON in its own way.
+  Json body = Json::parse(text, nullptr, false);
+  std::string events;
+  if (body.is_object() && body.contains("events")) events = ToJsonText(body["events"]);
+  if (events.size() >= 2) events = events.substr(1, events.size() - 2);
+  return {std::move(body), std::move(events)};
+}
+
 }  // namespace
+
+int64_t FlowLog::Add(Event event) {
+  event.id = record_.first_event + ++record_.event_count;
+  if (record_.inline_events++ > 0) record_.events += ',';
+  record_.events += ToJsonText(EventToStored(event));
+  return event.id;
+}
 
 std::string KeyOf(const std::string& execution, const std::string& path) {
   return path.empty() ? execution : execution + "/" + path;
@@ -100,7 +138,20 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
     record.items.key = items_key;
     encoded.parts = CutItems(*children, record.items);
   }
-  Json body = {{"execution", record.execution},
+  if (record.inline_events > kMaxInlineEvents) {
+    std::vector<std::string> keys;
+    for (Change& change :
+         Cut("[" + record.events + "]",
+             record.record.key + "#history-" + std::to_string(record.event_count) + "-" + stamp,
+             keys)) {
+      encoded.parts.push_back(std::move(change));
+    }
+    record.chunks.push_back(ToJsonText(Json(keys)));
+    record.events.clear();
+    record.inline_events = 0;
+  }
+  Json body = {{"tail", kEvents.size() + record.events.size() + kEnd.size()},
+               {"execution", record.execution},
                {"definition", record.machine},
                {"machine_name", record.info.machine_name},
                {"start", ToMillis(record.info.start)},
@@ -127,27 +178,14 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
     if (record.cancel->input) body["cancel"]["input"] = *record.cancel->input;
   }
   if (record.poll.count() > 0) body["poll"] = record.poll.count();
-  if (record.events.size() > kMaxInlineEvents) {
-    Json chunk = Json::array();
-    for (const Event& event : record.events) chunk.push_back(EventToStored(event));
-    std::vector<std::string> keys;
-    for (Change& change :
-         Cut(ToJsonText(chunk),
-             record.record.key + "#history-" + std::to_string(record.event_count) + "-" + stamp,
-             keys)) {
-      encoded.parts.push_back(std::move(change));
-    }
-    record.chunks.push_back(ToJsonText(Json(keys)));
-    record.events.clear();
-  }
   if (!record.chunks.empty()) body["chunks"] = record.chunks;
-  Json events = Json::array();
-  for (const Event& event : record.events) events.push_back(EventToStored(event));
-  body["events"] = std::move(events);
   body["first_event"] = record.first_event;
   body["event_count"] = record.event_count;
+  body["inline_events"] = record.inline_events;
   if (record.branch_events > 0) body["branch_events"] = record.branch_events;
   encoded.body = ToJsonText(body);
+  encoded.body.pop_back();
+  encoded.body.append(kEvents).append(record.events).append(kEnd);
   if (encoded.body.size() <= kMaxInlineBody) return encoded;
   std::vector<std::string> keys;
   for (Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
@@ -179,13 +217,16 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
                  "the record '" + record.record.key + "' is not an execution of ours",
                  "use a namespace of its own for each deployment"};
   };
-  Json body = Json::parse(record.record.body, nullptr, false);
+  auto [body, events] = ReadBody(record.record.body);
   if (!body.is_object()) return damaged();
   if (body.contains("parts")) {
     MUSTER_ASSIGN(const std::string text, LoadParts(body["parts"]));
-    body = Json::parse(text, nullptr, false);
+    BodyAndEvents whole = ReadBody(text);
+    body = std::move(whole.body);
+    events = std::move(whole.events);
     if (!body.is_object()) return damaged();
   }
+  record.events = std::move(events);
   if (!body.contains("flow") || !body.contains("execution")) return damaged();
   try {
     record.execution = body["execution"].get<std::string>();
@@ -220,7 +261,7 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
         record.items.pieces.push_back({piece[0].get<int64_t>(), piece[1].get<int64_t>()});
     }
     if (body.contains("chunks")) record.chunks = body["chunks"].get<std::vector<std::string>>();
-    for (Json& event : body["events"]) record.events.push_back(EventFromStored(std::move(event)));
+    record.inline_events = body.value("inline_events", int64_t{0});
     record.first_event = body["first_event"].get<int64_t>();
     record.event_count = body["event_count"].get<int64_t>();
     record.branch_events = body.value("branch_events", int64_t{0});
@@ -261,14 +302,18 @@ Status FlowCodec::LoadItems(FlowRecord& record, int64_t index) const {
 
 Result<std::vector<Event>> FlowCodec::LoadEvents(const FlowRecord& record) const {
   std::vector<Event> events;
-  for (const std::string& chunk : record.chunks) {
-    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
+  const auto add = [&](const std::string& text) -> Status {
     Json list = Json::parse(text, nullptr, false);
     if (!list.is_array())
       return Error{Code::kCorrupt, "the history of '" + record.record.key + "' is damaged"};
     for (Json& event : list) events.push_back(EventFromStored(std::move(event)));
+    return {};
+  };
+  for (const std::string& chunk : record.chunks) {
+    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
+    MUSTER_TRY(add(text));
   }
-  events.insert(events.end(), record.events.begin(), record.events.end());
+  MUSTER_TRY(add("[" + record.events + "]"));
   return events;
 }
 

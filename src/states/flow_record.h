@@ -45,7 +45,8 @@ struct FlowRecord {
   milliseconds poll{0};                     // since when it waits for branches in vain
   StoredItems items = {};                   // where the items of its Map are, if not here
   std::vector<std::string> chunks = {};     // where the older history is
-  std::vector<Event> events = {};           // the younger history
+  std::string events = {};                  // the younger history, as it is stored
+  int64_t inline_events = 0;                // how many events that is
   int64_t first_event = 0;                  // the id before its first event
   int64_t event_count = 0;                  // events of its own
   int64_t branch_events = 0;                // of branches that have ended
@@ -53,15 +54,12 @@ struct FlowRecord {
   bool is_root() const { return parent.empty(); }
 };
 
-// Appends to the history of a record.
+// Appends to the history of a record. What is there already stays text: whoever drives a flow never
+// reads it.
 class FlowLog final : public EventLog {
  public:
   explicit FlowLog(FlowRecord& record) : record_(record) {}
-  int64_t Add(Event event) override {
-    event.id = record_.first_event + ++record_.event_count;
-    record_.events.push_back(std::move(event));
-    return record_.events.back().id;
-  }
+  int64_t Add(Event event) override;
   int64_t count() const override { return record_.event_count + record_.branch_events; }
 
  private:
