@@ -1,5 +1,7 @@
 #include "events/postgres_connections.h"
 
+#include "base/poll.h"
+
 namespace muster {
 namespace {
 
@@ -9,6 +11,7 @@ constexpr size_t kMaxConnections = 64;
 constexpr int kMaxTries = 4;
 constexpr milliseconds kRetryFor{2'000};
 constexpr milliseconds kRetryPause{20};
+constexpr PollPauses kPolls{milliseconds(2), milliseconds(60)};
 
 PgOptions SessionOptions(const std::string& uri) {
   PgOptions options;
@@ -48,6 +51,18 @@ Result<PgResult> PostgresConnections::Run(const PgStatement& statement, const Pg
   const PgCall call{statement, params};
   MUSTER_ASSIGN(auto results, Run({&call, 1}));
   return std::move(results.front());
+}
+
+void PostgresConnections::AwaitBeyond(int64_t seen, const PgStatement& last, milliseconds timeout,
+                                      std::stop_token stop) {
+  const auto look = [&] {
+    const auto answer = Run(last, PgParams());
+    if (!answer || answer->Int64(0, 0) <= seen) return false;
+    // What is there may not be settled yet: who asks again at once would only spin.
+    env_.Sleep(kPolls.first, stop);
+    return true;
+  };
+  PollUntil(look, env_, kPolls, timeout, stop);
 }
 
 }  // namespace muster

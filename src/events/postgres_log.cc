@@ -12,8 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kMaxAppendTries = 20;
-constexpr milliseconds kFirstPoll{2};
-constexpr milliseconds kSlowestPoll{60};
 
 // How readers know which positions may still be filled: an appender first takes a shared lock whose
 // key is the last position given out, and only then draws its own, which are greater. A reader
@@ -261,24 +259,8 @@ class PostgresEventLog final : public EventLog {
     return lags;
   }
 
-  // Asks for the last position: the end of an index, which is always in memory. A notification at
-  // every append would halve the rate of commits.
   void Wait(milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
-    const int64_t seen = known_horizon_.load();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested()) {
-      auto row = connections_.Run(statements_.last, PgParams());
-      if (row && row->Int64(0, 0) > seen) {
-        // What is there may not be settled yet: who asks again at once would only spin.
-        env_.Sleep(kFirstPoll, stop);
-        return;
-      }
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
+    connections_.AwaitBeyond(known_horizon_.load(), statements_.last, timeout, stop);
   }
 
  private:

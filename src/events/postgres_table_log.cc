@@ -12,9 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstPoll{2};
-constexpr milliseconds kSlowestPoll{100};
-
 // "schema.table" as an SQL name.
 std::string QuotedTable(const std::string& name) {
   const size_t dot = name.find('.');
@@ -121,11 +118,7 @@ int64_t Lowest(std::span<const SlotPosition> from) {
 class PostgresTableLog final : public EventLog {
  public:
   PostgresTableLog(const std::string& uri, Env& env, int slots, const EventTable& table)
-      : env_(env),
-        slots_(slots),
-        name_(table.table),
-        statements_(table, slots),
-        connections_(uri, env) {}
+      : slots_(slots), name_(table.table), statements_(table, slots), connections_(uri, env) {}
 
   // Reads a little of everything, so that a wrong name is told at once.
   Status Open() {
@@ -219,21 +212,7 @@ class PostgresTableLog final : public EventLog {
   }
 
   void Wait(milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
-    const int64_t seen = known_horizon_.load();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested()) {
-      auto last = connections_.Run(statements_.last, PgParams());
-      if (last && last->Int64(0, 0) > seen) {
-        // What is there may not be settled yet: who asks again at once would only spin.
-        env_.Sleep(kFirstPoll, stop);
-        return;
-      }
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
+    connections_.AwaitBeyond(known_horizon_.load(), statements_.last, timeout, stop);
   }
 
  private:
@@ -261,7 +240,6 @@ class PostgresTableLog final : public EventLog {
     return known_horizon_.load();
   }
 
-  Env& env_;
   const int slots_;
   const std::string name_;
   const Statements statements_;
