@@ -140,7 +140,7 @@ class WorkCommand {
                 {"skipped", sum.counts.skipped},
                 {"failed", sum.counts.failed},
                 {"docs_per_second", std::round(sum.docs_per_second)}};
-      if (const auto documents = sum.Documents()) json["documents"] = std::round(*documents);
+      if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
       if (left) json["eta_s"] = left->count() / 1000;
       list.push_back(std::move(json));
     }
