@@ -40,7 +40,8 @@ std::optional<WallTime> TimeAt(const Json& json, const char* key) {
 Json TaskToJson(const TaskProgress& task) {
   Json json = {{"resource", task.resource}, {"token", task.token}};
   PutNumber(json, "purpose", static_cast<int64_t>(task.purpose));
-  PutValue(json, "input", task.input);
+  // What a call writes is gathered again by whoever makes it.
+  if (task.purpose != TaskProgress::Purpose::kWriteResults) PutValue(json, "input", task.input);
   PutValue(json, "credentials", task.credentials);
   PutTime(json, "deadline", task.deadline);
   if (task.heartbeat_s) json["heartbeat"] = *task.heartbeat_s;
@@ -70,6 +71,7 @@ Json ChildrenToJson(const ChildrenProgress& children, bool with_items) {
   PutNumber(json, "tolerated", children.tolerated_count);
   if (children.tolerated_percentage > 0) json["percentage"] = children.tolerated_percentage;
   PutNumber(json, "below", children.settled_below);
+  if (children.shared) json["shared"] = true;
   if (!children.settled.empty()) json["settled"] = children.settled;
   if (with_items) PutValue(json, "items", children.items);
   return json;
@@ -84,11 +86,39 @@ ChildrenProgress ChildrenFromJson(const Json& json) {
   children.tolerated_count = NumberAt(json, "tolerated");
   if (json.contains("percentage")) children.tolerated_percentage = json["percentage"].get<double>();
   children.settled_below = NumberAt(json, "below");
+  children.shared = json.contains("shared");
   if (json.contains("settled")) {
     for (const Json& index : json["settled"]) children.settled.insert(index.get<int64_t>());
   }
   children.items = ValueAt(json, "items");
   return children;
+}
+
+Json ResultsToJson(const ResultsProgress& results) {
+  Json json = {{"parameters", results.parameters}, {"folder", results.folder}};
+  PutText(json, "list", results.list);
+  if (results.only_succeeded) json["only_succeeded"] = true;
+  PutNumber(json, "next", results.next);
+  if (!results.files.is_null()) json["files"] = results.files;
+  if (results.failure) {
+    json["failure"] = {{"error", results.failure->error}, {"cause", results.failure->cause}};
+  }
+  return json;
+}
+
+ResultsProgress ResultsFromJson(const Json& json) {
+  ResultsProgress results{.parameters = json["parameters"],
+                          .folder = TextAt(json, "folder"),
+                          .list = TextAt(json, "list"),
+                          .only_succeeded = json.contains("only_succeeded"),
+                          .next = NumberAt(json, "next")};
+  if (json.contains("files")) results.files = json["files"];
+  if (json.contains("failure")) {
+    results.failure = Failure{.error = TextAt(json["failure"], "error"),
+                              .cause = TextAt(json["failure"], "cause"),
+                              .internal = false};
+  }
+  return results;
 }
 
 }  // namespace
@@ -114,6 +144,7 @@ Json FlowToJson(const Flow& flow, bool with_items) {
   if (flow.children) json["children"] = ChildrenToJson(*flow.children, with_items);
   if (flow.failed_children)
     json["failed_children"] = ChildrenToJson(*flow.failed_children, with_items);
+  if (flow.results) json["results"] = ResultsToJson(*flow.results);
   if (flow.map_index) json["index"] = *flow.map_index;
   if (!flow.ended() || flow.status != FlowStatus::kSucceeded) PutValue(json, "input", flow.input);
   // An item is most often its iteration's input as well.
@@ -155,6 +186,7 @@ Result<Flow> FlowFromJson(const Json& json) {
   if (json.contains("children")) flow.children = ChildrenFromJson(json["children"]);
   if (json.contains("failed_children"))
     flow.failed_children = ChildrenFromJson(json["failed_children"]);
+  if (json.contains("results")) flow.results = ResultsFromJson(json["results"]);
   flow.input = ValueAt(json, "input");
   if (!flow.input) flow.input = MakeValue(Json::object());
   if (json.contains("index")) {

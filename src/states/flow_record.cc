@@ -1,5 +1,7 @@
 #include "states/flow_record.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "states/flow_codec.h"
 
@@ -9,6 +11,7 @@ namespace {
 constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
+constexpr size_t kItemPieceBytes = 64 * 1024;
 constexpr size_t kMaxInlineEvents = 100;
 
 Record Part(std::string key, const Json& body) {
@@ -27,6 +30,35 @@ std::vector<Change> Cut(const std::string& text, const std::string& key,
     changes.push_back(Change::Put(Part(part_key, text.substr(start, end - start)), Due::Never()));
     keys.push_back(part_key);
     start = end;
+  }
+  return changes;
+}
+
+std::string PieceKey(const StoredItems& items, size_t piece) {
+  return items.key + "." + std::to_string(piece);
+}
+
+// Cuts the items of a Map, or what a Parallel gives to all its branches, into pieces.
+std::vector<Change> CutItems(const ChildrenProgress& children, StoredItems& stored) {
+  std::vector<Change> changes;
+  const auto add = [&](int64_t first, const std::string& text) {
+    std::vector<std::string> keys;
+    for (Change& change : Cut(text, PieceKey(stored, stored.pieces.size()), keys))
+      changes.push_back(std::move(change));
+    stored.pieces.push_back({.first = first, .parts = static_cast<int64_t>(keys.size())});
+  };
+  if (children.shared) {
+    add(0, ToJsonText(*children.items));
+    return changes;
+  }
+  std::string text;
+  int64_t first = 0;
+  for (size_t i = 0; i < children.items->size(); ++i) {
+    text += (text.empty() ? "[" : ",") + ToJsonText((*children.items)[i]);
+    if (text.size() < kItemPieceBytes && i + 1 < children.items->size()) continue;
+    add(first, text + "]");
+    text.clear();
+    first = static_cast<int64_t>(i) + 1;
   }
   return changes;
 }
@@ -62,26 +94,31 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
       std::to_string(record.record.epoch) + "-" + std::to_string(record.record.version);
   const auto& children = record.flow.children ? record.flow.children : record.flow.failed_children;
   const std::string items_key = ItemsKey(record);
-  if (!children || record.item_keys.empty() || !record.item_keys.front().starts_with(items_key)) {
-    record.item_keys.clear();
-  }
-  if (children && children->items && record.item_keys.empty() &&
+  if (!children || record.items.key != items_key) record.items = {};
+  if (children && children->items && record.items.key.empty() &&
       JsonBytes(*children->items, kMaxInlineItems) > kMaxInlineItems) {
-    encoded.parts = Cut(ToJsonText(*children->items), items_key, record.item_keys);
+    record.items.key = items_key;
+    encoded.parts = CutItems(*children, record.items);
   }
   Json body = {{"execution", record.execution},
                {"definition", record.machine},
                {"machine_name", record.info.machine_name},
                {"start", ToMillis(record.info.start)},
-               {"flow", FlowToJson(record.flow, record.item_keys.empty())}};
-  if (!record.item_keys.empty()) body["items"] = record.item_keys;
+               {"flow", FlowToJson(record.flow, record.items.key.empty())}};
+  if (!record.items.key.empty()) {
+    Json pieces = Json::array();
+    for (const StoredItems::Piece& piece : record.items.pieces)
+      pieces.push_back({piece.first, piece.parts});
+    body["items"] = {{"key", record.items.key}, {"pieces", std::move(pieces)}};
+  }
   if (record.info.redrive_count > 0) body["redrives"] = record.info.redrive_count;
-  if (record.is_root() && record.flow.entry > 0 && record.info.input)
+  if ((record.is_root() || record.apart) && record.flow.entry > 0 && record.info.input)
     body["input"] = *record.info.input;
   if (record.deadline) body["deadline"] = ToMillis(*record.deadline);
   if (record.stop) body["stop"] = ToMillis(*record.stop);
   if (!record.is_root()) body["parent"] = record.parent;
   if (record.apart) body["apart"] = true;
+  if (!record.within.empty() && !record.apart) body["within"] = record.within;
   if (record.cleanup) body["cleanup"] = true;
   if (record.cancel) {
     body["cancel"] = {{"resource", record.cancel->resource},
@@ -160,10 +197,13 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
     MUSTER_ASSIGN(record.flow, FlowFromJson(body["flow"]));
     if (body.contains("input")) record.info.input = MakeValue(body["input"]);
     record.parent = body.value("parent", "");
-    if (record.is_root() && !record.info.input) record.info.input = record.flow.input;
+    record.apart = body.contains("apart");
+    record.within = record.apart ? record.record.key : body.value("within", "");
+    if (!record.within.empty()) record.info.name = record.within;
+    if ((record.is_root() || record.apart) && !record.info.input)
+      record.info.input = record.flow.input;
     if (body.contains("deadline")) record.deadline = FromMillis(body["deadline"].get<int64_t>());
     if (body.contains("stop")) record.stop = FromMillis(body["stop"].get<int64_t>());
-    record.apart = body.contains("apart");
     record.cleanup = body.contains("cleanup");
     if (body.contains("cancel")) {
       const Json& cancel = body["cancel"];
@@ -174,7 +214,11 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
                                    .pending = true};
     }
     record.poll = milliseconds(body.value("poll", int64_t{0}));
-    if (body.contains("items")) record.item_keys = body["items"].get<std::vector<std::string>>();
+    if (body.contains("items")) {
+      record.items.key = body["items"]["key"].get<std::string>();
+      for (const Json& piece : body["items"]["pieces"])
+        record.items.pieces.push_back({piece[0].get<int64_t>(), piece[1].get<int64_t>()});
+    }
     if (body.contains("chunks")) record.chunks = body["chunks"].get<std::vector<std::string>>();
     for (const Json& event : body["events"]) record.events.push_back(EventFromStored(event));
     record.first_event = body["first_event"].get<int64_t>();
@@ -186,14 +230,32 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
   return record;
 }
 
-Status FlowCodec::LoadItems(FlowRecord& record) const {
-  auto& children = record.flow.children ? record.flow.children : record.flow.failed_children;
-  if (!children || children->items) return {};
-  MUSTER_ASSIGN(const std::string text, LoadParts(Json(record.item_keys)));
+Status FlowCodec::LoadItems(FlowRecord& record, int64_t index) const {
+  ChildrenProgress& children = *record.flow.children;
+  const bool at_hand =
+      children.items &&
+      (children.shared ||
+       (index >= children.items_from &&
+        index < children.items_from + static_cast<int64_t>(children.items->size())));
+  if (at_hand) return {};
+  const Error damaged{Code::kCorrupt, "the items of '" + record.record.key + "' are damaged"};
+  const auto after =
+      std::upper_bound(record.items.pieces.begin(), record.items.pieces.end(), index,
+                       [](int64_t child, const auto& piece) { return child < piece.first; });
+  if (after == record.items.pieces.begin()) return damaged;
+  const auto piece = static_cast<size_t>(after - record.items.pieces.begin()) - 1;
+  Json keys = Json::array();
+  for (int64_t part = 0; part < record.items.pieces[piece].parts; ++part)
+    keys.push_back(PieceKey(record.items, piece) + "." + std::to_string(part));
+  MUSTER_ASSIGN(const std::string text, LoadParts(keys));
   Json items = Json::parse(text, nullptr, false);
-  if (items.is_discarded())
-    return Error{Code::kCorrupt, "the items of '" + record.record.key + "' are damaged"};
-  children->items = MakeValue(std::move(items));
+  const int64_t first = record.items.pieces[piece].first;
+  const bool holds = children.shared
+                         ? !items.is_discarded()
+                         : items.is_array() && index - first < static_cast<int64_t>(items.size());
+  if (!holds) return damaged;
+  children.items = MakeValue(std::move(items));
+  children.items_from = first;
   return {};
 }
 
