@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/secrets.h"
+#include "base/suggest.h"
 #include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
