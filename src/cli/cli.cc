@@ -27,6 +27,8 @@ struct GlobalNames {
 
 void AddCommands(CLI::App& app, Context& context) {
   AddMigrateCommand(app, context);
+  AddPlanCommand(app, context);
+  AddRunCommands(app, context);
   AddWorkerCommand(app, context);
   AddWorkCommand(app, context);
   AddDemoCommand(app, context);

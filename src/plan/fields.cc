@@ -119,15 +119,14 @@ void FieldReader::Number(std::string_view name, double low, double high, double&
   if (node == nullptr) return;
   double number = 0;
   if (!ParseAll(node->text, number) || !(number >= low && number <= high)) {
-    problems_.Add(node->position, std::string(name) + " is not a number from " +
-                                      ToJsonText(low) + " to " + ToJsonText(high));
+    problems_.Add(node->position, std::string(name) + " is not a number from " + ToJsonText(low) +
+                                      " to " + ToJsonText(high));
     return;
   }
   value = number;
 }
 
-void FieldReader::NumberRange(std::string_view name, double low, double high,
-                              SecondsRange& value) {
+void FieldReader::NumberRange(std::string_view name, double low, double high, SecondsRange& value) {
   const YamlNode* node = Find(name);
   if (node == nullptr) return;
   const std::string_view text = node->text;
@@ -145,8 +144,13 @@ void FieldReader::NumberRange(std::string_view name, double low, double high,
 
 void FieldReader::Seconds(std::string_view name, int64_t& value) {
   const YamlNode* node = Find(name);
-  if (node == nullptr || ParseSeconds(node->text, value)) return;
-  problems_.Add(node->position, std::string(name) + " is not a time such as 30s, 5m or 2h");
+  if (node == nullptr) return;
+  int64_t seconds = 0;
+  if (!ParseSeconds(node->text, seconds) || seconds < 1) {
+    problems_.Add(node->position, std::string(name) + " is not a time such as 30s, 5m or 2h");
+    return;
+  }
+  value = seconds;
 }
 
 void FieldReader::TimeRange(std::string_view name, std::optional<SecondsRange>& value) {

@@ -51,7 +51,7 @@ class FieldReader {
   void Integer(std::string_view name, int64_t low, int64_t high, std::optional<int64_t>& value);
   void Number(std::string_view name, double low, double high, double& value);
   void NumberRange(std::string_view name, double low, double high, SecondsRange& value);
-  void Seconds(std::string_view name, int64_t& value);               // 30s, 5m, 2h
+  void Seconds(std::string_view name, int64_t& value);  // 30s, 5m, 2h; at least one second
   void TimeRange(std::string_view name, std::optional<SecondsRange>& value);  // 5m..10m
   // One of a few words; the index of it.
   void Choice(std::string_view name, const std::vector<std::string>& words, size_t& value);

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -57,12 +55,12 @@ struct ExtractTask {
 struct TransformTask {
   std::string name;
   TextPosition position = {};
-  std::string file;  // as written, inside the plan's folder; may be empty for AWS alone
-  std::string schema;
-  std::string table;
+  std::string file = {};  // as written, inside the plan's folder; may be empty for AWS alone
+  std::string schema = {};
+  std::string table = {};
   int64_t dpu = 2;
-  std::optional<SecondsRange> time = {};               // none: from the rows it reads
-  std::vector<Reference> reads = {};                   // objects; empty: those of its rank
+  std::optional<SecondsRange> time = {};              // none: from the rows it reads
+  std::vector<Reference> reads = {};                  // objects; empty: those of its rank
   std::optional<std::vector<Reference>> refers = {};  // "schema.table" of its foreign keys
   PhaseRules rules = {};
 
@@ -72,13 +70,14 @@ struct TransformTask {
 struct Rank {
   int64_t number = 0;
   TextPosition position = {};
-  std::string name;
-  std::string group;
-  bool external = false;               // done elsewhere, before
-  std::vector<std::string> tables;     // of an external rank: what it has loaded
-  std::vector<int64_t> needs;
-  std::vector<Reference> extract;
-  std::vector<Reference> transform;
+  std::string name = {};
+  std::string group = {};
+  bool external = false;                 // done elsewhere, before
+  std::vector<std::string> tables = {};  // of an external rank: what it has loaded
+  std::vector<int64_t> needs = {};
+  bool needs_given = false;  // else it is the rank before
+  std::vector<Reference> extract = {};
+  std::vector<Reference> transform = {};
 };
 
 enum class ProfileKind { kLocal, kAws };
@@ -90,11 +89,11 @@ struct Profile {
   std::string name;
   TextPosition position = {};
   ProfileKind kind = ProfileKind::kLocal;
-  std::string source;
-  std::string target;
-  std::string staging;
+  std::string source = {};
+  std::string target = {};
+  std::string staging = {};
   StagingFormat format = StagingFormat::kJson;
-  std::vector<std::string> notify;
+  std::vector<std::string> notify = {};
 };
 
 // The most that may go on at a time; none: as much as there is.
@@ -150,7 +149,8 @@ struct Plan {
   std::map<std::string, TransformTask> scripts;
   std::vector<Rank> ranks;  // in the order of their numbers
 
-  const Rank* FindRank(int64_t number) const;
+  // Where the rank of a number is in `ranks`.
+  std::optional<size_t> FindRank(int64_t number) const;
   // The profile of a name, empty: the first. kInvalid names those there are.
   Result<const Profile*> FindProfile(const std::string& profile) const;
   // The objects that a script of a rank reads.
