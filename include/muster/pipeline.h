@@ -267,6 +267,9 @@ class Sink {
     return std::vector<TargetChange>{};
   }
 
+  // How much is best written at once, where nobody says otherwise.
+  virtual BatchLimits PreferredLimits() const { return {}; }
+
   // Opens `collection` for one item. An older epoch is refused from now on.
   virtual Result<std::unique_ptr<Writer>> Open(const std::string& collection,
                                                const Fence& fence) = 0;

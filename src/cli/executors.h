@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "muster/task.h"
@@ -10,7 +11,8 @@ namespace muster::cli {
 // Everything that Task states can call from this program.
 class Executors {
  public:
-  explicit Executors(Env& env);
+  // `store`: where the status of migrations is kept, by URL; opened when it is needed.
+  Executors(Env& env, const std::string& store);
 
   std::vector<TaskExecutor*> all() const;
 

@@ -67,7 +67,7 @@ void PrintParts(std::ostream& out, const Json& parts, const char* title, bool co
 
 std::string ForPeople(double seconds) {
   const auto whole = static_cast<int64_t>(std::llround(seconds));
-  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 120) return std::to_string(whole) + " s";
   const int64_t minutes = (whole + 30) / 60;
   if (minutes < 60) return std::to_string(minutes) + " min";
   std::string text = std::to_string(minutes / 60) + " h";

@@ -72,7 +72,7 @@ Style StyleOf(const std::string& status) {
 class RunCommand {
  public:
   RunCommand(const RunCommandOptions& options, Context& context)
-      : options_(options), context_(context), executors_(context.env) {}
+      : options_(options), context_(context), executors_(context.env, context.store) {}
 
   Result<int> Run() {
     MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file));
@@ -215,7 +215,8 @@ class RunCommand {
     if (!output.is_object()) return;
     Table table({{"TASK"}, {"RESULT"}});
     for (const char* phase : {"appflow", "glue"}) {
-      for (const auto& [task, result] : output.value(phase, Json::object()).items())
+      const Json results = output.value(phase, Json::object());
+      for (const auto& [task, result] : results.items())
         table.AddRow({{task}, {ToJsonText(result)}});
     }
     table.Print(context_.out, context_.color);

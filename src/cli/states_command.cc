@@ -58,7 +58,7 @@ Style StyleOf(const std::string& status) {
 class StatesRun {
  public:
   StatesRun(const StatesCommandOptions& options, Context& context)
-      : options_(options), context_(context), executors_(context.env) {}
+      : options_(options), context_(context), executors_(context.env, context.store) {}
 
   Result<int> Run() {
     const std::string& action = options_.action;

@@ -5,6 +5,7 @@
 #include "pipeline/jsonl_source.h"
 #include "pipeline/opensearch_source.h"
 #include "pipeline/postgres_source.h"
+#include "pipeline/salesforce_source.h"
 #include "pipeline/scheme.h"
 #include "pipeline/snapshot_source.h"
 #include "pipeline/sqlite_source.h"
@@ -20,6 +21,8 @@ const std::vector<SourceScheme>& Schemes() {
       {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
       {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
+      {"salesforce+http", "salesforce+http://HOST/OBJECT", OpenSalesforceSource},
+      {"salesforce+https", "salesforce+https://HOST/OBJECT", OpenSalesforceSource},
       {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
       {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
       {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},

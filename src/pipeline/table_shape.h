@@ -31,4 +31,7 @@ Result<TableShape> ShapeOf(const Collection& collection, bool documents);
 // Metadata that ShapeOf reads as this shape.
 std::string MetadataOf(const TableShape& shape);
 
+// What sinks of tables prefer: each batch is a transaction with a few round trips of its own.
+inline constexpr BatchLimits kTableLimits{.max_docs = 10'000};
+
 }  // namespace muster
