@@ -550,6 +550,9 @@ Error PgConnection::ServerError(const pg_result* result) const {
   const std::string sqlstate = field == nullptr ? "" : field;
   const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   std::string text = place_ + ": " + OneLine(message ? message : PQresultErrorMessage(result));
+  // Which key is missing from which table stands in the detail alone.
+  const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+  if (sqlstate == "23503" && detail != nullptr) text += ": " + OneLine(detail);
   // Without an SQLSTATE it is libpq that failed, for want of memory perhaps: not the server.
   if (sqlstate.empty() && writing_) return Error{Code::kUnknownOutcome, std::move(text), kInDoubt};
   if (!sqlstate.empty()) text += " [" + sqlstate + "]";

@@ -28,6 +28,30 @@ std::string Sha256Hex(std::string_view bytes) {
   return Hex({digest.data(), digest.size()});
 }
 
+struct Sha256::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  const int done = EVP_DigestInit_ex(state_->digest.get(), EVP_sha256(), nullptr);
+  assert(done == 1);
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::Add(std::string_view bytes) {
+  const int done = EVP_DigestUpdate(state_->digest.get(), bytes.data(), bytes.size());
+  assert(done == 1);
+}
+
+std::string Sha256::Hex() {
+  std::array<char, 32> digest;
+  const int done = EVP_DigestFinal_ex(state_->digest.get(),
+                                      reinterpret_cast<unsigned char*>(digest.data()), nullptr);
+  assert(done == 1);
+  return muster::Hex({digest.data(), digest.size()});
+}
+
 std::string HmacSha256(std::string_view key, std::string_view text) {
   std::array<char, 32> digest;
   const unsigned char* done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),

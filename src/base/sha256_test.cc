@@ -10,6 +10,14 @@ TEST(Sha256, GivesTheDigestsOfTheStandard) {
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
+  Sha256 digest;
+  digest.Add("a");
+  digest.Add("");
+  digest.Add("bc");
+  EXPECT_EQ(digest.Hex(), Sha256Hex("abc"));
+}
+
 // Test case 2 of RFC 4231.
 TEST(Sha256, GivesTheHmacOfTheStandard) {
   EXPECT_EQ(Hex(HmacSha256("Jefe", "what do ya want for nothing?")),

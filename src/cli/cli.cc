@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/secrets.h"
+#include "base/suggest.h"
 #include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -26,6 +27,8 @@ struct GlobalNames {
 
 void AddCommands(CLI::App& app, Context& context) {
   AddMigrateCommand(app, context);
+  AddPlanCommand(app, context);
+  AddRunCommands(app, context);
   AddWorkerCommand(app, context);
   AddWorkCommand(app, context);
   AddDemoCommand(app, context);

@@ -12,15 +12,17 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
   flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
   MUSTER_ASSIGN(flow->dead_letters_, OpenDeadLetters(flow->dead_letters_path_, run));
   flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);
-  flow->pipeline_ = std::make_unique<Pipeline>(
-      Pipeline{.env = env,
-               .source = *flow->source_,
-               .transforms = *flow->transforms_,
-               .sink = *flow->sink_,
-               .dead_letters = *flow->dead_letters_,
-               .throttle = flow->throttle_,
-               .options = {.limits = {.max_docs = settings.max_docs_per_batch,
-                                      .max_bytes = settings.max_bytes_per_batch}}});
+  const BatchLimits preferred = flow->sink_->PreferredLimits();
+  flow->pipeline_ = std::make_unique<Pipeline>(Pipeline{
+      .env = env,
+      .source = *flow->source_,
+      .transforms = *flow->transforms_,
+      .sink = *flow->sink_,
+      .dead_letters = *flow->dead_letters_,
+      .throttle = flow->throttle_,
+      .options = {
+          .limits = {.max_docs = settings.max_docs_per_batch.value_or(preferred.max_docs),
+                     .max_bytes = settings.max_bytes_per_batch.value_or(preferred.max_bytes)}}});
   return flow;
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/command_tree.h"
 
@@ -14,9 +11,5 @@ std::string ProgramHelp(const CommandInfo& program);
 
 // What `muster COMMAND --help` prints.
 std::string CommandHelp(const CommandInfo& command);
-
-// The candidate that `word` was most likely meant to be, if one is near enough.
-std::optional<std::string> DidYouMean(std::string_view word,
-                                      const std::vector<std::string>& candidates);
 
 }  // namespace muster::cli

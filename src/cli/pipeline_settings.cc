@@ -76,7 +76,9 @@ void AddPipelineOptions(CLI::App& command, PipelineSettings& settings) {
   command.add_option("--exclude", settings.exclude, "Collections to leave out")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  command.add_option("--max-docs-per-batch", settings.max_docs_per_batch, "1000 by default")
+  command
+      .add_option("--max-docs-per-batch", settings.max_docs_per_batch,
+                  "1000 by default, 10000 for tables")
       ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
       ->type_name("N");
   command

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ struct PipelineSettings {
   std::string source;
   std::string sink;
   std::string transforms;  // a file; empty: none
-  size_t max_docs_per_batch = BatchLimits().max_docs;
-  size_t max_bytes_per_batch = BatchLimits().max_bytes;
+  std::optional<size_t> max_docs_per_batch;  // none: as the sink prefers
+  std::optional<size_t> max_bytes_per_batch;
   std::vector<std::string> include;  // patterns; empty: everything
   std::vector<std::string> exclude;
   double docs_per_second = 0;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/executors.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
@@ -15,9 +16,6 @@
 #include "states/runner.h"
 #include "states/timestamp.h"
 #include "states/virtual_env.h"
-#include "task/aws_executor.h"
-#include "task/exec_executor.h"
-#include "task/http_executor.h"
 
 namespace muster::cli {
 namespace {
@@ -57,26 +55,10 @@ Style StyleOf(const std::string& status) {
   return status == "RUNNING" ? Style::kNone : Style::kBad;
 }
 
-// What Task states can call from here.
-class Executors {
- public:
-  explicit Executors(Env& env)
-      : exec_(task::MakeExecExecutor()),
-        http_(task::MakeHttpExecutor()),
-        aws_(task::MakeAwsExecutor(env)) {}
-
-  std::vector<TaskExecutor*> all() { return {exec_.get(), http_.get(), aws_.get()}; }
-
- private:
-  std::unique_ptr<TaskExecutor> exec_;
-  std::unique_ptr<TaskExecutor> http_;
-  std::unique_ptr<TaskExecutor> aws_;
-};
-
 class StatesRun {
  public:
   StatesRun(const StatesCommandOptions& options, Context& context)
-      : options_(options), context_(context), executors_(context.env) {}
+      : options_(options), context_(context), executors_(context.env, context.store) {}
 
   Result<int> Run() {
     const std::string& action = options_.action;

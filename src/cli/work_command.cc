@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/run_summary.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "muster/work.h"
@@ -45,31 +46,16 @@ std::string Span(milliseconds span) {
   return std::to_string(seconds / 3600) + " h";
 }
 
-bool Held(const ItemInfo& item) {
-  return item.state == ItemInfo::State::kOpen && !item.holder.empty() && item.due_in &&
-         item.due_in->count() > 0;
-}
-
 // Why nobody works on it, or who does.
 std::string Why(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return "";
   if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
-  if (Held(item)) return "held, lease ends in " + Span(*item.due_in);
+  if (IsHeld(item)) return "held, lease ends in " + Span(*item.due_in);
   if (item.due_in && item.due_in->count() > 0) {
     return "tried again in " + Span(*item.due_in) + ": " + item.error;
   }
   if (!item.holder.empty()) return "its holder has gone; waits for a worker";
   return "waits for a worker";
-}
-
-// How long the item's holder still needs, if it goes on like this.
-std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
-  if (!Held(item) || item.docs_per_second <= 0 || !item.fraction || *item.fraction <= 0) {
-    return std::nullopt;
-  }
-  const double left =
-      static_cast<double>(item.progress.counts.read) * (1 - *item.fraction) / *item.fraction;
-  return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
 }
 
 Json ToJson(const ItemInfo& item) {
@@ -102,33 +88,6 @@ class Unobserved final : public MigrationObserver {
   void CollectionEnded(const std::string& /*collection*/, const Counts& /*counts*/) override {}
 };
 
-// What a run comes to, item by item.
-struct Summary {
-  int64_t items = 0;
-  int64_t done = 0;
-  int64_t held = 0;
-  int64_t waiting = 0;
-  int64_t quarantined = 0;
-  Counts counts;
-  double docs_per_second = 0;
-  std::optional<milliseconds> left;  // of the item that takes longest
-
-  void Add(const ItemInfo& item) {
-    ++items;
-    counts += item.progress.counts;
-    if (item.state == ItemInfo::State::kDone) ++done;
-    if (item.state == ItemInfo::State::kQuarantined) ++quarantined;
-    if (item.state != ItemInfo::State::kOpen) return;
-    if (!Held(item)) {
-      ++waiting;
-      return;
-    }
-    ++held;
-    docs_per_second += item.docs_per_second;
-    if (const auto needs = TimeLeft(item)) left = std::max(left.value_or(*needs), *needs);
-  }
-};
-
 class WorkCommand {
  public:
   WorkCommand(const WorkCommandOptions& options, Context& context)
@@ -151,8 +110,8 @@ class WorkCommand {
     Json list = Json::array();
     for (const RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
-      Summary sum;
-      MUSTER_TRY(EachItem(run.name, [&](const ItemInfo& item) { sum.Add(item); }));
+      MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
+      const auto left = sum.Left(sum.docs_per_second);
       const std::string state = run.finished ? "finished" : run.ready ? "running" : "preparing";
       table.AddRow(
           {{run.name},
@@ -165,7 +124,7 @@ class WorkCommand {
            {std::to_string(sum.counts.read)},
            {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
            {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
-           {sum.left ? Span(*sum.left) : ""}});
+           {left ? Span(*left) : ""}});
       Json json{{"run", run.name},
                 {"state", state},
                 {"source", run.source},
@@ -181,7 +140,8 @@ class WorkCommand {
                 {"skipped", sum.counts.skipped},
                 {"failed", sum.counts.failed},
                 {"docs_per_second", std::round(sum.docs_per_second)}};
-      if (sum.left) json["eta_s"] = sum.left->count() / 1000;
+      if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
+      if (left) json["eta_s"] = left->count() / 1000;
       list.push_back(std::move(json));
     }
     if (context_.json) {
@@ -204,7 +164,7 @@ class WorkCommand {
                  {"ETA", Table::Align::kRight},
                  {"WHY"}});
     Json list = Json::array();
-    MUSTER_TRY(EachItem(run, [&](const ItemInfo& item) {
+    MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
       if (!options_.state.empty() && StateName(item.state) != options_.state) return;
       if (context_.json) {
         list.push_back(ToJson(item));
@@ -253,7 +213,7 @@ class WorkCommand {
     std::vector<std::string> names;
     if (!options_.item.empty()) names.push_back(options_.item);
     if (options_.all) {
-      MUSTER_TRY(EachItem(run, [&](const ItemInfo& item) {
+      MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
         if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
       }));
     }
@@ -319,16 +279,6 @@ class WorkCommand {
         Code::kInvalid,
         runs.empty() ? "there is no run in this store" : "there are several runs in this store",
         runs.empty() ? "'muster worker' begins one" : "name one with --run"};
-  }
-
-  muster::Status EachItem(const std::string& run,
-                          const std::function<void(const ItemInfo& item)>& each) {
-    for (std::string after;;) {
-      MUSTER_ASSIGN(const std::vector<ItemInfo> items, ListItems(*store_, run, after, kMaxBatch));
-      for (const ItemInfo& item : items) each(item);
-      if (items.size() < static_cast<size_t>(kMaxBatch)) return {};
-      after = items.back().key;
-    }
   }
 
   Result<int> Say(const std::string& what) {

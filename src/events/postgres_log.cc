@@ -1,19 +1,14 @@
 #include <algorithm>
-#include <atomic>
 
 #include "events/backends.h"
 #include "events/event_rules.h"
-#include "events/postgres_connections.h"
+#include "events/postgres_event_reader.h"
 #include "events/postgres_setup.h"
 
 namespace muster {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr int kMaxAppendTries = 20;
-constexpr milliseconds kFirstPoll{2};
-constexpr milliseconds kSlowestPoll{60};
 
 // How readers know which positions may still be filled: an appender first takes a shared lock whose
 // key is the last position given out, and only then draws its own, which are greater. A reader
@@ -54,8 +49,8 @@ std::vector<std::string> SchemaFor(int slots) {
 constexpr std::string_view kColumns =
     "e.position, e.stream, e.version, e.slot, e.id, e.type, e.payload, e.metadata, e.time";
 
-struct Statements {
-  explicit Statements(const std::string& space) {
+struct LogStatements : ReadStatements {
+  explicit LogStatements(const std::string& space) {
     const auto in = [&](std::string_view sql) { return InPgSchema(sql, space); };
     const std::string columns(kColumns);
     announce = {"announce",
@@ -124,48 +119,16 @@ struct Statements {
            false};
   }
 
-  PgStatement announce, append_one, append_many, last, lowest_lock, read_stream, read_all,
-      read_slots, lag;
+  PgStatement announce, append_one, append_many, lowest_lock, lag;
 };
 
-std::vector<Event> EventsFrom(const PgResult& rows) {
-  std::vector<Event> events(static_cast<size_t>(rows.rows()));
-  for (int row = 0; row < rows.rows(); ++row) {
-    Event& event = events[static_cast<size_t>(row)];
-    event.position = rows.Int64(row, 0);
-    event.stream = rows.Text(row, 1);
-    event.version = rows.Int64(row, 2);
-    event.slot = rows.Int32(row, 3);
-    event.id = rows.Text(row, 4);
-    event.type = rows.Text(row, 5);
-    event.payload = rows.Text(row, 6);
-    event.metadata = rows.Text(row, 7);
-    event.time = rows.Time(row, 8);
-  }
-  return events;
-}
-
-// Slots and positions as two arrays for a statement.
-struct SlotArrays {
-  explicit SlotArrays(std::span<const SlotPosition> from)
-      : slots(PgArray::Element::kInteger, from.size()),
-        afters(PgArray::Element::kBigint, from.size()) {
-    for (const SlotPosition& slot : from) {
-      slots.Int32(slot.slot);
-      afters.Int64(slot.position);
-    }
-  }
-  PgArray slots;
-  PgArray afters;
-};
-
-class PostgresEventLog final : public EventLog {
+class PostgresEventLog final : public PostgresEventReader {
  public:
   PostgresEventLog(const std::string& uri, const std::string& space, Env& env)
-      : env_(env), space_(space), statements_(space), connections_(uri, env) {}
+      : PostgresEventReader(uri, env), space_(space), statements_(space) {}
 
   Status Open(int slots) {
-    MUSTER_ASSIGN(auto connection, connections_.Take());
+    MUSTER_ASSIGN(auto connection, pool_.Take());
     MUSTER_TRY(SetUpPostgres(*connection, space_, "event_log",
                              SchemaFor(slots == 0 ? kDefaultSlots : slots)));
     MUSTER_ASSIGN(
@@ -178,8 +141,6 @@ class PostgresEventLog final : public EventLog {
     log_ = facts.Int64(0, 1) & kLogMask;
     return CheckSlotCount(slots, slots_);
   }
-
-  int slots() const override { return slots_; }
 
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
     MUSTER_TRY(CheckAppends(appends));
@@ -196,62 +157,12 @@ class PostgresEventLog final : public EventLog {
     }
   }
 
-  Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
-                                        int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
-    MUSTER_ASSIGN(const PgResult rows,
-                  connections_.Run(statements_.read_stream,
-                                   PgParams().Text(stream).Int64(after).Int64(limit)));
-    return EventsFrom(rows);
-  }
-
-  Result<EventPage> ReadAll(int64_t after, int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
-    MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
-    EventPage page{{}, std::max(after, horizon)};
-    if (horizon <= after) return page;
-    MUSTER_ASSIGN(const PgResult rows,
-                  connections_.Run(statements_.read_all,
-                                   PgParams().Int64(after).Int64(horizon).Int64(limit)));
-    page.events = EventsFrom(rows);
-    if (page.events.size() == static_cast<size_t>(limit)) {
-      page.read_to = page.events.back().position;
-    }
-    return page;
-  }
-
-  Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override {
-    MUSTER_TRY(CheckSlots(from, slots_, limit));
-    EventPage page;
-    for (int widen = 0; widen < kMaxWindows; ++widen) {
-      const int64_t wanted = NextWindow(from, slots_, limit, kPositionMask, widen).end;
-      MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(wanted));
-      const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
-      page.read_to = window.end;
-      if (window.slots.empty()) break;
-      const SlotArrays arrays(window.slots);
-      MUSTER_ASSIGN(const PgResult rows,
-                    connections_.Run(statements_.read_slots, PgParams()
-                                                                 .Text(arrays.slots.bytes())
-                                                                 .Text(arrays.afters.bytes())
-                                                                 .Int64(window.end)
-                                                                 .Int64(limit)));
-      page.events = EventsFrom(rows);
-      if (page.events.size() == static_cast<size_t>(limit)) {
-        page.read_to = page.events.back().position;
-      }
-      if (!page.events.empty() || window.end == horizon) break;
-    }
-    return page;
-  }
-
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     const SlotArrays arrays(from);
     MUSTER_ASSIGN(
         const PgResult rows,
-        connections_.Run(statements_.lag,
-                         PgParams().Text(arrays.slots.bytes()).Text(arrays.afters.bytes())));
+        Run(statements_.lag, PgParams().Text(arrays.slots.bytes()).Text(arrays.afters.bytes())));
     std::vector<SlotLag> lags;
     for (int row = 0; row < rows.rows(); ++row) {
       SlotLag lag{.slot = from[static_cast<size_t>(row)].slot, .events = rows.Int64(row, 0)};
@@ -261,48 +172,23 @@ class PostgresEventLog final : public EventLog {
     return lags;
   }
 
-  // Asks for the last position: the end of an index, which is always in memory. A notification at
-  // every append would halve the rate of commits.
-  void Wait(milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
-    const int64_t seen = known_horizon_.load();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested()) {
-      auto row = connections_.Run(statements_.last, PgParams());
-      if (row && row->Int64(0, 0) > seen) {
-        // What is there may not be settled yet: who asks again at once would only spin.
-        env_.Sleep(kFirstPoll, stop);
-        return;
-      }
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
-  }
-
  private:
-  // Up to where no position can be filled any more. What is known to be settled stays so: while a
-  // reader is behind that, nobody is asked.
-  Result<int64_t> HorizonBeyond(int64_t wanted) {
-    if (const int64_t known = known_horizon_.load(); known >= wanted) return known;
+  const ReadStatements& statements() const override { return statements_; }
+
+  Result<int64_t> FindHorizon() override {
     PgParams none;
     PgParams log;
     log.Int64(log_);
     const PgCall calls[] = {{statements_.last, none}, {statements_.lowest_lock, log}};
-    MUSTER_ASSIGN(const auto results, connections_.Run(calls));
-    const int64_t horizon = std::min(results[0].Int64(0, 0), results[1].Int64(0, 0));
-    int64_t known = known_horizon_.load();
-    while (known < horizon && !known_horizon_.compare_exchange_weak(known, horizon)) {
-    }
-    return std::max(known, horizon);
+    MUSTER_ASSIGN(const auto results, Run(calls));
+    return std::min(results[0].Int64(0, 0), results[1].Int64(0, 0));
   }
 
   Result<PgResult> RunAppend(const PgStatement& statement, const PgParams& params) {
     PgParams key;
     key.Int64(log_ << kPositionBits);
     const PgCall calls[] = {{statements_.announce, key}, {statement, params}};
-    MUSTER_ASSIGN(auto results, connections_.Run(calls));
+    MUSTER_ASSIGN(auto results, Run(calls));
     return std::move(results[1]);
   }
 
@@ -374,13 +260,9 @@ class PostgresEventLog final : public EventLog {
     return versions;
   }
 
-  Env& env_;
   const std::string space_;
-  const Statements statements_;
-  PostgresConnections connections_;
-  int slots_ = 0;
+  const LogStatements statements_;
   int64_t log_ = 0;
-  std::atomic<int64_t> known_horizon_ = 0;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/postgres.h"
+#include "base/postgres_schema.h"
 
 namespace muster {
 
@@ -14,11 +14,5 @@ namespace muster {
 // others wait for it.
 Status SetUpPostgres(PgConnection& connection, const std::string& space, std::string_view table,
                      std::span<const std::string> statements);
-
-// The text with `$S` replaced by the schema.
-std::string InPgSchema(std::string_view sql, const std::string& space);
-
-// Runs one statement without parameters.
-Result<PgResult> RunPlain(PgConnection& connection, std::string sql, bool writes = true);
 
 }  // namespace muster

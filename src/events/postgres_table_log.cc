@@ -1,19 +1,13 @@
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
 
 #include "events/backends.h"
 #include "events/event_rules.h"
-#include "events/postgres_connections.h"
+#include "events/postgres_event_reader.h"
 
 namespace muster {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds kFirstPoll{2};
-constexpr milliseconds kSlowestPoll{100};
 
 // "schema.table" as an SQL name.
 std::string QuotedTable(const std::string& name) {
@@ -35,8 +29,8 @@ std::string StreamExpression(const std::vector<std::string>& columns) {
   return columns.size() > 1 ? "(" + expression + ")" : expression;
 }
 
-struct Statements {
-  Statements(const EventTable& names, int slots) {
+struct TableStatements : ReadStatements {
+  TableStatements(const EventTable& names, int slots) {
     const std::string table = QuotedTable(names.table);
     const std::string stream = StreamExpression(names.stream);
     const std::string position = PgIdentifier(names.position);
@@ -70,16 +64,18 @@ struct Statements {
                 select + "WHERE " + position + " > $1::bigint AND " + position +
                     " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
                 false};
+    const std::string lowest = "(SELECT min(after) FROM unnest($2::bigint[]) after)";
     read_slots = {"",
-                  "SELECT q.* FROM (" + select + "WHERE " + position + " > $1::bigint AND " +
+                  "SELECT q.* FROM (" + select + "WHERE " + position + " > " + lowest + " AND " +
                       position +
-                      " <= $2::bigint) q JOIN unnest($4::integer[], $5::bigint[]) s(slot, after) "
-                      "ON s.slot = q.slot AND q.at > s.after ORDER BY q.at LIMIT $3::bigint",
+                      " <= $3::bigint) q JOIN unnest($1::integer[], $2::bigint[]) s(slot, after) "
+                      "ON s.slot = q.slot AND q.at > s.after ORDER BY q.at LIMIT $4::bigint",
                   false};
     lag = {"",
            "SELECT q.slot, count(*), min(q.time) FROM (SELECT " + position + "::bigint AS at, " +
                slot + " AS slot, " + time + " AS time FROM " + table + " WHERE " + position +
-               " > $1::bigint) q JOIN unnest($2::integer[], $3::bigint[]) s(slot, after) ON "
+               " > " + lowest +
+               ") q JOIN unnest($1::integer[], $2::bigint[]) s(slot, after) ON "
                "s.slot = q.slot AND q.at > s.after GROUP BY q.slot",
            false};
   }
@@ -93,39 +89,15 @@ struct Statements {
     return escaped;
   }
 
-  PgStatement last, writers, read_stream, read_all, read_slots, lag;
+  PgStatement writers, lag;
 };
 
-std::vector<Event> EventsFrom(const PgResult& rows) {
-  std::vector<Event> events;
-  for (int row = 0; row < rows.rows(); ++row) {
-    events.push_back(Event{.position = rows.Int64(row, 0),
-                           .stream = std::string(rows.Text(row, 1)),
-                           .version = rows.Int64(row, 2),
-                           .slot = rows.Int32(row, 3),
-                           .id = std::string(rows.Text(row, 4)),
-                           .type = std::string(rows.Text(row, 5)),
-                           .payload = std::string(rows.Text(row, 6)),
-                           .metadata = std::string(rows.Text(row, 7)),
-                           .time = rows.Time(row, 8)});
-  }
-  return events;
-}
-
-int64_t Lowest(std::span<const SlotPosition> from) {
-  int64_t lowest = INT64_MAX;
-  for (const SlotPosition& slot : from) lowest = std::min(lowest, slot.position);
-  return from.empty() ? 0 : lowest;
-}
-
-class PostgresTableLog final : public EventLog {
+class PostgresTableLog final : public PostgresEventReader {
  public:
   PostgresTableLog(const std::string& uri, Env& env, int slots, const EventTable& table)
-      : env_(env),
-        slots_(slots),
-        name_(table.table),
-        statements_(table, slots),
-        connections_(uri, env) {}
+      : PostgresEventReader(uri, env), name_(table.table), statements_(table, slots) {
+    slots_ = slots;
+  }
 
   // Reads a little of everything, so that a wrong name is told at once.
   Status Open() {
@@ -136,75 +108,17 @@ class PostgresTableLog final : public EventLog {
     return error;
   }
 
-  int slots() const override { return slots_; }
-
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend>) override {
     return Error{Code::kPermission, "table " + name_ + " is written by others; it is only read",
                  "append through the library that owns it"};
   }
 
-  Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
-                                        int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
-    MUSTER_ASSIGN(const PgResult rows,
-                  connections_.Run(statements_.read_stream,
-                                   PgParams().Text(stream).Int64(after).Int64(limit)));
-    return EventsFrom(rows);
-  }
-
-  Result<EventPage> ReadAll(int64_t after, int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
-    MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
-    EventPage page{{}, std::max(after, horizon)};
-    MUSTER_ASSIGN(const PgResult rows,
-                  connections_.Run(statements_.read_all,
-                                   PgParams().Int64(after).Int64(horizon).Int64(limit)));
-    page.events = EventsFrom(rows);
-    if (page.events.size() == static_cast<size_t>(limit)) {
-      page.read_to = page.events.back().position;
-    }
-    return page;
-  }
-
-  Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override {
-    MUSTER_TRY(CheckSlots(from, slots_, limit));
-    EventPage page;
-    for (int widen = 0; widen < kMaxWindows; ++widen) {
-      const int64_t wanted = NextWindow(from, slots_, limit, INT64_MAX, widen).end;
-      MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(wanted));
-      const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
-      page.read_to = window.end;
-      if (window.slots.empty()) break;
-      PgArray slots(PgArray::Element::kInteger, window.slots.size());
-      PgArray afters(PgArray::Element::kBigint, window.slots.size());
-      for (const SlotPosition& slot : window.slots) {
-        slots.Int32(slot.slot);
-        afters.Int64(slot.position);
-      }
-      PgParams params;
-      params.Int64(Lowest(window.slots)).Int64(window.end).Int64(limit);
-      params.Text(slots.bytes()).Text(afters.bytes());
-      MUSTER_ASSIGN(const PgResult rows, connections_.Run(statements_.read_slots, params));
-      page.events = EventsFrom(rows);
-      if (page.events.size() == static_cast<size_t>(limit)) {
-        page.read_to = page.events.back().position;
-      }
-      if (!page.events.empty() || window.end == horizon) break;
-    }
-    return page;
-  }
-
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
-    PgArray slots(PgArray::Element::kInteger, from.size());
-    PgArray afters(PgArray::Element::kBigint, from.size());
-    for (const SlotPosition& slot : from) {
-      slots.Int32(slot.slot);
-      afters.Int64(slot.position);
-    }
-    PgParams params;
-    params.Int64(Lowest(from)).Text(slots.bytes()).Text(afters.bytes());
-    MUSTER_ASSIGN(const PgResult rows, connections_.Run(statements_.lag, params));
+    const SlotArrays arrays(from);
+    MUSTER_ASSIGN(
+        const PgResult rows,
+        Run(statements_.lag, PgParams().Text(arrays.slots.bytes()).Text(arrays.afters.bytes())));
     std::vector<SlotLag> lags;
     for (const SlotPosition& slot : from) {
       SlotLag lag{.slot = slot.slot};
@@ -218,58 +132,37 @@ class PostgresTableLog final : public EventLog {
     return lags;
   }
 
-  void Wait(milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
-    const int64_t seen = known_horizon_.load();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested()) {
-      auto last = connections_.Run(statements_.last, PgParams());
-      if (last && last->Int64(0, 0) > seen) {
-        // What is there may not be settled yet: who asks again at once would only spin.
-        env_.Sleep(kFirstPoll, stop);
-        return;
-      }
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
-  }
-
  private:
+  const ReadStatements& statements() const override { return statements_; }
+
   // Its writers take no lock of ours, but every INSERT takes one on the table before it draws a
   // position, and keeps it until its transaction has ended. So: look at the last position, then
   // who holds that lock; once all of them have ended, nothing up to that position can still come.
   // Who only rolls back is waited for no longer than it lives.
-  Result<int64_t> HorizonBeyond(int64_t wanted) {
+  Result<int64_t> FindHorizon() override {
     std::lock_guard lock(mutex_);
-    if (const int64_t known = known_horizon_.load(); known >= wanted) return known;
     PgParams none;
     const PgCall calls[] = {{statements_.last, none}, {statements_.writers, none}};
-    MUSTER_ASSIGN(const auto results, connections_.Run(calls));
+    MUSTER_ASSIGN(const auto results, Run(calls));
     std::set<std::string> writers;
     for (int row = 0; row < results[1].rows(); ++row) {
       writers.emplace(results[1].Text(row, 0));
     }
     std::erase_if(awaited_, [&](const std::string& writer) { return !writers.contains(writer); });
-    if (awaited_.empty()) {
-      known_horizon_ = std::max(known_horizon_.load(), awaited_for_);
-      awaited_for_ = results[0].Int64(0, 0);
-      awaited_ = std::move(writers);
-      if (awaited_.empty()) known_horizon_ = std::max(known_horizon_.load(), awaited_for_);
-    }
-    return known_horizon_.load();
+    if (!awaited_.empty()) return settled_;
+    settled_ = std::max(settled_, awaited_for_);
+    awaited_for_ = results[0].Int64(0, 0);
+    awaited_ = std::move(writers);
+    if (awaited_.empty()) settled_ = std::max(settled_, awaited_for_);
+    return settled_;
   }
 
-  Env& env_;
-  const int slots_;
   const std::string name_;
-  const Statements statements_;
-  PostgresConnections connections_;
+  const TableStatements statements_;
   std::mutex mutex_;
   std::set<std::string> awaited_;  // writers that may still fill a position up to awaited_for_
   int64_t awaited_for_ = 0;
-  std::atomic<int64_t> known_horizon_ = 0;
+  int64_t settled_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/poll.h"
 #include "base/sqlite.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
@@ -12,8 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBusyTimeout{10'000};
-constexpr milliseconds kFirstPoll{2};
-constexpr milliseconds kSlowestPoll{100};
+constexpr PollPauses kPolls{milliseconds(2), milliseconds(100)};
 
 // $ stands for the namespace. One writer at a time commits in the order of its positions, so a
 // reader sees no gap that is filled later.
@@ -177,15 +177,8 @@ class SqliteEventLog final : public EventLog {
   }
 
   void Wait(milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
     const auto seen = Signs();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested() && Signs() == seen) {
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
+    PollUntil([&] { return Signs() != seen; }, env_, kPolls, timeout, stop);
   }
 
  private:

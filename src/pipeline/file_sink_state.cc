@@ -65,6 +65,7 @@ std::string FileItem::ToJson() const {
   return ToJsonText(Json{{"item", item},
                          {"incarnation", incarnation},
                          {"epoch", epoch},
+                         {"holder", holder},
                          {"writer", writer},
                          {"phase", PhaseName(phase)},
                          {"progress", progress.ToJson()},
@@ -79,6 +80,7 @@ Result<FileItem> FileItem::FromJson(std::string_view text, const std::string& or
     item.item = json.at("item").get<std::string>();
     item.incarnation = json.at("incarnation").get<std::string>();
     item.epoch = json.at("epoch").get<int64_t>();
+    item.holder = json.at("holder").get<std::string>();
     item.writer = json.at("writer").get<std::string>();
     const auto phase = json.at("phase").get<std::string>();
     item.phase = phase == "sealed"     ? Phase::kSealed

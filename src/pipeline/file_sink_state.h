@@ -19,7 +19,8 @@ struct FileItem {
   std::string item;
   std::string incarnation;
   int64_t epoch = 0;
-  std::string writer;  // who may change it: another one for each Open
+  std::string holder = {};  // of that epoch
+  std::string writer;       // who may change it: another one for each Open
   Phase phase = Phase::kOpen;
   Progress progress = {};
   // Where the item's bytes are: one piece for each holder that wrote any, and how many of its bytes

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "pipeline/item_fence.h"
+
 namespace muster {
 namespace {
 
@@ -42,14 +44,19 @@ Result<std::unique_ptr<Writer>> FileWriter::Open(std::shared_ptr<FileSinkState> 
   MUSTER_ASSIGN(const auto lock, writer->state_->Acquire());
   MUSTER_ASSIGN(auto stored, writer->state_->Load(writer->place_.name));
   FileItem& item = writer->item_;
-  if (stored) item = *std::move(stored);
-  // Epochs of another incarnation say nothing about this one's.
-  if (item.incarnation == fence.incarnation && fence.epoch < item.epoch) {
-    return LeaseLost(fence.item);
+  if (stored) {
+    item = *std::move(stored);
+    const StoredFence opened{.incarnation = item.incarnation,
+                             .epoch = item.epoch,
+                             .holder = item.holder,
+                             .sealed = false,
+                             .progress = {}};
+    MUSTER_TRY(CheckOpen(fence, opened, writer->place_.output));
   }
   item.item = fence.item;
   item.incarnation = fence.incarnation;
   item.epoch = fence.epoch;
+  item.holder = fence.holder;
   item.writer = env.NewId();
   MUSTER_TRY(writer->state_->Store(writer->place_.name, item));
   writer->known_ = item.progress;
@@ -80,9 +87,7 @@ Result<std::vector<Refused>> FileWriter::Write(const Batch& batch, const Progres
     }
     MUSTER_TRY(piece_->Append(scratch_));
   }
-  progress_ = after;
-  progress_.counts.written -= static_cast<int64_t>(refused.size());
-  progress_.counts.failed += static_cast<int64_t>(refused.size());
+  progress_ = WithRefused(after, refused.size());
   return refused;
 }
 

@@ -7,7 +7,17 @@ std::string ItemAt(const Fence& fence, const std::string& place) {
   return place + ": item " + fence.item + " of run " + fence.run;
 }
 
+// `stored` is of the same incarnation.
+bool SameHolder(const Fence& fence, const StoredFence& stored) {
+  return stored.epoch == fence.epoch && stored.holder == fence.holder;
+}
+
 Error TakenOver(const Fence& fence, const StoredFence& stored, const std::string& place) {
+  if (stored.epoch == fence.epoch) {
+    return Error{Code::kLeaseLost,
+                 ItemAt(fence, place) + " was opened by another holder of epoch " +
+                     std::to_string(fence.epoch) + ": the store has granted it twice"};
+  }
   return Error{Code::kLeaseLost, ItemAt(fence, place) + " was opened with epoch " +
                                      std::to_string(stored.epoch) + ", after this one's " +
                                      std::to_string(fence.epoch)};
@@ -17,8 +27,8 @@ Error TakenOver(const Fence& fence, const StoredFence& stored, const std::string
 
 Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::string& place) {
   if (stored.incarnation == fence.incarnation) {
-    if (stored.epoch > fence.epoch) return TakenOver(fence, stored, place);
-    return {};
+    if (stored.epoch < fence.epoch || SameHolder(fence, stored)) return {};
+    return TakenOver(fence, stored, place);
   }
   if (fence.adopts) return {};
   return Error{Code::kConflict,
@@ -33,7 +43,7 @@ Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::stri
     return Error{Code::kLeaseLost,
                  ItemAt(fence, place) + " was taken over by another incarnation of the run"};
   }
-  if (stored.epoch != fence.epoch) return TakenOver(fence, stored, place);
+  if (!SameHolder(fence, stored)) return TakenOver(fence, stored, place);
   if (stored.sealed) return Error{Code::kLeaseLost, ItemAt(fence, place) + " is sealed"};
   return {};
 }

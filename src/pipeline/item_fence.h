@@ -8,19 +8,21 @@
 
 namespace muster {
 
-// What a sink keeps of an item beside the rows, in one row of its table `muster_progress`.
+// What a sink keeps of an item beside its documents; databases in one row of `muster_progress`.
 struct StoredFence {
   std::string incarnation;
   int64_t epoch = 0;
+  std::string holder;
   bool sealed = false;
   std::string progress;  // as JSON; empty: nothing was written yet
 };
 
-// Whether the item may be opened by `fence`. kLeaseLost: a newer holder has opened it. kConflict:
+// Whether the item may be opened by `fence`. kLeaseLost: a newer holder has opened it, or another
+// one with the same epoch, which only a store that lost commits grants twice. kConflict:
 // another incarnation of the run wrote it, which `fence` does not adopt. `place` names the sink.
 Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::string& place);
 
-// Whether a holder that has opened the item may still write. kLeaseLost: a newer holder has opened
+// Whether a holder that has opened the item may still write. kLeaseLost: somebody else has opened
 // it, or it was sealed.
 Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place);
 

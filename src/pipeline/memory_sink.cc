@@ -3,20 +3,19 @@
 namespace muster {
 namespace {
 
-Error LeaseLost(const std::string& item) {
-  return {Code::kLeaseLost, "a later holder has opened " + item};
-}
+constexpr char kPlace[] = "memory";
 
 }  // namespace
 
 class MemorySink::MemoryWriter final : public Writer {
  public:
-  MemoryWriter(MemorySink& sink, std::string collection, std::string item, int64_t epoch)
-      : sink_(sink), collection_(std::move(collection)), item_(std::move(item)), epoch_(epoch) {
-    const Item& entry = sink_.items_[item_];
-    known_ = entry.progress;
-    sealed_ = entry.sealed;
-  }
+  MemoryWriter(MemorySink& sink, std::string collection, Fence fence, Item& item)
+      : sink_(sink),
+        collection_(std::move(collection)),
+        fence_(std::move(fence)),
+        item_(item),
+        known_(item.progress.value_or(Progress{})),
+        sealed_(item.fence->sealed) {}
 
   const std::optional<Progress>& Known() const override { return known_; }
   bool Sealed() const override { return sealed_; }
@@ -25,8 +24,7 @@ class MemorySink::MemoryWriter final : public Writer {
                                      const Patience&) override {
     if (sink_.fail) MUSTER_TRY(sink_.fail(batch.documents.size()));
     std::lock_guard lock(sink_.mutex_);
-    MUSTER_ASSIGN(Item* const item, Mine());
-    if (item->sealed) return LeaseLost(item_);
+    MUSTER_TRY(CheckWrite(fence_, *item_.fence, kPlace));
     std::vector<Refused> refused;
     Contents& contents = sink_.collections_[collection_];
     for (size_t i = 0; i < batch.documents.size(); ++i) {
@@ -41,39 +39,38 @@ class MemorySink::MemoryWriter final : public Writer {
       }
     }
     contents.batch_sizes.push_back(batch.documents.size());
-    item->progress = after;
-    item->progress->counts.written -= static_cast<int64_t>(refused.size());
-    item->progress->counts.failed += static_cast<int64_t>(refused.size());
+    item_.progress = WithRefused(after, refused.size());
     return refused;
   }
 
   Result<std::optional<Progress>> Seal() override {
     std::lock_guard lock(sink_.mutex_);
-    MUSTER_ASSIGN(Item* const item, Mine());
-    item->sealed = true;
-    return item->progress;
+    MUSTER_TRY(CheckMine());
+    item_.fence->sealed = true;
+    return item_.progress.value_or(Progress{});
   }
 
   Status Finish() override {
     std::lock_guard lock(sink_.mutex_);
-    MUSTER_ASSIGN(Item* const item, Mine());
-    item->finished = true;
+    MUSTER_TRY(CheckMine());
+    item_.finished = true;
     return {};
   }
 
  private:
-  Result<Item*> Mine() {
-    Item& item = sink_.items_[item_];
-    if (item.epoch != epoch_) return LeaseLost(item_);
-    return &item;
+  // Whether it is sealed or not.
+  Status CheckMine() const {
+    StoredFence stored = *item_.fence;
+    stored.sealed = false;
+    return CheckWrite(fence_, stored, kPlace);
   }
 
   MemorySink& sink_;
   const std::string collection_;
-  const std::string item_;
-  const int64_t epoch_;
+  const Fence fence_;
+  Item& item_;
   std::optional<Progress> known_;
-  bool sealed_ = false;
+  const bool sealed_;
 };
 
 std::vector<MemorySink::Entry> MemorySink::Documents(const std::string& collection) const {
@@ -112,18 +109,14 @@ Result<std::vector<TargetChange>> MemorySink::Prepare(const Collection& collecti
 Result<std::unique_ptr<Writer>> MemorySink::Open(const std::string& collection,
                                                  const Fence& fence) {
   std::lock_guard lock(mutex_);
-  const std::string name = fence.run + "/" + fence.item;
-  Item& item = items_[name];
-  if (!item.incarnation.empty() && item.incarnation != fence.incarnation) {
-    if (!fence.adopts) {
-      return Error{Code::kConflict, name + " was written by another incarnation of the run"};
-    }
-    item.epoch = 0;
-  }
-  if (fence.epoch < item.epoch) return LeaseLost(name);
-  item.incarnation = fence.incarnation;
-  item.epoch = fence.epoch;
-  return std::make_unique<MemoryWriter>(*this, collection, name, fence.epoch);
+  Item& item = items_[fence.run + "/" + fence.item];
+  if (item.fence) MUSTER_TRY(CheckOpen(fence, *item.fence, kPlace));
+  item.fence = StoredFence{.incarnation = fence.incarnation,
+                           .epoch = fence.epoch,
+                           .holder = fence.holder,
+                           .sealed = item.fence && item.fence->sealed,
+                           .progress = {}};
+  return std::make_unique<MemoryWriter>(*this, collection, fence, item);
 }
 
 Status MemorySink::Finish(const std::string& collection) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muster/pipeline.h"
+#include "pipeline/item_fence.h"
 
 namespace muster {
 
@@ -44,9 +45,7 @@ class MemorySink final : public Sink {
     std::vector<size_t> batch_sizes;
   };
   struct Item {
-    std::string incarnation;
-    int64_t epoch = 0;
-    bool sealed = false;
+    std::optional<StoredFence> fence = {};
     bool finished = false;
     std::optional<Progress> progress = {};
   };

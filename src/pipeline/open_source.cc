@@ -5,6 +5,7 @@
 #include "pipeline/jsonl_source.h"
 #include "pipeline/opensearch_source.h"
 #include "pipeline/postgres_source.h"
+#include "pipeline/salesforce_source.h"
 #include "pipeline/scheme.h"
 #include "pipeline/snapshot_source.h"
 #include "pipeline/sqlite_source.h"
@@ -20,6 +21,8 @@ const std::vector<SourceScheme>& Schemes() {
       {"opensearch+http", "opensearch+http://HOST/INDEX-PATTERN", OpenOpenSearchSource},
       {"opensearch+https", "opensearch+https://HOST/INDEX-PATTERN", OpenOpenSearchSource},
       {"postgresql", "postgresql://USER@HOST/DATABASE#TABLE", OpenPostgresSource},
+      {"salesforce+http", "salesforce+http://HOST/OBJECT", OpenSalesforceSource},
+      {"salesforce+https", "salesforce+https://HOST/OBJECT", OpenSalesforceSource},
       {"snapshot+file", "snapshot+file:///FOLDER", OpenSnapshotSource},
       {"snapshot+s3", "snapshot+s3://BUCKET/PREFIX", OpenSnapshotSource},
       {"sqlite", "sqlite:FILE#TABLE", OpenSqliteSource},
@@ -28,6 +31,15 @@ const std::vector<SourceScheme>& Schemes() {
 }
 
 }  // namespace
+
+// For sources that know all their collections at once; who has to ask for each overrides it.
+Result<std::optional<Collection>> Source::Describe(const std::string& collection) {
+  MUSTER_ASSIGN(std::vector<Collection> all, Collections());
+  for (Collection& one : all) {
+    if (one.name == collection) return std::optional<Collection>(std::move(one));
+  }
+  return std::optional<Collection>();
+}
 
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, Env& env) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));

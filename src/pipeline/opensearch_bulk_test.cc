@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/json.h"
+#include "support/hasty_env.h"
 #include "support/http_server.h"
 
 namespace muster {
@@ -15,27 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::Answer;
+using testing::HastyEnv;
 using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
-
-// An Env whose pauses take no time.
-class HastyEnv : public Env {
- public:
-  WallTime WallNow() override { return RealEnv().WallNow(); }
-  MonoTime MonoNow() override { return RealEnv().MonoNow() + slept_.load(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    slept_ = slept_.load() + duration;
-    pauses.push_back(duration);
-    return !stop.stop_requested();
-  }
-  uint64_t Random() override { return 7; }
-
-  std::vector<std::chrono::nanoseconds> pauses;
-
- private:
-  std::atomic<std::chrono::nanoseconds> slept_{0ns};
-};
 
 // A stand-in for a cluster: keeps the last body of every id, and answers each document as told.
 class BulkTest : public ::testing::Test {

@@ -23,7 +23,8 @@ PostgresProgress::PostgresProgress(const std::string& schema, Fence fence)
       table_(TableName(schema)),
       where_(" WHERE run = " + PgLiteral(fence_.run) + " AND item = " + PgLiteral(fence_.item)),
       lock_sql_(
-          "SELECT incarnation, epoch::text, sealed::text, coalesce(progress::text, '') FROM " +
+          "SELECT incarnation, epoch::text, holder, sealed::text, coalesce(progress::text, '')"
+          " FROM " +
           table_ + where_ + " FOR UPDATE") {}
 
 Status PostgresProgress::EnsureTable(PgConnection& connection, const std::string& schema) {
@@ -36,14 +37,15 @@ Status PostgresProgress::EnsureTable(PgConnection& connection, const std::string
   if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
   // CREATE TABLE IF NOT EXISTS alone can fail when two do it at once.
   const PgStatement lock = Inside("SELECT pg_advisory_xact_lock(hashtext('muster_progress'))");
-  const PgStatement create{"",
-                           "CREATE TABLE IF NOT EXISTS " + table +
-                               " (run text, item text, incarnation text NOT NULL,"
-                               " epoch bigint NOT NULL, sealed boolean NOT NULL DEFAULT false,"
-                               " progress json, holder_pid integer, holder_since timestamptz,"
-                               " updated timestamptz NOT NULL DEFAULT now(),"
-                               " PRIMARY KEY (run, item)) WITH (fillfactor = 50)",
-                           true};
+  const PgStatement create{
+      "",
+      "CREATE TABLE IF NOT EXISTS " + table +
+          " (run text, item text, incarnation text NOT NULL,"
+          " epoch bigint NOT NULL, holder text NOT NULL, sealed boolean NOT NULL DEFAULT false,"
+          " progress json, holder_pid integer, holder_since timestamptz,"
+          " updated timestamptz NOT NULL DEFAULT now(),"
+          " PRIMARY KEY (run, item)) WITH (fillfactor = 50)",
+      true};
   const PgCall calls[] = {{lock, none}, {create, none}};
   MUSTER_TRY(connection.Execute(calls));
   return {};
@@ -52,12 +54,16 @@ Status PostgresProgress::EnsureTable(PgConnection& connection, const std::string
 Result<StoredFence> PostgresProgress::Take(PgConnection& connection) const {
   const PgParams none = {};
   PgParams first;
-  first.Text(fence_.run).Text(fence_.item).Text(fence_.incarnation).Int64(fence_.epoch);
+  first.Text(fence_.run)
+      .Text(fence_.item)
+      .Text(fence_.incarnation)
+      .Int64(fence_.epoch)
+      .Text(fence_.holder);
   const PgStatement begin = Inside("BEGIN");
   const PgStatement patience = Inside("SET LOCAL lock_timeout = '500ms'");
   const PgStatement insert = Inside("INSERT INTO " + table_ +
-                                    " (run, item, incarnation, epoch) VALUES ($1, $2, $3, $4)"
-                                    " ON CONFLICT DO NOTHING");
+                                    " (run, item, incarnation, epoch, holder)"
+                                    " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING");
   const PgStatement lock = Inside(lock_sql_);
   const PgCall look[] = {{begin, none}, {patience, none}, {insert, first}, {lock, none}};
   auto answers = connection.Execute(look);
@@ -71,27 +77,31 @@ Result<StoredFence> PostgresProgress::Take(PgConnection& connection) const {
     return stored;
   }
   PgParams holder;
-  holder.Text(fence_.incarnation).Int64(fence_.epoch);
-  const PgStatement take = Inside(
-      "UPDATE " + table_ + " SET incarnation = $1, epoch = $2, updated = now()," +
-      " holder_pid = pg_backend_pid(), holder_since = (SELECT backend_start FROM pg_stat_activity"
-      " WHERE pid = pg_backend_pid())" +
-      where_);
+  holder.Text(fence_.incarnation).Int64(fence_.epoch).Text(fence_.holder);
+  const PgStatement take =
+      Inside("UPDATE " + table_ + " SET incarnation = $1, epoch = $2, holder = $3," +
+             " updated = now(), holder_pid = pg_backend_pid(), holder_since = (SELECT "
+             "backend_start FROM pg_stat_activity"
+             " WHERE pid = pg_backend_pid())" +
+             where_);
   const PgCall taking[] = {{take, holder}, {kCommit, none}};
   MUSTER_TRY(connection.Execute(taking));
   stored->incarnation = fence_.incarnation;
   stored->epoch = fence_.epoch;
+  stored->holder = fence_.holder;
   return stored;
 }
 
 Status PostgresProgress::EndEarlierHolder(PgConnection& connection) const {
   PgParams params;
-  params.Int64(fence_.epoch).Text(fence_.incarnation);
+  params.Int64(fence_.epoch).Text(fence_.incarnation).Text(fence_.holder);
   MUSTER_TRY(connection.Execute(
       Read("SELECT pg_terminate_backend(a.pid) FROM " + table_ +
            " p JOIN pg_stat_activity a ON a.pid = p.holder_pid AND a.backend_start = "
            "p.holder_since" +
-           where_ + " AND (p.epoch <= $1 OR p.incarnation <> $2) AND a.pid <> pg_backend_pid()"),
+           where_ +
+           " AND (p.epoch < $1 OR p.epoch = $1 AND p.holder = $3 OR p.incarnation <> $2)"
+           " AND a.pid <> pg_backend_pid()"),
       params));
   return {};
 }
@@ -105,8 +115,9 @@ Result<StoredFence> PostgresProgress::Locked(const PgResult& answer,
                  "do not delete rows of a run while it works"};
   }
   StoredFence stored{.incarnation = std::string(answer.Text(0, 0)),
-                     .sealed = answer.Text(0, 2) == "true",
-                     .progress = std::string(answer.Text(0, 3))};
+                     .holder = std::string(answer.Text(0, 2)),
+                     .sealed = answer.Text(0, 3) == "true",
+                     .progress = std::string(answer.Text(0, 4))};
   const std::string_view epoch = answer.Text(0, 1);
   std::from_chars(epoch.data(), epoch.data() + epoch.size(), stored.epoch);
   return stored;

@@ -14,6 +14,7 @@ namespace muster {
 //   run, item     the key
 //   incarnation   of the run that wrote last
 //   epoch         of the holder that opened the item last; an older one cannot write any more
+//   holder        its id: neither can another of the same epoch
 //   sealed        nobody can
 //   progress      where the item is, as of the rows committed; null: nothing written yet
 //   holder_pid, holder_since   the server process of the holder's session

@@ -51,6 +51,8 @@ class PostgresSink final : public Sink {
 
   bool CanDelete() const override { return true; }
 
+  BatchLimits PreferredLimits() const override { return kTableLimits; }
+
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     MUSTER_ASSIGN(const PgName name, TableOf(collection));
     MUSTER_ASSIGN(const auto connection, OpenPgWriteSession(uri_));

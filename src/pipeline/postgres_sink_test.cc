@@ -7,7 +7,7 @@
 #include "muster/migrate.h"
 #include "pipeline/postgres_progress.h"
 #include "support/fault_proxy.h"
-#include "support/postgres_server.h"
+#include "support/postgres_test.h"
 
 // What only PostgreSQL can do or suffer: types, refused rows, lost connections, read-only servers.
 // What every sink promises is in tests/contract.
@@ -17,23 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::FaultProxy;
-using testing::PostgresServer;
 
-class PostgresSinkTest : public ::testing::Test {
+class PostgresSinkTest : public testing::PostgresTest {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-  void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
-    server_->Exec(
-        "SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-  }
-
   static std::unique_ptr<Sink> OpenAt(const std::string& url) {
     auto sink = OpenSink(url, RealEnv());
     EXPECT_TRUE(sink) << sink.error().ToString();
@@ -81,11 +67,7 @@ class PostgresSinkTest : public ::testing::Test {
   static bool Has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
-
-  static PostgresServer* server_;
 };
-
-PostgresServer* PostgresSinkTest::server_ = nullptr;
 
 TEST_F(PostgresSinkTest, ValuesArriveAsTheyAre) {
   server_->Exec(

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "muster/migrate.h"
 #include "support/fault_proxy.h"
-#include "support/postgres_server.h"
+#include "support/postgres_test.h"
 
 // What only PostgreSQL can do or suffer: types, snapshots, lost connections. What every source
 // promises is in tests/contract.
@@ -14,23 +14,9 @@ namespace muster {
 namespace {
 
 using testing::FaultProxy;
-using testing::PostgresServer;
 
-class PostgresSourceTest : public ::testing::Test {
+class PostgresSourceTest : public testing::PostgresTest {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-  void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
-    server_->Exec(
-        "SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-  }
-
   static std::unique_ptr<Source> OpenAt(const std::string& url) {
     auto source = OpenSource(url, RealEnv());
     EXPECT_TRUE(source) << source.error().ToString();
@@ -65,11 +51,7 @@ class PostgresSourceTest : public ::testing::Test {
     EXPECT_FALSE(partitions);
     return partitions ? Error{} : partitions.error();
   }
-
-  static PostgresServer* server_;
 };
-
-PostgresServer* PostgresSourceTest::server_ = nullptr;
 
 TEST_F(PostgresSourceTest, ValuesComeOutExactlyAsTheyAre) {
   server_->Exec(

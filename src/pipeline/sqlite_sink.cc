@@ -42,6 +42,8 @@ class SqliteSink final : public Sink {
 
   bool CanDelete() const override { return true; }
 
+  BatchLimits PreferredLimits() const override { return kTableLimits; }
+
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     MUSTER_ASSIGN(auto db, SqliteDb::Open(file_, SqliteDb::Mode::kExisting, kBusyTimeout));
     MUSTER_TRY(SqliteWriter::EnsureProgressTable(*db));

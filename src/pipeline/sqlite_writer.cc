@@ -38,8 +38,9 @@ Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env, std::unique_p
 Status SqliteWriter::EnsureProgressTable(SqliteDb& db) {
   return db.Execute(
       "CREATE TABLE IF NOT EXISTS muster_progress (run TEXT NOT NULL, item TEXT NOT NULL,"
-      " incarnation TEXT NOT NULL, epoch INTEGER NOT NULL, sealed INTEGER NOT NULL DEFAULT 0,"
-      " progress TEXT, updated TEXT NOT NULL DEFAULT (datetime('now')), PRIMARY KEY (run, item))"
+      " incarnation TEXT NOT NULL, epoch INTEGER NOT NULL, holder TEXT NOT NULL,"
+      " sealed INTEGER NOT NULL DEFAULT 0, progress TEXT, updated TEXT NOT NULL DEFAULT "
+      "(datetime('now')), PRIMARY KEY (run, item))"
       " STRICT, WITHOUT ROWID");
 }
 
@@ -50,16 +51,17 @@ bool SqliteWriter::RecordsRefusals(RefusalRecorder record) {
 
 Result<std::optional<StoredFence>> SqliteWriter::Stored() {
   MUSTER_ASSIGN(SqliteStatement select,
-                db_->Prepare(std::string("SELECT incarnation, epoch, sealed, coalesce(progress, '')"
-                                         " FROM muster_progress") +
+                db_->Prepare(std::string("SELECT incarnation, epoch, holder, sealed,"
+                                         " coalesce(progress, '') FROM muster_progress") +
                              kWhere));
   select.Bind(fence_.run, fence_.item);
   MUSTER_ASSIGN(const bool there, select.Step());
   if (!there) return std::nullopt;
   return StoredFence{.incarnation = std::string(select.Text(0)),
                      .epoch = select.Int(1),
-                     .sealed = select.Int(2) != 0,
-                     .progress = std::string(select.Text(3))};
+                     .holder = std::string(select.Text(2)),
+                     .sealed = select.Int(3) != 0,
+                     .progress = std::string(select.Text(4))};
 }
 
 Status SqliteWriter::Take() {
@@ -70,13 +72,16 @@ Status SqliteWriter::Take() {
     stored_ = *stored;
   }
   MUSTER_ASSIGN(SqliteStatement put,
-                db_->Prepare("INSERT INTO muster_progress (run, item, incarnation, epoch)"
-                             " VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
-                             " incarnation = ?3, epoch = ?4, updated = datetime('now')"));
-  MUSTER_TRY(put.Bind(fence_.run, fence_.item, fence_.incarnation, fence_.epoch).Run());
+                db_->Prepare("INSERT INTO muster_progress (run, item, incarnation, epoch, holder)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
+                             " incarnation = ?3, epoch = ?4, holder = ?5,"
+                             " updated = datetime('now')"));
+  MUSTER_TRY(
+      put.Bind(fence_.run, fence_.item, fence_.incarnation, fence_.epoch, fence_.holder).Run());
   MUSTER_TRY(transaction.Commit());
   stored_.incarnation = fence_.incarnation;
   stored_.epoch = fence_.epoch;
+  stored_.holder = fence_.holder;
   return {};
 }
 

@@ -16,6 +16,8 @@
 #include "replica/operations.h"
 #include "replica/rebuild.h"
 #include "store/backends.h"
+#include "support/dynamodb_server.h"
+#include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 
 namespace muster {
@@ -91,7 +93,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
   };
 
   void SetUp() override {
-    if (GetParam() == "sqlite") {
+    if (GetParam() != "postgresql") {
       folder_ = (std::filesystem::temp_directory_path() / "muster-set-XXXXXX").string();
       ASSERT_NE(mkdtemp(folder_.data()), nullptr);
       url_ = "sqlite:" + folder_ + "/set.db";
@@ -104,10 +106,13 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
       url_ = server.Url();
       url_.replace(url_.rfind('/') + 1, std::string::npos, database);
     }
-    store_ = Must(OpenStore(url_, RealEnv()));
+    store_ = OpenOwnStore();
     log_ = Must(OpenEventLog(url_, RealEnv(), {.slots = 16}));
     model_ = Must(OpenReadModel(url_, RealEnv()));
   }
+  // Where the workers meet: beside log and read model, unless somewhere else is asked for.
+  virtual std::unique_ptr<Store> OpenOwnStore() { return Must(OpenStore(url_, RealEnv())); }
+
   void TearDown() override {
     workers_.clear();
     model_.reset();
@@ -204,31 +209,8 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(audit->handled, appended_);
   }
 
-  Strategy strategy_ = Strategy::kRecreate;
-  std::string folder_;
-  std::string url_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<EventLog> log_;
-  std::unique_ptr<ReadModel> model_;
-  std::vector<std::unique_ptr<Running>> workers_;
-  int appended_ = 0;
-};
-
-TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
-  Append(400);
-  Running& first = Start();
-  ASSERT_TRUE(AwaitAll()) << Count();
-  EXPECT_EQ(first.recorder->handled, 400);
-  Stop(first);
-  Append(200);
-  Running& second = Start();
-  ASSERT_TRUE(AwaitAll()) << Count();
-  EXPECT_EQ(second.recorder->handled, 200);
-  ExpectCleanAudit();
-}
-
-TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
-  for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
+  // Three workers join while events come in, each handles some, and one leaves.
+  void JoinAndLeave(Strategy strategy) {
     strategy_ = strategy;
     workers_.clear();
     std::jthread appender([&](std::stop_token stop) {
@@ -260,6 +242,34 @@ TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
     Stop(a);
     Stop(c);
     ExpectCleanAudit();
+  }
+
+  Strategy strategy_ = Strategy::kRecreate;
+  std::string folder_;
+  std::string url_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<ReadModel> model_;
+  std::vector<std::unique_ptr<Running>> workers_;
+  int appended_ = 0;
+};
+
+TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
+  Append(400);
+  Running& first = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  EXPECT_EQ(first.recorder->handled, 400);
+  Stop(first);
+  Append(200);
+  Running& second = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  EXPECT_EQ(second.recorder->handled, 200);
+  ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
+  for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
+    JoinAndLeave(strategy);
   }
 }
 
@@ -430,6 +440,32 @@ TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "postgresql"),
+                         [](const auto& backend) { return backend.param; });
+
+// The workers meet in a store of its own kind; log and read model are in SQLite.
+class GenerationStore : public ReplicaSet {
+ protected:
+  std::unique_ptr<Store> OpenOwnStore() override {
+    if (GetParam() == "dynamodb") {
+      return Must(OpenStore(testing::DynamoDbServer::Shared().Url("replica"), RealEnv()));
+    }
+    const int port = testing::OpenSearchServer::Shared().port();
+    return Must(OpenStore("opensearch+http://127.0.0.1:" + std::to_string(port), RealEnv()));
+  }
+
+  void SetUp() override {
+    const std::string reason = GetParam() == "dynamodb" ? testing::DynamoDbServer::Unavailable()
+                                                        : testing::OpenSearchServer::Unavailable();
+    if (!reason.empty()) GTEST_SKIP() << "no " << GetParam() << ": " << reason;
+    ReplicaSet::SetUp();
+  }
+};
+
+TEST_P(GenerationStore, WorkersShareTheEventsWhileTheyJoinAndLeave) {
+  JoinAndLeave(Strategy::kRecreate);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, GenerationStore, ::testing::Values("opensearch", "dynamodb"),
                          [](const auto& backend) { return backend.param; });
 
 TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -228,16 +229,35 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   void Sends(const Change& change) {
-    if (change.record.kind != kWorkKind || change.record.version == 0) return;
+    if (change.record.kind != kWorkKind || sim_->Unwinding()) return;
+    if (change.record.version == 0) return Creates(change.record.key);
     if (StateOf(change.record) == ItemBody::State::kDone) {
       completing_.insert(WithEpoch(change.record.key, change.record.epoch));
     }
     auto held = held_.find(WithEpoch(change.record.key, change.record.epoch));
-    if (held == held_.end() || sim_->now() <= held->second.deadline) return;
+    if (held == held_.end() || sim_->now() <= held->second.deadline) {
+      return PausesBeforeASplit(change);
+    }
     // A few may be on their way when the time runs out between the look at the clock and the call.
     if (++held->second.sends_too_late > 1) {
       Violate("F", change.record.key + ": its holder goes on writing after the lease has ended");
     }
+  }
+
+  // A successor that was named is not there yet: the moment to crash.
+  void Creates(const std::string& key) {
+    if (named_.contains(key) && sim_->Fires(Fault::kCrash, 5)) {
+      sim_->Crash("before it creates " + key);
+    }
+  }
+
+  // Whoever is about to name a successor and sleeps past the lease wakes up to find that another
+  // has split the item, or handed it over, in its place.
+  void PausesBeforeASplit(const Change& change) {
+    const auto stored = store_->Truth().Get(kWorkKind, change.record.key).value();
+    if (!stored || !GivesAway(*stored, change.record) || !sim_->Fires(Fault::kPause, 5)) return;
+    sim_->Note("pauses before it splits " + change.record.key);
+    sim_->Pass(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
   }
 
   // A hand-over renews the lease, too, before it creates the successor.
@@ -264,7 +284,7 @@ class WorkWorkloadImpl final : public Workload {
       if (late && !completes && before->owner.empty()) {
         sim_->Sometimes("10 a late renewal after the release");
       }
-      if (stale && wanted.progress.former_ends.size() > was.progress.former_ends.size()) {
+      if (stale && GivesAway(*before, change.record)) {
         sim_->Sometimes("15 two workers split the same item");
       }
       return;
@@ -392,6 +412,12 @@ class WorkWorkloadImpl final : public Workload {
   static ItemBody::State StateOf(const Record& record) {
     return ItemBody::FromJson(record.body).value().state;
   }
+  // Whether `wanted` names a successor that `stored` does not.
+  static bool GivesAway(const Record& stored, const Record& wanted) {
+    const auto known = ItemBody::FromJson(stored.body).value().progress.former_ends;
+    const auto named = ItemBody::FromJson(wanted.body).value().progress.former_ends;
+    return named.size() > known.size() || !std::equal(named.begin(), named.end(), known.begin());
+  }
   void Violate(const std::string& invariant, std::string message) {
     sim_->Violate(invariant, std::move(message));
   }
@@ -455,7 +481,8 @@ WorkloadInfo WorkWorkload() {
                     "29 a corrupt source fails closed",
                     "an item is split",
                     "an item is handed over",
-                    "a worker halts loudly, and a new incarnation goes on"}};
+                    "a worker halts loudly, and a new incarnation goes on"},
+      .seeds = 2'000};
 }
 
 const std::vector<WorkloadInfo>& Workloads() {

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "support/dynamodb_gate.h"
+#include "support/hasty_env.h"
 #include "support/http_server.h"
 
 namespace muster {
@@ -17,24 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Answer;
 using testing::DynamoDbError;
+using testing::HastyEnv;
 using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
-
-// Pauses pass at once: who waits for long has waited when it comes back.
-class HastyEnv final : public Env {
- public:
-  WallTime WallNow() override { return RealEnv().WallNow(); }
-  MonoTime MonoNow() override { return RealEnv().MonoNow() + skipped_.load(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token) override {
-    skipped_ = skipped_.load() + duration;
-    return true;
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
- private:
-  std::atomic<std::chrono::nanoseconds> skipped_{};
-};
 
 class SkewedEnv final : public Env {
  public:

@@ -8,6 +8,7 @@
 
 #include "muster/store.h"
 #include "store/opensearch_schema.h"
+#include "support/hasty_env.h"
 #include "support/http_server.h"
 
 // What the wire does to requests and answers, held against a server that answers as told.
@@ -16,24 +17,10 @@ namespace muster {
 namespace {
 
 using testing::Answer;
+using testing::HastyEnv;
 using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
-
-// Lets time pass instead of waiting.
-class HastyEnv final : public Env {
- public:
-  WallTime WallNow() override { return RealEnv().WallNow(); }
-  MonoTime MonoNow() override { return RealEnv().MonoNow() + slept_.load(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token) override {
-    slept_ = slept_.load() + duration;
-    return true;
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
- private:
-  std::atomic<std::chrono::nanoseconds> slept_{};
-};
 
 OpenSearchEndpoint AddressOf(const HttpServer& server) {
   std::string base = server.Url();

@@ -1,6 +1,17 @@
 #include "store/postgres_pool.h"
 
 namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A call that was rolled back (a deadlock, a serialization failure) or never sent (the connection
+// had died while idle) is made again, a few times and within this time.
+constexpr int kMaxTries = 4;
+constexpr milliseconds kRetryFor{2'000};
+constexpr milliseconds kRetryPause{20};
+
+}  // namespace
 
 PostgresPool::PostgresPool(PgOptions options, size_t max_connections)
     : options_(std::move(options)), max_connections_(max_connections) {}
@@ -23,6 +34,25 @@ Result<PostgresPool::Lease> PostgresPool::Take() {
   if (opened) return Lease(*this, *std::move(opened));
   Return(nullptr);
   return std::move(opened).error();
+}
+
+Result<std::vector<PgResult>> PostgresPool::Run(std::span<const PgCall> calls, Env& env) {
+  const MonoTime give_up = env.MonoNow() + kRetryFor;
+  for (int tries = 1;; ++tries) {
+    MUSTER_ASSIGN(auto connection, Take());
+    auto results = connection->Execute(calls);
+    if (results || results.error().code != Code::kUnavailable || tries == kMaxTries ||
+        env.MonoNow() >= give_up) {
+      return results;
+    }
+    static_cast<void>(env.Sleep(env.Jitter(tries * kRetryPause), {}));
+  }
+}
+
+Result<PgResult> PostgresPool::Run(const PgStatement& statement, const PgParams& params, Env& env) {
+  const PgCall call{statement, params};
+  MUSTER_ASSIGN(auto results, Run({&call, 1}, env));
+  return std::move(results.front());
 }
 
 std::unique_ptr<PgConnection> PostgresPool::TakeIdle() {

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/postgres.h"
+#include "muster/env.h"
 
 namespace muster {
 
@@ -39,6 +41,11 @@ class PostgresPool {
   // An idle connection that still works, or a new one. kUnavailable: the server is not reached, or
   // all connections stayed busy for as long as a call may take.
   Result<Lease> Take();
+
+  // On any connection, a few times where that promises that nothing was applied (kUnavailable). See
+  // PgConnection for the other errors.
+  Result<std::vector<PgResult>> Run(std::span<const PgCall> calls, Env& env);
+  Result<PgResult> Run(const PgStatement& statement, const PgParams& params, Env& env);
 
  private:
   std::unique_ptr<PgConnection> TakeIdle();  // or null

@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/postgres_schema.h"
+
 namespace muster {
 namespace {
 
@@ -75,44 +77,13 @@ constexpr std::string_view kVersion1[] = {
 constexpr std::array<Migration, 1> kMigrations = {kVersion1};
 constexpr int kVersion = static_cast<int>(kMigrations.size());
 
-std::string InSchema(std::string_view sql, const std::string& space) {
-  const std::string schema = PgIdentifier(space);
-  std::string text;
-  for (size_t at = 0; at < sql.size();) {
-    const size_t mark = sql.find("$S", at);
-    text += sql.substr(at, mark - at);
-    if (mark == std::string_view::npos) break;
-    text += schema;
-    at = mark + 2;
-  }
-  return text;
-}
-
-Result<PgResult> Run(PgConnection& connection, std::string sql, bool writes = true) {
-  return connection.Execute(PgStatement{"", std::move(sql), writes}, PgParams());
-}
-
 // The version of the schema; 0 if it is not there.
 Result<int> ReadVersion(PgConnection& connection, const std::string& space) {
-  // A query of the catalog sees what another process has committed a moment ago; to_regclass may
-  // remember from before that there was nothing.
-  static const PgStatement kTables{"",
-                                   "SELECT count(*) FROM pg_catalog.pg_class c"
-                                   " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-                                   " WHERE n.nspname = $1::text AND c.relname = 'schema_version'",
-                                   false};
-  MUSTER_ASSIGN(const PgResult tables, connection.Execute(kTables, PgParams().Text(space)));
-  if (tables.Int64(0, 0) == 0) return 0;
+  MUSTER_ASSIGN(const bool there, PgTableExists(connection, space, "schema_version"));
+  if (!there) return 0;
   const std::string newest = "SELECT coalesce(max(version), 0) FROM $S.schema_version";
-  MUSTER_ASSIGN(const PgResult version, Run(connection, InSchema(newest, space), false));
+  MUSTER_ASSIGN(const PgResult version, RunPlain(connection, InPgSchema(newest, space), false));
   return version.Int32(0, 0);
-}
-
-Result<bool> SchemaExists(PgConnection& connection, const std::string& space) {
-  static const PgStatement kSchemas{
-      "", "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = $1::text", false};
-  MUSTER_ASSIGN(const PgResult schemas, connection.Execute(kSchemas, PgParams().Text(space)));
-  return schemas.Int64(0, 0) != 0;
 }
 
 Status CheckVersion(const PgConnection& connection, const std::string& space, int version) {
@@ -141,7 +112,7 @@ Status CheckServer(const PgConnection& connection) {
 }
 
 Status Migrate(PgConnection& connection, const std::string& space) {
-  MUSTER_TRY(Run(connection, "BEGIN"));
+  MUSTER_TRY(RunPlain(connection, "BEGIN"));
   MUSTER_TRY(connection.Execute(
       PgStatement{"", "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
       PgParams().Text(space)));
@@ -150,24 +121,26 @@ Status Migrate(PgConnection& connection, const std::string& space) {
   MUSTER_TRY(CheckVersion(connection, space, version));
   if (version == 0) {
     // Without asking first, IF NOT EXISTS would need the right to create a schema that is there.
-    MUSTER_ASSIGN(const bool exists, SchemaExists(connection, space));
-    if (!exists) MUSTER_TRY(Run(connection, InSchema("CREATE SCHEMA $S", space)));
-    MUSTER_TRY(Run(connection, InSchema("CREATE TABLE $S.schema_version (version integer PRIMARY "
+    MUSTER_ASSIGN(const bool exists, PgSchemaExists(connection, space));
+    if (!exists) MUSTER_TRY(RunPlain(connection, InPgSchema("CREATE SCHEMA $S", space)));
+    MUSTER_TRY(
+        RunPlain(connection, InPgSchema("CREATE TABLE $S.schema_version (version integer PRIMARY "
                                         "KEY, applied_at timestamptz NOT NULL DEFAULT now())",
                                         space)));
-    MUSTER_TRY(Run(connection, InSchema("COMMENT ON TABLE $S.schema_version IS 'The migrations "
+    MUSTER_TRY(
+        RunPlain(connection, InPgSchema("COMMENT ON TABLE $S.schema_version IS 'The migrations "
                                         "that were applied; the highest version counts'",
                                         space)));
   }
   for (int next = version + 1; next <= kVersion; ++next) {
     for (const std::string_view sql : kMigrations[static_cast<size_t>(next - 1)]) {
-      MUSTER_TRY(Run(connection, InSchema(sql, space)));
+      MUSTER_TRY(RunPlain(connection, InPgSchema(sql, space)));
     }
     MUSTER_TRY(connection.Execute(
-        PgStatement{"", InSchema("INSERT INTO $S.schema_version VALUES ($1)", space)},
+        PgStatement{"", InPgSchema("INSERT INTO $S.schema_version VALUES ($1)", space)},
         PgParams().Int32(next)));
   }
-  MUSTER_TRY(Run(connection, "COMMIT"));
+  MUSTER_TRY(RunPlain(connection, "COMMIT"));
   return {};
 }
 
@@ -186,7 +159,7 @@ Status MigratePostgres(PgConnection& connection, const std::string& space) {
   auto migrated = Migrate(connection, space);
   if (migrated) return {};
   // Whatever was begun must not stay open.
-  if (connection.Usable()) static_cast<void>(Run(connection, "ROLLBACK"));
+  if (connection.Usable()) static_cast<void>(RunPlain(connection, "ROLLBACK"));
   Error error = migrated.error().Within("schema " + space + " cannot be created or migrated");
   if (error.code == Code::kPermission) {
     error.hint =

@@ -18,12 +18,6 @@
 namespace muster {
 namespace {
 
-// A call that was rolled back (a deadlock, a serialization failure) or never sent (the connection
-// had died while idle) is made again, a few times and within this time.
-constexpr int kMaxTries = 4;
-constexpr milliseconds kRetryFor{2'000};
-constexpr milliseconds kRetryPause{20};
-
 PgOptions SessionOptions(const std::string& uri, const PostgresLimits& limits) {
   return {uri, limits.connect_timeout, limits.call_timeout, PostgresSessionSettings()};
 }
@@ -212,23 +206,10 @@ class PostgresStore final : public Store {
 
  private:
   Result<std::vector<PgResult>> Run(std::span<const PgCall> calls) {
-    const MonoTime give_up = env_.MonoNow() + kRetryFor;
-    for (int tries = 1;; ++tries) {
-      MUSTER_ASSIGN(auto connection, pool_.Take());
-      auto results = connection->Execute(calls);
-      // kUnavailable promises that nothing was applied; anything else is final.
-      if (results || results.error().code != Code::kUnavailable || tries == kMaxTries ||
-          env_.MonoNow() >= give_up) {
-        return results;
-      }
-      static_cast<void>(env_.Sleep(env_.Jitter(tries * kRetryPause), {}));
-    }
+    return pool_.Run(calls, env_);
   }
-
   Result<PgResult> Run(const PgStatement& statement, const PgParams& params) {
-    const PgCall call{statement, params};
-    MUSTER_ASSIGN(auto results, Run({&call, 1}));
-    return std::move(results.front());
+    return pool_.Run(statement, params, env_);
   }
 
   static void SetParams(const ClaimRequest& request, PgParams& params) {

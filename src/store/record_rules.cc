@@ -6,28 +6,12 @@
 #include <string>
 #include <tuple>
 
-#include "base/utf8.h"
+#include "base/text_rules.h"
 
 namespace muster {
 namespace {
 
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
-
-Status CheckText(std::string_view what, std::string_view text, size_t max_bytes) {
-  if (text.size() > max_bytes) {
-    return Invalid(std::string(what) + " has " + std::to_string(text.size()) +
-                   " bytes, more than the " + std::to_string(max_bytes) + " that are allowed");
-  }
-  if (text.find('\0') != std::string_view::npos) return Invalid(std::string(what) + " holds a NUL");
-  if (ValidUtf8Prefix(text) != text.size())
-    return Invalid(std::string(what) + " is not valid UTF-8");
-  return {};
-}
-
-Status CheckName(std::string_view what, std::string_view text, size_t max_bytes) {
-  if (text.empty()) return Invalid(std::string(what) + " is empty");
-  return CheckText(what, text, max_bytes);
-}
 
 Status CheckLimit(std::string_view what, int limit) {
   if (limit < 1 || limit > kMaxBatch) {

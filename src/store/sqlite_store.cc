@@ -2,6 +2,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/poll.h"
 #include "base/sqlite.h"
 #include "store/backends.h"
 #include "store/record_rules.h"
@@ -14,8 +15,7 @@ using std::chrono::milliseconds;
 
 // Under a third of any lease that makes sense.
 constexpr milliseconds kBusyTimeout{10'000};
-constexpr milliseconds kFirstPoll{5};
-constexpr milliseconds kSlowestPoll{250};
+constexpr PollPauses kPolls{milliseconds(5), milliseconds(250)};
 
 // SQLite's clock is the machine's, the same for all that share the file, whatever their Env says.
 constexpr std::string_view kNow =
@@ -130,15 +130,8 @@ class SqliteStore final : public Store {
   }
 
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
-    const MonoTime end = env_.MonoNow() + timeout;
     const auto seen = Signs();
-    milliseconds pause = kFirstPoll;
-    while (!stop.stop_requested() && Signs() == seen) {
-      const auto left = end - env_.MonoNow();
-      if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      pause = std::min(pause * 2, kSlowestPoll);
-    }
+    PollUntil([&] { return Signs() != seen; }, env_, kPolls, timeout, stop);
   }
 
  private:

@@ -1,11 +1,11 @@
 #include "task/sql_executor.h"
 
-#include <cctype>
 #include <chrono>
 #include <string>
 
 #include "base/secrets.h"
 #include "task/background.h"
+#include "task/parameters.h"
 #include "task/sql_call.h"
 
 namespace muster::task {
@@ -40,21 +40,6 @@ Result<SqlCall> ReadCall(const TaskCall& call) {
   return sql;
 }
 
-// "Sql.UnknownOutcome" for kUnknownOutcome.
-std::string NameOf(Code code) {
-  std::string name = "Sql.";
-  bool upper = true;
-  for (const char c : CodeName(code)) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    upper = false;
-  }
-  return name;
-}
-
 Result<Json> Run(SqlCall call, bool reads) {
   const bool sqlite = call.place.starts_with(kSqlite);
   if (sqlite) {
@@ -87,7 +72,7 @@ class SqlExecutor : public TaskExecutor {
       if (result.error().code == Code::kFull && reads) {
         return TaskFailure{"States.DataLimitExceeded", result.error().ToString()};
       }
-      return TaskFailure{NameOf(result.error().code), Redact(result.error().ToString())};
+      return TaskFailure{FailureName("Sql", result.error().code), Redact(result.error().ToString())};
     }
     if (ToJsonText(*result).size() > kMaxResultBytes) {
       return TaskFailure{"States.DataLimitExceeded", "the rows are more than 256 KiB"};

@@ -65,7 +65,7 @@ Result<bool> RunRoster::PageSettled(int page) {
     items.clear();
     for (const std::string& name : body.items) items.push_back({name, std::nullopt});
     quarantined_.resize(quarantined_before);
-    remembered_ = false;
+    remembered_ = doubtful_ = false;
     for (size_t i = 0; i < items.size(); ++i) {
       std::vector<Partition> successors;
       MUSTER_TRY(Look(items[i], successors));
@@ -73,7 +73,7 @@ Result<bool> RunRoster::PageSettled(int page) {
       for (const Partition& part : successors) items.push_back({NameOf(part), part});
     }
     if (!open_.empty()) return false;
-    if (quarantined_.size() > quarantined_before) return true;
+    if (!doubtful_ && quarantined_.size() > quarantined_before) return true;
     // The mark must stand for what is in the store now, not for what we remember.
     for (const Named& item : items) done_.erase(item.name);
   } while (remembered_);
@@ -98,7 +98,11 @@ Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
     // A successor that is named but not there yet belongs to an item that is open itself.
     if (!open_.empty()) return {};
     if (!item.successor) return Missing("item '" + key + "'");
-    // Its predecessor is done, so it has been there: a store that lost commits has forgotten it.
+    // Its predecessor is done, so it has been there: a store that lost commits has forgotten it. It
+    // may have forgotten as well that the predecessor was ever split there, and then ours would
+    // overlap with what others have made of it since: the predecessor is to be read again.
+    doubtful_ = remembered_;
+    if (doubtful_) return {};
     const Change change = NewItem(run_, ItemBody::Of(*item.successor));
     MUSTER_TRY(store_.Write({&change, 1}));
     open_.push_back({key, "", ItemBody::Of(*item.successor)});

@@ -53,6 +53,7 @@ class RunRoster {
   std::set<int> done_pages_;
   std::map<std::string, std::vector<Partition>> done_;  // items, and their successors
   bool remembered_ = false;                             // something of the page was not read again
+  bool doubtful_ = false;  // and a successor that we remember is not there
   std::vector<OpenItem> open_;
   std::vector<std::string> quarantined_;
 };

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
 #include "base/json.h"
 #include "base/sqlite.h"
 #include "muster/migrate.h"
+#include "pipeline/file_sink_state.h"
 #include "pipeline/memory_sink.h"
+#include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 
@@ -29,13 +32,17 @@ std::vector<std::string> SortedLines(const std::string& text) {
   return lines;
 }
 
+std::string NameIn(std::string_view document) {
+  return ParseJson(document, "document").value()["name"].get<std::string>();
+}
+
 class MemoryUnderTest final : public SinkUnderTest {
  public:
   std::unique_ptr<Sink> Open() override { return std::make_unique<Shared>(sink_); }
   std::vector<std::string> Names() override {
     std::vector<std::string> names;
     for (const MemorySink::Entry& entry : sink_.Documents(SuiteCollection().name)) {
-      names.push_back(ParseJson(entry.body, "document").value()["name"].get<std::string>());
+      names.push_back(NameIn(entry.body));
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -74,6 +81,62 @@ class SqliteUnderTest final : public SinkUnderTest {
   TemporaryFolder folder_;
 };
 
+// A folder of files, of which those count that are published, and the parts of others that the
+// sink's state says to count.
+class FilesUnderTest final : public SinkUnderTest {
+ public:
+  std::unique_ptr<Sink> Open() override { return OpenOrThrow("jsonl:" + folder_.path() + "/out/"); }
+  std::vector<std::string> Names() override {
+    std::vector<std::string> names;
+    const std::string state = folder_.path() + "/out/documents/.muster";
+    for (const auto& entry : std::filesystem::directory_iterator(state)) {
+      if (entry.path().extension() != ".item") continue;
+      const std::string path = entry.path().string();
+      const FileItem item = FileItem::FromJson(ReadWhole(path), path).value();
+      if (!item.output.empty()) Add(ReadWhole(item.output), names);
+      for (const FilePiece& piece : item.pieces) {
+        Add(ReadWhole(piece.path).substr(0, piece.bytes), names);
+      }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  bool SharedByRuns() const override { return false; }
+
+ private:
+  std::string ReadWhole(const std::string& path) const {
+    return folder_.Read(std::filesystem::relative(path, folder_.path()).string());
+  }
+  static void Add(const std::string& lines, std::vector<std::string>& names) {
+    for (const std::string& line : SortedLines(lines)) names.push_back(NameIn(line));
+  }
+  TemporaryFolder folder_;
+};
+
+class OpenSearchUnderTest final : public SinkUnderTest {
+ public:
+  std::unique_ptr<Sink> Open() override {
+    return OpenOrThrow("opensearch+" + OpenSearchServer::Shared().Url("/" + index_));
+  }
+  std::vector<std::string> Names() override {
+    OpenSearchServer::Shared().Call("POST", "/" + index_ + "/_refresh");
+    const Json answer =
+        ParseJson(OpenSearchServer::Shared().Call("GET", "/" + index_ + "/_search?size=1000"),
+                  "answer")
+            .value();
+    std::vector<std::string> names;
+    for (const Json& hit : answer["hits"]["hits"]) {
+      names.push_back(hit["_source"]["name"].get<std::string>());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  static inline std::atomic<int> count_ = 0;
+  const std::string index_ = "contract" + std::to_string(++count_);
+};
+
 class PostgresUnderTest final : public SinkUnderTest {
  public:
   PostgresUnderTest() { Server().Exec("CREATE SCHEMA " + schema_); }
@@ -103,13 +166,20 @@ Collection SuiteCollection() {
               {"name":"number","type":"bigint"}]})"};
 }
 
-std::vector<std::string> SinkNames() { return {"memory", "sqlite", "postgresql"}; }
+std::vector<std::string> SinkNames() {
+  return {"memory", "files", "sqlite", "postgresql", "opensearch"};
+}
+
+std::vector<std::string> FencedSinkNames() { return {"memory", "files", "sqlite", "postgresql"}; }
 
 std::unique_ptr<SinkUnderTest> NewSink(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryUnderTest>();
   if (name == "sqlite") return std::make_unique<SqliteUnderTest>();
-  *reason = PostgresServer::Unavailable();
+  if (name == "files") return std::make_unique<FilesUnderTest>();
+  const bool opensearch = name == "opensearch";
+  *reason = opensearch ? OpenSearchServer::Unavailable() : PostgresServer::Unavailable();
   if (!reason->empty()) return nullptr;
+  if (opensearch) return std::make_unique<OpenSearchUnderTest>();
   return std::make_unique<PostgresUnderTest>();
 }
 

@@ -58,6 +58,11 @@ Result<HttpResponse> Send(HttpRequest request) {
 
 }  // namespace
 
+std::string OpenSearchServer::DefaultDistribution() {
+  const char* chosen = getenv("MUSTER_OPENSEARCH");
+  return chosen != nullptr ? chosen : "opensearch-2.19.6";
+}
+
 std::string OpenSearchServer::Unavailable(const Options& options) {
   const std::string& name = options.distribution;
   if (!fs::exists(Home(name) + "/bin")) return name + " is not here: scripts/fetch " + name;
@@ -102,14 +107,23 @@ OpenSearchServer::OpenSearchServer(const Options& options)
               "path.data: "
            << process_.folder() << "/data\npath.logs: " << process_.folder()
            << "/logs\npath.repo: " << RepositoryFolder() << "\n";
-  if (elastic) settings << "ingest.geoip.downloader.enabled: false\n";
+  if (elastic) settings << "xpack.security.enabled: false\n";
   settings.close();
   process_.GiveFolderToServer();
   Start();
+  if (elastic && MajorVersion(options_.distribution) >= 8) {
+    // Elasticsearch 8 tells its version by a module that this distribution leaves out.
+    const std::string version = options_.distribution.substr(options_.distribution.find('-') + 1);
+    front_ = std::make_unique<HttpRelay>(
+        port_, [version](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
+          if (request.target != "/") return std::nullopt;
+          return Answer(200, R"({"version":{"number":")" + version + R"("}})");
+        });
+  }
 }
 
 std::string OpenSearchServer::Url(const std::string& target) const {
-  return "http://127.0.0.1:" + std::to_string(port_) + target;
+  return "http://127.0.0.1:" + std::to_string(port()) + target;
 }
 
 void OpenSearchServer::Start() {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <csignal>
+#include <memory>
 #include <string>
 
+#include "support/http_relay.h"
 #include "support/server_process.h"
 
 namespace muster::testing {
@@ -15,12 +17,14 @@ namespace muster::testing {
 class OpenSearchServer {
  public:
   struct Options {
-    // A folder of build/third_party, brought there by `scripts/fetch NAME`: opensearch-2.19.6,
-    // opensearch-3.6.0, elasticsearch-7.17.29, elasticsearch-8.19.21.
-    std::string distribution = "opensearch-2.19.6";
+    // A folder of build/third_party, brought there by `scripts/fetch NAME`.
+    std::string distribution = DefaultDistribution();
     int heap_mib = 512;
     bool warm = false;  // let Java optimise: starts slower, runs faster; for measurements
   };
+
+  // The environment's MUSTER_OPENSEARCH, or opensearch-2.19.6.
+  static std::string DefaultDistribution();
 
   // Why no such server can be had on this machine; empty if one can.
   static std::string Unavailable(const Options& options);
@@ -32,7 +36,7 @@ class OpenSearchServer {
   OpenSearchServer() : OpenSearchServer(Options{}) {}
   explicit OpenSearchServer(const Options& options);
 
-  int port() const { return port_; }
+  int port() const { return front_ ? front_->port() : port_; }
   const std::string& distribution() const { return options_.distribution; }
 
   // http://127.0.0.1:PORT + `target`
@@ -58,6 +62,7 @@ class OpenSearchServer {
   const Options options_;
   const int port_;
   ServerProcess process_;
+  std::unique_ptr<HttpRelay> front_;  // where the server lacks what every real one has
 };
 
 }  // namespace muster::testing

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+// The candidate that `word` was most likely meant to be, if one is near enough.
+std::optional<std::string> DidYouMean(std::string_view word,
+                                      const std::vector<std::string>& candidates);
+
+}  // namespace muster

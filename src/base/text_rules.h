@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// Text that every database takes: at most so long, valid UTF-8, no NUL. `what` names it in the
+// error.
+Status CheckText(std::string_view what, std::string_view text, size_t max_bytes);
+
+// The same, and not empty.
+Status CheckName(std::string_view what, std::string_view text, size_t max_bytes);
+
+}  // namespace muster

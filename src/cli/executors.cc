@@ -1,0 +1,32 @@
+#include "cli/executors.h"
+
+#include "task/aws_executor.h"
+#include "task/copy_executor.h"
+#include "task/exec_executor.h"
+#include "task/http_executor.h"
+#include "task/notify_executor.h"
+#include "task/sql_executor.h"
+#include "task/status_executor.h"
+#include "task/transform_executor.h"
+
+namespace muster::cli {
+
+Executors::Executors(Env& env, const std::string& store) {
+  auto aws = task::MakeAwsExecutor(env);
+  executors_.push_back(task::MakeExecExecutor());
+  executors_.push_back(task::MakeHttpExecutor());
+  executors_.push_back(task::MakeSqlExecutor());
+  executors_.push_back(task::MakeCopyExecutor());
+  executors_.push_back(task::MakeTransformExecutor());
+  executors_.push_back(task::MakeNotifyExecutor(*aws));
+  executors_.push_back(task::MakeStatusExecutor(env, store));
+  executors_.push_back(std::move(aws));
+}
+
+std::vector<TaskExecutor*> Executors::all() const {
+  std::vector<TaskExecutor*> all;
+  for (const auto& executor : executors_) all.push_back(executor.get());
+  return all;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,264 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/plan_report.h"
+#include "cli/table.h"
+#include "plan/deployment.h"
+#include "plan/explain.h"
+#include "plan/graph.h"
+#include "plan/plan_json.h"
+#include "plan/prices.h"
+
+namespace muster::cli {
+namespace {
+
+using plan::Outlook;
+
+struct PlanCommandOptions {
+  std::string action;
+  std::vector<std::string> files;
+  std::vector<std::string> variables;  // NAME=VALUE
+  std::string profile;
+  std::string target;
+  std::vector<std::string> what_if;
+  std::string prices;
+  std::string format = "text";
+  std::string out;
+};
+
+class PlanRun {
+ public:
+  PlanRun(const PlanCommandOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Result<int> Run() {
+    const size_t wanted = options_.action == "diff" ? 2 : 1;
+    if (options_.action != "check" && options_.files.size() != wanted) {
+      return Error{Code::kInvalid,
+                   "'muster plan " + options_.action + "' needs " +
+                       (wanted == 2 ? "two plans" : "one plan") + ", not " +
+                       std::to_string(options_.files.size()),
+                   "see 'muster plan --help'"};
+    }
+    MUSTER_TRY(ReadVariables());
+    plan_options_.profile = options_.profile;
+    if (options_.action == "check") return Check();
+    // A broken plan is told as `check` does, every problem on its line.
+    for (const std::string& file : options_.files) {
+      const auto problems = plan::ReadPlan(file, plan_options_.variables).problems;
+      if (problems.empty()) continue;
+      for (const std::string& problem : problems) context_.err << problem << '\n';
+      return Error{Code::kInvalid, file + " has " + std::to_string(problems.size()) +
+                                       (problems.size() == 1 ? " problem" : " problems")};
+    }
+    if (options_.action == "explain") return Explain();
+    if (options_.action == "graph") return Graph();
+    if (options_.action == "compile") return Compile();
+    return Diff();
+  }
+
+ private:
+  const std::string& file() const { return options_.files.front(); }
+
+  Status ReadVariables() {
+    for (const std::string& variable : options_.variables) {
+      const size_t equals = variable.find('=');
+      if (equals == 0 || equals == variable.npos)
+        return Error{Code::kInvalid, "--set " + variable + ": not NAME=VALUE"};
+      plan_options_.variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+    }
+    return {};
+  }
+
+  Result<int> Check() {
+    if (options_.files.empty()) return Error{Code::kInvalid, "'muster plan check' needs a plan"};
+    Json list = Json::array();
+    for (const std::string& path : options_.files) {
+      for (const std::string& problem : CheckPlan(path, plan_options_)) {
+        list.push_back(problem);
+        if (!context_.json) context_.out << problem << '\n';
+      }
+    }
+    if (context_.json) context_.out << ToJsonText(list) << '\n';
+    return list.empty() ? kDone : kUsage;
+  }
+
+  Result<Outlook> Load(bool changed) {
+    PlanOptions options = plan_options_;
+    if (changed) options.what_if = options_.what_if;
+    MUSTER_ASSIGN(Outlook outlook, plan::LoadOutlook(file(), options));
+    if (options_.prices.empty()) return outlook;
+    MUSTER_ASSIGN(outlook.plan.prices, plan::ReadPriceFile(options_.prices));
+    return outlook;
+  }
+
+  Result<int> Explain() {
+    MUSTER_ASSIGN(const Outlook before, Load(false));
+    Json json = plan::ToJson(before);
+    if (options_.what_if.empty()) {
+      if (context_.json) {
+        context_.out << ToJsonText(json) << '\n';
+      } else {
+        PrintOutlook(context_.out, json, context_.color);
+      }
+      return kDone;
+    }
+    MUSTER_ASSIGN(const Outlook after, Load(true));
+    Json changed = plan::ToJson(after);
+    if (context_.json) {
+      changed["what_if"] = {{"changes", options_.what_if},
+                            {"before",
+                             {{"time", json["time"]},
+                              {"peak", json["peak"]},
+                              {"dpu_total", json["dpu_total"]},
+                              {"cost", json["cost"]}}}};
+      context_.out << ToJsonText(changed) << '\n';
+    } else {
+      PrintChange(context_.out, json, changed, context_.color);
+    }
+    return kDone;
+  }
+
+  Result<int> Graph() {
+    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
+    const std::string picture = options_.format == "dot"   ? plan::DrawDot(plan)
+                                : options_.format == "svg" ? plan::DrawSvg(plan)
+                                                           : plan::DrawText(plan);
+    if (options_.out.empty()) {
+      context_.out << picture;
+      return kDone;
+    }
+    MUSTER_TRY(WriteFile(options_.out, picture));
+    return kDone;
+  }
+
+  Result<int> Compile() {
+    if (!options_.target.empty()) {
+      MUSTER_ASSIGN(plan_options_.profile, ProfileFor(options_.target));
+    }
+    MUSTER_ASSIGN(const Outlook outlook, Load(false));
+    if (outlook.profile.kind == plan::ProfileKind::kLocal || options_.out.empty()) {
+      const std::string text = outlook.compiled.main.definition.dump(2) + "\n";
+      if (options_.out.empty()) {
+        context_.out << text;
+      } else {
+        MUSTER_TRY(WriteFile(options_.out, text));
+      }
+      return kDone;
+    }
+    MUSTER_ASSIGN(const auto files, plan::MakeDeployment(outlook.plan, outlook.compiled));
+    std::error_code error;
+    std::filesystem::create_directories(options_.out, error);
+    if (error)
+      return Error{Code::kInvalid, options_.out + ": cannot be made a folder: " + error.message()};
+    Json names = Json::array();
+    for (const auto& [name, json] : files) {
+      const std::string path = options_.out + "/" + name;
+      // CloudFormation takes templates up to 1 MB: no spaces.
+      const bool compact = name == "template.json";
+      MUSTER_TRY(WriteFile(path, (compact ? json.dump() : json.dump(2)) + "\n"));
+      names.push_back(path);
+      if (!context_.json) context_.out << path << '\n';
+    }
+    if (context_.json) context_.out << ToJsonText(names) << '\n';
+    return kDone;
+  }
+
+  // The first profile of a kind, which a target names.
+  Result<std::string> ProfileFor(const std::string& target) {
+    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
+    const plan::ProfileKind kind =
+        target == "aws" ? plan::ProfileKind::kAws : plan::ProfileKind::kLocal;
+    for (const plan::Profile& profile : plan.profiles) {
+      const bool chosen = options_.profile.empty() || profile.name == options_.profile;
+      if (profile.kind == kind && chosen) return profile.name;
+    }
+    return Error{Code::kInvalid, file() + ": no such profile is for " + target,
+                 "add one with 'kind: " + target + "'"};
+  }
+
+  Result<int> Diff() {
+    MUSTER_ASSIGN(const plan::Plan before, plan::LoadPlan(options_.files[0], plan_options_));
+    MUSTER_ASSIGN(const plan::Plan after, plan::LoadPlan(options_.files[1], plan_options_));
+    const auto differences = plan::Compare(before, after);
+    Json list = Json::array();
+    Table table({{"WHERE"}, {"BEFORE"}, {"AFTER"}});
+    for (const plan::Difference& difference : differences) {
+      list.push_back({{"where", difference.where},
+                      {"before", difference.before},
+                      {"after", difference.after}});
+      table.AddRow({{difference.where},
+                    {difference.before.is_null() ? "" : ToJsonText(difference.before)},
+                    {difference.after.is_null() ? "" : ToJsonText(difference.after)}});
+    }
+    if (context_.json) {
+      context_.out << ToJsonText(list) << '\n';
+    } else if (!differences.empty()) {
+      table.Print(context_.out, context_.color);
+    }
+    return differences.empty() ? kDone : kNothingToDo;
+  }
+
+  static Status WriteFile(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
+    if (file) return {};
+    return Error{Code::kFull, path + ": cannot be written",
+                 "check that its folder is there, and the disk has room"};
+  }
+
+  const PlanCommandOptions& options_;
+  Context& context_;
+  PlanOptions plan_options_;
+};
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("plan", "Check, explain, draw, compile and compare ranked plans");
+  command->group("Move data");
+  auto options = std::make_shared<PlanCommandOptions>();
+  command->add_option("ACTION", options->action, "What to do")
+      ->required()
+      ->check(CLI::IsMember({"check", "explain", "graph", "compile", "diff"}));
+  command->add_option("FILE", options->files, "The plan; two of them for diff");
+  command->add_option("--set", options->variables, "Gives a variable a value; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--profile", options->profile, "Which of its profiles; the first by default")
+      ->type_name("NAME");
+  command
+      ->add_option("--what-if", options->what_if,
+                   "For explain, a change to try: dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, "
+                   "staging=parquet, pool.flows=N; may be repeated")
+      ->type_name("CHANGE")
+      ->allow_extra_args(false);
+  command->add_option("--prices", options->prices, "For explain: prices instead of the plan's")
+      ->type_name("FILE");
+  command->add_option("--format", options->format, "For graph: what to draw it as")
+      ->check(CLI::IsMember({"text", "svg", "dot"}));
+  command->add_option("--target", options->target, "For compile: the first profile of this kind")
+      ->check(CLI::IsMember({"local", "aws"}));
+  command
+      ->add_option(
+          "--out", options->out,
+          "Where to write: a file for graph and compile, for aws a folder; standard output "
+          "by default")
+      ->type_name("PATH");
+  command->footer(
+      "  muster plan check plan.yaml\n"
+      "  muster plan explain plan.yaml --what-if dpu.feed-comments=20\n"
+      "  muster plan compile plan.yaml --target aws --set environment=dev --out build/");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return PlanRun(*options, context).Run(); };
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,324 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/executors.h"
+#include "cli/exit_codes.h"
+#include "cli/signals.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/watched_executor.h"
+#include "muster/states.h"
+#include "plan/runs.h"
+#include "states/timestamp.h"
+
+namespace muster::cli {
+namespace {
+
+using plan::Runs;
+using plan::RunState;
+
+struct RunCommandOptions {
+  std::string file;  // of run
+  std::string id;    // of the others
+  std::vector<std::string> inputs;
+  std::vector<std::string> variables;
+  std::string profile;
+  std::string plan;  // of resume and retry: where the plan is now
+  bool accept_changes = false;
+  bool failed = false;
+  std::optional<int64_t> rank;
+  std::string task;
+  int threads = 8;
+  int limit = 100;
+};
+
+Result<std::map<std::string, std::string>> Pairs(const std::string& option,
+                                                 const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == text.npos)
+      return Error{Code::kInvalid, option + " " + text + ": not NAME=VALUE"};
+    pairs[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return pairs;
+}
+
+Json ToJson(const RunState& run) {
+  Json json{{"tenant_id", run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
+            {"migration_id", run.id},
+            {"status", run.status},
+            {"started_at", states::FormatTimestamp(run.start)}};
+  if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
+  json["plan"] = run.plan;
+  json["path"] = run.path;
+  json["hash"] = run.hash;
+  json["profile"] = run.profile;
+  json["attempt"] = run.attempt;
+  json["execution"] = run.execution;
+  if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
+  if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
+  return json;
+}
+
+Style StyleOf(const std::string& status) {
+  if (status == "COMPLETED") return Style::kGood;
+  return status == "IN_PROGRESS" ? Style::kNone : Style::kBad;
+}
+
+// One of the commands about runs of plans.
+class RunCommand {
+ public:
+  RunCommand(const RunCommandOptions& options, Context& context)
+      : options_(options), context_(context), executors_(context.env, context.store) {}
+
+  Result<int> Run() {
+    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file));
+    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
+    MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
+    MUSTER_TRY(Open(plan));
+    MUSTER_ASSIGN(const RunState run, runs_->Start(plan, *profile, std::move(inputs)));
+    return Drive(run);
+  }
+
+  Result<int> Resume() {
+    MUSTER_TRY(Open({}));
+    MUSTER_ASSIGN(const RunState before, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.plan.empty() ? before.path : options_.plan));
+    MUSTER_TRY(Open(plan));
+    plan::ResumeOptions resume{.accept_changes = options_.accept_changes};
+    resume.again.rank = options_.rank;
+    if (!options_.task.empty()) resume.again.task = options_.task;
+    MUSTER_ASSIGN(const RunState run, runs_->Resume(options_.id, plan, resume, signals_.Token()));
+    return Drive(run);
+  }
+
+  Result<int> Cancel() {
+    MUSTER_TRY(Open({}));
+    MUSTER_TRY(runs_->Cancel(options_.id));
+    return kDone;
+  }
+
+  Result<int> ShowStatus() {
+    MUSTER_TRY(Open({}));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    return Report(run);
+  }
+
+  Result<int> History() {
+    MUSTER_TRY(Open({}));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const Json history, states_->History(run.execution));
+    if (context_.json) {
+      context_.out << ToJsonText(history) << '\n';
+      return kDone;
+    }
+    Table table({{"TIME"}, {"STATE"}, {"EVENT"}, {"ERROR"}});
+    for (const Json& event : history) {
+      std::string state;
+      std::string error;
+      for (const auto& [key, value] : event.items()) {
+        if (!key.ends_with("EventDetails")) continue;
+        state = value.value("name", "");
+        error = value.value("error", "");
+      }
+      const std::string type = event["type"];
+      if (state.empty() && error.empty()) continue;
+      table.AddRow({{event["timestamp"].get<std::string>()}, {state}, {type}, {error}});
+    }
+    table.Print(context_.out, context_.color);
+    return kDone;
+  }
+
+  Result<int> List() {
+    MUSTER_TRY(Open({}));
+    MUSTER_ASSIGN(const auto runs, runs_->List("", options_.limit));
+    Json list = Json::array();
+    Table table({{"MIGRATION"}, {"TENANT"}, {"PLAN"}, {"STATUS"}, {"ATTEMPT"}, {"STARTED"}});
+    for (const RunState& run : runs) {
+      list.push_back(ToJson(run));
+      table.AddRow({{run.id},
+                    {run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
+                    {run.plan},
+                    {run.status, StyleOf(run.status)},
+                    {std::to_string(run.attempt)},
+                    {states::FormatTimestamp(run.start)}});
+    }
+    if (context_.json) {
+      context_.out << ToJsonText(list) << '\n';
+    } else {
+      table.Print(context_.out, context_.color);
+    }
+    return kDone;
+  }
+
+ private:
+  Result<plan::Plan> Load(const std::string& path) {
+    MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
+    const PlanOptions plan_options{.variables = std::move(variables)};
+    const auto problems = CheckPlan(path, plan_options);
+    if (problems.empty()) return plan::LoadPlan(path, plan_options);
+    for (const std::string& problem : problems) context_.err << problem << '\n';
+    return Error{Code::kInvalid, path + " has " + std::to_string(problems.size()) +
+                                     (problems.size() == 1 ? " problem" : " problems")};
+  }
+
+  // The store, and what drives runs on it; with a plan also how far it is.
+  Status Open(const std::optional<plan::Plan>& plan) {
+    if (!store_) {
+      MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
+    }
+    std::vector<TaskExecutor*> executors = executors_.all();
+    if (plan) {
+      progress_ = std::make_unique<Progress>(
+          context_.progress, context_.err, context_.env, "run " + plan->name,
+          plan->objects.size() + plan->scripts.size(), [] { return TerminalWidth(2); });
+      watched_ = std::make_unique<WatchedExecutor>(executors, *progress_);
+      executors = {watched_.get()};
+    }
+    runs_.reset();
+    states_ = std::make_unique<States>(
+        *store_, context_.env, executors,
+        StatesOptions{
+            .owner = "run", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
+    runs_ = std::make_unique<Runs>(*store_, *states_, context_.env);
+    return {};
+  }
+
+  Result<int> Drive(const RunState& run) {
+    MUSTER_ASSIGN(const RunState ended, runs_->Drive(run, options_.threads, signals_.Token()));
+    progress_->Finish();
+    if (ended.status == "IN_PROGRESS")
+      return Error{Code::kCancelled, "stopped before the end",
+                   "'muster resume " + run.id + "' goes on with it"};
+    return Report(ended);
+  }
+
+  Result<int> Report(const RunState& run) {
+    if (context_.json) {
+      context_.out << ToJsonText(ToJson(run)) << '\n';
+    } else {
+      context_.out << run.id << ": " << Styled(run.status, StyleOf(run.status), context_.color)
+                   << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "") << '\n';
+      PrintResults(run);
+      if (!run.error.empty()) context_.out << run.error << ": " << run.cause << '\n';
+      if (run.status == "FAILED")
+        context_.out << "'muster resume " << run.id << "' does what did not succeed\n";
+    }
+    return run.status == "FAILED" || run.status == "CANCELLED" ? kFailed : kDone;
+  }
+
+  void PrintResults(const RunState& run) {
+    const Json output = Json::parse(run.output, nullptr, false);
+    if (!output.is_object()) return;
+    Table table({{"TASK"}, {"RESULT"}});
+    for (const char* phase : {"appflow", "glue"}) {
+      const Json results = output.value(phase, Json::object());
+      for (const auto& [task, result] : results.items())
+        table.AddRow({{task}, {ToJsonText(result)}});
+    }
+    table.Print(context_.out, context_.color);
+  }
+
+  const RunCommandOptions& options_;
+  Context& context_;
+  const StopOnSignals signals_;
+  Executors executors_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<WatchedExecutor> watched_;
+  std::unique_ptr<States> states_;
+  std::unique_ptr<Runs> runs_;
+};
+
+using Method = Result<int> (RunCommand::*)();
+
+CLI::App* AddOne(CLI::App& app, Context& context, const char* name, const char* description,
+                 const std::shared_ptr<RunCommandOptions>& options, Method method) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->group("Move data");
+  command->callback([options, &context, method] {
+    context.action = [options, &context, method] {
+      return (RunCommand(*options, context).*method)();
+    };
+  });
+  return command;
+}
+
+void AddId(CLI::App* command, RunCommandOptions& options) {
+  command->add_option("MIGRATION", options.id, "The migrationId that it was run with")->required();
+}
+
+void AddDriving(CLI::App* command, RunCommandOptions& options) {
+  command->add_option("--set", options.variables, "Gives a variable a value; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--threads", options.threads, "How many tasks may run here at once")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+}
+
+void AddResuming(CLI::App* command, RunCommandOptions& options) {
+  AddId(command, options);
+  AddDriving(command, options);
+  command->add_option("--plan", options.plan, "The plan's file, if it is elsewhere now")
+      ->type_name("FILE");
+  command->add_flag("--accept-changes", options.accept_changes,
+                    "Go on by the plan as it is now, although it has changed");
+}
+
+}  // namespace
+
+void AddRunCommands(CLI::App& app, Context& context) {
+  const auto options = std::make_shared<RunCommandOptions>();
+  CLI::App* run =
+      AddOne(app, context, "run", "Run a plan, rank by rank", options, &RunCommand::Run);
+  run->add_option("PLAN", options->file, "The plan's file")->required();
+  run->add_option("--input", options->inputs, "An input of the plan; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  run->add_option("--profile", options->profile, "Which of its profiles; the first by default")
+      ->type_name("NAME");
+  AddDriving(run, *options);
+  run->footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
+
+  CLI::App* resume = AddOne(app, context, "resume",
+                            "Go on with a run that was left or has failed; what succeeded is kept",
+                            options, &RunCommand::Resume);
+  AddResuming(resume, *options);
+  resume->footer("  muster resume m-1");
+
+  CLI::App* retry =
+      AddOne(app, context, "retry", "Do parts of a run again", options, &RunCommand::Resume);
+  AddResuming(retry, *options);
+  retry->add_flag("--failed", options->failed, "What did not succeed; always so");
+  retry->add_option("--rank", options->rank, "And this whole rank")->type_name("N");
+  retry->add_option("--task", options->task, "And this object or script")->type_name("NAME");
+  retry->footer("  muster retry m-1 --rank 600");
+
+  CLI::App* status =
+      AddOne(app, context, "status", "Tell how a run stands", options, &RunCommand::ShowStatus);
+  AddId(status, *options);
+  status->footer("  muster status m-1 --json");
+
+  CLI::App* history = AddOne(app, context, "history", "Tell what a run has done, event by event",
+                             options, &RunCommand::History);
+  AddId(history, *options);
+  history->footer("  muster history m-1");
+
+  CLI::App* cancel = AddOne(app, context, "cancel", "End a run; what it has started is cancelled",
+                            options, &RunCommand::Cancel);
+  AddId(cancel, *options);
+  cancel->footer("  muster cancel m-1");
+
+  CLI::App* list =
+      AddOne(app, context, "list", "List the runs of plans", options, &RunCommand::List);
+  list->add_option("--limit", options->limit, "The most that are listed")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  list->footer("  muster list --json");
+}
+
+}  // namespace muster::cli

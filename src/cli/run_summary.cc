@@ -1,0 +1,88 @@
+#include "cli/run_summary.h"
+
+#include <algorithm>
+
+namespace muster::cli {
+namespace {
+
+// Of less than this, how much has been read says little about the whole.
+constexpr double kTellingFraction = 0.01;
+
+std::optional<double> SizeOf(const ItemInfo& item) {
+  const auto read = static_cast<double>(item.progress.counts.read);
+  if (item.state == ItemInfo::State::kDone) return read;
+  if (item.fraction && *item.fraction >= kTellingFraction) return read / *item.fraction;
+  // What was given away is counted where it went.
+  if (item.partition.documents && item.progress.former_ends.empty()) {
+    return std::max(read, static_cast<double>(*item.partition.documents));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool IsHeld(const ItemInfo& item) {
+  return item.state == ItemInfo::State::kOpen && !item.holder.empty() && item.due_in &&
+         item.due_in->count() > 0;
+}
+
+std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
+  if (!IsHeld(item) || item.docs_per_second <= 0 || !item.fraction || *item.fraction <= 0) {
+    return std::nullopt;
+  }
+  const double left =
+      static_cast<double>(item.progress.counts.read) * (1 - *item.fraction) / *item.fraction;
+  return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
+}
+
+Result<RunSummary> RunSummary::Of(Store& store, const std::string& run) {
+  RunSummary sum;
+  MUSTER_TRY(EachItem(store, run, [&](const ItemInfo& item) { sum.Add(item); }));
+  return sum;
+}
+
+void RunSummary::Add(const ItemInfo& item) {
+  ++items;
+  counts += item.progress.counts;
+  if (const auto size = SizeOf(item)) {
+    sizes_ += *size;
+    ++sized_;
+  }
+  if (item.state == ItemInfo::State::kDone) ++done;
+  if (item.state == ItemInfo::State::kQuarantined) ++quarantined;
+  if (item.state != ItemInfo::State::kOpen) return;
+  if (!IsHeld(item)) {
+    ++waiting;
+    return;
+  }
+  ++held;
+  docs_per_second += item.docs_per_second;
+  if (const auto needs = TimeLeft(item)) longest_ = std::max(longest_.value_or(*needs), *needs);
+}
+
+std::optional<double> RunSummary::Documents() const {
+  if (sized_ == 0) return std::nullopt;
+  const auto unsized = static_cast<double>(items - sized_);
+  return sizes_ + unsized * sizes_ / static_cast<double>(sized_);
+}
+
+std::optional<milliseconds> RunSummary::Left(double rate) const {
+  const auto documents = Documents();
+  if (!documents || rate <= 0) return longest_;
+  const double left = std::max(0.0, *documents - static_cast<double>(counts.read));
+  const milliseconds shared(static_cast<int64_t>(1000 * left / rate));
+  // Nobody helps with an item that is not split.
+  return std::max(shared, longest_.value_or(shared));
+}
+
+Status EachItem(Store& store, const std::string& run,
+                const std::function<void(const ItemInfo& item)>& each) {
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<ItemInfo> items, ListItems(store, run, after, kMaxBatch));
+    for (const ItemInfo& item : items) each(item);
+    if (items.size() < static_cast<size_t>(kMaxBatch)) return {};
+    after = items.back().key;
+  }
+}
+
+}  // namespace muster::cli

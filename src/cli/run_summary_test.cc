@@ -1,0 +1,63 @@
+#include "cli/run_summary.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+ItemInfo Done(int64_t read) {
+  ItemInfo item;
+  item.state = ItemInfo::State::kDone;
+  item.progress.counts.read = read;
+  return item;
+}
+
+ItemInfo HeldAt(int64_t read, double fraction, double rate) {
+  ItemInfo item;
+  item.holder = "somebody";
+  item.due_in = 10s;
+  item.progress.counts.read = read;
+  item.fraction = fraction;
+  item.docs_per_second = rate;
+  return item;
+}
+
+TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
+  RunSummary sum;
+  sum.Add(ItemInfo{});
+  EXPECT_FALSE(sum.Documents());
+  EXPECT_FALSE(sum.Left(100));
+  EXPECT_EQ(sum.waiting, 1);
+}
+
+TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
+  RunSummary sum;
+  sum.Add(Done(1000));
+  sum.Add(HeldAt(500, 0.5, 100));
+  sum.Add(ItemInfo{});
+  sum.Add(ItemInfo{});
+  EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
+  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 25s);
+  EXPECT_EQ(sum.Left(500).value(), 5s);
+}
+
+TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
+  RunSummary sum;
+  sum.Add(HeldAt(990, 0.99, 1000));
+  sum.Add(HeldAt(100, 0.1, 10));
+  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 90s);
+}
+
+TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
+  RunSummary sum;
+  sum.Add(HeldAt(500, 0.5, 100));
+  ItemInfo waiting;
+  waiting.partition.documents = 3000;
+  sum.Add(waiting);
+  EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,138 @@
+#include "events/postgres_event_reader.h"
+
+#include <algorithm>
+
+#include "base/poll.h"
+#include "events/event_rules.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kMaxConnections = 64;
+constexpr PollPauses kPolls{milliseconds(2), milliseconds(60)};
+
+PgOptions SessionOptions(const std::string& uri) {
+  PgOptions options;
+  options.uri = uri;
+  // Every query goes along an index whose best use does not depend on its parameters; what the
+  // planner would guess from statistics of a growing log can only be worse.
+  options.settings = {{"plan_cache_mode", "force_generic_plan"},
+                      {"enable_seqscan", "off"},
+                      {"enable_hashjoin", "off"},
+                      {"enable_mergejoin", "off"},
+                      {"enable_material", "off"},
+                      {"jit", "off"},
+                      {"default_transaction_isolation", "read committed"}};
+  return options;
+}
+
+std::vector<Event> EventsFrom(const PgResult& rows) {
+  std::vector<Event> events(static_cast<size_t>(rows.rows()));
+  for (int row = 0; row < rows.rows(); ++row) {
+    Event& event = events[static_cast<size_t>(row)];
+    event.position = rows.Int64(row, 0);
+    event.stream = rows.Text(row, 1);
+    event.version = rows.Int64(row, 2);
+    event.slot = rows.Int32(row, 3);
+    event.id = rows.Text(row, 4);
+    event.type = rows.Text(row, 5);
+    event.payload = rows.Text(row, 6);
+    event.metadata = rows.Text(row, 7);
+    event.time = rows.Time(row, 8);
+  }
+  return events;
+}
+
+// Puts events into a page that may hold `limit`: a full one has been read only to its last event.
+void Fill(EventPage& page, const PgResult& rows, int limit) {
+  page.events = EventsFrom(rows);
+  if (page.events.size() == static_cast<size_t>(limit)) {
+    page.read_to = page.events.back().position;
+  }
+}
+
+}  // namespace
+
+SlotArrays::SlotArrays(std::span<const SlotPosition> from)
+    : slots(PgArray::Element::kInteger, from.size()),
+      afters(PgArray::Element::kBigint, from.size()) {
+  for (const SlotPosition& slot : from) {
+    slots.Int32(slot.slot);
+    afters.Int64(slot.position);
+  }
+}
+
+PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env)
+    : env_(env), pool_(SessionOptions(uri), kMaxConnections) {}
+
+Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stream, int64_t after,
+                                                           int limit) {
+  MUSTER_TRY(CheckRead(after, limit));
+  MUSTER_ASSIGN(const PgResult rows,
+                Run(statements().read_stream, PgParams().Text(stream).Int64(after).Int64(limit)));
+  return EventsFrom(rows);
+}
+
+Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
+  MUSTER_TRY(CheckRead(after, limit));
+  MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
+  EventPage page{{}, std::max(after, horizon)};
+  MUSTER_ASSIGN(const PgResult rows,
+                Run(statements().read_all, PgParams().Int64(after).Int64(horizon).Int64(limit)));
+  Fill(page, rows, limit);
+  return page;
+}
+
+Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, int limit) {
+  MUSTER_TRY(CheckSlots(from, slots_, limit));
+  EventPage page;
+  for (int widen = 0; widen < kMaxWindows; ++widen) {
+    const int64_t wanted = NextWindow(from, slots_, limit, INT64_MAX, widen).end;
+    MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(wanted));
+    const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
+    page.read_to = window.end;
+    if (window.slots.empty()) break;
+    const SlotArrays arrays(window.slots);
+    PgParams params;
+    params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end).Int64(limit);
+    MUSTER_ASSIGN(const PgResult rows, Run(statements().read_slots, params));
+    Fill(page, rows, limit);
+    if (!page.events.empty() || window.end == horizon) break;
+  }
+  return page;
+}
+
+// Asks for the end of an index, which is always in memory. A notification at every append would
+// halve the rate of commits.
+void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
+  const int64_t seen = known_horizon_.load();
+  const auto look = [&] {
+    const auto last = Run(statements().last, PgParams());
+    if (!last || last->Int64(0, 0) <= seen) return false;
+    // What is there may not be settled yet: who asks again at once would only spin.
+    env_.Sleep(kPolls.first, stop);
+    return true;
+  };
+  PollUntil(look, env_, kPolls, timeout, stop);
+}
+
+Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
+  return pool_.Run(calls, env_);
+}
+
+Result<PgResult> PostgresEventReader::Run(const PgStatement& statement, const PgParams& params) {
+  return pool_.Run(statement, params, env_);
+}
+
+Result<int64_t> PostgresEventReader::HorizonBeyond(int64_t wanted) {
+  int64_t known = known_horizon_.load();
+  if (known >= wanted) return known;
+  MUSTER_ASSIGN(const int64_t horizon, FindHorizon());
+  while (known < horizon && !known_horizon_.compare_exchange_weak(known, horizon)) {
+  }
+  return std::max(known, horizon);
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/postgres.h"
+#include "muster/env.h"
+#include "muster/events.h"
+#include "store/postgres_pool.h"
+
+namespace muster {
+
+// Slots and positions as two arrays for a statement.
+struct SlotArrays {
+  explicit SlotArrays(std::span<const SlotPosition> from);
+
+  PgArray slots;
+  PgArray afters;
+};
+
+// Those that read events answer with the columns position, stream, version, slot, id, type,
+// payload, metadata and time.
+struct ReadStatements {
+  PgStatement last;         // the last position; 0: there are no events
+  PgStatement read_stream;  // stream, after this version, limit
+  PgStatement read_all;     // after, up to, limit
+  PgStatement read_slots;   // slots, after, up to, limit; the first two as SlotArrays
+};
+
+// How an event log on PostgreSQL is read, whoever writes it: in pages up to a horizon, the position
+// up to which no event can still come. What is known to be settled stays so: while a reader is
+// behind that, nobody is asked for a later one.
+class PostgresEventReader : public EventLog {
+ public:
+  int slots() const override { return slots_; }
+  Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after, int limit) override;
+  Result<EventPage> ReadAll(int64_t after, int limit) override;
+  Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override;
+  void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
+
+ protected:
+  PostgresEventReader(const std::string& uri, Env& env);
+
+  virtual const ReadStatements& statements() const = 0;
+
+  // A horizon, later than `known_horizon_` if there is one: called only where that is not enough.
+  virtual Result<int64_t> FindHorizon() = 0;
+
+  // See PostgresPool.
+  Result<std::vector<PgResult>> Run(std::span<const PgCall> calls);
+  Result<PgResult> Run(const PgStatement& statement, const PgParams& params);
+
+  Env& env_;
+  PostgresPool pool_;
+  int slots_ = 0;
+  std::atomic<int64_t> known_horizon_ = 0;
+
+ private:
+  Result<int64_t> HorizonBeyond(int64_t wanted);
+};
+
+}  // namespace muster

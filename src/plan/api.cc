@@ -1,0 +1,48 @@
+#include "muster/plan.h"
+
+#include "plan/explain.h"
+#include "plan/plan.h"
+#include "plan/rules.h"
+#include "plan/what_if.h"
+
+namespace muster {
+namespace plan {
+
+Result<Plan> LoadPlan(const std::string& path, const PlanOptions& options) {
+  CheckedPlan checked = ReadPlan(path, options.variables);
+  if (checked.plan) return *std::move(checked.plan);
+  std::string all;
+  for (const std::string& problem : checked.problems) all += (all.empty() ? "" : "\n") + problem;
+  return Error{Code::kInvalid, all};
+}
+
+Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options) {
+  MUSTER_ASSIGN(Plan plan, LoadPlan(path, options));
+  MUSTER_ASSIGN(const Profile* chosen, plan.FindProfile(options.profile));
+  Profile profile = *chosen;
+  for (const std::string& change : options.what_if)
+    MUSTER_TRY(ApplyWhatIf(plan, profile.format, change));
+  return MakeOutlook(std::move(plan), std::move(profile));
+}
+
+}  // namespace plan
+
+std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& options) {
+  plan::CheckedPlan checked = plan::ReadPlan(path, options.variables);
+  if (!checked.plan) return std::move(checked.problems);
+  plan::Problems problems(path);
+  plan::CheckFiles(*checked.plan, problems);
+  return problems.Take();
+}
+
+Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options) {
+  MUSTER_ASSIGN(const plan::Outlook outlook, plan::LoadOutlook(path, options));
+  return plan::ToJson(outlook);
+}
+
+Result<std::string> CompilePlan(const std::string& path, const PlanOptions& options) {
+  MUSTER_ASSIGN(const plan::Outlook outlook, plan::LoadOutlook(path, options));
+  return ToJsonText(outlook.compiled.main.definition);
+}
+
+}  // namespace muster

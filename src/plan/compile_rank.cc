@@ -1,0 +1,144 @@
+#include "plan/compile_rank.h"
+
+namespace muster::plan {
+namespace {
+
+class RankCompiler {
+ public:
+  RankCompiler(const Plan& plan, const ProfileStates& profile, const RankWork& work,
+               const std::map<std::string, Json>& done)
+      : plan_(plan), profile_(profile), work_(work), done_(done), rank_(plan.ranks[work.rank]) {}
+
+  Machine Compile() {
+    Json results;
+    AddPhase(Phase::kExtract, work_.extract, results);
+    AddPhase(Phase::kTransform, work_.transform, results);
+    chain_.Add(Label() + "-Done", {{"Type", "Pass"}, {"Parameters", results}});
+    const CountRange count = chain_.count();
+    Json machine = chain_.Finish();
+    machine["Comment"] =
+        "Rank " + std::to_string(rank_.number) + (rank_.name.empty() ? "" : ": " + rank_.name);
+    return {std::move(machine), count};
+  }
+
+ private:
+  std::string Label() const { return "Rank" + std::to_string(rank_.number); }
+
+  void AddPhase(Phase phase, const std::vector<Lane>& lanes, Json& results) {
+    const bool extract = phase == Phase::kExtract;
+    const std::string name = extract ? "extract" : "transform";
+    const std::string output = extract ? "appflow" : "glue";
+    const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
+    if (lanes.empty()) {
+      results[output] = Json::object();
+      if (goes_on) results[name + "Failed"] = Json::array();
+      return;
+    }
+    Json input = InputFields(plan_);
+    input["results"] = Json::object();
+    if (extract) {
+      input["polls"] = 0;
+      input["attempt"] = 0;
+    }
+    Json selected = Json::object();
+    Json branches = Json::array();
+    CountRange inner;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      Chain branch;
+      for (const std::string& task : lanes[i]) {
+        AddTask(branch, phase, task);
+        selected[task + ".$"] = "$[" + std::to_string(i) + "].results['" + task + "']";
+      }
+      inner.Add(branch.count());
+      branches.push_back(branch.Finish());
+    }
+    chain_.Add(
+        profile_.PhaseName(rank_, phase),
+        {{"Type", "Parallel"},
+         {"Comment", (extract ? "Extract the objects of rank " : "Transform and load rank ") +
+                         std::to_string(rank_.number)},
+         {"Parameters", input},
+         {"Branches", branches},
+         {"ResultSelector", {{"failed.$", "$[*].failed"}, {"results", selected}}},
+         {"ResultPath", "$." + name}});
+    chain_.Count(inner);
+    if (plan_.on_failure == FailurePolicy::kFinishRank) AddVerdict(phase, name);
+    results[output + ".$"] = "$." + name + ".results";
+    if (goes_on) results[name + "Failed.$"] = "$." + name + ".failed";
+  }
+
+  // All tasks of the phase have ended: if one has failed, so has the rank.
+  void AddVerdict(Phase phase, const std::string& name) {
+    const bool extract = phase == Phase::kExtract;
+    const std::string failed = Label() + (extract ? "-ExtractFailed" : "-TransformFailed");
+    chain_.Add(Label() + (extract ? "-Extracted" : "-Transformed"),
+               {{"Type", "Choice"},
+                {"Choices", Json::array({{{"Variable", "$." + name + ".failed[0]"},
+                                          {"IsPresent", true},
+                                          {"Next", failed}}})}});
+    chain_.AddOther(
+        failed,
+        {{"Type", "Fail"},
+         {"Error", "RankFailed"},
+         {"CausePath", "States.Format('rank " + std::to_string(rank_.number) + ": failed to " +
+                           name + " {}', States.JsonToString($." + name + ".failed[*].task))"}});
+  }
+
+  void AddTask(Chain& branch, Phase phase, const std::string& task) {
+    const auto done = done_.find((phase == Phase::kExtract ? "extract/" : "transform/") + task);
+    if (done != done_.end()) {
+      branch.Add(profile_.LastState(rank_, phase, task),
+                 {{"Type", "Pass"}, {"Result", done->second}, {"ResultPath", ResultPathOf(task)}});
+      return;
+    }
+    const std::string notify = profile_.NotifyName(rank_, phase, task);
+    if (phase == Phase::kExtract) {
+      profile_.AddExtract(branch, rank_, plan_.objects.at(task), notify);
+    } else {
+      profile_.AddTransform(branch, rank_, plan_.scripts.at(task), notify);
+    }
+    Json state = profile_.Notify(rank_, phase, task);
+    if (plan_.on_failure != FailurePolicy::kFailFast) {
+      if (state["Type"] == "Task") {
+        // Nobody to be told is no reason to lose the rank's other tasks.
+        const std::string untold = StateName(notify + "-Untold");
+        state["Catch"] = CatchAll("$.untold", untold);
+        branch.AddSide(
+            untold, {{"Type", "Pass"}, {"Result", {{"task", task}}}, {"ResultPath", "$.failed"}});
+      }
+      branch.AddSide(notify, std::move(state));
+      return;
+    }
+    const std::string fail = StateName(notify + "-Fail");
+    if (state["Type"] == "Task") state["Catch"] = CatchAll("$.untold", fail);
+    state["Next"] = fail;
+    branch.AddOther(notify, std::move(state));
+    branch.AddOther(fail, {{"Type", "Fail"},
+                           {"ErrorPath", ResultPathOf(task) + ".Error"},
+                           {"CausePath", ResultPathOf(task) + ".Cause"}});
+  }
+
+  const Plan& plan_;
+  const ProfileStates& profile_;
+  const RankWork& work_;
+  const std::map<std::string, Json>& done_;
+  const Rank& rank_;
+  Chain chain_;
+};
+
+}  // namespace
+
+Json InputFields(const Plan& plan) {
+  Json fields = Json::object();
+  for (const auto& [name, value] : plan.inputs) {
+    if (!plan.variables.contains(name)) fields[name + ".$"] = "$." + name;
+  }
+  return fields;
+}
+
+Machine CompileRank(const Plan& plan, const ProfileStates& profile, const RankWork& work,
+                    const std::map<std::string, Json>& done) {
+  return RankCompiler(plan, profile, work, done).Compile();
+}
+
+}  // namespace muster::plan

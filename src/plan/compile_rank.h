@@ -1,0 +1,17 @@
+#pragma once
+
+#include "plan/compile.h"
+#include "plan/profile_states.h"
+
+namespace muster::plan {
+
+// The Parameters that hand a run's inputs on: those that are not known before.
+Json InputFields(const Plan& plan);
+
+// The state machine of one rank. Its output: {"appflow": {OBJECT: …}, "glue": {SCRIPT: …}} and,
+// where the plan goes on after failures, "extractFailed" and "transformFailed".
+// Tasks that are done (see CompileOptions) are passed over.
+Machine CompileRank(const Plan& plan, const ProfileStates& profile, const RankWork& work,
+                    const std::map<std::string, Json>& done);
+
+}  // namespace muster::plan

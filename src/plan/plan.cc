@@ -1,0 +1,68 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/yaml.h"
+#include "plan/plan_reader.h"
+#include "plan/rules.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr YamlLimits kPlanLimits{.bytes = 16 * 1024 * 1024, .depth = 32, .nodes = 1'000'000};
+
+}  // namespace
+
+std::optional<size_t> Plan::FindRank(int64_t number) const {
+  const auto found =
+      std::lower_bound(ranks.begin(), ranks.end(), number,
+                       [](const Rank& rank, int64_t wanted) { return rank.number < wanted; });
+  if (found == ranks.end() || found->number != number) return std::nullopt;
+  return static_cast<size_t>(found - ranks.begin());
+}
+
+Result<const Profile*> Plan::FindProfile(const std::string& profile) const {
+  if (profile.empty()) return &profiles.front();
+  std::vector<std::string> names_there;
+  for (const Profile& candidate : profiles) {
+    if (candidate.name == profile) return &candidate;
+    names_there.push_back(candidate.name);
+  }
+  return Error{Code::kInvalid, path + ": there is no profile '" + profile + "'",
+               SuggestName(profile, names_there)};
+}
+
+std::vector<std::string> Plan::ReadBy(const TransformTask& script, const Rank& rank) const {
+  std::vector<std::string> read;
+  for (const Reference& object : script.reads.empty() ? rank.extract : script.reads)
+    read.push_back(object.name);
+  return read;
+}
+
+CheckedPlan ParsePlan(std::string_view text, const std::string& path,
+                      const std::map<std::string, std::string>& variables) {
+  Problems problems(path);
+  const auto document = ParseYaml(text, path, kPlanLimits);
+  if (!document) return {std::nullopt, {document.error().ToString()}};
+  Plan plan;
+  plan.path = path;
+  std::error_code ignored;
+  plan.folder = std::filesystem::absolute(path, ignored).parent_path().string();
+  plan.variables = variables;
+  CheckSecrets(document->root, problems);
+  PlanReader(*document, problems, plan).Read();
+  OrderRanks(plan);
+  if (!plan.ranks.empty()) CheckRules(plan, problems);
+  if (!problems.empty()) return {std::nullopt, problems.Take()};
+  return {std::move(plan), {}};
+}
+
+CheckedPlan ReadPlan(const std::string& path, const std::map<std::string, std::string>& variables) {
+  const auto text = ReadFile(path, kPlanLimits.bytes);
+  if (!text) return {std::nullopt, {text.error().ToString()}};
+  return ParsePlan(*text, path, variables);
+}
+
+}  // namespace muster::plan

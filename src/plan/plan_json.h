@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace muster::plan {
+
+// Everything that a plan says, defaults included and in an order of its own: two files that mean
+// the same give the same.
+Json Canonical(const Plan& plan);
+
+// What a run pins: the SHA-256 of all that.
+std::string HashOf(const Plan& plan);
+
+// How two plans differ.
+struct Difference {
+  std::string where;  // "ranks.600.transform"
+  Json before;        // null: it was not there
+  Json after;
+};
+std::vector<Difference> Compare(const Plan& before, const Plan& after);
+
+// The same of what Canonical gave.
+std::vector<Difference> CompareJson(const Json& before, const Json& after);
+
+}  // namespace muster::plan

@@ -1,0 +1,152 @@
+#include "plan/run_body.h"
+
+#include <algorithm>
+
+#include "plan/fields.h"
+#include "plan/plan_json.h"
+#include "plan/profile_states.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
+constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
+constexpr size_t kMostDifferences = 5;
+
+bool IsId(const std::string& id) {
+  return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+}
+
+}  // namespace
+
+Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
+  std::string wrong;
+  std::string missing;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : plan.inputs) {
+    names.push_back(name);
+    if (inputs.contains(name)) continue;
+    const auto variable = plan.variables.find(name);
+    if (variable != plan.variables.end()) {
+      inputs[name] = variable->second;
+    } else if (value) {
+      inputs[name] = *value;
+    } else {
+      missing += " --input " + name + "=…";
+    }
+  }
+  for (const auto& [name, value] : inputs) {
+    if (!plan.inputs.contains(name))
+      wrong += (wrong.empty() ? "" : "; ") + ("there is no input '" + name + "'");
+  }
+  if (!wrong.empty()) return Error{Code::kInvalid, wrong, SuggestName("", names)};
+  if (!missing.empty()) return Error{Code::kInvalid, "inputs are missing", "add" + missing};
+  if (!IsId(inputs["migrationId"]))
+    return Error{Code::kInvalid, "'" + inputs["migrationId"] + "' cannot be a migrationId",
+                 "1 to 70 letters, digits and - _ ."};
+  return {};
+}
+
+std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
+  Json canonical = Canonical(plan);
+  // A plan too large to be kept is still known by its hash.
+  if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
+  return ToJsonText({{"plan", run.plan},
+                     {"path", run.path},
+                     {"hash", run.hash},
+                     {"profile", run.profile},
+                     {"inputs", run.inputs},
+                     {"attempt", run.attempt},
+                     {"execution", run.execution},
+                     {"done", done},
+                     {"content", std::move(canonical)}});
+}
+
+Result<RunState> ReadRunBody(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  if (!body.is_object() || !body.contains("execution") || !body.contains("inputs"))
+    return Error{Code::kCorrupt, "the record of migration '" + record.key + "' is not one"};
+  RunState run;
+  run.id = record.key;
+  run.plan = body.value("plan", "");
+  run.path = body.value("path", "");
+  run.hash = body.value("hash", "");
+  run.profile = body.value("profile", "");
+  for (const auto& [name, value] : body["inputs"].items()) {
+    if (value.is_string()) run.inputs[name] = value.get<std::string>();
+  }
+  run.attempt = body.value("attempt", 1);
+  run.execution = body["execution"].is_string() ? body["execution"].get<std::string>() : "";
+  return run;
+}
+
+Json DoneOf(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  return body.is_object() ? body.value("done", Json::object()) : Json::object();
+}
+
+std::string DescribeChanges(const Record& record, const Plan& plan) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  if (!body.is_object() || !body.contains("content") || body["content"].is_null())
+    return "its hash differs";
+  std::string text;
+  const auto differences = CompareJson(body["content"], Canonical(plan));
+  for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
+    text += (i == 0 ? "" : "; ") + differences[i].where + ": " + ToJsonText(differences[i].before) +
+            " → " + ToJsonText(differences[i].after);
+  }
+  if (differences.size() > kMostDifferences)
+    text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
+  return text;
+}
+
+void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json& done) {
+  struct Task {
+    std::string key;
+    std::string name;
+  };
+  const auto states = NewProfileStates(plan, profile);
+  std::map<std::string, Task> tasks;  // by the state whose exit tells
+  for (const Rank& rank : plan.ranks) {
+    for (const Reference& object : rank.extract)
+      tasks[states->LastState(rank, Phase::kExtract, object.name)] = {"extract/" + object.name,
+                                                                      object.name};
+    for (const Reference& script : rank.transform)
+      tasks[states->LastState(rank, Phase::kTransform, script.name)] = {"transform/" + script.name,
+                                                                        script.name};
+  }
+  for (const Json& event : history) {
+    const auto details = event.find("stateExitedEventDetails");
+    if (details == event.end()) continue;
+    const auto found = tasks.find(details->value("name", ""));
+    if (found == tasks.end()) continue;
+    const Json output = Json::parse(details->value("output", ""), nullptr, false);
+    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
+    Json result = results.is_object() ? results.value(found->second.name, Json()) : Json();
+    // A task that has failed leaves its error there.
+    if (result.is_object() && !result.contains("Error"))
+      done[found->second.key] = std::move(result);
+  }
+}
+
+Status Forget(const Plan& plan, const Again& again, Json& done) {
+  if (again.rank) {
+    const auto place = plan.FindRank(*again.rank);
+    if (!place) return Error{Code::kInvalid, "there is no rank " + std::to_string(*again.rank)};
+    for (const Reference& object : plan.ranks[*place].extract) done.erase("extract/" + object.name);
+    for (const Reference& script : plan.ranks[*place].transform)
+      done.erase("transform/" + script.name);
+  }
+  if (again.task) {
+    if (!plan.objects.contains(*again.task) && !plan.scripts.contains(*again.task))
+      return Error{Code::kInvalid, "there is no task '" + *again.task + "'"};
+    done.erase("extract/" + *again.task);
+    done.erase("transform/" + *again.task);
+  }
+  return {};
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "muster/store.h"
+#include "plan/runs.h"
+
+namespace muster::plan {
+
+// Fills in defaults. kInvalid names all inputs that are missing, unknown or not usable.
+Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
+
+// The body of a run's record: the run, what its plan means, and the results of tasks that earlier
+// attempts have done, by "extract/OBJECT" and "transform/SCRIPT".
+std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
+Result<RunState> ReadRunBody(const Record& record);
+Json DoneOf(const Record& record);
+
+// In what a plan differs from the one that a record holds.
+std::string DescribeChanges(const Record& record, const Plan& plan);
+
+// Adds the tasks that have succeeded in an execution, by its history.
+void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json& done);
+
+// Takes out what is to be done again. kInvalid: there is no such rank or task.
+Status Forget(const Plan& plan, const Again& again, Json& done);
+
+}  // namespace muster::plan

@@ -1,0 +1,213 @@
+#include "plan/runs.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "plan/compile.h"
+#include "plan/fields.h"
+#include "plan/order.h"
+#include "plan/plan_json.h"
+#include "plan/run_body.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr const char* kKind = "plan.run";
+constexpr const char* kQueue = "default";
+constexpr milliseconds kLease{15'000};
+constexpr milliseconds kRenewEvery = kLease / 3;
+constexpr int kMaxTries = 5;
+
+std::string StatusOf(const std::optional<Execution>& execution) {
+  if (!execution || execution->status == "RUNNING") return "IN_PROGRESS";
+  if (execution->status == "SUCCEEDED") return "COMPLETED";
+  return execution->status == "ABORTED" ? "CANCELLED" : "FAILED";
+}
+
+Error NoSuchRun(const std::string& id) {
+  return {Code::kNotFound, "there is no migration '" + id + "'",
+          "'muster list' shows those there are"};
+}
+
+}  // namespace
+
+Runs::Runs(Store& store, States& states, Env& env)
+    : store_(store), states_(states), env_(env), owner_(env.NewId()) {}
+
+Result<Record> Runs::Read(const std::string& id) {
+  MUSTER_ASSIGN(auto record, store_.Get(kKind, id));
+  if (!record) return NoSuchRun(id);
+  return *std::move(record);
+}
+
+Result<RunState> Runs::Describe(const Record& record) {
+  MUSTER_ASSIGN(RunState run, ReadRunBody(record));
+  MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
+  run.status = StatusOf(execution);
+  if (execution) {
+    run.error = execution->error;
+    run.cause = execution->cause;
+    run.output = execution->output;
+    run.start = execution->start;
+    run.stop = execution->stop;
+  }
+  return run;
+}
+
+Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
+  MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
+  CompileOptions options{.inline_ranks = true};
+  for (const auto& [task, result] : done.items()) options.done[task] = result;
+  const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
+  return states_.Start({.name = run.execution,
+                        .definition = ToJsonText(compiled.main.definition),
+                        .origin = plan.path,
+                        .machine = plan.name,
+                        .input = ToJsonText(Json(run.inputs))});
+}
+
+Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
+                             std::map<std::string, std::string> inputs) {
+  MUSTER_TRY(CompleteInputs(plan, inputs));
+  RunState run{.id = inputs["migrationId"],
+               .plan = plan.name,
+               .path = plan.path,
+               .hash = HashOf(plan),
+               .profile = profile.name,
+               .inputs = std::move(inputs),
+               .execution = {},
+               .status = "IN_PROGRESS",
+               .error = {},
+               .cause = {},
+               .output = {}};
+  run.execution = run.id;
+  Record record{.kind = kKind, .queue = kQueue, .key = run.id, .owner = owner_};
+  record.body = RunBody(run, plan, Json::object());
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  if (!written.front().applied) {
+    MUSTER_ASSIGN(const RunState other, Find(run.id));
+    const std::string next = other.status == "COMPLETED"
+                                 ? "give the new one a migrationId of its own"
+                                 : "'muster resume " + run.id + "' goes on with it";
+    return Error{Code::kConflict, "migration '" + run.id + "' is there already: " + other.status,
+                 next};
+  }
+  MUSTER_TRY(Begin(plan, run, Json::object()));
+  return run;
+}
+
+// Claims the run's record. While another process renews it, it is not to be had; one that has died
+// lets it go when its lease ends, so it is worth waiting for that.
+Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
+  int64_t seen = 0;
+  const MonoTime end = env_.MonoNow() + kLease + kRenewEvery;
+  while (true) {
+    MUSTER_ASSIGN(const auto claimed, store_.Claim({.kind = kKind,
+                                                    .queue = kQueue,
+                                                    .key = id,
+                                                    .owner = owner_,
+                                                    .claim_id = env_.NewId(),
+                                                    .lease = kLease,
+                                                    .max_lease = kLease}));
+    if (!claimed.empty()) return claimed.front();
+    MUSTER_ASSIGN(const Record record, Read(id));
+    const bool renewed = seen != 0 && record.version != seen;
+    seen = record.version;
+    if (renewed || env_.MonoNow() >= end)
+      return Error{Code::kConflict, "another process drives migration '" + id + "'",
+                   "'muster status " + id + "' tells how it stands"};
+    if (!env_.Sleep(milliseconds(500), stop)) return Error{Code::kCancelled, "stopped"};
+  }
+}
+
+void Runs::Renew(const std::string& id, bool release) {
+  for (int i = 0; i < kMaxTries; ++i) {
+    auto record = store_.Get(kKind, id);
+    if (!record || !*record || (*record)->owner != owner_) return;
+    const Due due = release ? Due::Now() : Due::After(kLease);
+    const auto written = store_.Write({{Change::Put(**record, due)}});
+    if (written && written->front().applied) return;
+  }
+}
+
+Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
+  MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
+  MUSTER_ASSIGN(const Json history, states_.History(run.execution));
+  AddDone(plan, *profile, history, done);
+  return done;
+}
+
+Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
+                              std::stop_token stop) {
+  MUSTER_ASSIGN(const Record before, Read(id));
+  MUSTER_ASSIGN(RunState run, Describe(before));
+  const bool again = options.again.rank || options.again.task;
+  if (run.hash != HashOf(plan) && !options.accept_changes) {
+    return Error{Code::kConflict,
+                 "the plan of migration '" + id +
+                     "' has changed since it began: " + DescribeChanges(before, plan),
+                 "undo that, or accept it with --accept-changes"};
+  }
+  if (run.status == "COMPLETED" && !again)
+    return Error{Code::kConflict, "migration '" + id + "' is completed",
+                 "'muster retry " + id + " --rank N' does a part of it again"};
+  MUSTER_ASSIGN(Record record, Take(id, stop));
+  MUSTER_ASSIGN(run, Describe(record));
+  Json done = DoneOf(record);
+  if (run.status == "IN_PROGRESS") {
+    // Left by another process, perhaps before it had begun. It has to be the same machine.
+    MUSTER_TRY(Begin(plan, run, done));
+    return run;
+  }
+  MUSTER_ASSIGN(done, DoneSoFar(plan, run, std::move(done)));
+  MUSTER_TRY(Forget(plan, options.again, done));
+  ++run.attempt;
+  run.hash = HashOf(plan);
+  run.execution = id + "." + std::to_string(run.attempt);
+  record.body = RunBody(run, plan, done);
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  if (!written.front().applied)
+    return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
+  MUSTER_TRY(Begin(plan, run, done));
+  return run;
+}
+
+Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
+  std::vector<Status> ended(static_cast<size_t>(threads));
+  {
+    std::jthread renewing([&](std::stop_token done) {
+      while (env_.Sleep(kRenewEvery, done)) Renew(run.id, false);
+    });
+    std::vector<std::jthread> workers;
+    for (Status& status : ended) {
+      workers.emplace_back([&] { status = states_.Work(stop, run.execution); });
+    }
+  }
+  Renew(run.id, true);
+  for (const Status& status : ended) MUSTER_TRY(status);
+  return Find(run.id);
+}
+
+Status Runs::Cancel(const std::string& id) {
+  MUSTER_ASSIGN(const RunState run, Find(id));
+  if (run.status != "IN_PROGRESS")
+    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
+  return states_.Stop(run.execution, "Cancelled", "by 'muster cancel'");
+}
+
+Result<RunState> Runs::Find(const std::string& id) {
+  MUSTER_ASSIGN(const Record record, Read(id));
+  return Describe(record);
+}
+
+Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {
+  MUSTER_ASSIGN(const auto records, store_.Scan(kKind, "", after, limit));
+  std::vector<RunState> runs;
+  for (const Record& record : records) {
+    MUSTER_ASSIGN(RunState run, Describe(record));
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace muster::plan

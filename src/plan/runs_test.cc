@@ -1,0 +1,183 @@
+// Goal: a migration goes on from where it was, does nothing twice that succeeded, and has one
+// driver at a time. Method: the real engine on the memory store, with tasks that fail on demand.
+
+#include "plan/runs.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "states/virtual_env.h"
+
+namespace muster::plan {
+namespace {
+
+// Makes all calls of a local profile, but for the tasks that it is told to fail.
+class Tasks final : public TaskExecutor {
+ public:
+  std::set<std::string> failing;
+  std::map<std::string, int> calls() {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+
+  bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
+  TaskOutcome Start(const TaskCall& call, TaskContext&) override {
+    const std::lock_guard lock(mutex_);
+    ++calls_[call.state];
+    if (failing.contains(call.state)) return TaskFailure{"Broken", "on purpose"};
+    return TaskSuccess{{{"rows", 1}}};
+  }
+  TaskOutcome Poll(const TaskCall&, const Json& resume, TaskContext&) override {
+    return TaskSuccess{resume};
+  }
+  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int> calls_;
+};
+
+Plan TwoRanks(const std::string& rows = "1") {
+  CheckedPlan checked = ParsePlan(R"(plan: p
+profiles: {local: {source: a, target: b, staging: c}}
+retry: {extract: {attempts: 0}, transform: {attempts: 0}}
+objects: {A: {rows: )" + rows + R"(}, B: {}, C: {}}
+scripts:
+  load-a: {file: a.sql, schema: s, table: a}
+  load-c: {file: c.sql, schema: s, table: c}
+ranks:
+  - {rank: 1, extract: [A, B], transform: [load-a]}
+  - {rank: 2, extract: [C], transform: [load-c]}
+)",
+                                  "p.yaml", {});
+  if (!checked.plan) throw std::runtime_error(checked.problems.front());
+  return *std::move(checked.plan);
+}
+
+const std::map<std::string, std::string> kInputs{
+    {"tenantId", "t"}, {"migrationId", "m"}, {"environment", "dev"}};
+
+class RunsTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> store = *OpenStore("memory:", RealEnv());
+  Tasks tasks;
+  States states{*store, RealEnv(), {&tasks}, {.idle_wait = milliseconds(5)}};
+  Runs runs{*store, states, RealEnv()};
+  const Plan plan = TwoRanks();
+
+  RunState RunWhole() {
+    const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+    if (!run) throw std::runtime_error(run.error().ToString());
+    return *runs.Drive(*run, 2, {});
+  }
+};
+
+TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
+  const RunState run = RunWhole();
+  EXPECT_EQ(run.status, "COMPLETED") << run.cause;
+  EXPECT_EQ(Json::parse(run.output)["glue"]["load-c"]["rows"], 1);
+  EXPECT_EQ(run.attempt, 1);
+  EXPECT_EQ(run.hash.size(), 64U);
+  EXPECT_EQ((*runs.List("", 10)).size(), 1U);
+}
+
+TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kConflict);
+  EXPECT_EQ(second.error().message, "migration 'm' is there already: IN_PROGRESS");
+}
+
+TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
+  tasks.failing = {"Extract-1-B"};
+  const RunState failed = RunWhole();
+  EXPECT_EQ(failed.status, "FAILED");
+  EXPECT_EQ(failed.error, "RankFailed");
+  tasks.failing = {"Transform-2-load-c"};
+  auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
+  tasks.failing = {};
+  again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.status, "COMPLETED") << done.cause;
+  EXPECT_EQ(done.attempt, 3);
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Extract-1-B"], 2);
+  EXPECT_EQ(calls["Transform-1-load-a"], 1);
+  EXPECT_EQ(calls["Extract-2-C"], 1);
+  EXPECT_EQ(calls["Transform-2-load-c"], 2);
+  EXPECT_EQ(Json::parse(done.output)["appflow"]["A"]["rows"], 1);
+}
+
+TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
+  tasks.failing = {"Extract-1-B"};
+  RunWhole();
+  tasks.failing = {};
+  const Plan changed = TwoRanks("2");
+  const auto refused = runs.Resume("m", changed, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("objects.A.rows: 1 → 2"), std::string::npos)
+      << refused.error().message;
+  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+}
+
+TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
+  RunWhole();
+  EXPECT_EQ(runs.Resume("m", plan, {}, {}).error().code, Code::kConflict);
+  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Extract-2-C"], 2);
+  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}).error().message,
+            "there is no task 'nobody'");
+}
+
+TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(runs.Cancel("m"));
+  EXPECT_EQ(runs.Find("m")->status, "CANCELLED");
+  EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
+}
+
+TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {
+  const Profile& profile = plan.profiles.front();
+  EXPECT_EQ(runs.Start(plan, profile, {{"tenantId", "t"}}).error().hint,
+            "add --input environment=… --input migrationId=…");
+  auto inputs = kInputs;
+  inputs["tenant"] = "t";
+  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "there is no input 'tenant'");
+  inputs = kInputs;
+  inputs["migrationId"] = "a/b";
+  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "'a/b' cannot be a migrationId");
+  EXPECT_EQ(runs.Find("nobody").error().code, Code::kNotFound);
+}
+
+TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
+  states::VirtualEnv env{WallTime(std::chrono::hours(1'000))};
+  const auto store = *OpenStore("memory:", env);
+  Tasks tasks;
+  States states(*store, env, {&tasks});
+  const Plan plan = TwoRanks();
+  Runs gone(*store, states, env);
+  ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
+  const WallTime before = env.WallNow();
+  Runs next(*store, states, env);
+  const auto run = next.Resume("m", plan, {}, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_EQ(run->attempt, 1);
+  EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
+}
+
+}  // namespace
+}  // namespace muster::plan

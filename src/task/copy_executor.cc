@@ -1,0 +1,290 @@
+#include "task/copy_executor.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/duckdb.h"
+#include "base/secrets.h"
+#include "base/sha256.h"
+#include "base/url.h"
+#include "muster/migrate.h"
+#include "pipeline/file_output.h"
+#include "task/background.h"
+#include "task/column_types.h"
+#include "task/parameters.h"
+#include "task/staged_views.h"
+#include "task/staging.h"
+
+namespace muster::task {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kWriteBytes = size_t{1} << 20;
+
+struct CopyCall {
+  std::string source;
+  std::string object;
+  Staging staging;
+  std::string format;
+  std::string tenant;
+  std::string migration;
+  std::string token;
+};
+
+Result<CopyCall> ReadCall(const TaskCall& call) {
+  MUSTER_ASSIGN(
+      const Parameters parameters,
+      Parameters::Read(call, {"source", "object", "staging", "format", "tenant", "migration"}));
+  MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
+  MUSTER_ASSIGN(Staging staging, Staging::At(folder));
+  MUSTER_ASSIGN(std::string source, parameters.Required("source"));
+  MUSTER_ASSIGN(std::string object, parameters.Required("object"));
+  MUSTER_ASSIGN(std::string format, parameters.Optional("format", "jsonl"));
+  MUSTER_ASSIGN(std::string tenant, parameters.Optional("tenant"));
+  MUSTER_ASSIGN(std::string migration, parameters.Optional("migration"));
+  if (format != "jsonl" && format != "parquet") {
+    return parameters.Wrong("format must be jsonl or parquet");
+  }
+  return CopyCall{.source = std::move(source),
+                  .object = std::move(object),
+                  .staging = std::move(staging),
+                  .format = std::move(format),
+                  .tenant = std::move(tenant),
+                  .migration = std::move(migration),
+                  .token = call.token};
+}
+
+Json ResultOf(const CopyCall& call, const Manifest& manifest) {
+  return Json{{"rows", manifest.rows},
+              {"bytes", manifest.bytes},
+              {"file", call.staging.folder() + "/" + manifest.file},
+              {"failed", manifest.failed}};
+}
+
+// The manifest of an earlier call with this token, if what it says is still there.
+Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
+  MUSTER_ASSIGN(auto found, call.staging.Find(call.object));
+  if (!found) return found;
+  if (found->tenant != call.tenant || found->migration != call.migration) {
+    return Error{Code::kConflict,
+                 call.staging.folder() + " holds " + call.object + " of tenant '" + found->tenant +
+                     "', migration '" + found->migration + "'",
+                 "give each migration a staging folder of its own"};
+  }
+  std::error_code failed;
+  const auto size = fs::file_size(call.staging.folder() + "/" + found->file, failed);
+  const bool complete = !failed && static_cast<int64_t>(size) == found->bytes;
+  if (found->token != call.token || found->format != call.format || !complete) {
+    return std::optional<Manifest>();
+  }
+  return found;
+}
+
+Result<Collection> FindObject(Source& source, const CopyCall& call) {
+  MUSTER_ASSIGN(std::optional<Collection> found, source.Describe(call.object));
+  if (found) return *std::move(found);
+  MUSTER_ASSIGN(const std::vector<Collection> all, source.Collections());
+  std::string names;
+  for (const Collection& one : all) {
+    if (names.size() < 200) names += (names.empty() ? "" : ", ") + one.name;
+  }
+  return Error{Code::kNotFound,
+               Redact(call.source) + " has no object '" + call.object + "'" +
+                   (names.empty() ? "" : "; it has " + names),
+               "add the object to the source, or correct its name in the plan"};
+}
+
+void ExpectColumns(const Collection& collection, ColumnTypes& types) {
+  const auto metadata = ParseJson(collection.metadata, "metadata");
+  if (!metadata || !metadata->contains("columns") || !(*metadata)["columns"].is_array()) return;
+  for (const Json& column : (*metadata)["columns"]) {
+    if (column.is_object() && column.contains("name")) types.Expect(column["name"]);
+  }
+}
+
+// A file that is gone at the end unless it was given its name.
+class PartialFile {
+ public:
+  PartialFile(const CopyCall& call, Env& env, const std::string& ending)
+      : path_(call.staging.PathOf(call.object, "." + env.NewId() + ending + ".partial")) {}
+  ~PartialFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+// Writes documents as lines.
+class LineWriter {
+ public:
+  static Result<LineWriter> Create(const std::string& path) {
+    MUSTER_ASSIGN(auto output, CreateFileOutput(path, Compression::kNone));
+    return LineWriter(std::move(output));
+  }
+
+  Status Add(std::string_view body) {
+    const size_t begin = buffer_.size();
+    buffer_ += body;
+    // Line ends stand between the parts of a document only, where spaces do as well.
+    std::replace_if(
+        buffer_.begin() + static_cast<std::ptrdiff_t>(begin), buffer_.end(),
+        [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    buffer_ += '\n';
+    return buffer_.size() < kWriteBytes ? Status() : Drain();
+  }
+
+  Result<int64_t> Finish() {
+    MUSTER_TRY(Drain());
+    MUSTER_ASSIGN(const uint64_t bytes, output_->Flush());
+    return static_cast<int64_t>(bytes);
+  }
+
+  std::string Sha256() { return digest_->Hex(); }
+
+ private:
+  explicit LineWriter(std::unique_ptr<FileOutput> output) : output_(std::move(output)) {}
+
+  Status Drain() {
+    MUSTER_TRY(output_->Append(buffer_));
+    digest_->Add(buffer_);
+    buffer_.clear();
+    return {};
+  }
+
+  std::unique_ptr<FileOutput> output_;
+  std::string buffer_;
+  std::unique_ptr<muster::Sha256> digest_ = std::make_unique<muster::Sha256>();
+};
+
+Result<std::string> Sha256OfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string buffer(kWriteBytes, '\0');
+  Sha256 digest;
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    digest.Add(std::string_view(buffer).substr(0, static_cast<size_t>(file.gcount())));
+  }
+  if (!file.eof()) return Error{Code::kUnavailable, path + " cannot be read again"};
+  return digest.Hex();
+}
+
+// Reads all partitions of the object into `lines`, and what is no row into the dead letters.
+Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnTypes& types,
+                Manifest& manifest, const std::stop_token& stop) {
+  const std::string failed_path = call.staging.PathOf(call.object, ".failed.jsonl");
+  std::error_code ignored;
+  fs::remove(failed_path, ignored);
+  MUSTER_ASSIGN(const auto dead_letters, OpenDeadLetters(failed_path, call.migration));
+  MUSTER_ASSIGN(const std::vector<Partition> partitions, source.Partitions(call.object));
+  for (const Partition& partition : partitions) {
+    MUSTER_ASSIGN(const auto reader, source.Read(partition, "", stop));
+    while (true) {
+      if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      MUSTER_ASSIGN(const auto document, reader->Next());
+      if (!document) break;
+      if (!document->defect.empty()) {
+        ++manifest.failed;
+        MUSTER_TRY(dead_letters->Add(call.object, call.token, *document, document->defect));
+        continue;
+      }
+      MUSTER_TRY(types.Note(document->body));
+      MUSTER_TRY(lines.Add(document->body));
+      ++manifest.rows;
+    }
+  }
+  return dead_letters->Flush();
+}
+
+// Turns staged lines into a Parquet file beside them.
+Status WriteParquet(const CopyCall& call, const std::string& lines, const Manifest& manifest,
+                    const std::string& parquet, const std::stop_token& stop) {
+  MUSTER_ASSIGN(const auto db, OpenStagedDuckDb(call.staging));
+  const DuckInterrupter interrupter(*db, stop);
+  return db->Execute("COPY (SELECT * FROM " + StagedRowsSql(lines, "jsonl", manifest.columns) +
+                     ") TO " + DuckLiteral(parquet) + " (FORMAT parquet, COMPRESSION zstd)");
+}
+
+std::string WithoutPassword(const std::string& source) {
+  const auto url = ParseUrl(source);
+  if (url && !url->password.empty() && !IsSecretReference(url->password)) {
+    RememberSecret(url->password);
+  }
+  return Redact(source);
+}
+
+Result<Json> Copy(const CopyCall& call, Env& env, const std::stop_token& stop) {
+  Manifest manifest{.object = call.object,
+                    .format = call.format,
+                    .source = WithoutPassword(call.source),
+                    .tenant = call.tenant,
+                    .migration = call.migration,
+                    .token = call.token};
+  MUSTER_ASSIGN(const auto earlier, Earlier(call));
+  if (earlier) return ResultOf(call, *earlier);
+  MUSTER_ASSIGN(const auto source, OpenSource(call.source, env));
+  MUSTER_ASSIGN(const Collection collection, FindObject(*source, call));
+  MUSTER_TRY(call.staging.Begin(call.object));
+
+  ColumnTypes types;
+  ExpectColumns(collection, types);
+  const PartialFile partial(call, env, ".jsonl");
+  MUSTER_ASSIGN(LineWriter lines, LineWriter::Create(partial.path()));
+  MUSTER_TRY(CopyRows(*source, call, lines, types, manifest, stop));
+  MUSTER_ASSIGN(manifest.bytes, lines.Finish());
+  manifest.columns = types.Columns();
+
+  const std::string path = call.staging.PathOf(call.object, "." + call.format);
+  manifest.file = fs::path(path).filename().string();
+  // An object without a single column has nothing that Parquet could hold.
+  if (call.format == "parquet" && !manifest.columns.empty()) {
+    const PartialFile parquet(call, env, ".parquet");
+    MUSTER_TRY(WriteParquet(call, partial.path(), manifest, parquet.path(), stop));
+    MUSTER_ASSIGN(manifest.sha256, Sha256OfFile(parquet.path()));
+    std::error_code failed;
+    manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
+    MUSTER_TRY(PublishFile(parquet.path(), path));
+  } else {
+    manifest.sha256 = lines.Sha256();
+    MUSTER_TRY(PublishFile(partial.path(), path));
+  }
+  MUSTER_TRY(call.staging.Publish(manifest));
+  return ResultOf(call, manifest);
+}
+
+class CopyExecutor : public TaskExecutor {
+ public:
+  bool Runs(std::string_view resource) const override { return resource == "muster:copy"; }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    const auto copy = ReadCall(call);
+    if (!copy) return TaskFailure{"States.Runtime", copy.error().ToString()};
+    const auto start = std::chrono::steady_clock::now();
+    auto result = InBackground(call, context, [&](const std::stop_token& stop) {
+      return Copy(*copy, context.env(), stop);
+    });
+    if (result) return TaskSuccess{*std::move(result)};
+    if (IsTimeUp(call, start)) return TimedOut();
+    return TaskFailure{FailureName("Copy", result.error().code), Redact(result.error().ToString())};
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
+    return Start(call, context);
+  }
+
+  void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskExecutor> MakeCopyExecutor() { return std::make_unique<CopyExecutor>(); }
+
+}  // namespace muster::task

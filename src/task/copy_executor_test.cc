@@ -1,0 +1,165 @@
+#include "task/copy_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/sqlite.h"
+#include "support/temporary_folder.h"
+#include "task/test_context.h"
+
+namespace muster::task {
+namespace {
+
+class CopyExecutorTest : public ::testing::Test {
+ protected:
+  TaskCall Call(const std::string& object, const std::string& token = "run/1") {
+    return {.resource = "muster:copy",
+            .input = Json{{"source", "csv:" + folder_.At("data")},
+                          {"object", object},
+                          {"staging", Staging()},
+                          {"format", "jsonl"},
+                          {"tenant", "acme"},
+                          {"migration", "m-1"}},
+            .credentials = nullptr,
+            .token = token,
+            .execution = "run",
+            .state = "Copy"};
+  }
+
+  std::string Staging() const { return folder_.path() + "/staging"; }
+
+  Json Succeed(const TaskCall& call) {
+    const TaskOutcome outcome = executor_->Start(call, context_);
+    if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+      ADD_FAILURE() << failure->error << ": " << failure->cause;
+      return nullptr;
+    }
+    return std::get<TaskSuccess>(outcome).output;
+  }
+
+  TaskFailure Fail(const TaskCall& call) {
+    const TaskOutcome outcome = executor_->Start(call, context_);
+    const auto* failure = std::get_if<TaskFailure>(&outcome);
+    return failure != nullptr ? *failure : TaskFailure{"none", ""};
+  }
+
+  std::string Read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  Json Manifest(const std::string& object) {
+    return Json::parse(Read(Staging() + "/" + object + ".manifest.json"));
+  }
+
+  testing::TemporaryFolder folder_;
+  std::unique_ptr<TaskExecutor> executor_ = MakeCopyExecutor();
+  TestContext context_;
+};
+
+TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
+  folder_.Write("data/User.csv", "Id,Name\nu1,Ann\nu2,\n");
+  const Json result = Succeed(Call("User"));
+  const std::string lines = Read(Staging() + "/User.jsonl");
+  EXPECT_EQ(lines, "{\"Id\":\"u1\",\"Name\":\"Ann\"}\n{\"Id\":\"u2\",\"Name\":null}\n");
+  EXPECT_EQ(result, (Json{{"rows", 2},
+                          {"bytes", lines.size()},
+                          {"file", Staging() + "/User.jsonl"},
+                          {"failed", 0}}));
+  const Json manifest = Manifest("User");
+  EXPECT_EQ(manifest["sha256"], Sha256Hex(lines));
+  EXPECT_EQ(manifest["rows"], 2);
+  EXPECT_EQ(manifest["source"], "csv:" + folder_.path() + "/data");
+  EXPECT_EQ(manifest["columns"], (Json{{"Id", "VARCHAR"}, {"Name", "VARCHAR"}}));
+}
+
+TEST_F(CopyExecutorTest, ARepetitionWithTheSameTokenCopiesNothing) {
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  const Json first = Succeed(Call("User"));
+  folder_.Write("data/User.csv", "Id\nu1\nu2\n");
+  EXPECT_EQ(Succeed(Call("User")), first);
+  EXPECT_EQ(Succeed(Call("User", "run/2"))["rows"], 2) << "another call copies again";
+}
+
+TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  Succeed(Call("User"));
+  std::filesystem::resize_file(Staging() + "/User.jsonl", 3);
+  EXPECT_EQ(Succeed(Call("User"))["rows"], 1);
+  EXPECT_EQ(Read(Staging() + "/User.jsonl"), "{\"Id\":\"u1\"}\n");
+}
+
+TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  folder_.Write("staging/User.0123.jsonl.partial", "{\"I");
+  Succeed(Call("User"));
+  EXPECT_FALSE(std::filesystem::exists(Staging() + "/User.0123.jsonl.partial"));
+}
+
+TEST_F(CopyExecutorTest, ParquetHoldsTheSameRowsInItsOwnFile) {
+  std::string rows = "Id,Name\n";
+  for (int i = 0; i < 1000; ++i) rows += "u" + std::to_string(i) + ",Somebody\n";
+  folder_.Write("data/User.csv", rows);
+  TaskCall call = Call("User");
+  call.input["format"] = "parquet";
+  const Json result = Succeed(call);
+  EXPECT_EQ(result["rows"], 1000);
+  const std::string bytes = Read(Staging() + "/User.parquet");
+  EXPECT_EQ(bytes.substr(0, 4), "PAR1");
+  EXPECT_EQ(Manifest("User")["sha256"], Sha256Hex(bytes));
+  EXPECT_EQ(result["bytes"], bytes.size());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Staging()), {}), 2);
+}
+
+TEST_F(CopyExecutorTest, RowsThatCannotBeReadAreCountedAndKept) {
+  folder_.Write("data/User.csv", "Id,Name\nu1,Ann\nu2\n");
+  const Json result = Succeed(Call("User"));
+  EXPECT_EQ(result["rows"], 1);
+  EXPECT_EQ(result["failed"], 1);
+  EXPECT_NE(Read(Staging() + "/User.failed.jsonl").find("1 fields instead of 2"),
+            std::string::npos);
+}
+
+TEST_F(CopyExecutorTest, TablesAreStagedWithTheirTypes) {
+  const auto db =
+      SqliteDb::Open(folder_.At("s.db"), SqliteDb::Mode::kCreate, std::chrono::milliseconds(1000));
+  ASSERT_TRUE(
+      (*db)->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, price REAL);"
+                     "INSERT INTO t VALUES (1, 2.5)"));
+  TaskCall call = Call("t");
+  call.input["source"] = "sqlite:" + folder_.At("s.db");
+  EXPECT_EQ(Succeed(call)["rows"], 1);
+  EXPECT_EQ(Manifest("t")["columns"], (Json{{"id", "BIGINT"}, {"price", "DOUBLE"}}));
+}
+
+TEST_F(CopyExecutorTest, AnUnknownObjectIsNamedWithThoseThereAre) {
+  folder_.Write("data/User.csv", "Id\n");
+  const TaskFailure failure = Fail(Call("Usr"));
+  EXPECT_EQ(failure.error, "Copy.NotFound");
+  EXPECT_NE(failure.cause.find("has no object 'Usr'; it has User"), std::string::npos)
+      << failure.cause;
+}
+
+TEST_F(CopyExecutorTest, AFolderOfAnotherMigrationIsRefused) {
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  Succeed(Call("User"));
+  TaskCall call = Call("User", "other/1");
+  call.input["migration"] = "m-2";
+  EXPECT_EQ(Fail(call).error, "Copy.Conflict");
+}
+
+TEST_F(CopyExecutorTest, WrongParametersAreNamed) {
+  TaskCall call = Call("User");
+  call.input["format"] = "xml";
+  EXPECT_EQ(Fail(call).cause, "muster:copy: format must be jsonl or parquet");
+  call = Call("User");
+  call.input["stagng"] = "x";
+  EXPECT_EQ(Fail(call).cause, "muster:copy: there is no parameter stagng");
+}
+
+}  // namespace
+}  // namespace muster::task

@@ -1,0 +1,72 @@
+#include "task/parameters.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace muster::task {
+
+Result<Parameters> Parameters::Read(const TaskCall& call,
+                                    std::initializer_list<std::string_view> known) {
+  const Parameters parameters(call);
+  if (!call.input.is_object()) return parameters.Wrong("its parameters must be an object");
+  for (const auto& [name, value] : call.input.items()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return parameters.Wrong("there is no parameter " + name);
+    }
+  }
+  return parameters;
+}
+
+Result<std::string> Parameters::Optional(const std::string& name,
+                                         const std::string& fallback) const {
+  const auto found = call_->input.find(name);
+  if (found == call_->input.end() || found->is_null()) return fallback;
+  if (!found->is_string()) return Wrong(name + " must be a string");
+  return found->get<std::string>();
+}
+
+Result<std::string> Parameters::Required(const std::string& name) const {
+  MUSTER_ASSIGN(std::string text, Optional(name));
+  if (text.empty()) return Wrong(name + " is missing");
+  return text;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Parameters::Texts(
+    const std::string& name) const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  const auto found = call_->input.find(name);
+  if (found == call_->input.end() || found->is_null()) return texts;
+  if (!found->is_object()) return Wrong(name + " must be an object");
+  for (const auto& [key, value] : found->items()) {
+    if (value.is_structured() || value.is_null()) {
+      return Wrong(name + ": " + key + " must be a string");
+    }
+    texts.emplace_back(key, value.is_string() ? value.get<std::string>() : ToJsonText(value));
+  }
+  return texts;
+}
+
+Json Parameters::Value(const std::string& name) const {
+  const auto found = call_->input.find(name);
+  return found == call_->input.end() ? Json() : *found;
+}
+
+Error Parameters::Wrong(const std::string& what) const {
+  return Error{Code::kInvalid, call_->resource + ": " + what};
+}
+
+std::string FailureName(std::string_view family, Code code) {
+  std::string name = std::string(family) + ".";
+  bool upper = true;
+  for (const char c : CodeName(code)) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name;
+}
+
+}  // namespace muster::task

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "muster/task.h"
+
+namespace muster::task {
+
+// The parameters of a call, checked: errors name the resource and the parameter.
+class Parameters {
+ public:
+  // kInvalid: not an object, or one with a parameter that is not among `known`.
+  static Result<Parameters> Read(const TaskCall& call,
+                                 std::initializer_list<std::string_view> known);
+
+  // A text that is not empty.
+  Result<std::string> Required(const std::string& name) const;
+  // A text; `fallback`: it is not given.
+  Result<std::string> Optional(const std::string& name, const std::string& fallback = "") const;
+  // An object of texts; numbers and booleans become the text that they are written as.
+  Result<std::vector<std::pair<std::string, std::string>>> Texts(const std::string& name) const;
+  // Whatever it is; null: it is not given.
+  Json Value(const std::string& name) const;
+
+  Error Wrong(const std::string& what) const;
+
+ private:
+  explicit Parameters(const TaskCall& call) : call_(&call) {}
+  const TaskCall* call_;
+};
+
+// What a failure is called in a state machine: FailureName("Sql", kUnknownOutcome) is
+// "Sql.UnknownOutcome".
+std::string FailureName(std::string_view family, Code code);
+
+}  // namespace muster::task

@@ -1,0 +1,122 @@
+#include "task/staging.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/json.h"
+#include "base/url.h"
+#include "pipeline/file_output.h"
+
+namespace muster::task {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kManifest = ".manifest.json";
+
+Json ToJson(const Manifest& manifest) {
+  Json columns = Json::object();
+  for (const auto& [name, type] : manifest.columns) columns[name] = type;
+  return Json{
+      {"object", manifest.object},       {"file", manifest.file},     {"format", manifest.format},
+      {"rows", manifest.rows},           {"failed", manifest.failed}, {"bytes", manifest.bytes},
+      {"sha256", manifest.sha256},       {"source", manifest.source}, {"tenant", manifest.tenant},
+      {"migration", manifest.migration}, {"token", manifest.token},   {"columns", columns}};
+}
+
+Result<Manifest> ReadManifest(const std::string& path) {
+  MUSTER_ASSIGN(const Json json, ReadJsonFile(path));
+  try {
+    Manifest manifest{.object = json.at("object"),
+                      .file = json.at("file"),
+                      .format = json.at("format"),
+                      .rows = json.at("rows"),
+                      .failed = json.at("failed"),
+                      .bytes = json.at("bytes"),
+                      .sha256 = json.at("sha256"),
+                      .source = json.at("source"),
+                      .tenant = json.at("tenant"),
+                      .migration = json.at("migration"),
+                      .token = json.at("token")};
+    for (const auto& [name, type] : json.at("columns").items()) {
+      manifest.columns.emplace_back(name, type.get<std::string>());
+    }
+    return manifest;
+  } catch (const nlohmann::json::exception&) {
+    return Error{Code::kCorrupt, path + " is no manifest of a staged object",
+                 "delete it, and the object is staged anew"};
+  }
+}
+
+}  // namespace
+
+Result<Staging> Staging::At(const std::string& folder) {
+  if (folder.find("://") != std::string::npos) {
+    return Error{Code::kInvalid, "staging: '" + folder + "' is no folder on this machine",
+                 "give the path of one"};
+  }
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(folder, failed).lexically_normal();
+  if (failed || folder.empty()) return Error{Code::kInvalid, "staging: no folder is named"};
+  std::string path = absolute.string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return Staging(std::move(path));
+}
+
+std::string Staging::PathOf(const std::string& object, const std::string& ending) const {
+  std::string name = PercentEncode(object);
+  if (name.starts_with('.')) name.replace(0, 1, "%2E");
+  return folder_ + "/" + name + ending;
+}
+
+Result<std::optional<Manifest>> Staging::Find(const std::string& object) const {
+  const std::string path = PathOf(object, std::string(kManifest));
+  std::error_code failed;
+  if (!fs::exists(path, failed)) return std::optional<Manifest>();
+  MUSTER_ASSIGN(Manifest manifest, ReadManifest(path));
+  return std::optional<Manifest>(std::move(manifest));
+}
+
+Result<std::vector<Manifest>> Staging::List() const {
+  std::vector<std::string> paths;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder_, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    std::string path = at->path().string();
+    if (path.ends_with(kManifest)) paths.push_back(std::move(path));
+  }
+  if (failed) return Error{Code::kNotFound, folder_ + ": " + failed.message()};
+  std::sort(paths.begin(), paths.end());
+  std::vector<Manifest> all;
+  for (const std::string& path : paths) {
+    MUSTER_ASSIGN(Manifest manifest, ReadManifest(path));
+    all.push_back(std::move(manifest));
+  }
+  return all;
+}
+
+Status Staging::Begin(const std::string& object) const {
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  if (failed) return FileError("making", folder_, failed.value());
+  // What a killed process has left. One that is still writing is not wanted any more, and fails.
+  const std::string begin = fs::path(PathOf(object, ".")).filename().string();
+  for (const auto& entry : fs::directory_iterator(folder_, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(begin) && name.ends_with(".partial")) {
+      std::error_code ignored;
+      fs::remove(entry.path(), ignored);
+    }
+  }
+  // From here on until Publish the object is not staged.
+  fs::remove(PathOf(object, std::string(kManifest)), failed);
+  if (failed) return FileError("removing", PathOf(object, std::string(kManifest)), failed.value());
+  return {};
+}
+
+Status Staging::Publish(const Manifest& manifest) const {
+  return ReplaceFile(PathOf(manifest.object, std::string(kManifest)),
+                     ToJsonText(ToJson(manifest)) + "\n");
+}
+
+}  // namespace muster::task

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muster/result.h"
+
+namespace muster::task {
+
+// What a staging folder says of one object in it. The folder belongs to one migration of one
+// tenant; an object lies in OBJECT.jsonl or OBJECT.parquet, and counts only once its manifest,
+// OBJECT.manifest.json, is there: that is written last.
+struct Manifest {
+  std::string object = {};
+  std::string file = {};    // its name in the folder
+  std::string format = {};  // "jsonl" or "parquet"
+  int64_t rows = 0;
+  int64_t failed = 0;       // what the source could not give as a row: in OBJECT.failed.jsonl
+  int64_t bytes = 0;        // of the file
+  std::string sha256 = {};  // of the file
+  std::string source = {};  // without passwords
+  std::string tenant = {};
+  std::string migration = {};
+  std::string token = {};  // of the call that has staged it
+  // The type that DuckDB reads each column as.
+  std::vector<std::pair<std::string, std::string>> columns = {};
+};
+
+// One folder of staged objects.
+class Staging {
+ public:
+  // The absolute path. kInvalid: it is none on this machine.
+  static Result<Staging> At(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+
+  // Where something of an object lies: PathOf("User", ".jsonl"). Names that are no file names are
+  // percent-encoded.
+  std::string PathOf(const std::string& object, const std::string& ending) const;
+
+  // None: the object is not staged. kCorrupt: the manifest makes no sense.
+  Result<std::optional<Manifest>> Find(const std::string& object) const;
+  // All that is staged, by name.
+  Result<std::vector<Manifest>> List() const;
+
+  // Makes the folder, and room for an object: nobody finds it until Publish.
+  Status Begin(const std::string& object) const;
+  Status Publish(const Manifest& manifest) const;
+
+ private:
+  explicit Staging(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;
+};
+
+}  // namespace muster::task

@@ -1,0 +1,126 @@
+#include "task/status_executor.h"
+
+#include <array>
+#include <mutex>
+
+#include "base/secrets.h"
+#include "base/url.h"
+#include "task/parameters.h"
+
+namespace muster::task {
+namespace {
+
+constexpr const char* kKind = "migration_status";
+constexpr int kTries = 10;
+
+std::string KeyOf(const std::string& tenant, const std::string& migration) {
+  return PercentEncode(tenant) + "/" + PercentEncode(migration);
+}
+
+struct StatusCall {
+  std::string tenant;
+  std::string migration;
+  std::string status;
+  std::string started_at;    // empty: as it was
+  std::string completed_at;  // empty: as it was
+
+  Json Over(Json before) const {
+    Json after{{"tenant_id", tenant}, {"migration_id", migration}, {"status", status}};
+    const auto keep = [&](const char* field, const std::string& given) {
+      if (!given.empty()) after[field] = given;
+      if (given.empty() && before.contains(field)) after[field] = before[field];
+    };
+    keep("started_at", started_at);
+    if (status != "IN_PROGRESS") keep("completed_at", completed_at);
+    return after;
+  }
+};
+
+Result<StatusCall> ReadCall(const TaskCall& call) {
+  MUSTER_ASSIGN(const Parameters parameters,
+                Parameters::Read(
+                    call, {"tenant_id", "migration_id", "status", "started_at", "completed_at"}));
+  StatusCall status;
+  MUSTER_ASSIGN(status.tenant, parameters.Required("tenant_id"));
+  MUSTER_ASSIGN(status.migration, parameters.Required("migration_id"));
+  MUSTER_ASSIGN(status.status, parameters.Required("status"));
+  MUSTER_ASSIGN(status.started_at, parameters.Optional("started_at"));
+  MUSTER_ASSIGN(status.completed_at, parameters.Optional("completed_at"));
+  if (status.status != "IN_PROGRESS" && status.status != "COMPLETED" && status.status != "FAILED") {
+    return parameters.Wrong("status must be IN_PROGRESS, COMPLETED or FAILED");
+  }
+  return status;
+}
+
+// Reads, then writes what was read and changed; whoever came in between is read again. An unknown
+// outcome is, too: the status is then there or not.
+Result<Json> Keep(Store& store, const StatusCall& call) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    MUSTER_ASSIGN(auto found, store.Get(kKind, KeyOf(call.tenant, call.migration)));
+    Record record = found.value_or(
+        Record{.kind = kKind, .queue = "status", .key = KeyOf(call.tenant, call.migration)});
+    MUSTER_ASSIGN(const Json before, ParseJson(record.body, "the status in the store"));
+    Json after = call.Over(before);
+    if (record.version > 0 && after == before) return after;
+    record.body = ToJsonText(after);
+    const std::array<Change, 1> changes{Change::Put(std::move(record), Due::Never())};
+    const auto written = store.Write(changes);
+    if (!written && written.error().code != Code::kUnknownOutcome) return written.error();
+    if (written && written->front().applied) return after;
+  }
+  return Error{Code::kConflict, "others keep changing the status of this migration"};
+}
+
+class StatusExecutor : public TaskExecutor {
+ public:
+  StatusExecutor(Env& env, std::string url) : env_(env), url_(std::move(url)) {}
+
+  bool Runs(std::string_view resource) const override { return resource == "muster:status"; }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& /*context*/) override {
+    const auto status = ReadCall(call);
+    if (!status) return TaskFailure{"States.Runtime", status.error().ToString()};
+    auto kept = KeepIn(*status);
+    if (kept) return TaskSuccess{*std::move(kept)};
+    return TaskFailure{FailureName("Status", kept.error().code), Redact(kept.error().ToString())};
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
+    return Start(call, context);
+  }
+
+  void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
+  }
+
+ private:
+  Result<Json> KeepIn(const StatusCall& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!store_) {
+        MUSTER_ASSIGN(store_, OpenStore(url_, env_));
+      }
+    }
+    return Keep(*store_, status);
+  }
+
+  Env& env_;
+  const std::string url_;
+  std::mutex mutex_;  // of opening
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskExecutor> MakeStatusExecutor(Env& env, std::string store_url) {
+  return std::make_unique<StatusExecutor>(env, std::move(store_url));
+}
+
+Result<std::optional<Json>> FindMigrationStatus(Store& store, const std::string& tenant,
+                                                const std::string& migration) {
+  MUSTER_ASSIGN(const auto found, store.Get(kKind, KeyOf(tenant, migration)));
+  if (!found) return std::optional<Json>();
+  MUSTER_ASSIGN(Json status, ParseJson(found->body, "the status in the store"));
+  return std::optional<Json>(std::move(status));
+}
+
+}  // namespace muster::task

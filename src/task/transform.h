@@ -1,0 +1,30 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "task/staging.h"
+#include "task/transform_target.h"
+
+namespace muster::task {
+
+// One script to be run, as in transform_executor.h.
+struct TransformJob {
+  std::string script;  // its path, for a person
+  std::string text;
+  Staging staging;
+  std::string target;
+  std::vector<std::pair<std::string, std::string>> arguments;
+
+  // Empty: it is not given.
+  std::string Argument(std::string_view name) const;
+};
+
+// Runs it; the answer is the task's result.
+Result<Json> RunTransform(const TransformJob& job, const std::stop_token& stop);
+
+}  // namespace muster::task

@@ -1,0 +1,96 @@
+#include "task/transform_executor.h"
+
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+#include "base/secrets.h"
+#include "task/background.h"
+#include "task/parameters.h"
+#include "task/transform.h"
+
+namespace muster::task {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxScriptBytes = size_t{4} << 20;
+
+// The script's text. What links and dots make of its path must lie inside the plan's folder.
+Result<std::string> ReadScript(const std::string& folder, const std::string& script) {
+  std::error_code failed;
+  const fs::path root = fs::canonical(folder, failed);
+  if (failed) {
+    return Error{Code::kNotFound, "plan_folder '" + folder + "': " + failed.message()};
+  }
+  const fs::path path = fs::weakly_canonical(root / script, failed);
+  const fs::path relative = path.lexically_relative(root);
+  if (failed || relative.empty() || *relative.begin() == ".." || relative == ".") {
+    return Error{Code::kPermission, "the script '" + script + "' is outside the plan's folder",
+                 "move it below " + folder};
+  }
+  if (!fs::exists(path, failed)) {
+    return Error{Code::kNotFound, "there is no script '" + script + "' in " + folder,
+                 "write it, or correct its name in the plan"};
+  }
+  return ReadFile(path.string(), kMaxScriptBytes);
+}
+
+Result<TransformJob> ReadCall(const TaskCall& call) {
+  MUSTER_ASSIGN(
+      const Parameters parameters,
+      Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments"}));
+  MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
+  MUSTER_ASSIGN(Staging staging, Staging::At(folder));
+  MUSTER_ASSIGN(std::string target, parameters.Required("target"));
+  MUSTER_ASSIGN(std::string script, parameters.Required("script"));
+  MUSTER_ASSIGN(auto arguments, parameters.Texts("arguments"));
+  TransformJob job{.script = std::move(script),
+                   .text = {},
+                   .staging = std::move(staging),
+                   .target = std::move(target),
+                   .arguments = std::move(arguments)};
+  if (job.Argument("TARGET_TABLE").empty()) {
+    return parameters.Wrong("arguments: TARGET_TABLE is missing");
+  }
+  return job;
+}
+
+Result<Json> Run(TransformJob& job, const TaskCall& call, const std::stop_token& stop) {
+  MUSTER_ASSIGN(job.text, ReadScript(call.input.value("plan_folder", "."), job.script));
+  return RunTransform(job, stop);
+}
+
+class TransformExecutor : public TaskExecutor {
+ public:
+  bool Runs(std::string_view resource) const override { return resource == "muster:transform"; }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    auto job = ReadCall(call);
+    if (!job) return TaskFailure{"States.Runtime", job.error().ToString()};
+    const auto start = std::chrono::steady_clock::now();
+    auto result = InBackground(call, context,
+                               [&](const std::stop_token& stop) { return Run(*job, call, stop); });
+    if (result) return TaskSuccess{*std::move(result)};
+    if (IsTimeUp(call, start)) return TimedOut();
+    const Error& error = result.error();
+    const bool foreign_key = error.message.find(kForeignKeyViolated) != std::string::npos;
+    return TaskFailure{foreign_key ? "Transform.ForeignKey" : FailureName("Transform", error.code),
+                       Redact(error.ToString())};
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
+    return Start(call, context);
+  }
+
+  void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskExecutor> MakeTransformExecutor() {
+  return std::make_unique<TransformExecutor>();
+}
+
+}  // namespace muster::task

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "muster/task.h"
+
+namespace muster::task {
+
+// Transforms staged objects by an SQL script and loads what comes out, for the resource
+// `muster:transform`:
+//   {"script": "scripts/ps-segments.sql",   inside plan_folder, whatever links and dots say
+//    "plan_folder": "examples/simpplr",
+//    "staging": "staging/acme",             where muster:copy has put the objects
+//    "target": "sqlite:zeus.db",            or postgresql://…; secrets by reference
+//    "arguments": {"TENANT_ID": "acme", "ENTITY_NAME": "ps-segments",
+//                  "TARGET_SCHEMA": "ps", "TARGET_TABLE": "segments"}}
+//
+// The script is DuckDB's SQL. Each staged object is a view of its name, and each argument a
+// variable: getvariable('TENANT_ID'). Files outside the staging folder are out of reach. What its
+// one SELECT gives goes into TARGET_SCHEMA.TARGET_TABLE (SQLite has no schemas:
+// TARGET_SCHEMA_TARGET_TABLE), columns by their names; a table that it makes in the schema `target`
+// goes into the table of that name in TARGET_SCHEMA. Tables are loaded in the order in which the
+// script gives them, in one transaction; a row replaces the one with the same primary key, so that
+// a repetition changes nothing. A row whose column `_rejected` is not null is not loaded: it is
+// written, with that as the reason, into rejected/ENTITY_NAME.jsonl of the staging folder.
+//
+// The result is {"read": N, "loaded": N, "rejected": N, "tables": {NAME: N, …}, "objects": {NAME:
+// N, …}}: read = loaded + rejected is about the SELECT, tables has the rows of every table loaded,
+// objects the rows of the staged objects that the script names.
+//
+// Failures, with file, line and statement: Transform.Invalid (the script, or rows that don't fit),
+// Transform.NotFound (no script, no table), Transform.ForeignKey (with the parent table),
+// Transform.Conflict, Transform.Unavailable and so on; States.Timeout. Nothing was loaded then,
+// Transform.UnknownOutcome aside: there a repetition finds out.
+std::unique_ptr<TaskExecutor> MakeTransformExecutor();
+
+}  // namespace muster::task

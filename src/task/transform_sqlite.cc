@@ -1,0 +1,142 @@
+#include <filesystem>
+
+#include "base/sqlite.h"
+#include "pipeline/sqlite_table.h"
+#include "task/transform_target.h"
+
+namespace muster::task {
+namespace {
+
+// Scripts of one rank load the same file at the same time: each waits for the others' turns.
+constexpr std::chrono::milliseconds kWriteLockWait{600'000};
+
+std::string AsSqliteTakesIt(const std::string& column, const std::string& type) {
+  if (type == "BOOLEAN" || type == "BIGINT" || type == "INTEGER" || type == "SMALLINT" ||
+      type == "TINYINT" || type == "UINTEGER" || type == "USMALLINT" || type == "UTINYINT") {
+    return "CAST(" + column + " AS BIGINT)";
+  }
+  if (type == "DOUBLE" || type == "FLOAT") return "CAST(" + column + " AS DOUBLE)";
+  return ColumnAsText(column, type);
+}
+
+void BindValue(SqliteStatement& statement, int index, const DuckValue& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) {
+    statement.BindAt(index, *number);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    statement.BindAt(index, *real);
+  } else if (const auto* text = std::get_if<std::string_view>(&value)) {
+    statement.BindAt(index, *text);
+  } else {
+    statement.BindAt(index, nullptr);
+  }
+}
+
+class SqliteTarget : public TransformTarget {
+ public:
+  explicit SqliteTarget(std::unique_ptr<SqliteDb> db) : db_(std::move(db)) {}
+
+  // SQLite has no schemas: the table is named by both, joined by an underscore.
+  Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
+    const std::string name = schema.empty() ? table : schema + "_" + table;
+    MUSTER_ASSIGN(const SqliteTable found, DescribeSqliteTable(*db_, name));
+    TargetTable target{
+        .name = name, .sql = SqliteIdentifier(name), .columns = {}, .key = found.key};
+    for (const auto& column : found.columns) {
+      if (!column.generated) target.columns.push_back(column.name);
+    }
+    return target;
+  }
+
+  Status Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
+              const std::stop_token& stop) override {
+    MUSTER_TRY(BeginOnce());
+    loaded_.push_back(table);
+    std::string places;
+    for (size_t i = 1; i <= rows.columns.size(); ++i) {
+      places += (i == 1 ? "?" : ", ?") + std::to_string(i);
+    }
+    MUSTER_ASSIGN(SqliteStatement insert,
+                  db_->Prepare("INSERT INTO " + table.sql + " (" +
+                               ColumnList(rows.columns, SqliteIdentifier) + ") VALUES (" + places +
+                               ")" + UpsertClause(rows, table, SqliteIdentifier)));
+    return ForEachRow(db, rows, AsSqliteTakesIt, stop,
+                      [&](std::span<const DuckValue> values) -> Status {
+                        for (size_t i = 0; i < values.size(); ++i) {
+                          BindValue(insert, static_cast<int>(i + 1), values[i]);
+                        }
+                        return insert.Run();
+                      });
+  }
+
+  Status Commit() override {
+    if (!transaction_) return {};
+    Status committed = transaction_->Commit();
+    if (committed || committed.error().code != Code::kConflict) return committed;
+    // SQLite says that a key is violated, not which one; the transaction is still open to be asked.
+    for (const TargetTable& table : loaded_) MUSTER_TRY(FindViolation(table));
+    return committed;
+  }
+
+ private:
+  // The write lock is taken as late as possible: the script's own work holds nobody up.
+  Status BeginOnce() {
+    if (transaction_) return {};
+    MUSTER_TRY(db_->Execute("PRAGMA foreign_keys = ON"));
+    MUSTER_ASSIGN(SqliteTransaction begun, SqliteTransaction::Begin(*db_));
+    transaction_ = std::make_unique<SqliteTransaction>(std::move(begun));
+    return db_->Execute("PRAGMA defer_foreign_keys = ON");
+  }
+
+  // An error about the first violation; no error: there is none.
+  Status FindViolation(const TargetTable& table) {
+    MUSTER_ASSIGN(auto check, db_->Prepare("PRAGMA foreign_key_check(" + table.sql + ")"));
+    MUSTER_ASSIGN(bool more, check.Step());
+    if (!more) return {};
+    const int64_t rowid = check.Int(1);
+    const std::string parent(check.Text(2));
+    const int64_t constraint = check.Int(3);
+    int64_t count = 0;
+    for (; more; ++count) {
+      MUSTER_ASSIGN(more, check.Step());
+    }
+    MUSTER_ASSIGN(const std::string reference, Reference(table, constraint, rowid));
+    return Error{Code::kConflict,
+                 std::string(kForeignKeyViolated) + table.name + " has " + std::to_string(count) +
+                     " rows without a parent; the first refers to " + parent + " by " + reference,
+                 kForeignKeyHint};
+  }
+
+  // "site_id = 'a01'"
+  Result<std::string> Reference(const TargetTable& table, int64_t constraint, int64_t rowid) {
+    MUSTER_ASSIGN(auto list, db_->Prepare("PRAGMA foreign_key_list(" + table.sql + ")"));
+    std::vector<std::string> columns;
+    while (true) {
+      MUSTER_ASSIGN(const bool more, list.Step());
+      if (!more) break;
+      if (list.Int(0) == constraint) columns.emplace_back(list.Text(3));
+    }
+    std::string text;
+    for (const std::string& column : columns) {
+      MUSTER_ASSIGN(auto value, db_->Prepare("SELECT quote(" + SqliteIdentifier(column) +
+                                             ") FROM " + table.sql + " WHERE rowid = ?1"));
+      value.Bind(rowid);
+      MUSTER_ASSIGN(const bool found, value.Step());
+      text += (text.empty() ? "" : ", ") + column +
+              (found ? " = " + std::string(value.Text(0)) : std::string());
+    }
+    return text;
+  }
+
+  const std::unique_ptr<SqliteDb> db_;
+  std::unique_ptr<SqliteTransaction> transaction_;
+  std::vector<TargetTable> loaded_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path) {
+  MUSTER_ASSIGN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kWriteLockWait));
+  return std::make_unique<SqliteTarget>(std::move(db));
+}
+
+}  // namespace muster::task

@@ -1,0 +1,73 @@
+#include "task/transform_target.h"
+
+#include <algorithm>
+
+#include "base/postgres_uri.h"
+#include "base/secrets.h"
+#include "base/url.h"
+#include "pipeline/sqlite_url.h"
+
+namespace muster::task {
+namespace {
+
+// A page is in memory as a whole.
+constexpr int64_t kPageRows = 50'000;
+
+}  // namespace
+
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text) {
+  MUSTER_ASSIGN(const Url url, ParseUrl(text));
+  if (url.scheme == "sqlite") {
+    MUSTER_ASSIGN(const std::string path, SqliteFileOf(url, "target"));
+    return OpenSqliteTarget(path);
+  }
+  if (url.scheme == "postgresql" || url.scheme == "postgres") {
+    MUSTER_ASSIGN(const std::string uri, PostgresUri(url, "target", {}));
+    return OpenPostgresTarget(uri);
+  }
+  return Error{Code::kInvalid, "there is no target '" + url.scheme + ":'",
+               "use sqlite:FILE or postgresql://USER@HOST/DATABASE"};
+}
+
+Status ForEachRow(DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,
+                  const std::stop_token& stop, const DuckDb::OnRow& row) {
+  std::string columns;
+  for (size_t i = 0; i < rows.columns.size(); ++i) {
+    columns += (i == 0 ? "" : ", ") + as(DuckIdentifier(rows.columns[i]), rows.types[i]);
+  }
+  for (int64_t begin = 0; begin <= rows.last_rowid; begin += kPageRows) {
+    if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
+    MUSTER_TRY(db.Query("SELECT " + columns + " FROM " + rows.from +
+                            " WHERE rowid >= " + std::to_string(begin) + " AND rowid < " +
+                            std::to_string(begin + kPageRows) + " AND " + rows.where,
+                        row));
+  }
+  return {};
+}
+
+std::string ColumnAsText(const std::string& column, const std::string& type) {
+  const bool nested = type.ends_with(']') || type.starts_with("STRUCT") || type.starts_with("MAP");
+  if (nested) return "CAST(to_json(" + column + ") AS VARCHAR)";
+  if (type == "BLOB") return "'\\x' || hex(" + column + ")";
+  return "CAST(" + column + " AS VARCHAR)";
+}
+
+std::string ColumnList(const std::vector<std::string>& columns,
+                       std::string (*quote)(std::string_view)) {
+  std::string list;
+  for (const std::string& column : columns) list += (list.empty() ? "" : ", ") + quote(column);
+  return list;
+}
+
+std::string UpsertClause(const RowsToLoad& rows, const TargetTable& table,
+                         std::string (*quote)(std::string_view)) {
+  std::string changes;
+  for (const std::string& column : rows.columns) {
+    if (std::find(table.key.begin(), table.key.end(), column) != table.key.end()) continue;
+    changes += (changes.empty() ? "" : ", ") + quote(column) + " = excluded." + quote(column);
+  }
+  const std::string clause = " ON CONFLICT (" + ColumnList(table.key, quote) + ") DO ";
+  return clause + (changes.empty() ? "NOTHING" : "UPDATE SET " + changes);
+}
+
+}  // namespace muster::task

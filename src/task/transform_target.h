@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/duckdb.h"
+#include "muster/result.h"
+
+namespace muster::task {
+
+// A violated foreign key begins with this, whatever the database.
+inline constexpr std::string_view kForeignKeyViolated = "foreign key violated: ";
+inline constexpr const char* kForeignKeyHint =
+    "the parent's rows are missing or were rejected, or it is loaded in a later rank: check the "
+    "ranks that this one needs";
+
+// A table that a script loads.
+struct TargetTable {
+  std::string name;  // for a person: "identity.people"
+  std::string sql;   // quoted
+  std::vector<std::string> columns;
+  std::vector<std::string> key;  // the primary one
+};
+
+// A table of DuckDB's with rows to load, all of whose columns the target has. Rows are those with
+// `where`.
+struct RowsToLoad {
+  std::string from;
+  std::string where;
+  int64_t last_rowid = -1;
+  std::vector<std::string> columns;
+  std::vector<std::string> types;  // DuckDB's
+};
+
+// The database that a script loads into: one transaction, from Open to Commit; without Commit
+// nothing has happened. Rows replace those with the same key. Used by one thread.
+class TransformTarget {
+ public:
+  virtual ~TransformTarget() = default;
+
+  // kNotFound: there is no such table. An empty schema is the database's own default.
+  virtual Result<TargetTable> Describe(const std::string& schema, const std::string& table) = 0;
+
+  virtual Status Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
+                      const std::stop_token& stop) = 0;
+
+  // kConflict, beginning with kForeignKeyViolated, here or in Load: with the parent table.
+  virtual Status Commit() = 0;
+};
+
+// By URL, sqlite: or postgresql:; secrets are expanded.
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& url);
+Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path);
+Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri);
+
+// Calls `row` with all rows, a page at a time. `as` says how a column is read, by its name (quoted)
+// and type, as one of the types that DuckDb::Query takes.
+using ColumnAs = std::function<std::string(const std::string& column, const std::string& type)>;
+Status ForEachRow(DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,
+                  const std::stop_token& stop, const DuckDb::OnRow& row);
+
+// How nearly all columns are read: as text, what is nested as JSON.
+std::string ColumnAsText(const std::string& column, const std::string& type);
+
+// "a", "b", … as `quote` writes them.
+std::string ColumnList(const std::vector<std::string>& columns,
+                       std::string (*quote)(std::string_view));
+
+// " ON CONFLICT (key) DO UPDATE SET …", as SQLite and PostgreSQL have it.
+std::string UpsertClause(const RowsToLoad& rows, const TargetTable& table,
+                         std::string (*quote)(std::string_view));
+
+}  // namespace muster::task

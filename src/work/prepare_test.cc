@@ -1,0 +1,123 @@
+// A run of 100,000 items is prepared in batches: how many times the store is written to says how
+// long that takes, whatever else the machine does. The time itself is printed.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <iostream>
+
+#include "muster/work.h"
+#include "pipeline/memory_sink.h"
+#include "pipeline/memory_source.h"
+#include "support/postgres_server.h"
+#include "support/temporary_folder.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kItems = 100'000;
+
+// A store that counts how often it is written to.
+class CountedStore final : public Store {
+ public:
+  explicit CountedStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    return store_->Get(kind, key);
+  }
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    return store_->Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    if (++writes == stop_at) stop.request_stop();
+    return store_->Write(changes);
+  }
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    return store_->Claim(request);
+  }
+  Result<WallTime> Now() override { return store_->Now(); }
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token until) override {
+    store_->Wait(kind, timeout, std::move(until));
+  }
+
+  int writes = 0;
+  int stop_at = 0;  // the write at which the preparation is told to stop
+  std::stop_source stop;
+
+ private:
+  const std::unique_ptr<Store> store_;
+};
+
+class NoDeadLetters final : public DeadLetters {
+ public:
+  Status Add(const std::string&, const std::string&, const Document&, std::string_view) override {
+    return {};
+  }
+  Status Flush() override { return {}; }
+};
+
+class PrepareTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "postgresql") {
+      const std::string reason = testing::PostgresServer::Unavailable();
+      if (!reason.empty()) GTEST_SKIP() << reason;
+      server_.emplace();
+    }
+    store_.emplace(
+        OpenStore(server_ ? server_->Url() : "sqlite:" + folder_.At("store.db"), env_).value());
+    for (size_t i = 0; i < kItems; ++i) source_.Add("orders", {std::to_string(i), "{}"});
+  }
+
+  Result<bool> Prepare(const std::string& worker) {
+    const auto coordinator =
+        WorkCoordinator::Join(*store_, env_, {.name = "run"}, {.lease = 60s}, worker).value();
+    return PrepareWork(*coordinator, pipeline_, {}, store_->stop.get_token());
+  }
+
+  size_t CountItems() {
+    size_t count = 0;
+    for (std::string after;;) {
+      const auto items = ListItems(*store_, "run", after, kMaxBatch).value();
+      count += items.size();
+      if (items.empty()) return count;
+      after = items.back().key;
+    }
+  }
+
+  Env& env_ = RealEnv();
+  testing::TemporaryFolder folder_;
+  std::optional<testing::PostgresServer> server_;
+  std::optional<CountedStore> store_;
+  MemorySource source_{1};  // each document is a shard
+  MemorySink sink_;
+  NoDeadLetters letters_;
+  Throttle throttle_{env_};
+  std::unique_ptr<TransformPlan> transforms_ = ParseTransforms("", "").value();
+  Pipeline pipeline_{env_, source_, *transforms_, sink_, letters_, throttle_};
+};
+
+INSTANTIATE_TEST_SUITE_P(All, PrepareTest, ::testing::Values("sqlite", "postgresql"),
+                         [](const auto& store) { return store.param; });
+
+TEST_P(PrepareTest, AHundredThousandItemsAreCreatedInBatchesAndGoOnAfterAStop) {
+  const MonoTime start = env_.MonoNow();
+  store_->stop_at = 150;
+  ASSERT_FALSE(Prepare("first").value());
+  EXPECT_LT(store_->writes, 200);
+  store_->stop = std::stop_source();
+  ASSERT_TRUE(Prepare("second").value());
+  const std::chrono::duration<double> seconds = env_.MonoNow() - start;
+  std::cout << kItems << " items on " << GetParam() << ": " << store_->writes << " writes, "
+            << seconds.count() << " s\n";
+  // Of each thousand: the items, their page, and how far the preparation is.
+  EXPECT_LT(store_->writes, 350);
+  EXPECT_EQ(CountItems(), kItems);
+  EXPECT_TRUE(ReadRun(*store_, "run")->ready);
+}
+
+}  // namespace
+}  // namespace muster

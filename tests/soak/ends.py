@@ -1,0 +1,165 @@
+"""What documents are moved from and to, written and read without any code of Muster."""
+
+import contextlib
+import glob
+import json
+import os
+import sqlite3
+
+TABLE = "CREATE TABLE documents (id text, number bigint, name text, text text)"
+COLUMNS = "'id', id, 'number', number, 'name', name, 'text', text"
+
+
+def document(number):
+    return {"id": f"d{number:08d}", "number": number, "name": f"name of {number}",
+            "text": "x" * (number * 7919 % 200)}
+
+
+class JsonlSource:
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "documents.jsonl")
+        self.url = f"jsonl:{self.path}?id=id"
+
+    def fill(self, documents, one_shard):
+        with open(self.path, "w") as out:
+            for number in range(documents):
+                out.write(json.dumps(document(number)) + "\n")
+        if not one_shard:
+            self.url += f"&partition_bytes={max(65536, os.path.getsize(self.path) // 24)}"
+
+
+class OpenSearchSource:
+    INDEX = "documents"
+
+    def __init__(self, server):
+        self.server = server
+        self.url = f"{server.url}/{self.INDEX}"
+
+    def fill(self, documents, one_shard):
+        made = self.server.call("PUT", "/" + self.INDEX, {
+            "settings": {"number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}})
+        assert made, "the index cannot be made"
+        for start in range(0, documents, 2000):
+            lines = []
+            for n in range(start, min(documents, start + 2000)):
+                lines.append(json.dumps({"index": {"_index": self.INDEX,
+                                                   "_id": document(n)["id"]}}))
+                lines.append(json.dumps(document(n)))
+            answer = self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
+            assert answer and not answer["errors"], answer
+        self.server.call("POST", f"/{self.INDEX}/_refresh")
+
+
+class SnapshotSource(OpenSearchSource):
+    """A snapshot of the index, read from its files."""
+
+    def fill(self, documents, one_shard):
+        super().fill(documents, one_shard)
+        folder = self.server.folder + "/repository/backup"
+        assert self.server.call("PUT", "/_snapshot/backup",
+                                {"type": "fs", "settings": {"location": folder}})
+        taken = self.server.call("PUT", "/_snapshot/backup/one?wait_for_completion=true",
+                                 {"indices": self.INDEX})
+        assert taken and taken["snapshot"]["state"] == "SUCCESS", taken
+        self.url = f"snapshot+file://{folder}#{self.INDEX}"
+
+
+class JsonlSink:
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "target")
+        self.url = f"jsonl:{self.path}/"
+
+    def rows(self):
+        for name in glob.glob(self.path + "/**/*.jsonl", recursive=True):
+            with open(name) as lines:
+                for line in lines:
+                    yield json.loads(line)
+
+
+class SqliteSink:
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "target.db")
+        self.url = f"sqlite:{self.path}#documents"
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            db.execute(TABLE)
+
+    def rows(self):
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            for row in db.execute(f"SELECT json_object({COLUMNS}) FROM documents"):
+                yield json.loads(row[0])
+
+
+class PostgresSink:
+    """Also watches who writes: nobody but the session that has opened an item last may move it."""
+
+    WATCH = """
+        CREATE TABLE late (item text);
+        CREATE FUNCTION note_late() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN
+            IF NEW.holder_pid <> pg_backend_pid() THEN INSERT INTO late VALUES (NEW.item); END IF;
+            RETURN NEW;
+          END $$;
+        CREATE TRIGGER late BEFORE UPDATE ON muster_progress
+          FOR EACH ROW EXECUTE FUNCTION note_late()"""
+
+    def __init__(self, server):
+        self.server = server
+        self.url = server.url + "#documents"
+        self.watched = False
+        assert server.query(TABLE) is not None, "the table cannot be made"
+
+    def watch(self):
+        if not self.watched and self.server.query(
+                "SELECT to_regclass('muster_progress') IS NOT NULL") == "t":
+            assert self.server.query(self.WATCH) is not None, "the trigger cannot be made"
+            self.watched = True
+
+    def late_writes(self):
+        assert self.watched, "nobody has watched"
+        return int(self.server.query("SELECT count(*) FROM late"))
+
+    def rows(self):
+        # COPY doubles backslashes; the documents have none.
+        for line in self.server.rows(f"SELECT json_build_object({COLUMNS}) FROM documents"):
+            yield json.loads(line)
+
+
+class OpenSearchSink:
+    INDEX = "documents"
+
+    def __init__(self, server):
+        self.server = server
+        self.url = server.url
+        self.versions = 0
+
+    def rows(self):
+        """Counts, on the way, how often each document was written: that is its version."""
+        self.server.call("POST", f"/{self.INDEX}/_refresh")
+        page = self.server.call("POST", f"/{self.INDEX}/_search?scroll=5m",
+                                {"size": 5000, "sort": ["_doc"], "version": True})
+        while page["hits"]["hits"]:
+            for hit in page["hits"]["hits"]:
+                self.versions += hit["_version"]
+                yield hit["_source"]
+            page = self.server.call("POST", "/_search/scroll",
+                                    {"scroll": "5m", "scroll_id": page["_scroll_id"]})
+
+
+class CopiedIndex(OpenSearchSink):
+    """Another index of the server that the source was made with."""
+
+    INDEX = "copied"
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.url = f"{server.url}/{self.INDEX}"
+
+    def is_shaped_like(self, source):
+        shapes = []
+        for name in (source.INDEX, self.INDEX):
+            shape = self.server.call("GET", "/" + name)[name]
+            shards = shape["settings"]["index"]["number_of_shards"]
+            shapes.append((shape["mappings"], shape["aliases"], shards))
+        print("mappings, aliases and shards: "
+              + ("equal" if shapes[0] == shapes[1] else f"{shapes[0]} became {shapes[1]}"))
+        return shapes[0] == shapes[1]

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include "muster/env.h"
+
+namespace muster::testing {
+
+// An Env whose pauses take no time: who waits for long has waited when it comes back. Clocks and
+// random numbers are real.
+class HastyEnv final : public Env {
+ public:
+  WallTime WallNow() override { return RealEnv().WallNow(); }
+  MonoTime MonoNow() override { return RealEnv().MonoNow() + slept_.load(); }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    std::lock_guard lock(mutex_);
+    slept_ = slept_.load() + duration;
+    pauses.push_back(duration);
+    return !stop.stop_requested();
+  }
+  uint64_t Random() override { return RealEnv().Random(); }
+
+  std::vector<std::chrono::nanoseconds> pauses;  // all, once nobody sleeps any more
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::chrono::nanoseconds> slept_{};
+};
+
+}  // namespace muster::testing
