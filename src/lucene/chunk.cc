@@ -36,7 +36,11 @@ void UnpackLz4(ByteReader& reader, std::string_view in, std::string_view diction
                size_t size) {
   // Nothing is packed as a token that says so.
   if (size == 0) return reader.Expect(in.size() <= 1, "LZ4 data that unpacks to nothing");
-  if (reader.ok()) Latch(reader, DecodeLz4Block(in, dictionary, to, size));
+  if (!reader.ok() || DecodeLz4Block(in, dictionary, to, size)) return;
+  // It may only be a way to end a block that liblz4 does not know; else this says what is wrong.
+  const auto used = DecodeLz4(in, dictionary, to, size);
+  if (!used) return Latch(reader, used.error());
+  reader.Expect(*used == in.size(), "more LZ4 data than is unpacked");
 }
 
 // A dictionary first, then blocks that refer back to it but not to each other.
