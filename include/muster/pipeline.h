@@ -103,6 +103,9 @@ class Source {
   // Everything there is, in a fixed order.
   virtual Result<std::vector<Collection>> Collections() = 0;
 
+  // One of them, with all that the source knows of its shape; none: there is none of that name.
+  virtual Result<std::optional<Collection>> Describe(const std::string& collection);
+
   // What belongs to no collection, as a JSON object: {"index_templates": {name: template},
   // "component_templates": …, "templates": …} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }

@@ -238,8 +238,8 @@ Result<std::unique_ptr<DuckDb>> DuckDb::Open(const DuckOptions& options) {
   }
   MUSTER_TRY(database->Execute(
       "SET memory_limit = '" + std::to_string(options.memory_mb) + "MB'; SET temp_directory = " +
-      DuckLiteral(options.spill_folder) + "; SET allowed_directories = [" + folders +
-      "]; SET enable_external_access = false; SET lock_configuration = true"));
+      DuckLiteral(options.spill_folder) + "; SET TimeZone = 'UTC'; SET allowed_directories = [" +
+      folders + "]; SET enable_external_access = false; SET lock_configuration = true"));
   return database;
 }
 

@@ -25,8 +25,8 @@ struct DuckOptions {
   std::vector<std::string> folders;
 };
 
-// A DuckDB in memory: SQL over files of JSON lines and Parquet. It has no network, and extensions
-// cannot be loaded.
+// A DuckDB in memory: SQL over files of JSON lines and Parquet. It has no network, extensions
+// cannot be loaded, and its time zone is UTC, whatever the machine's is.
 //
 // The library is loaded when the first database is opened, not linked: it is larger than the rest
 // of the program, whose other commands need neither it nor the time to load it. It is looked for in

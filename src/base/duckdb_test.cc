@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +14,7 @@ namespace {
 class DuckDbTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    setenv("TZ", "America/New_York", 1);
     auto opened =
         DuckDb::Open({.spill_folder = folder_.path() + "/spill", .folders = {folder_.path()}});
     ASSERT_TRUE(opened) << opened.error().ToString();
@@ -84,6 +86,11 @@ TEST_F(DuckDbTest, AStopEndsALongStatement) {
       "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range = b.range + 1");
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kCancelled) << ended.error().ToString();
+}
+
+TEST_F(DuckDbTest, TimesAreInUtcWhateverTheMachineSays) {
+  EXPECT_EQ(Rows("SELECT '2024-01-01T10:00:00+02:00'::TIMESTAMPTZ::VARCHAR"),
+            "2024-01-01 08:00:00+00|\n");
 }
 
 TEST_F(DuckDbTest, NamesAndTextsAreQuoted) {

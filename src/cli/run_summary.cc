@@ -66,11 +66,11 @@ std::optional<double> RunSummary::Documents() const {
   return sizes_ + unsized * sizes_ / static_cast<double>(sized_);
 }
 
-std::optional<milliseconds> RunSummary::Left() const {
+std::optional<milliseconds> RunSummary::Left(double rate) const {
   const auto documents = Documents();
-  if (!documents || docs_per_second <= 0) return longest_;
+  if (!documents || rate <= 0) return longest_;
   const double left = std::max(0.0, *documents - static_cast<double>(counts.read));
-  const milliseconds shared(static_cast<int64_t>(1000 * left / docs_per_second));
+  const milliseconds shared(static_cast<int64_t>(1000 * left / rate));
   // Nobody helps with an item that is not split.
   return std::max(shared, longest_.value_or(shared));
 }

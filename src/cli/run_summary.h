@@ -25,8 +25,8 @@ class RunSummary {
   // are, and the others are taken to be as large as those. None: nothing is begun.
   std::optional<double> Documents() const;
 
-  // Until all is done, if those who are at work go on like this.
-  std::optional<milliseconds> Left() const;
+  // Until all is done, at this rate of the whole run.
+  std::optional<milliseconds> Left(double rate) const;
 
   int64_t items = 0;
   int64_t done = 0;

@@ -28,7 +28,7 @@ TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
   RunSummary sum;
   sum.Add(ItemInfo{});
   EXPECT_FALSE(sum.Documents());
-  EXPECT_FALSE(sum.Left());
+  EXPECT_FALSE(sum.Left(100));
   EXPECT_EQ(sum.waiting, 1);
 }
 
@@ -39,14 +39,15 @@ TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
   sum.Add(ItemInfo{});
   sum.Add(ItemInfo{});
   EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
-  EXPECT_EQ(sum.Left().value(), 25s);
+  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 25s);
+  EXPECT_EQ(sum.Left(500).value(), 5s);
 }
 
 TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
   RunSummary sum;
   sum.Add(HeldAt(990, 0.99, 1000));
   sum.Add(HeldAt(100, 0.1, 10));
-  EXPECT_EQ(sum.Left().value(), 90s);
+  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 90s);
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {

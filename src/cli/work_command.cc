@@ -111,7 +111,7 @@ class WorkCommand {
     for (const RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
       MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
-      const auto left = sum.Left();
+      const auto left = sum.Left(sum.docs_per_second);
       const std::string state = run.finished ? "finished" : run.ready ? "running" : "preparing";
       table.AddRow(
           {{run.name},

@@ -4,7 +4,9 @@
 #include <climits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/json.h"
 #include "base/secrets.h"
@@ -105,18 +107,22 @@ class Tally final : public WorkObserver {
 void FollowRun(Store& store, const std::string& run, Env& env, cli::Progress& progress,
                const std::stop_token& stop) {
   constexpr milliseconds kPause(5000);
+  std::optional<std::pair<MonoTime, int64_t>> first;  // how many had been read when
   for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
     const MonoTime start = env.MonoNow();
     const auto sum = RunSummary::Of(store, run);
     pause = std::max<std::chrono::nanoseconds>(kPause, 20 * (env.MonoNow() - start));
     if (!sum) continue;
+    if (!first) first.emplace(start, sum->counts.read);
+    const double seconds = std::chrono::duration<double>(start - first->first).count();
+    const auto read = static_cast<double>(sum->counts.read - first->second);
     std::string note = "run: " + std::to_string(sum->done) + " of " + std::to_string(sum->items) +
                        " items, " + std::to_string(sum->counts.read);
     if (const auto documents = sum->Documents()) {
       note += " of about " + std::to_string(static_cast<int64_t>(*documents));
     }
     note += " documents";
-    if (const auto left = sum->Left()) {
+    if (const auto left = sum->Left(seconds > 0 ? read / seconds : sum->docs_per_second)) {
       note += ", " + FormatSeconds(static_cast<uint64_t>(left->count()) / 1000) + " left";
     }
     progress.Note(note);

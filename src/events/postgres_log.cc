@@ -2,7 +2,7 @@
 
 #include "events/backends.h"
 #include "events/event_rules.h"
-#include "events/postgres_reader.h"
+#include "events/postgres_event_reader.h"
 #include "events/postgres_setup.h"
 
 namespace muster {
@@ -122,10 +122,10 @@ struct LogStatements : ReadStatements {
   PgStatement announce, append_one, append_many, lowest_lock, lag;
 };
 
-class PostgresEventLog final : public PostgresReader {
+class PostgresEventLog final : public PostgresEventReader {
  public:
   PostgresEventLog(const std::string& uri, const std::string& space, Env& env)
-      : PostgresReader(uri, env), space_(space), statements_(space) {}
+      : PostgresEventReader(uri, env), space_(space), statements_(space) {}
 
   Status Open(int slots) {
     MUSTER_ASSIGN(auto connection, pool_.Take());

@@ -4,7 +4,7 @@
 
 #include "events/backends.h"
 #include "events/event_rules.h"
-#include "events/postgres_reader.h"
+#include "events/postgres_event_reader.h"
 
 namespace muster {
 namespace {
@@ -92,10 +92,10 @@ struct TableStatements : ReadStatements {
   PgStatement writers, lag;
 };
 
-class PostgresTableLog final : public PostgresReader {
+class PostgresTableLog final : public PostgresEventReader {
  public:
   PostgresTableLog(const std::string& uri, Env& env, int slots, const EventTable& table)
-      : PostgresReader(uri, env), name_(table.table), statements_(table, slots) {
+      : PostgresEventReader(uri, env), name_(table.table), statements_(table, slots) {
     slots_ = slots;
   }
 

@@ -32,6 +32,15 @@ const std::vector<SourceScheme>& Schemes() {
 
 }  // namespace
 
+// For sources that know all their collections at once; who has to ask for each overrides it.
+Result<std::optional<Collection>> Source::Describe(const std::string& collection) {
+  MUSTER_ASSIGN(std::vector<Collection> all, Collections());
+  for (Collection& one : all) {
+    if (one.name == collection) return std::optional<Collection>(std::move(one));
+  }
+  return std::optional<Collection>();
+}
+
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, Env& env) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   std::string forms;

@@ -250,23 +250,27 @@ class SalesforceSource final : public Source {
   SalesforceSource(std::unique_ptr<SalesforceClient> client, SalesforceOptions options, Env& env)
       : client_(std::move(client)), options_(std::move(options)), env_(env) {}
 
+  // Without their fields where all objects are meant: asking for them takes a call for each.
   Result<std::vector<Collection>> Collections() override {
-    std::vector<std::string> names;
-    if (options_.object.empty()) {
-      MUSTER_ASSIGN(names, QueryableObjects());
-    } else {
-      names.push_back(options_.object);
-    }
     std::vector<Collection> all;
-    for (const std::string& name : names) {
-      // Describing a thousand objects takes as many calls: their fields are asked for when read.
-      std::string metadata = "{}";
-      if (!options_.object.empty()) {
-        MUSTER_ASSIGN(metadata, Metadata(name));
-      }
-      all.push_back({name, metadata});
+    if (!options_.object.empty()) {
+      MUSTER_ASSIGN(std::string metadata, Metadata(options_.object));
+      all.push_back({options_.object, std::move(metadata)});
+      return all;
     }
+    MUSTER_ASSIGN(const std::vector<std::string> names, QueryableObjects());
+    for (const std::string& name : names) all.push_back({name});
     return all;
+  }
+
+  Result<std::optional<Collection>> Describe(const std::string& collection) override {
+    if (!options_.object.empty() && options_.object != collection) {
+      return std::optional<Collection>();
+    }
+    auto metadata = Metadata(collection);
+    if (!metadata && metadata.error().code == Code::kNotFound) return std::optional<Collection>();
+    if (!metadata) return metadata.error();
+    return std::optional<Collection>({collection, *std::move(metadata)});
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {

@@ -75,6 +75,10 @@ class SalesforceTest : public ::testing::Test {
       }
       return Answer(200, "\"Id\",\"Name\"\n\"u3\",\"\"\n", {{"Sforce-Locator", "null"}});
     }
+    if (target == data + "sobjects") {
+      return Answer(200, R"({"sobjects":[{"name":"User","queryable":true},
+                             {"name":"Hidden","queryable":false}]})");
+    }
     return Answer(404, R"([{"errorCode":"NOT_FOUND","message":"nothing there"}])");
   }
 
@@ -144,6 +148,21 @@ TEST_F(SalesforceTest, ReadingGoesOnFromAnyPositionOfTheSameJob) {
   EXPECT_EQ(ReadAll(Url(), positions[1]), (std::vector<std::string>{kAll[2]}));
   EXPECT_EQ(ReadAll(Url(), positions[2]), std::vector<std::string>{});
   EXPECT_EQ(query_, "") << "no new job";
+}
+
+TEST_F(SalesforceTest, WithoutAnObjectAllThatCanBeQueriedAreThere) {
+  std::string url = Url();
+  url.erase(url.find("/User"), 5);
+  const auto source = OpenSource(url, env_);
+  ASSERT_TRUE(source) << source.error().ToString();
+  const auto all = (*source)->Collections();
+  ASSERT_TRUE(all) << all.error().ToString();
+  ASSERT_EQ(all->size(), 1u);
+  EXPECT_EQ(all->front().name, "User");
+  const auto user = (*source)->Describe("User");
+  ASSERT_TRUE(user && *user);
+  EXPECT_NE((*user)->metadata.find("Name"), std::string::npos);
+  EXPECT_FALSE((*source)->Describe("Usr")->has_value());
 }
 
 TEST_F(SalesforceTest, ColumnsAndRowsCanBeChosen) {

@@ -1,6 +1,6 @@
 #include "sim/simulation.h"
 
-#include <semaphore>
+#include <semaphore.h>
 #include <thread>
 #include <utility>
 
@@ -18,6 +18,24 @@ constexpr std::string_view kFaultNames[kFaultKinds] = {
     "delayed-write", "duplicate",  "lost-reply", "outage",     "read-only",
     "clock-jump",    "torn-write", "throttle",   "stale-read", "go-back"};
 
+// std::binary_semaphore yields to other programs before it sleeps: on a busy machine, where whoever
+// is yielded to takes its whole slice, a seed then takes a hundred times as long.
+class Baton {
+ public:
+  Baton() { sem_init(&semaphore_, 0, 0); }
+  ~Baton() { sem_destroy(&semaphore_); }
+  Baton(const Baton&) = delete;
+  Baton& operator=(const Baton&) = delete;
+
+  void Give() { sem_post(&semaphore_); }
+  void Take() {
+    while (sem_wait(&semaphore_) != 0) continue;
+  }
+
+ private:
+  sem_t semaphore_;
+};
+
 }  // namespace
 
 std::string_view FaultName(Fault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
@@ -29,9 +47,9 @@ struct Simulation::Process {
   std::stop_source stop;
   std::chrono::hours clock_skew{0};
   std::thread thread;
-  std::binary_semaphore baton{0};     // given to the process
-  std::binary_semaphore returned{0};  // given back by it
-  uint64_t ticket = 0;                // of its current wait; wake-ups with another are stale
+  Baton baton;          // given to the process
+  Baton returned;       // given back by it
+  uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
   bool waits_for_stop = false;
   bool alive = false;
   bool doomed = false;  // crashes as soon as it has the baton
@@ -125,7 +143,7 @@ void Simulation::Start(Process& process) {
 }
 
 void Simulation::RunProcess(Process& process) {
-  process.baton.acquire();
+  process.baton.Take();
   bool crashed = false;
   try {
     if (process.doomed) throw ProcessCrash{};
@@ -137,7 +155,7 @@ void Simulation::RunProcess(Process& process) {
   }
   process.alive = false;
   Ended(process, crashed);
-  process.returned.release();
+  process.returned.Give();
 }
 
 void Simulation::Ended(Process& process, bool crashed) {
@@ -148,8 +166,8 @@ void Simulation::Ended(Process& process, bool crashed) {
 // Runs the process until it waits for something or ends.
 void Simulation::GiveBatonTo(Process& process) {
   current_ = &process;
-  process.baton.release();
-  process.returned.acquire();
+  process.baton.Give();
+  process.returned.Take();
   current_ = nullptr;
 }
 
@@ -169,8 +187,8 @@ void Simulation::Pass(nanoseconds duration) {
 void Simulation::LoseBaton(Process& process, nanoseconds duration) {
   ++process.ticket;
   WakeAfter(process, duration);
-  process.returned.release();
-  process.baton.acquire();
+  process.returned.Give();
+  process.baton.Take();
   if (process.doomed) {
     process.unwinding = true;
     throw ProcessCrash{};

@@ -7,6 +7,7 @@
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/workload.h"
+#include "states/flow_record.h"
 #include "states/json_equal.h"
 #include "states/runner.h"
 #include "states/virtual_env.h"
@@ -17,9 +18,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr milliseconds kLease = seconds(30);
+constexpr int kNotifyRetries = 2;
 
 // Everything that keeps state across crashes: branches, iterations, backoff, a caught failure, a
-// timer, a callback.
+// timer, a callback, and a notification that may fail without harm.
 constexpr char kDefinition[] = R"({
   "StartAt": "Prepare",
   "States": {
@@ -47,7 +49,12 @@ constexpr char kDefinition[] = R"({
       "Next": "Ask"},
     "Ask": {
       "Type": "Task", "Resource": "sim:ask.waitForTaskToken", "ResultPath": "$.answer",
-      "Parameters": {"token.$": "$$.Task.Token"}, "Next": "Which"},
+      "Parameters": {"token.$": "$$.Task.Token"}, "Next": "Notify"},
+    "Notify": {
+      "Type": "Task", "Resource": "sim:notify", "ResultPath": null,
+      "Retry": [{"ErrorEquals": ["Down"], "IntervalSeconds": 3, "MaxAttempts": 2}],
+      "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": null, "Next": "Which"}],
+      "Next": "Which"},
     "Which": {
       "Type": "Choice", "Default": "Done",
       "Choices": [{"Variable": "$.doomed", "BooleanEquals": true, "Next": "Doomed"}]},
@@ -90,6 +97,7 @@ class StatesWorkloadImpl final : public Workload {
           {"items", items}, {"doomed", random.OneIn(4)}, {"number", i}};
     }
     if (random.OneIn(3)) stopped_ = "run0";
+    target_down_ = random.Between(0, 4);
     const int64_t workers = random.Between(1, 4);
     for (int64_t i = 0; i < workers; ++i) {
       const std::string name = "worker" + std::to_string(i);
@@ -110,7 +118,7 @@ class StatesWorkloadImpl final : public Workload {
         Violate("V", name + " was never started");
         continue;
       }
-      const Json flow = Json::parse(stored->body)["flow"];
+      const Json flow = FlowIn(*stored);
       const std::string status = flow["status"];
       if (status == "RUNNING") Violate("V", name + " was left running");
       const bool aborted = status == "ABORTED";
@@ -121,6 +129,8 @@ class StatesWorkloadImpl final : public Workload {
         Violate("R", name + " was aborted though nobody was told so");
       }
       if (aborted) continue;
+      if (!notified_.contains(name) && refused_[name] <= kNotifyRetries)
+        Violate("R", name + " went on without the notification, though its target was up");
       const Json expected = Expected(input);
       if (expected["status"] != status)
         Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
@@ -160,6 +170,7 @@ class StatesWorkloadImpl final : public Workload {
               if (asks) world->asked_.insert(token);
               return true;
             });
+        if (reached && call.resource == "sim:notify") return world_.Notify(call);
         if (reached) return AnswerOf(call);
         if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(1), {});
@@ -174,6 +185,21 @@ class StatesWorkloadImpl final : public Workload {
     StatesWorkloadImpl& world_;
     std::string process_;
   };
+
+  // What the target of notifications says: it is down for the first few, and then up for good.
+  TaskOutcome Notify(const TaskCall& call) {
+    const std::string execution = call.token.substr(0, call.token.find(':'));
+    if (target_down_ > 0) {
+      --target_down_;
+      ++refused_[execution];
+      sim_->Sometimes("47 the target of a notification is down");
+      return TaskFailure{"Down", "the target does not answer"};
+    }
+    // The token is what a target knows repeats by.
+    if (!notified_[execution].insert(call.token).second)
+      sim_->Sometimes("47 a notification is sent again under the same token");
+    return TaskSuccess{Json::object()};
+  }
 
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     Service service(*this, name);
@@ -226,16 +252,17 @@ class StatesWorkloadImpl final : public Workload {
     env.Sleep(after, stop);
     States states(*store_, env, {});
     while (!stop.stop_requested() && stop_answer_.empty()) {
+      ++stop_tries_;
       const Status answer = states.Stop(stopped_, "Stopped", "by request");
       if (answer) {
         stop_answer_ = "stopped";
         sim_->Sometimes("46 a running execution is stopped");
       } else if (answer.error().code == Code::kConflict) {
-        // It may have been this one that ended it, in a try whose answer was lost.
-        stop_answer_ = stop_tries_ == 0 ? "ended" : "unknown";
+        // It may have been this one that ended it, in a try whose answer was lost or that a crash
+        // has cut short.
+        stop_answer_ = stop_tries_ == 1 ? "ended" : "unknown";
         sim_->Sometimes("46 a stop comes too late");
       }
-      ++stop_tries_;
       env.Sleep(seconds(1), stop);
     }
   }
@@ -243,27 +270,29 @@ class StatesWorkloadImpl final : public Workload {
   bool AllEnded() {
     for (const auto& [name, input] : inputs_) {
       const auto stored = store_->Truth().Get("states", name).value();
-      if (!stored || Json::parse(stored->body)["flow"]["status"] == "RUNNING") return false;
+      if (!stored || states::SaysRunning(stored->body)) return false;
     }
     return true;
   }
 
-  static std::string TokenIn(const Record& record) {
-    const Json body = Json::parse(record.body);
-    if (!body.contains("flow") || !body["flow"].contains("task")) return "";
-    return body["flow"]["task"]["token"];
+  static Json FlowIn(const Record& record) { return Json::parse(record.body)["flow"]; }
+
+  static std::string TokenIn(const Json& flow) {
+    return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
   }
 
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after) {
     if (change.record.kind != "states" || !after || (before && *before == *after)) return;
-    const std::string token = TokenIn(*after);
+    // A claim, or a change of the due time: the flow is the same.
+    if (before && before->body == after->body) return;
+    const Json new_flow = FlowIn(*after);
+    const std::string token = TokenIn(new_flow);
     if (!token.empty()) started_.insert(token);
     if (!before) return;
-    const std::string was = TokenIn(*before);
+    const Json old_flow = FlowIn(*before);
+    const std::string was = TokenIn(old_flow);
     if (!was.empty() && was != token) closed_.insert(was);
-    const Json old_flow = Json::parse(before->body)["flow"];
-    const Json new_flow = Json::parse(after->body)["flow"];
     if (old_flow["status"] != "RUNNING" && old_flow["status"] != new_flow["status"]) {
       Violate("P", after->key + " had ended and was changed");
     }
@@ -287,7 +316,7 @@ class StatesWorkloadImpl final : public Workload {
     const std::string key = call.token.substr(0, first) + (path.empty() ? "" : "/" + path);
     const auto stored = store_->Truth().Get("states", key).value();
     if (stored && stored->owner == process && stored->due &&
-        *stored->due > store_->Truth().Now().value() && TokenIn(*stored) != call.token) {
+        *stored->due > store_->Truth().Now().value() && TokenIn(FlowIn(*stored)) != call.token) {
       Violate("F", call.token + " was called again after its answer was stored");
     }
   }
@@ -323,11 +352,14 @@ class StatesWorkloadImpl final : public Workload {
   std::unique_ptr<FaultyWire> wire_;
   std::map<std::string, Json> inputs_;
   std::map<std::string, int> starts_;
-  std::set<std::string> started_;   // tokens whose start was stored
-  std::set<std::string> closed_;    // tokens whose answer was stored
-  std::set<std::string> reached_;   // tokens that the service has seen
-  std::set<std::string> asked_;     // tokens that somebody is to answer
-  std::set<std::string> answered_;  // tokens whose answer was accepted
+  std::set<std::string> started_;                          // tokens whose start was stored
+  std::set<std::string> closed_;                           // tokens whose answer was stored
+  std::set<std::string> reached_;                          // tokens that the service has seen
+  std::set<std::string> asked_;                            // tokens that somebody is to answer
+  std::set<std::string> answered_;                         // tokens whose answer was accepted
+  int64_t target_down_ = 0;                                // how many notifications are refused
+  std::map<std::string, int> refused_;                     // by execution
+  std::map<std::string, std::set<std::string>> notified_;  // tokens that arrived, by execution
   std::string stopped_;
   std::string stop_answer_;
   int stop_tries_ = 0;
@@ -347,8 +379,10 @@ WorkloadInfo StatesWorkload() {
                         "45 several start the same execution",
                         "45 a different start of the same name is refused",
                         "46 a running execution is stopped", "46 a stop comes too late",
+                        "47 the target of a notification is down",
+                        "47 a notification is sent again under the same token",
                         "a call takes longer than a lease", "a callback is answered"},
-          .seeds = 40,
+          .seeds = 2'000,
           .small_worlds = 2,
           .small_world = 600};
 }

@@ -85,7 +85,7 @@ struct ResultWriter {
   std::string resource;  // empty: results stay in the output
   std::optional<Template> parameters;
   std::string output_type = "JSON";
-  std::string transformation = "NONE";
+  std::string transformation = "NONE";  // if results stay in the output and none is named: COMPACT
 };
 
 struct State {

@@ -10,6 +10,13 @@
 
 namespace muster::states {
 
+inline constexpr size_t kMaxNameChars = 80;
+inline constexpr int kMaxMachineDepth = 100;
+inline constexpr double kMaxSeconds = 99'999'999;
+
+// How many characters, not bytes, a text has.
+size_t CountChars(std::string_view text);
+
 // Reads the fields of one object, and reports those that nobody asked for.
 class Fields {
  public:
@@ -35,6 +42,10 @@ class Fields {
 };
 
 // Turns the text of a definition into one that runs. Used once.
+//
+// Machines and states in general are read in definition_reader.cc, what states have in common in
+// definition_fields.cc and definition_errors.cc, and each type of state in a file by its name or in
+// definition_states.cc.
 class DefinitionReader {
  public:
   DefinitionReader(Source& source, JsonataEngine* jsonata) : source_(source), jsonata_(jsonata) {}

@@ -14,6 +14,7 @@ constexpr size_t kMaxCachedMachines = 1'000;
 constexpr int kMaxClaimTries = 8;
 constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
+constexpr std::chrono::hours kLongestCallbackPoll{1};
 
 // Many branches that end at about the same time wake their parent once.
 constexpr int64_t kFewChildren = 16;
@@ -89,7 +90,11 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
   std::erase(*drives, nullptr);
   batch_ = calls > 1 ? std::max(1, batch_ / 2) : std::min(options_.batch, batch_ * 2);
   if (!PLANTED_BUG(calls_are_not_stored_first) || calls == 0) MUSTER_TRY(CommitAll(*drives));
+  // Nobody who waits for branches waits for the calls of others as well.
+  std::stable_partition(drives->begin(), drives->end(),
+                        [](const auto& drive) { return drive->next == Next::kTellParent; });
   for (auto& drive : *drives) {
+    if (drive->next != Next::kTellParent) TellParents();
     if (drive->holder.Expired()) continue;
     const Status finished = Finish(*drive, stop);
     if (!finished && finished.error().code != Code::kLeaseLost &&
@@ -98,6 +103,7 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
           {{"key", drive->record().record.key}, {"error", finished.error().message}});
     }
   }
+  TellParents();
   return true;
 }
 
@@ -143,11 +149,13 @@ Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime dead
   MUSTER_ASSIGN(FlowRecord decoded, codec_.Decode(std::move(record)));
   MUSTER_ASSIGN(auto definition, machines_.Find(decoded.machine));
   auto drive = std::make_unique<Drive>(store_, env_, std::move(decoded), deadline);
-  if (!drive->record().info.input && definition->uses_context) {
-    MUSTER_ASSIGN(auto root, store_.Get(kKind, drive->record().execution));
-    if (root) {
-      MUSTER_ASSIGN(const FlowRecord root_record, codec_.Decode(*std::move(root)));
-      drive->record().info.input = root_record.info.input;
+  if (FlowRecord& branch = drive->record(); !branch.info.input && definition->uses_context) {
+    MUSTER_ASSIGN(auto stored,
+                  store_.Get(kKind, branch.within.empty() ? branch.execution : branch.within));
+    if (stored) {
+      MUSTER_ASSIGN(FlowRecord execution, codec_.Decode(*std::move(stored)));
+      branch.info.input = std::move(execution.info.input);
+      branch.info.start = execution.info.start;
     }
   }
   drive->interpreter =
@@ -251,6 +259,11 @@ void Driver::Decide(Drive& drive) {
     case Wants::kCallback:
       due = flow.due;
       drive.next = Next::kLookForCallback;
+      // The look that follows may not happen: a crash, or a store that does not answer.
+      record.poll =
+          std::max(options_.lease, std::min<milliseconds>(record.poll * 2, kLongestCallbackPoll));
+      if (!PLANTED_BUG(callbacks_are_not_looked_for) && (!due || now + record.poll < *due))
+        due = now + record.poll;
       break;
     case Wants::kChildren:
       if (flow.children->started < flow.children->total &&
@@ -315,7 +328,7 @@ Status Driver::Finish(Drive& drive, std::stop_token stop) {
       case Next::kRest:
         return {};
       case Next::kTellParent:
-        TellParent(drive.record());
+        if (!drive.record().is_root()) parents_.insert(drive.record().parent);
         return {};
       case Next::kCall:
         MUSTER_TRY(Call(drive, stop));
@@ -344,6 +357,8 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
   const bool waits_for_token =
       resource.ends_with(".waitForTaskToken") && flow.task->purpose == TaskProgress::Purpose::kTask;
   CallContext context(*this, drive, stop);
+  if (flow.task->purpose == TaskProgress::Purpose::kWriteResults)
+    MUSTER_TRY(interpreter.FillResults(flow, ResultsOf(drive)));
   TaskOutcome outcome = TaskFailure{kRuntime, "nothing here runs the resource '" + resource + "'"};
   const TaskCall call = CallOf(flow, drive.record().info, env_.WallNow());
   const bool late_already = flow.task->deadline && env_.WallNow() >= *flow.task->deadline;
@@ -381,6 +396,7 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
     interpreter.TaskSubmitted(flow, std::get<TaskSuccess>(outcome).output);
     flow.wants = Wants::kCallback;
     flow.due = flow.task->deadline;
+    drive.record().poll = milliseconds(0);
     if (flow.task->heartbeat_s) {
       const WallTime beat = env_.WallNow() + std::chrono::seconds(*flow.task->heartbeat_s);
       if (!flow.due || beat < *flow.due) flow.due = beat;
@@ -442,9 +458,13 @@ Result<bool> Driver::TakeCallback(Drive& drive) {
   return false;
 }
 
-void Driver::TellParent(const FlowRecord& record) {
-  if (record.is_root()) return;
-  auto parent = store_.Get(kKind, record.parent);
+void Driver::TellParents() {
+  for (const std::string& key : parents_) TellParent(key);
+  parents_.clear();
+}
+
+void Driver::TellParent(const std::string& key) {
+  auto parent = store_.Get(kKind, key);
   // It looks by itself now and then: this only makes it look sooner.
   if (!parent || !*parent || !(*parent)->owner.empty() || !(*parent)->due) return;
   if (*(*parent)->due <= env_.WallNow() + kGatherDelay) return;

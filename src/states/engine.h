@@ -132,10 +132,13 @@ class Driver {
   Result<bool> TakeCallback(Drive& drive);
   Status StartChildren(Drive& drive);
   Status SettleChildren(Drive& drive);
-  Result<Value> GatherOutputs(Drive& drive);
+  // What became of a Map's children; refers to `drive`.
+  ChildResults ResultsOf(Drive& drive);
+  Result<std::vector<ChildResult>> ResultsFrom(Drive& drive, int64_t from);
   Status AbortChildren(Drive& drive, const ChildrenProgress& children);
   Status CleanUp(Drive& drive);
-  void TellParent(const FlowRecord& record);
+  void TellParents();
+  void TellParent(const std::string& key);
   bool TimedOut(const Drive& drive);
   void TimeOut(Drive& drive);
   TaskExecutor* ExecutorFor(const std::string& resource) const;
@@ -148,6 +151,7 @@ class Driver {
   JsonataEngine* jsonata_;
   FlowCodec codec_;
   int batch_;
+  std::set<std::string> parents_;  // those with branches that have ended
 };
 
 }  // namespace muster::states

@@ -27,7 +27,6 @@ int64_t MostOpen(const ChildrenProgress& children) {
 Status Driver::StartChildren(Drive& drive) {
   FlowRecord& record = drive.record();
   Flow& flow = drive.flow();
-  MUSTER_TRY(codec_.LoadItems(record));
   std::vector<Change> changes;
   std::optional<Failure> failure;
   const auto write = [&]() -> Status {
@@ -43,6 +42,7 @@ Status Driver::StartChildren(Drive& drive) {
   };
   while (flow.children->started < flow.children->total &&
          flow.children->open() < MostOpen(*flow.children)) {
+    MUSTER_TRY(codec_.LoadItems(record, flow.children->started));
     auto child = drive.interpreter->StartChild(flow);
     if (!child) {
       failure = std::move(child).error();
@@ -54,7 +54,9 @@ Status Driver::StartChildren(Drive& drive) {
     child_record.info = record.info;
     child_record.info.input = nullptr;
     child_record.parent = record.record.key;
+    child_record.within = record.within;
     child_record.apart = drive.interpreter->StateOf(flow).distributed;
+    if (child_record.apart) child_record.info.start = env_.WallNow();
     child_record.first_event = child_record.apart ? 0 : flow.last_event;
     child_record.flow = *std::move(child);
     child_record.record = Record{.kind = kKind,
@@ -115,10 +117,7 @@ Status Driver::SettleChildren(Drive& drive) {
     return {};
   }
   if (children.settled_below == children.total) {
-    MUSTER_TRY(codec_.LoadItems(record));
-    MUSTER_ASSIGN(Value outputs, GatherOutputs(drive));
-    drive.interpreter->ChildrenSucceeded(flow, std::move(outputs));
-    return {};
+    return drive.interpreter->ChildrenSucceeded(flow, ResultsOf(drive));
   }
   // Looking at many takes time: the more there are, the less often.
   const milliseconds least = std::max(kFirstPoll, milliseconds(children.open() / 2));
@@ -126,29 +125,46 @@ Status Driver::SettleChildren(Drive& drive) {
   return {};
 }
 
-Result<Value> Driver::GatherOutputs(Drive& drive) {
-  const FlowRecord& record = drive.record();
+ChildResults Driver::ResultsOf(Drive& drive) {
+  return [this, &drive](int64_t from) { return ResultsFrom(drive, from); };
+}
+
+Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from) {
+  FlowRecord& record = drive.record();
+  const ChildrenProgress& children = *record.flow.children;
+  std::vector<ChildResult> results;
+  if (from >= children.started) {
+    for (; from < children.total && results.size() < size_t{kScanPage}; ++from) {
+      MUSTER_TRY(codec_.LoadItems(record, from));
+      const auto item = static_cast<size_t>(from - children.items_from);
+      results.push_back({.index = from,
+                         .status = FlowStatus::kRunning,
+                         .input = MakeValue((*children.items)[item])});
+    }
+    return results;
+  }
   const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
-  Json outputs = Json::array();
-  size_t bytes = 0;
-  std::string after;
-  for (;;) {
+  std::string after =
+      from == 0 ? "" : KeyOf(record.execution, ChildPath(record.flow, from - 1)) + "/\x7f";
+  for (bool more = true; results.empty() && more;) {
     MUSTER_ASSIGN(const std::vector<Record> page, store_.Scan(kKind, prefix, after, kScanPage));
+    more = page.size() == static_cast<size_t>(kScanPage);
     for (const Record& stored : page) {
       after = stored.key;
+      // Deeper branches share the beginning of the key.
       if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
       MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
-      if (child.flow.status != FlowStatus::kSucceeded) continue;
-      bytes += JsonBytes(*child.flow.output, kMaxPayloadBytes);
-      outputs.push_back(*child.flow.output);
+      results.push_back({.index = IndexOf(stored.key),
+                         .name = child.record.key,
+                         .status = child.flow.status,
+                         .input = child.info.input,
+                         .output = child.flow.output,
+                         .failure = child.flow.failure,
+                         .start = child.info.start,
+                         .stop = child.stop.value_or(child.info.start)});
     }
-    if (page.size() < static_cast<size_t>(kScanPage)) break;
-    // More than may ever be passed on: what follows cannot make it less.
-    const bool written_elsewhere =
-        drive.interpreter->StateOf(record.flow).result_writer.has_value();
-    if (bytes > kMaxPayloadBytes && !written_elsewhere) break;
   }
-  return MakeValue(std::move(outputs));
+  return results;
 }
 
 // Ends every child that runs. One that is being driven notices at its next write.

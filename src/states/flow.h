@@ -41,7 +41,10 @@ struct TaskProgress {
 
 // The branches of a Parallel or the iterations of a Map.
 struct ChildrenProgress {
-  Value items = {};  // of a Map: an item, or a batch of them, for each child
+  // Of a Map: an item, or a batch of them, for each child; in a store perhaps only some of them.
+  Value items = {};
+  int64_t items_from = 0;  // the child that the first of these items is for
+  bool shared = false;     // of a Parallel: one value for all
   int64_t total = 0;
   int64_t concurrency = 0;  // 0: as many as there are
   int64_t started = 0;
@@ -54,6 +57,26 @@ struct ChildrenProgress {
   std::set<int64_t> settled = {};
 
   int64_t open() const { return started - settled_below - static_cast<int64_t>(settled.size()); }
+};
+
+// A file of results that a ResultWriter writes, or the manifest that lists them.
+struct ResultsFile {
+  std::string key;
+  std::string body;
+  std::string list = {};  // in the manifest: "SUCCEEDED", "FAILED" or "PENDING"; empty: it is that
+  int64_t next = 0;       // the child that the next file of the list goes on with; -1: none is left
+};
+
+// How far a ResultWriter has come.
+struct ResultsProgress {
+  Json parameters = {};         // of the call: the bucket
+  std::string folder = {};      // what the names of its files begin with
+  std::string list = {};        // which is being written: "SUCCEEDED", …; empty: the manifest
+  bool only_succeeded = false;  // there is nothing for the other lists
+  int64_t next = 0;             // the child that the next file begins with
+  Json files = {};              // those that are there, by list
+  std::optional<Failure> failure = {};   // what the Map fails with once all is written
+  std::optional<ResultsFile> file = {};  // being written; not kept in a store
 };
 
 // One sequence of states: an execution, or a branch or iteration of one. It is all that must be
@@ -80,6 +103,7 @@ struct Flow {
   std::optional<TaskProgress> task;
   std::optional<ChildrenProgress> children;
   std::optional<ChildrenProgress> failed_children;  // what a redrive goes on with
+  std::optional<ResultsProgress> results;
 
   std::optional<int64_t> map_index;  // of an iteration
   Value map_value;

@@ -28,9 +28,9 @@ std::string TextAt(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
-Value ValueAt(const Json& json, const char* key) {
+Value TakeAt(Json& json, const char* key) {
   const auto found = json.find(key);
-  return found == json.end() ? nullptr : MakeValue(*found);
+  return found == json.end() ? nullptr : MakeValue(std::move(*found));
 }
 std::optional<WallTime> TimeAt(const Json& json, const char* key) {
   if (!json.contains(key)) return {};
@@ -40,7 +40,8 @@ std::optional<WallTime> TimeAt(const Json& json, const char* key) {
 Json TaskToJson(const TaskProgress& task) {
   Json json = {{"resource", task.resource}, {"token", task.token}};
   PutNumber(json, "purpose", static_cast<int64_t>(task.purpose));
-  PutValue(json, "input", task.input);
+  // What a call writes is gathered again by whoever makes it.
+  if (task.purpose != TaskProgress::Purpose::kWriteResults) PutValue(json, "input", task.input);
   PutValue(json, "credentials", task.credentials);
   PutTime(json, "deadline", task.deadline);
   if (task.heartbeat_s) json["heartbeat"] = *task.heartbeat_s;
@@ -48,14 +49,14 @@ Json TaskToJson(const TaskProgress& task) {
   return json;
 }
 
-TaskProgress TaskFromJson(const Json& json) {
+TaskProgress TaskFromJson(Json& json) {
   TaskProgress task;
   task.purpose = static_cast<TaskProgress::Purpose>(NumberAt(json, "purpose"));
   task.resource = TextAt(json, "resource");
   task.token = TextAt(json, "token");
-  task.input = ValueAt(json, "input");
+  task.input = TakeAt(json, "input");
   if (!task.input) task.input = MakeValue(Json::object());
-  task.credentials = ValueAt(json, "credentials");
+  task.credentials = TakeAt(json, "credentials");
   task.deadline = TimeAt(json, "deadline");
   if (json.contains("heartbeat")) task.heartbeat_s = NumberAt(json, "heartbeat");
   task.pending = json.contains("resume");
@@ -70,12 +71,13 @@ Json ChildrenToJson(const ChildrenProgress& children, bool with_items) {
   PutNumber(json, "tolerated", children.tolerated_count);
   if (children.tolerated_percentage > 0) json["percentage"] = children.tolerated_percentage;
   PutNumber(json, "below", children.settled_below);
+  if (children.shared) json["shared"] = true;
   if (!children.settled.empty()) json["settled"] = children.settled;
   if (with_items) PutValue(json, "items", children.items);
   return json;
 }
 
-ChildrenProgress ChildrenFromJson(const Json& json) {
+ChildrenProgress ChildrenFromJson(Json& json) {
   ChildrenProgress children;
   children.total = NumberAt(json, "total");
   children.started = NumberAt(json, "started");
@@ -84,11 +86,39 @@ ChildrenProgress ChildrenFromJson(const Json& json) {
   children.tolerated_count = NumberAt(json, "tolerated");
   if (json.contains("percentage")) children.tolerated_percentage = json["percentage"].get<double>();
   children.settled_below = NumberAt(json, "below");
+  children.shared = json.contains("shared");
   if (json.contains("settled")) {
     for (const Json& index : json["settled"]) children.settled.insert(index.get<int64_t>());
   }
-  children.items = ValueAt(json, "items");
+  children.items = TakeAt(json, "items");
   return children;
+}
+
+Json ResultsToJson(const ResultsProgress& results) {
+  Json json = {{"parameters", results.parameters}, {"folder", results.folder}};
+  PutText(json, "list", results.list);
+  if (results.only_succeeded) json["only_succeeded"] = true;
+  PutNumber(json, "next", results.next);
+  if (!results.files.is_null()) json["files"] = results.files;
+  if (results.failure) {
+    json["failure"] = {{"error", results.failure->error}, {"cause", results.failure->cause}};
+  }
+  return json;
+}
+
+ResultsProgress ResultsFromJson(const Json& json) {
+  ResultsProgress results{.parameters = json["parameters"],
+                          .folder = TextAt(json, "folder"),
+                          .list = TextAt(json, "list"),
+                          .only_succeeded = json.contains("only_succeeded"),
+                          .next = NumberAt(json, "next")};
+  if (json.contains("files")) results.files = json["files"];
+  if (json.contains("failure")) {
+    results.failure = Failure{.error = TextAt(json["failure"], "error"),
+                              .cause = TextAt(json["failure"], "cause"),
+                              .internal = false};
+  }
+  return results;
 }
 
 }  // namespace
@@ -114,6 +144,7 @@ Json FlowToJson(const Flow& flow, bool with_items) {
   if (flow.children) json["children"] = ChildrenToJson(*flow.children, with_items);
   if (flow.failed_children)
     json["failed_children"] = ChildrenToJson(*flow.failed_children, with_items);
+  if (flow.results) json["results"] = ResultsToJson(*flow.results);
   if (flow.map_index) json["index"] = *flow.map_index;
   if (!flow.ended() || flow.status != FlowStatus::kSucceeded) PutValue(json, "input", flow.input);
   // An item is most often its iteration's input as well.
@@ -128,7 +159,7 @@ Json FlowToJson(const Flow& flow, bool with_items) {
   return json;
 }
 
-Result<Flow> FlowFromJson(const Json& json) {
+Result<Flow> FlowFromJson(Json&& json) {
   if (!json.is_object() || !json.contains("state") || !json.contains("status")) {
     return Error{Code::kCorrupt, "the record of an execution has no flow in it"};
   }
@@ -155,17 +186,19 @@ Result<Flow> FlowFromJson(const Json& json) {
   if (json.contains("children")) flow.children = ChildrenFromJson(json["children"]);
   if (json.contains("failed_children"))
     flow.failed_children = ChildrenFromJson(json["failed_children"]);
-  flow.input = ValueAt(json, "input");
+  if (json.contains("results")) flow.results = ResultsFromJson(json["results"]);
+  flow.input = TakeAt(json, "input");
   if (!flow.input) flow.input = MakeValue(Json::object());
   if (json.contains("index")) {
     flow.map_index = NumberAt(json, "index");
-    flow.map_value = json.contains("item") ? ValueAt(json, "item") : flow.input;
+    flow.map_value = json.contains("item") ? TakeAt(json, "item") : flow.input;
   }
   if (json.contains("variables")) {
-    for (const auto& [name, value] : json["variables"].items())
-      flow.variables[name] = MakeValue(value);
+    Json& variables = json["variables"];
+    for (auto variable = variables.begin(); variable != variables.end(); ++variable)
+      flow.variables[variable.key()] = MakeValue(std::move(variable.value()));
   }
-  flow.output = ValueAt(json, "output");
+  flow.output = TakeAt(json, "output");
   flow.failure = {
       .error = TextAt(json, "error"), .cause = TextAt(json, "cause"), .internal = false};
   return flow;
@@ -188,18 +221,18 @@ Json EventToStored(const Event& event) {
   return json;
 }
 
-Event EventFromStored(const Json& json) {
+Event EventFromStored(Json&& json) {
   Event event;
   event.id = NumberAt(json, "id");
   event.type = TextAt(json, "type");
   event.time = FromMillis(NumberAt(json, "time"));
   event.previous = NumberAt(json, "previous");
   event.name = TextAt(json, "name");
-  event.payload = ValueAt(json, "payload");
+  event.payload = TakeAt(json, "payload");
   event.truncated = json.contains("truncated");
   event.error = TextAt(json, "error");
   event.cause = TextAt(json, "cause");
-  if (json.contains("details")) event.details = json["details"];
+  if (json.contains("details")) event.details = std::move(json["details"]);
   return event;
 }
 

@@ -1,5 +1,8 @@
 #include "states/flow_record.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/json.h"
 #include "states/flow_codec.h"
 
@@ -9,7 +12,13 @@ namespace {
 constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
-constexpr size_t kMaxInlineEvents = 100;
+constexpr size_t kItemPieceBytes = 64 * 1024;
+constexpr int64_t kMaxInlineEvents = 100;
+
+// A body ends with its history, and begins with how long that end is.
+constexpr std::string_view kTail = "{\"tail\":";
+constexpr std::string_view kEvents = ",\"events\":[";
+constexpr std::string_view kEnd = "]}";
 
 Record Part(std::string key, const Json& body) {
   return Record{
@@ -31,12 +40,73 @@ std::vector<Change> Cut(const std::string& text, const std::string& key,
   return changes;
 }
 
+std::string PieceKey(const StoredItems& items, size_t piece) {
+  return items.key + "." + std::to_string(piece);
+}
+
+// Cuts the items of a Map, or what a Parallel gives to all its branches, into pieces.
+std::vector<Change> CutItems(const ChildrenProgress& children, StoredItems& stored) {
+  std::vector<Change> changes;
+  const auto add = [&](int64_t first, const std::string& text) {
+    std::vector<std::string> keys;
+    for (Change& change : Cut(text, PieceKey(stored, stored.pieces.size()), keys))
+      changes.push_back(std::move(change));
+    stored.pieces.push_back({.first = first, .parts = static_cast<int64_t>(keys.size())});
+  };
+  if (children.shared) {
+    add(0, ToJsonText(*children.items));
+    return changes;
+  }
+  std::string text;
+  int64_t first = 0;
+  for (size_t i = 0; i < children.items->size(); ++i) {
+    text += (text.empty() ? "[" : ",") + ToJsonText((*children.items)[i]);
+    if (text.size() < kItemPieceBytes && i + 1 < children.items->size()) continue;
+    add(first, text + "]");
+    text.clear();
+    first = static_cast<int64_t>(i) + 1;
+  }
+  return changes;
+}
+
 std::string ItemsKey(const FlowRecord& record) {
   return record.record.key + "#items-" + std::to_string(record.flow.entry) + "-" +
          std::to_string(record.flow.retry_count);
 }
 
+// A body without its history, which stays text.
+struct BodyAndEvents {
+  Json body;
+  std::string events;
+};
+
+BodyAndEvents ReadBody(const std::string& text) {
+  size_t tail = 0;
+  if (text.starts_with(kTail))
+    std::from_chars(text.data() + kTail.size(), text.data() + text.size(), tail);
+  const bool as_written = tail >= kEvents.size() + kEnd.size() && tail < text.size() &&
+                          text.compare(text.size() - tail, kEvents.size(), kEvents) == 0;
+  if (as_written) {
+    const size_t head = text.size() - tail;
+    return {Json::parse(text.substr(0, head) + "}", nullptr, false),
+            text.substr(head + kEvents.size(), tail - kEvents.size() - kEnd.size())};
+  }
+  // A store may write JSON in its own way.
+  Json body = Json::parse(text, nullptr, false);
+  std::string events;
+  if (body.is_object() && body.contains("events")) events = ToJsonText(body["events"]);
+  if (events.size() >= 2) events = events.substr(1, events.size() - 2);
+  return {std::move(body), std::move(events)};
+}
+
 }  // namespace
+
+int64_t FlowLog::Add(Event event) {
+  event.id = record_.first_event + ++record_.event_count;
+  if (record_.inline_events++ > 0) record_.events += ',';
+  record_.events += ToJsonText(EventToStored(event));
+  return event.id;
+}
 
 std::string KeyOf(const std::string& execution, const std::string& path) {
   return path.empty() ? execution : execution + "/" + path;
@@ -62,26 +132,44 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
       std::to_string(record.record.epoch) + "-" + std::to_string(record.record.version);
   const auto& children = record.flow.children ? record.flow.children : record.flow.failed_children;
   const std::string items_key = ItemsKey(record);
-  if (!children || record.item_keys.empty() || !record.item_keys.front().starts_with(items_key)) {
-    record.item_keys.clear();
-  }
-  if (children && children->items && record.item_keys.empty() &&
+  if (!children || record.items.key != items_key) record.items = {};
+  if (children && children->items && record.items.key.empty() &&
       JsonBytes(*children->items, kMaxInlineItems) > kMaxInlineItems) {
-    encoded.parts = Cut(ToJsonText(*children->items), items_key, record.item_keys);
+    record.items.key = items_key;
+    encoded.parts = CutItems(*children, record.items);
   }
-  Json body = {{"execution", record.execution},
+  if (record.inline_events > kMaxInlineEvents) {
+    std::vector<std::string> keys;
+    for (Change& change :
+         Cut("[" + record.events + "]",
+             record.record.key + "#history-" + std::to_string(record.event_count) + "-" + stamp,
+             keys)) {
+      encoded.parts.push_back(std::move(change));
+    }
+    record.chunks.push_back(ToJsonText(Json(keys)));
+    record.events.clear();
+    record.inline_events = 0;
+  }
+  Json body = {{"tail", kEvents.size() + record.events.size() + kEnd.size()},
+               {"execution", record.execution},
                {"definition", record.machine},
                {"machine_name", record.info.machine_name},
                {"start", ToMillis(record.info.start)},
-               {"flow", FlowToJson(record.flow, record.item_keys.empty())}};
-  if (!record.item_keys.empty()) body["items"] = record.item_keys;
+               {"flow", FlowToJson(record.flow, record.items.key.empty())}};
+  if (!record.items.key.empty()) {
+    Json pieces = Json::array();
+    for (const StoredItems::Piece& piece : record.items.pieces)
+      pieces.push_back({piece.first, piece.parts});
+    body["items"] = {{"key", record.items.key}, {"pieces", std::move(pieces)}};
+  }
   if (record.info.redrive_count > 0) body["redrives"] = record.info.redrive_count;
-  if (record.is_root() && record.flow.entry > 0 && record.info.input)
+  if ((record.is_root() || record.apart) && record.flow.entry > 0 && record.info.input)
     body["input"] = *record.info.input;
   if (record.deadline) body["deadline"] = ToMillis(*record.deadline);
   if (record.stop) body["stop"] = ToMillis(*record.stop);
   if (!record.is_root()) body["parent"] = record.parent;
   if (record.apart) body["apart"] = true;
+  if (!record.within.empty() && !record.apart) body["within"] = record.within;
   if (record.cleanup) body["cleanup"] = true;
   if (record.cancel) {
     body["cancel"] = {{"resource", record.cancel->resource},
@@ -90,27 +178,14 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
     if (record.cancel->input) body["cancel"]["input"] = *record.cancel->input;
   }
   if (record.poll.count() > 0) body["poll"] = record.poll.count();
-  if (record.events.size() > kMaxInlineEvents) {
-    Json chunk = Json::array();
-    for (const Event& event : record.events) chunk.push_back(EventToStored(event));
-    std::vector<std::string> keys;
-    for (Change& change :
-         Cut(ToJsonText(chunk),
-             record.record.key + "#history-" + std::to_string(record.event_count) + "-" + stamp,
-             keys)) {
-      encoded.parts.push_back(std::move(change));
-    }
-    record.chunks.push_back(ToJsonText(Json(keys)));
-    record.events.clear();
-  }
   if (!record.chunks.empty()) body["chunks"] = record.chunks;
-  Json events = Json::array();
-  for (const Event& event : record.events) events.push_back(EventToStored(event));
-  body["events"] = std::move(events);
   body["first_event"] = record.first_event;
   body["event_count"] = record.event_count;
+  body["inline_events"] = record.inline_events;
   if (record.branch_events > 0) body["branch_events"] = record.branch_events;
   encoded.body = ToJsonText(body);
+  encoded.body.pop_back();
+  encoded.body.append(kEvents).append(record.events).append(kEnd);
   if (encoded.body.size() <= kMaxInlineBody) return encoded;
   std::vector<std::string> keys;
   for (Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
@@ -142,13 +217,16 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
                  "the record '" + record.record.key + "' is not an execution of ours",
                  "use a namespace of its own for each deployment"};
   };
-  Json body = Json::parse(record.record.body, nullptr, false);
+  auto [body, events] = ReadBody(record.record.body);
   if (!body.is_object()) return damaged();
   if (body.contains("parts")) {
     MUSTER_ASSIGN(const std::string text, LoadParts(body["parts"]));
-    body = Json::parse(text, nullptr, false);
+    BodyAndEvents whole = ReadBody(text);
+    body = std::move(whole.body);
+    events = std::move(whole.events);
     if (!body.is_object()) return damaged();
   }
+  record.events = std::move(events);
   if (!body.contains("flow") || !body.contains("execution")) return damaged();
   try {
     record.execution = body["execution"].get<std::string>();
@@ -157,13 +235,16 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
     record.info.machine_name = body["machine_name"].get<std::string>();
     record.info.start = FromMillis(body["start"].get<int64_t>());
     record.info.redrive_count = body.value("redrives", int64_t{0});
-    MUSTER_ASSIGN(record.flow, FlowFromJson(body["flow"]));
-    if (body.contains("input")) record.info.input = MakeValue(body["input"]);
+    MUSTER_ASSIGN(record.flow, FlowFromJson(std::move(body["flow"])));
+    if (body.contains("input")) record.info.input = MakeValue(std::move(body["input"]));
     record.parent = body.value("parent", "");
-    if (record.is_root() && !record.info.input) record.info.input = record.flow.input;
+    record.apart = body.contains("apart");
+    record.within = record.apart ? record.record.key : body.value("within", "");
+    if (!record.within.empty()) record.info.name = record.within;
+    if ((record.is_root() || record.apart) && !record.info.input)
+      record.info.input = record.flow.input;
     if (body.contains("deadline")) record.deadline = FromMillis(body["deadline"].get<int64_t>());
     if (body.contains("stop")) record.stop = FromMillis(body["stop"].get<int64_t>());
-    record.apart = body.contains("apart");
     record.cleanup = body.contains("cleanup");
     if (body.contains("cancel")) {
       const Json& cancel = body["cancel"];
@@ -174,9 +255,13 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
                                    .pending = true};
     }
     record.poll = milliseconds(body.value("poll", int64_t{0}));
-    if (body.contains("items")) record.item_keys = body["items"].get<std::vector<std::string>>();
+    if (body.contains("items")) {
+      record.items.key = body["items"]["key"].get<std::string>();
+      for (const Json& piece : body["items"]["pieces"])
+        record.items.pieces.push_back({piece[0].get<int64_t>(), piece[1].get<int64_t>()});
+    }
     if (body.contains("chunks")) record.chunks = body["chunks"].get<std::vector<std::string>>();
-    for (const Json& event : body["events"]) record.events.push_back(EventFromStored(event));
+    record.inline_events = body.value("inline_events", int64_t{0});
     record.first_event = body["first_event"].get<int64_t>();
     record.event_count = body["event_count"].get<int64_t>();
     record.branch_events = body.value("branch_events", int64_t{0});
@@ -186,27 +271,49 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
   return record;
 }
 
-Status FlowCodec::LoadItems(FlowRecord& record) const {
-  auto& children = record.flow.children ? record.flow.children : record.flow.failed_children;
-  if (!children || children->items) return {};
-  MUSTER_ASSIGN(const std::string text, LoadParts(Json(record.item_keys)));
+Status FlowCodec::LoadItems(FlowRecord& record, int64_t index) const {
+  ChildrenProgress& children = *record.flow.children;
+  const bool at_hand =
+      children.items &&
+      (children.shared ||
+       (index >= children.items_from &&
+        index < children.items_from + static_cast<int64_t>(children.items->size())));
+  if (at_hand) return {};
+  const Error damaged{Code::kCorrupt, "the items of '" + record.record.key + "' are damaged"};
+  const auto after =
+      std::upper_bound(record.items.pieces.begin(), record.items.pieces.end(), index,
+                       [](int64_t child, const auto& piece) { return child < piece.first; });
+  if (after == record.items.pieces.begin()) return damaged;
+  const auto piece = static_cast<size_t>(after - record.items.pieces.begin()) - 1;
+  Json keys = Json::array();
+  for (int64_t part = 0; part < record.items.pieces[piece].parts; ++part)
+    keys.push_back(PieceKey(record.items, piece) + "." + std::to_string(part));
+  MUSTER_ASSIGN(const std::string text, LoadParts(keys));
   Json items = Json::parse(text, nullptr, false);
-  if (items.is_discarded())
-    return Error{Code::kCorrupt, "the items of '" + record.record.key + "' are damaged"};
-  children->items = MakeValue(std::move(items));
+  const int64_t first = record.items.pieces[piece].first;
+  const bool holds = children.shared
+                         ? !items.is_discarded()
+                         : items.is_array() && index - first < static_cast<int64_t>(items.size());
+  if (!holds) return damaged;
+  children.items = MakeValue(std::move(items));
+  children.items_from = first;
   return {};
 }
 
 Result<std::vector<Event>> FlowCodec::LoadEvents(const FlowRecord& record) const {
   std::vector<Event> events;
-  for (const std::string& chunk : record.chunks) {
-    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
-    const Json list = Json::parse(text, nullptr, false);
+  const auto add = [&](const std::string& text) -> Status {
+    Json list = Json::parse(text, nullptr, false);
     if (!list.is_array())
       return Error{Code::kCorrupt, "the history of '" + record.record.key + "' is damaged"};
-    for (const Json& event : list) events.push_back(EventFromStored(event));
+    for (Json& event : list) events.push_back(EventFromStored(std::move(event)));
+    return {};
+  };
+  for (const std::string& chunk : record.chunks) {
+    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
+    MUSTER_TRY(add(text));
   }
-  events.insert(events.end(), record.events.begin(), record.events.end());
+  MUSTER_TRY(add("[" + record.events + "]"));
   return events;
 }
 

@@ -1,6 +1,7 @@
 #include "states/holder.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/planted_bug.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{2'000};
+constexpr size_t kPartsPerWrite = 16;
 
 }  // namespace
 
@@ -56,18 +58,18 @@ Status Holder::TryCommit(Pending& pending) {
   const std::string owner = record_.record.owner;
   const int64_t known_version = record_.record.version;
   milliseconds pause = kFirstPause;
-  if (pending.parts.empty()) {
-    pending.parts.clear();
-  } else {
-    // A record never names a part that is not there. One that exists is ours, from an earlier try.
-    for (;;) {
-      if (Expired()) return lost;
-      auto written = store_.Write(pending.parts);
-      if (written) break;
-      if (!IsTransient(written.error().code)) return written.error();
-      env_.Sleep(pause + env_.Jitter(pause), {});
-      pause = std::min(pause * 2, kLongestPause);
+  // A record never names a part that is not there. One that exists is ours, from an earlier try.
+  for (std::span<const Change> parts = pending.parts; !parts.empty();) {
+    if (Expired()) return lost;
+    const auto some = parts.first(std::min(kPartsPerWrite, parts.size()));
+    const auto written = store_.Write(some);
+    if (written) {
+      parts = parts.subspan(some.size());
+      continue;
     }
+    if (!IsTransient(written.error().code)) return written.error();
+    env_.Sleep(pause + env_.Jitter(pause), {});
+    pause = std::min(pause * 2, kLongestPause);
   }
   for (;;) {
     if (Expired()) return lost;

@@ -471,6 +471,7 @@ void Interpreter::TaskSubmitted(Flow& flow, const Json& answer) {
 }
 
 void Interpreter::TaskSucceeded(Flow& flow, Json result) {
+  if (flow.task->purpose == TaskProgress::Purpose::kWriteResults) return ResultsWritten(flow);
   const TaskProgress task = *std::move(flow.task);
   flow.task.reset();
   flow.wants = Wants::kNothing;
@@ -478,12 +479,6 @@ void Interpreter::TaskSucceeded(Flow& flow, Json result) {
     auto items = ReadItems(flow, result);
     if (!items) return StateFailed(flow, std::move(items).error());
     return StartItems(flow, *std::move(items));
-  }
-  if (task.purpose == TaskProgress::Purpose::kWriteResults) {
-    Add(flow, "MapRunSucceeded");
-    Add(flow, "MapStateSucceeded");
-    Value output = MakeValue(std::move(result));
-    return Complete(flow, output, output);
   }
   ResourceParts parts = PartsOf(task.resource);
   if (JsonBytes(result, kMaxPayloadBytes) > kMaxPayloadBytes) {
@@ -520,7 +515,7 @@ void Interpreter::TaskFailed(Flow& flow, Failure failure) {
   if (task.purpose == TaskProgress::Purpose::kWriteResults) {
     Add(flow, "MapRunFailed", {}, {},
         {.error = "States.ResultWriterFailed", .cause = failure.cause});
-    return StateFailed(
+    return FailChildren(
         flow, {.error = "States.ResultWriterFailed", .cause = failure.cause, .internal = false});
   }
   ResourceParts parts = PartsOf(task.resource);
@@ -638,6 +633,7 @@ void Interpreter::Leave(Flow& flow, Value output, const Variables& assigned,
   flow.wants = Wants::kNothing;
   flow.task.reset();
   flow.children.reset();
+  flow.results.reset();
   flow.due.reset();
   const bool ends = next.empty();
   flow.input = output;

@@ -7,6 +7,7 @@
 #include "states/definition.h"
 #include "states/flow.h"
 #include "states/history.h"
+#include "states/results.h"
 
 namespace muster::states {
 
@@ -55,9 +56,13 @@ class Interpreter {
   // A child has ended. True: it failed, and more than may be tolerated have.
   bool ChildEnded(Flow& parent, const Flow& child);
 
-  // All children have ended well enough: `outputs` is an array of what they gave.
-  void ChildrenSucceeded(Flow& parent, Value outputs);
+  // All children have ended well enough, or not. An error is one of `children`; then nothing has
+  // happened.
+  Status ChildrenSucceeded(Flow& parent, const ChildResults& children);
   void ChildrenFailed(Flow& parent, Failure failure);
+
+  // Before a call that writes results of children is made: fills in its input.
+  Status FillResults(Flow& parent, const ChildResults& children);
 
   // Ends a flow because its siblings failed or the execution was stopped.
   void Abort(Flow& flow);
@@ -78,6 +83,12 @@ class Interpreter {
   void AttemptParallel(Flow& flow);
   void AttemptMap(Flow& flow);
   void StartItems(Flow& flow, Json items);
+  void MapSucceeded(Flow& flow, Value outputs);
+  void FailChildren(Flow& flow, Failure failure);
+  void WriteResults(Flow& flow, std::optional<Failure> failure);
+  void ResultsWritten(Flow& flow);
+  std::string MachineOfChildren(const Flow& flow) const;
+  std::string MapRun(const Flow& flow) const;
   Fallible<void> PlanMap(Flow& flow, const ScopeHolder& scope, Json items);
   Fallible<Json> ReadItems(const Flow& flow, const Json& answer);
   void RunPass(Flow& flow);

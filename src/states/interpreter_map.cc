@@ -46,8 +46,8 @@ void Interpreter::AttemptParallel(Flow& flow) {
     effective = *std::move(parameters);
   }
   Add(flow, "ParallelStateStarted");
-  flow.children =
-      ChildrenProgress{.items = effective, .total = static_cast<int64_t>(state.branches.size())};
+  flow.children = ChildrenProgress{
+      .items = effective, .shared = true, .total = static_cast<int64_t>(state.branches.size())};
   flow.wants = Wants::kChildren;
 }
 
@@ -147,11 +147,11 @@ void Interpreter::StartItems(Flow& flow, Json items) {
     return StateFailed(flow, std::move(planned).error());
   }
   if (StateOf(flow).distributed)
-    Add(flow, "MapRunStarted", {}, {}, {},
-        {{"mapRunArn", "arn:aws:states:us-east-1:111111111111:mapRun:" + info_.machine_name + "/" +
-                           StateOf(flow).name + ":" + info_.name}});
-  if (flow.children->total == 0) return ChildrenSucceeded(flow, MakeValue(Json::array()));
+    Add(flow, "MapRunStarted", {}, {}, {}, {{"mapRunArn", MapRun(flow)}});
   flow.wants = Wants::kChildren;
+  if (flow.children->total > 0) return;
+  const auto nobody = [](int64_t) { return std::vector<ChildResult>{}; };
+  static_cast<void>(ChildrenSucceeded(flow, nobody));
 }
 
 Fallible<void> Interpreter::PlanMap(Flow& flow, const ScopeHolder& scope, Json items) {
@@ -231,7 +231,8 @@ Fallible<Flow> Interpreter::StartChild(Flow& parent) {
   } else {
     child.machine = state.branches.front();
     child.map_index = index;
-    child.map_value = MakeValue((*children.items)[static_cast<size_t>(index)]);
+    child.map_value =
+        MakeValue((*children.items)[static_cast<size_t>(index - children.items_from)]);
     child.input = child.map_value;
     if (!state.distributed)
       Add(parent, "MapIterationStarted", state.name, {}, {}, {{"index", index}});
@@ -271,54 +272,6 @@ bool Interpreter::ChildEnded(Flow& parent, const Flow& child) {
   if (state.tolerated_count && state.tolerated_percentage) return by_count || by_percentage;
   if (state.tolerated_percentage) return by_percentage;
   return by_count;
-}
-
-void Interpreter::ChildrenSucceeded(Flow& parent, Value outputs) {
-  const State& state = StateOf(parent);
-  parent.wants = Wants::kNothing;
-  if (state.result_writer) {
-    Json results = TransformResults(*state.result_writer, *parent.children->items, *outputs);
-    if (!state.result_writer->resource.empty()) {
-      const std::string run = info_.name + "-" + std::to_string(parent.entry);
-      auto input = EffectiveInput(parent);
-      if (!input) return StateFailed(parent, std::move(input).error());
-      const ScopeHolder scope(*this, parent, input->get());
-      Json call = Json::object();
-      if (state.result_writer->parameters) {
-        auto parameters = state.result_writer->parameters->Evaluate(*scope);
-        if (!parameters) return StateFailed(parent, std::move(parameters).error());
-        call = **parameters;
-      }
-      parent.task = TaskProgress{
-          .purpose = TaskProgress::Purpose::kWriteResults,
-          .resource = state.result_writer->resource,
-          .input = MakeValue(ResultsCall(*state.result_writer, call, run, results)),
-          .token = info_.name + ":" + parent.path + ":" + std::to_string(parent.entry) + ":" +
-                   std::to_string(parent.retry_count) + ":results"};
-      parent.children.reset();
-      parent.wants = Wants::kTask;
-      return;
-    }
-    outputs = MakeValue(std::move(results));
-  }
-  if (state.distributed) Add(parent, "MapRunSucceeded");
-  if (auto small = CheckSize(parent, *outputs); !small)
-    return StateFailed(parent, std::move(small).error());
-  Add(parent, std::string(TypeName(state.type)) + "StateSucceeded");
-  Complete(parent, outputs, outputs);
-}
-
-void Interpreter::ChildrenFailed(Flow& parent, Failure failure) {
-  const State& state = StateOf(parent);
-  std::optional<ChildrenProgress> children = std::move(parent.children);
-  if (state.distributed && failure.error != kRuntime) {
-    failure = {.error = "States.ExceedToleratedFailureThreshold",
-               .cause = "The specified tolerated failure threshold was exceeded",
-               .internal = false};
-    Add(parent, "MapRunFailed", {}, {}, failure);
-  }
-  StateFailed(parent, std::move(failure));
-  if (parent.status == FlowStatus::kFailed) parent.failed_children = std::move(children);
 }
 
 }  // namespace muster::states

@@ -147,47 +147,4 @@ Json MakeBatches(const Json& items, const Json& batch_input, int64_t most_items,
   return batches;
 }
 
-Json TransformResults(const ResultWriter& writer, const Json& items, const Json& outputs) {
-  if (writer.transformation == "COMPACT") return outputs;
-  Json results = Json::array();
-  if (writer.transformation == "FLATTEN") {
-    for (const Json& output : outputs) {
-      if (!output.is_array()) {
-        results.push_back(output);
-        continue;
-      }
-      for (const Json& element : output) results.push_back(element);
-    }
-    return results;
-  }
-  if (writer.resource.empty()) return outputs;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    results.push_back({{"Name", std::to_string(i)},
-                       {"Input", i < items.size() ? ToJsonText(items[i]) : "null"},
-                       {"Output", ToJsonText(outputs[i])},
-                       {"Status", "SUCCEEDED"}});
-  }
-  return results;
-}
-
-Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run,
-                 const Json& results) {
-  const bool lines = writer.output_type == "JSONL";
-  std::string prefix;
-  if (parameters.is_object() && parameters.contains("Prefix") && parameters["Prefix"].is_string()) {
-    prefix = parameters["Prefix"].get<std::string>();
-    parameters.erase("Prefix");
-  }
-  std::string body;
-  if (lines) {
-    for (const Json& result : results) body += ToJsonText(result) + "\n";
-  } else {
-    body = ToJsonText(results);
-  }
-  parameters["Key"] = prefix + (prefix.empty() || prefix.ends_with('/') ? "" : "/") + run +
-                      "/SUCCEEDED_0" + (lines ? ".jsonl" : ".json");
-  parameters["Body"] = std::move(body);
-  return parameters;
-}
-
 }  // namespace muster::states

@@ -16,11 +16,4 @@ Result<Json> ParseItems(const ItemReader& reader, const Json& answer);
 // Items gathered into batches: [{"BatchInput":…,"Items":[…]}, …].
 Json MakeBatches(const Json& items, const Json& batch_input, int64_t most_items, size_t most_bytes);
 
-// What a distributed Map gives, as its ResultWriter wants it.
-Json TransformResults(const ResultWriter& writer, const Json& items, const Json& outputs);
-
-// The call that writes results: the writer's own parameters, with the file's name and content.
-Json ResultsCall(const ResultWriter& writer, Json parameters, const std::string& run,
-                 const Json& results);
-
 }  // namespace muster::states

@@ -58,7 +58,7 @@ class Runner {
     size_t index = 0;
     std::unique_ptr<Scene> own_scene = {};
     std::map<size_t, std::unique_ptr<Branch>> running = {};
-    std::map<size_t, Value> outputs = {};
+    std::map<size_t, ChildResult> results = {};
   };
 
   // Drives whoever can go on, or waits for the first timer. False: the execution is over.
@@ -117,7 +117,7 @@ class Runner {
         timers_.emplace(*branch.flow.due, &branch);
         return;
       case Wants::kChildren:
-        if (branch.running.empty() && branch.flow.children->started == 0) branch.outputs.clear();
+        if (branch.running.empty() && branch.flow.children->started == 0) branch.results.clear();
         return StartChildren(branch);
       case Wants::kCallback:
       case Wants::kNothing:
@@ -133,6 +133,8 @@ class Runner {
   void MakeCall(Branch& branch, bool again) {
     Interpreter& interpreter = branch.scene->interpreter;
     Flow& flow = branch.flow;
+    if (flow.task->purpose == TaskProgress::Purpose::kWriteResults)
+      static_cast<void>(interpreter.FillResults(flow, ResultsOf(branch)));
     const TaskCall call = CallOf(flow, info_, env_.WallNow());
     Context context(env_, stop_);
     if (!executor_.Runs(call.resource)) {
@@ -187,6 +189,7 @@ class Runner {
         ExecutionInfo info = parent.scene->interpreter.info();
         info.name += "/" + child->flow.path;
         info.input = child->flow.input;
+        info.start = env_.WallNow();
         child->own_scene = std::make_unique<Scene>(definition_, std::move(info), env_, jsonata_);
         child->scene = child->own_scene.get();
         child->scene->log.Add(
@@ -200,20 +203,47 @@ class Runner {
   void Ended(Branch& parent, size_t index) {
     Interpreter& interpreter = parent.scene->interpreter;
     const std::unique_ptr<Branch> child = std::move(parent.running.extract(index).mapped());
+    Keep(parent, *child);
     if (interpreter.ChildEnded(parent.flow, child->flow)) {
       AbortChildren(parent);
       interpreter.ChildrenFailed(parent.flow, child->flow.failure);
       ready_.push_back(&parent);
       return;
     }
-    if (child->flow.status == FlowStatus::kSucceeded) parent.outputs[index] = child->flow.output;
     if (parent.flow.children->started < parent.flow.children->total) return StartChildren(parent);
     if (!parent.running.empty()) return;
-    Json outputs = Json::array();
-    for (auto& [position, output] : parent.outputs) outputs.push_back(*output);
-    parent.outputs.clear();
-    interpreter.ChildrenSucceeded(parent.flow, MakeValue(std::move(outputs)));
+    // What is in memory can always be had.
+    static_cast<void>(interpreter.ChildrenSucceeded(parent.flow, ResultsOf(parent)));
     ready_.push_back(&parent);
+  }
+
+  void Keep(Branch& parent, const Branch& child) {
+    const ExecutionInfo& info = child.scene->interpreter.info();
+    parent.results[child.index] = {.index = static_cast<int64_t>(child.index),
+                                   .name = info.name,
+                                   .status = child.flow.status,
+                                   .input = info.input,
+                                   .output = child.flow.output,
+                                   .failure = child.flow.failure,
+                                   .start = info.start,
+                                   .stop = env_.WallNow()};
+  }
+
+  static ChildResults ResultsOf(const Branch& parent) {
+    return [&parent](int64_t from) {
+      std::vector<ChildResult> results;
+      for (auto next = parent.results.lower_bound(static_cast<size_t>(from));
+           next != parent.results.end(); ++next)
+        results.push_back(next->second);
+      if (!results.empty() || !parent.flow.children) return results;
+      for (; from < parent.flow.children->total; ++from) {
+        results.push_back(
+            {.index = from,
+             .status = FlowStatus::kRunning,
+             .input = MakeValue((*parent.flow.children->items)[static_cast<size_t>(from)])});
+      }
+      return results;
+    };
   }
 
   void AbortChildren(Branch& parent) {
@@ -224,6 +254,7 @@ class Runner {
       std::erase(ready_, child.get());
       std::erase_if(timers_, [&](const auto& timer) { return timer.second == child.get(); });
       child->scene->interpreter.Abort(child->flow);
+      Keep(parent, *child);
       if (parent.flow.children) parent.scene->interpreter.ChildEnded(parent.flow, child->flow);
     }
   }

@@ -47,12 +47,14 @@ Execution Describe(const FlowRecord& record) {
   return execution;
 }
 
-// Where the flow of a token is found: "NAME:PATH:ENTRY:RETRY".
+// Where the flow of a token is found: "NAME:PATH:ENTRY:RETRY". Inside of a distributed Map the name
+// is that of an iteration, "EXECUTION/PATH".
 Result<std::string> KeyOfToken(const std::string& token) {
   const size_t first = token.find(':');
   const size_t second = first == std::string::npos ? first : token.find(':', first + 1);
   if (second == std::string::npos) return Error{Code::kInvalid, "bad task token '" + token + "'"};
-  return KeyOf(token.substr(0, first), token.substr(first + 1, second - first - 1));
+  return KeyOf(token.substr(0, token.find_first_of(":/")),
+               token.substr(first + 1, second - first - 1));
 }
 
 }  // namespace
@@ -125,12 +127,24 @@ class States::Impl {
     return {};
   }
 
-  Result<FlowRecord> Load(const std::string& key) {
+  Result<Record> LoadRecord(const std::string& key) {
     MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
-    if (!stored)
-      return Error{Code::kNotFound, "there is no execution '" + key + "'",
-                   "'muster states list' shows those there are"};
-    return codec_.Decode(*std::move(stored));
+    if (stored) return *std::move(stored);
+    return Error{Code::kNotFound, "there is no execution '" + key + "'",
+                 "'muster states list' shows those there are"};
+  }
+
+  Result<FlowRecord> Load(const std::string& key) {
+    MUSTER_ASSIGN(Record stored, LoadRecord(key));
+    return codec_.Decode(std::move(stored));
+  }
+
+  // Whether it has ended, and its branches too. Asked often: what runs is not read whole.
+  Result<bool> HasSettled(const std::string& name) {
+    MUSTER_ASSIGN(Record stored, LoadRecord(name));
+    if (SaysRunning(stored.body)) return false;
+    MUSTER_ASSIGN(const FlowRecord record, codec_.Decode(std::move(stored)));
+    return record.flow.ended() && !record.cleanup;
   }
 
   Result<std::optional<Execution>> Find(const std::string& name) {
@@ -300,9 +314,9 @@ class States::Impl {
       }
       if (*worked) continue;
       if (!until_done.empty()) {
-        auto record = Load(until_done);
-        if (record && record->flow.ended() && !record->cleanup) return {};
-        if (!record && !IsTransient(record.error().code)) return record.error();
+        const auto ended = HasSettled(until_done);
+        if (ended && *ended) return {};
+        if (!ended && !IsTransient(ended.error().code)) return ended.error();
       }
       store_.Wait(kKind, options_.idle_wait, stop);
     }
@@ -324,6 +338,7 @@ class States::Impl {
     flow.task.reset();
     flow.due.reset();
     flow.backing_off = false;
+    flow.results.reset();
     record.stop.reset();
     record.cleanup = false;
     record.cancel.reset();

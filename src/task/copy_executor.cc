@@ -84,10 +84,11 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
 }
 
 Result<Collection> FindObject(Source& source, const CopyCall& call) {
-  MUSTER_ASSIGN(std::vector<Collection> all, source.Collections());
+  MUSTER_ASSIGN(std::optional<Collection> found, source.Describe(call.object));
+  if (found) return *std::move(found);
+  MUSTER_ASSIGN(const std::vector<Collection> all, source.Collections());
   std::string names;
-  for (Collection& one : all) {
-    if (one.name == call.object) return std::move(one);
+  for (const Collection& one : all) {
     if (names.size() < 200) names += (names.empty() ? "" : ", ") + one.name;
   }
   return Error{Code::kNotFound,

@@ -375,5 +375,104 @@ case("one JSONata state in a JSONPath machine", {"A": {"Type": "Pass", "QueryLan
 case("TimeoutSeconds of the machine", {"W": {"Type": "Wait", "Seconds": 100, "End": True}}, "W", {}, error="States.Timeout", TimeoutSeconds=50,
      events=["ExecutionStarted", ["WaitStateEntered", "W"], "WaitStateAborted", "ExecutionTimedOut"])
 
+# Path forms, and fields that have one.
+batched = {"Type": "Map", "ItemsPath": "$.l"}
+for fields, expected in [
+    ({"ItemBatcher": {"MaxItemsPerBatchPath": "$.n"}}, [{"Items": [1, 2]}, {"Items": [3]}]),
+    ({"ItemBatcher": {"MaxItemsPerBatch": 1, "BatchInput": {"k.$": "$.n"}}}, [{"BatchInput": {"k": 2}, "Items": [i]} for i in (1, 2, 3)]),
+    ({"ItemBatcher": {"MaxItemsPerBatch": 3, "MaxInputBytesPerBatchPath": "$.b"}}, [{"Items": [1, 2, 3]}]),
+]:
+    mapped("batches %s" % json.dumps(fields), dict(fields, ItemsPath="$.l"), {"l": [1, 2, 3], "n": 2, "b": 1000}, mode="DISTRIBUTED", output=expected)
+picky = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "I", "States": dict({"I": failing_item}, **more)}
+for field, value, fine in [("ToleratedFailureCountPath", 1, True), ("ToleratedFailureCountPath", 0, False),
+                           ("ToleratedFailurePercentagePath", 50, True), ("ToleratedFailurePercentagePath", 20.5, False)]:
+    one("Map %s to %s" % (field, value), {"Type": "Map", "ItemsPath": "$.l", "MaxConcurrency": 1, "ItemProcessor": picky, field: "$.t"}, {"l": [1, 2, 3], "t": value},
+        **({"output": [1, 3]} if fine else {"error": "States.ExceedToleratedFailureThreshold"}))
+for bad in (-1, "x"):
+    one("Map ToleratedFailureCountPath to %s" % bad, {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": picky, "ToleratedFailureCountPath": "$.t"}, {"l": [1], "t": bad}, error="States.Runtime")
+one("Map ToleratedFailurePercentagePath to 101", {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": picky, "ToleratedFailurePercentagePath": "$.t"}, {"l": [1], "t": 101}, error="States.Runtime")
+one("Map both tolerances, one too small", {"Type": "Map", "ItemProcessor": picky, "MaxConcurrency": 1, "ToleratedFailureCount": 0, "ToleratedFailurePercentage": 50}, [1, 2, 3], error="States.ExceedToleratedFailureThreshold")
+for most, items in ((2, [1, 2]), (9, [1, 2, 3])):
+    mapped("ItemReader MaxItemsPath %d" % most, {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSON", "MaxItemsPath": "$.n"})}, {"n": most}, mode="DISTRIBUTED", output=items,
+           mocks={"S": {"0": {"Return": {"Body": "[1,2,3]"}}}})
+mapped("ItemReader MaxItemsPath 0", {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSON", "MaxItemsPath": "$.n"})}, {"n": 0}, mode="DISTRIBUTED", error="States.ItemReaderFailed",
+       mocks={"S": {"0": {"Return": {"Body": "[1,2,3]"}}}})
+for delimiter, sign in (("COMMA", ","), ("PIPE", "|"), ("SEMICOLON", ";"), ("SPACE", " "), ("TAB", "\t")):
+    mapped("ItemReader CSV by " + delimiter, {"ItemReader": dict(reader, ReaderConfig={"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW", "CSVDelimiter": delimiter})}, {}, mode="DISTRIBUTED",
+           output=[{"a": "1", "b": "2"}], mocks={"S": {"0": {"Return": {"Body": "a%sb\n1%s2\n" % (sign, sign)}}}})
+mapped("ItemReader CSV with a header twice", {"ItemReader": dict(reader, ReaderConfig={"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"})}, {}, mode="DISTRIBUTED", error="States.ItemReaderFailed",
+       mocks={"S": {"0": {"Return": {"Body": "a,a\n1,2\n"}}}})
+mapped("ItemReader CSV with an open quote", {"ItemReader": dict(reader, ReaderConfig={"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"})}, {}, mode="DISTRIBUTED", error="States.ItemReaderFailed",
+       mocks={"S": {"0": {"Return": {"Body": "a\n\"1\n"}}}})
+mapped("ItemReader JSONL with a bad line", {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSONL"})}, {}, mode="DISTRIBUTED", error="States.ItemReaderFailed",
+       mocks={"S": {"0": {"Return": {"Body": "{}\n{\n"}}}})
+mapped("ItemReader of an empty file", {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSONL"})}, {}, mode="DISTRIBUTED", output=[], mocks={"S": {"0": {"Return": {"Body": ""}}}})
+mapped("ItemReader and ItemSelector", {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSON"}), "ItemSelector": {"v.$": "$$.Map.Item.Value", "k.$": "$.k"}}, {"k": 7}, mode="DISTRIBUTED",
+       output=[{"v": 1, "k": 7}], mocks={"S": {"0": {"Return": {"Body": "[1]"}}}})
+one("Map with Iterator, the old ItemProcessor", {"Type": "Map", "Iterator": {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}}, [1, 2], output=[1, 2])
+mapped("Label", {"Label": "Each"}, [1], mode="DISTRIBUTED", output=[1])
+mapped("an iteration of a distributed Map is an execution of its own", {"ItemSelector": {"v.$": "$$.Map.Item.Value"}}, [5], mode="DISTRIBUTED",
+       state={"Type": "Pass", "Parameters": {"in.$": "$$.Execution.Input"}, "End": True}, output=[{"in": {"v": 5}}])
+mapped("variables are not seen by a distributed Map's iterations", {}, [5], mode="DISTRIBUTED", state={"Type": "Pass", "Assign": {"inner": 1}, "End": True}, output=[5])
+
+# ResultWriter.
+writer = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "b", "Prefix": "p"}}
+written = {"S": {"0-9": {"Return": {}}}}
+run_events = ["ExecutionStarted", ["MapStateEntered", "S"], "MapStateStarted", "MapRunStarted", "MapRunSucceeded", "MapStateSucceeded", ["MapStateExited", "S"], "ExecutionSucceeded"]
+mapped("ResultWriter", {"ResultWriter": writer, "ResultSelector": {"bucket.$": "$.ResultWriterDetails.Bucket"}}, [1, 2], mode="DISTRIBUTED", output={"bucket": "b"}, mocks=written, events=run_events)
+mapped("ResultWriter over nothing", {"ResultWriter": writer, "ResultSelector": {"bucket.$": "$.ResultWriterDetails.Bucket"}}, [], mode="DISTRIBUTED", output={"bucket": "b"}, mocks=written, events=run_events)
+mapped("ResultWriter with a computed bucket", {"ItemsPath": "$.l", "ResultWriter": {"Resource": writer["Resource"], "Parameters": {"Bucket.$": "$.b"}}, "ResultSelector": {"bucket.$": "$.ResultWriterDetails.Bucket"}},
+       {"l": [1], "b": "mine"}, mode="DISTRIBUTED", output={"bucket": "mine"}, mocks=written)
+for transformation in ("NONE", "COMPACT", "FLATTEN"):
+    for kind in ("JSON", "JSONL"):
+        mapped("ResultWriter %s as %s" % (transformation, kind), {"ResultWriter": dict(writer, WriterConfig={"OutputType": kind, "Transformation": transformation}), "ResultSelector": {"b.$": "$.ResultWriterDetails.Bucket"}},
+               [[1], [2]], mode="DISTRIBUTED", output={"b": "b"}, mocks=written)
+mapped("ResultWriter that fails", {"ResultWriter": writer}, [1], mode="DISTRIBUTED", error="States.ResultWriterFailed", mocks={"S": {"0": {"Throw": {"Error": "S3.NoSuchBucket", "Cause": "gone"}}}})
+case("ResultWriter that fails is caught", {"S": {"Type": "Map", "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}},
+     "ResultWriter": writer, "Catch": [{"ErrorEquals": ["States.ResultWriterFailed"], "Next": "H"}], "End": True}, "H": {"Type": "Pass", "Result": "caught", "End": True}}, "S", [1], output="caught",
+     mocks={"S": {"0": {"Throw": {"Error": "S3.NoSuchBucket", "Cause": "gone"}}}})
+for parameters in ({"Prefix": "p"}, {"Bucket": 1}):
+    mapped("ResultWriter without a bucket %s" % parameters, {"ResultWriter": dict(writer, Parameters=parameters)}, [1], mode="DISTRIBUTED", error="States.Runtime", mocks=written)
+one("ResultWriter of a Map that fails", {"Type": "Map", "MaxConcurrency": 1, "ItemProcessor": picky, "ResultWriter": writer}, [2, 1], error="States.ExceedToleratedFailureThreshold", mocks=written)
+mapped("COMPACT", {"ResultWriter": {"WriterConfig": {"Transformation": "COMPACT"}}}, [[1, 2], 3], mode="DISTRIBUTED", output=[[1, 2], 3])
+mapped("NONE shows children whole", {"ResultWriter": {"WriterConfig": {"Transformation": "NONE"}}, "ResultSelector": {"in.$": "$[*].Input", "out.$": "$[*].Output", "as.$": "$[*].Status"}}, [{"a": 1}], mode="DISTRIBUTED",
+       output={"in": ["{\"a\":1}"], "out": ["{\"a\":1}"], "as": ["SUCCEEDED"]})
+
+# Time limits of tasks, and what else a task has.
+answered = {"S": {"0": {"Return": 1}}}
+one("TimeoutSecondsPath", dict(task, TimeoutSecondsPath="$.t", HeartbeatSecondsPath="$.h"), {"t": 60, "h": 10}, output=1, mocks=answered)
+for field, value in (("TimeoutSecondsPath", "x"), ("TimeoutSecondsPath", 0), ("HeartbeatSecondsPath", -1), ("HeartbeatSecondsPath", None)):
+    one("%s to %s" % (field, value), dict(task, **{field: "$.v"}), {"v": value}, error="States.Runtime", mocks=answered)
+one("HeartbeatSeconds", dict(task, TimeoutSeconds=60, HeartbeatSeconds=10), {}, output=1, mocks=answered)
+one("Credentials", dict(task, Credentials={"RoleArn": "arn:aws:iam::111111111111:role/other"}), {}, output=1, mocks=answered)
+one("Credentials by path", dict(task, Credentials={"RoleArn.$": "$.role"}), {"role": "arn:aws:iam::111111111111:role/other"}, output=1, mocks=answered)
+sdk = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:dynamodb:describeTable", "Parameters": {"TableName": "t"}}
+one("aws-sdk", sdk, {}, output={"Table": {}}, mocks={"S": {"0": {"Return": {"Table": {}}}}})
+one("aws-sdk with an error", sdk, {}, error="DynamoDb.ResourceNotFoundException", cause="none such", mocks={"S": {"0": {"Throw": {"Error": "DynamoDb.ResourceNotFoundException", "Cause": "none such"}}}})
+case("Version and Comment", {"S": {"Type": "Pass", "Comment": "a state", "End": True}}, "S", 1, output=1, Version="1.0", Comment="a machine")
+for names in (["States.Permissions"], ["States.TaskFailed"], ["States.ALL"], ["Other", "States.Permissions"]):
+    case("States.Permissions is caught by %s" % names, {"S": dict(task, Catch=[{"ErrorEquals": names, "Next": "H"}], End=True), "H": {"Type": "Pass", "Result": "caught", "End": True}}, "S", {}, output="caught",
+         mocks={"S": {"0": {"Throw": {"Error": "States.Permissions", "Cause": "not allowed"}}}})
+
+# Beyond the limit of a payload.
+doubled = {"D%d" % i: {"Type": "Pass", "Parameters": {"t.$": "States.Format('{}{}', $.t, $.t)"}, "Next": "D%d" % (i + 1)} for i in range(15)}
+doubled["D15"] = {"Type": "Succeed"}
+case("a value that grows beyond the limit", doubled, "D0", {"t": "x" * 16}, error="States.DataLimitExceeded")
+
+# What is different every time.
+for function in ("States.UUID()", "States.Format('{}', States.UUID())"):
+    case(function, {"A": {"Type": "Pass", "Parameters": {"u.$": function}, "Next": "C"}, "C": {"Type": "Choice", "Choices": [{"Variable": "$.u", "StringMatches": "*-*-4*-*-*", "Next": "E"}], "Default": "F"},
+         "E": {"Type": "Pass", "Result": "a UUID", "End": True}, "F": {"Type": "Fail"}}, "A", {}, output="a UUID")
+jsonata("$uuid", {"Type": "Pass", "Output": "{% $length($uuid()) %}"}, {}, output=36)
+jsonata("$random", {"Type": "Pass", "Output": "{% $random() < 1 %}"}, {}, output=True)
+jsonata("$random with a seed", {"Type": "Pass", "Output": "{% $random(7) = $random(7) %}"}, {}, output=True)
+jsonata("$eval is not there", {"Type": "Pass", "Output": "{% $eval('1') %}"}, {}, error="States.QueryEvaluationError")
+jsonata("Arguments of a task", dict(task, Arguments="{% {'a': $states.input.a} %}"), {"a": 1}, output={"r": 1}, mocks={"S": {"0": {"Return": {"r": 1}}}})
+jsonata("TimeoutSeconds", dict(task, TimeoutSeconds="{% $states.input.t %}"), {"t": 5}, output=1, mocks=answered)
+jsonata("TimeoutSeconds that is no number", dict(task, TimeoutSeconds="{% 'x' %}"), {}, error="States.QueryEvaluationError", mocks=answered)
+jsonata("MaxConcurrency", {"Type": "Map", "Items": [1, 2], "MaxConcurrency": "{% 1 %}", "ItemProcessor": {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}}, {}, output=[1, 2])
+jsonata("Items that are no array", {"Type": "Map", "Items": "{% 1 %}", "ItemProcessor": {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}}, {}, error="States.QueryEvaluationError")
+jsonata("a Parallel", {"Type": "Parallel", "Branches": [branch("A", {"Type": "Pass", "Output": 1}), branch("B", {"Type": "Pass"})], "Output": "{% $sum($states.result) %}"}, 4, output=5)
+
 for entry in cases:
     print(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))

@@ -32,7 +32,7 @@ struct ReadStatements {
 // How an event log on PostgreSQL is read, whoever writes it: in pages up to a horizon, the position
 // up to which no event can still come. What is known to be settled stays so: while a reader is
 // behind that, nobody is asked for a later one.
-class PostgresReader : public EventLog {
+class PostgresEventReader : public EventLog {
  public:
   int slots() const override { return slots_; }
   Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after, int limit) override;
@@ -41,7 +41,7 @@ class PostgresReader : public EventLog {
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
 
  protected:
-  PostgresReader(const std::string& uri, Env& env);
+  PostgresEventReader(const std::string& uri, Env& env);
 
   virtual const ReadStatements& statements() const = 0;
 

@@ -1,4 +1,4 @@
-#include "events/postgres_reader.h"
+#include "events/postgres_event_reader.h"
 
 #include <algorithm>
 
@@ -64,18 +64,18 @@ SlotArrays::SlotArrays(std::span<const SlotPosition> from)
   }
 }
 
-PostgresReader::PostgresReader(const std::string& uri, Env& env)
+PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env)
     : env_(env), pool_(SessionOptions(uri), kMaxConnections) {}
 
-Result<std::vector<Event>> PostgresReader::ReadStream(std::string_view stream, int64_t after,
-                                                      int limit) {
+Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stream, int64_t after,
+                                                           int limit) {
   MUSTER_TRY(CheckRead(after, limit));
   MUSTER_ASSIGN(const PgResult rows,
                 Run(statements().read_stream, PgParams().Text(stream).Int64(after).Int64(limit)));
   return EventsFrom(rows);
 }
 
-Result<EventPage> PostgresReader::ReadAll(int64_t after, int limit) {
+Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
   MUSTER_TRY(CheckRead(after, limit));
   MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
   EventPage page{{}, std::max(after, horizon)};
@@ -85,7 +85,7 @@ Result<EventPage> PostgresReader::ReadAll(int64_t after, int limit) {
   return page;
 }
 
-Result<EventPage> PostgresReader::Read(std::span<const SlotPosition> from, int limit) {
+Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, int limit) {
   MUSTER_TRY(CheckSlots(from, slots_, limit));
   EventPage page;
   for (int widen = 0; widen < kMaxWindows; ++widen) {
@@ -106,7 +106,7 @@ Result<EventPage> PostgresReader::Read(std::span<const SlotPosition> from, int l
 
 // Asks for the end of an index, which is always in memory. A notification at every append would
 // halve the rate of commits.
-void PostgresReader::Wait(milliseconds timeout, std::stop_token stop) {
+void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
   const int64_t seen = known_horizon_.load();
   const auto look = [&] {
     const auto last = Run(statements().last, PgParams());
@@ -118,15 +118,15 @@ void PostgresReader::Wait(milliseconds timeout, std::stop_token stop) {
   PollUntil(look, env_, kPolls, timeout, stop);
 }
 
-Result<std::vector<PgResult>> PostgresReader::Run(std::span<const PgCall> calls) {
+Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
   return pool_.Run(calls, env_);
 }
 
-Result<PgResult> PostgresReader::Run(const PgStatement& statement, const PgParams& params) {
+Result<PgResult> PostgresEventReader::Run(const PgStatement& statement, const PgParams& params) {
   return pool_.Run(statement, params, env_);
 }
 
-Result<int64_t> PostgresReader::HorizonBeyond(int64_t wanted) {
+Result<int64_t> PostgresEventReader::HorizonBeyond(int64_t wanted) {
   int64_t known = known_horizon_.load();
   if (known >= wanted) return known;
   MUSTER_ASSIGN(const int64_t horizon, FindHorizon());

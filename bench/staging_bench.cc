@@ -1,0 +1,160 @@
+// What Parquet saves against JSON lines: the same rows staged in both formats in one run, with
+// bytes, the time to stage them, to read them by SQL, and to transform and load them.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <stdexcept>
+
+#include "base/json.h"
+#include "base/sqlite.h"
+#include "median.h"
+#include "support/temporary_folder.h"
+#include "task/copy_executor.h"
+#include "task/test_context.h"
+#include "task/transform_executor.h"
+
+namespace muster::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct StagingCosts {
+  double bytes = 0;
+  std::vector<double> copy_s;
+  std::vector<double> read_s;
+  std::vector<double> load_s;
+};
+
+class StagingBench {
+ public:
+  explicit StagingBench(int rows) : rows_(rows) {
+    std::ofstream data(folder_.At("data/Comment.csv"));
+    data << "Id,Feed_Item__c,Author__c,Body__c,CreatedDate\n";
+    for (int i = 0; i < rows; ++i) {
+      data << "a1E" << 1'000'000'000 + i << ",a1C" << i % 9'973 << ",a05" << i % 1'999
+           << ",\"Number " << i << " of the comments, with a text of about the usual length\","
+           << "2024-01-" << 10 + i % 20 << "T10:00:00.000Z\n";
+    }
+    folder_.Write("read.sql",
+                  "SELECT Author__c AS id, count(*) AS comments, max(length(Body__c)) AS longest\n"
+                  "FROM Comment GROUP BY Author__c");
+    folder_.Write("load.sql",
+                  "SELECT Id AS id, Feed_Item__c AS post, Author__c AS author, Body__c AS body,\n"
+                  "       CreatedDate::TIMESTAMPTZ AS created FROM Comment");
+  }
+
+  void Run(const std::string& format, StagingCosts& costs) {
+    auto start = Clock::now();
+    const Json staged = Call(*copy_, "muster:copy",
+                             Json{{"source", "csv:" + folder_.path() + "/data"},
+                                  {"object", "Comment"},
+                                  {"staging", folder_.path() + "/" + format},
+                                  {"format", format}});
+    costs.copy_s.push_back(SecondsSince(start));
+    costs.bytes = staged["bytes"];
+    const std::string target = folder_.At(format + std::to_string(++runs_) + ".db");
+    const auto db =
+        SqliteDb::Open(target, SqliteDb::Mode::kCreate, std::chrono::milliseconds(5'000));
+    if (!db || !(*db)->Execute("CREATE TABLE authors (id TEXT PRIMARY KEY, comments INT, longest "
+                               "INT); CREATE TABLE comments (id TEXT PRIMARY KEY, post TEXT, "
+                               "author TEXT, body TEXT, created TEXT)")) {
+      throw std::runtime_error("the target cannot be made");
+    }
+    start = Clock::now();
+    Transform("read.sql", "authors", format, target);
+    costs.read_s.push_back(SecondsSince(start));
+    start = Clock::now();
+    Transform("load.sql", "comments", format, target);
+    costs.load_s.push_back(SecondsSince(start));
+  }
+
+ private:
+  static double SecondsSince(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  void Transform(const std::string& script, const std::string& table, const std::string& format,
+                 const std::string& target) {
+    const Json result = Call(*transform_, "muster:transform",
+                             Json{{"script", script},
+                                  {"plan_folder", folder_.path()},
+                                  {"staging", folder_.path() + "/" + format},
+                                  {"target", "sqlite:" + target},
+                                  {"arguments", {{"TARGET_TABLE", table}}}});
+    if (table == "comments" && result["loaded"] != rows_) {
+      throw std::runtime_error("rows got lost: " + ToJsonText(result));
+    }
+  }
+
+  Json Call(TaskExecutor& executor, const std::string& resource, const Json& input) {
+    const TaskOutcome outcome = executor.Start({.resource = resource,
+                                                .input = input,
+                                                .credentials = nullptr,
+                                                .token = std::to_string(++calls_),
+                                                .execution = "bench",
+                                                .state = "S"},
+                                               context_);
+    if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+      throw std::runtime_error(failure->error + ": " + failure->cause);
+    }
+    return std::get<TaskSuccess>(outcome).output;
+  }
+
+  const int rows_;
+  testing::TemporaryFolder folder_;
+  std::unique_ptr<TaskExecutor> copy_ = task::MakeCopyExecutor();
+  std::unique_ptr<TaskExecutor> transform_ = task::MakeTransformExecutor();
+  task::TestContext context_;
+  int calls_ = 0;
+  int runs_ = 0;
+};
+
+void Compare(const std::string& what, double jsonl, double parquet) {
+  std::cout << std::left << std::setw(28) << what << std::right << std::fixed
+            << std::setprecision(3) << std::setw(14) << jsonl << std::setw(14) << parquet
+            << std::setw(9) << std::setprecision(2) << parquet / jsonl << std::endl;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("JSON lines beside Parquet as staging formats");
+  int rows = 500'000;
+  int repeats = 3;
+  bool smoke = false;
+  app.add_option("--rows", rows, "How many rows are staged")->check(CLI::Range(1, 10'000'000));
+  app.add_option("--repeats", repeats, "How often; the medians count")->check(CLI::Range(1, 100));
+  app.add_flag("--smoke", smoke, "Few rows, once: says nothing about speed");
+  CLI11_PARSE(app, argc, argv);
+  if (smoke) {
+    rows = 2'000;
+    repeats = 1;
+  }
+  StagingBench bench(rows);
+  StagingCosts jsonl;
+  StagingCosts parquet;
+  for (int i = 0; i < repeats; ++i) {
+    bench.Run("jsonl", jsonl);
+    bench.Run("parquet", parquet);
+  }
+  std::cout << rows << " rows" << std::setw(35) << "jsonl" << std::setw(14) << "parquet"
+            << std::setw(9) << "ratio" << std::endl;
+  Compare("MB staged", jsonl.bytes / 1e6, parquet.bytes / 1e6);
+  Compare("s to stage", MedianOf(jsonl.copy_s), MedianOf(parquet.copy_s));
+  Compare("s to aggregate by SQL", MedianOf(jsonl.read_s), MedianOf(parquet.read_s));
+  Compare("s to transform and load", MedianOf(jsonl.load_s), MedianOf(parquet.load_s));
+  return 0;
+}
+
+}  // namespace
+}  // namespace muster::bench
+
+int main(int argc, char** argv) {
+  try {
+    return muster::bench::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "staging_bench: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,242 @@
+#include "states_durable.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+#include "muster/states.h"
+
+namespace muster::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Answers what it was asked, lists items, and takes results.
+class Echo final : public TaskExecutor {
+ public:
+  explicit Echo(int items = 0) : items_(items) {}
+  bool Runs(std::string_view) const override { return true; }
+  TaskOutcome Start(const TaskCall& call, TaskContext&) override {
+    if (call.resource == "bench:items") return TaskSuccess{{{"Body", Items()}}};
+    if (call.resource == "bench:echo") ++calls;
+    return TaskSuccess{call.input};
+  }
+  TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext&) override {
+    return TaskSuccess{call.input};
+  }
+  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+
+  std::atomic<int> calls = 0;
+
+ private:
+  Json Items() const {
+    Json items = Json::array();
+    for (int i = 0; i < items_; ++i) items.push_back({{"id", i}, {"name", "item"}});
+    return items;
+  }
+
+  int items_;
+};
+
+template <class Body>
+double InThreads(int threads, Body body) {
+  const auto start = Clock::now();
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < threads; ++i) workers.emplace_back([&body, i] { body(i); });
+  }
+  return SecondsSince(start);
+}
+
+// Create all, then claim, start and finish each: the commits that a durable task needs.
+double BareTasks(Store& store, int tasks, int threads) {
+  const std::string body = Json(std::string(600, 'x')).dump();
+  const std::string run = RealEnv().NewId();
+  std::atomic<int> next = 0;
+  return InThreads(threads, [&](int thread) {
+    const std::string queue = run + std::to_string(thread);
+    for (int i = next++; i < tasks; i = next++) {
+      const Change create = Change::Put(
+          Record{.kind = "bare", .queue = queue, .key = run + std::to_string(i), .body = body},
+          Due::Now());
+      Must(store.Write({&create, 1}));
+      auto claimed = Must(store.Claim(
+          {.kind = "bare", .queue = queue, .owner = "b", .claim_id = RealEnv().NewId()}));
+      Record held = claimed.at(0);
+      for (const Due due : {Due::After(milliseconds(60'000)), Due::Never()}) {
+        const Change change = Change::Put(held, due);
+        held.version = Must(store.Write({&change, 1})).front().version;
+      }
+    }
+  });
+}
+
+// Claims due records and completes them, in batches as large as the engine's.
+double BareTurns(Store& store, int records, int threads) {
+  const std::string body = Json(std::string(900, 'x')).dump();
+  std::vector<Change> changes;
+  for (int i = 0; i < records; ++i) {
+    changes.push_back(Change::Put(
+        {.kind = "turn", .queue = "q", .key = std::to_string(i), .body = body}, Due::Now()));
+    if (changes.size() < 100 && i + 1 < records) continue;
+    Must(store.Write(changes));
+    changes.clear();
+  }
+  return InThreads(threads, [&](int) {
+    for (;;) {
+      auto claimed = Must(store.Claim({.kind = "turn",
+                                       .queue = "q",
+                                       .limit = 64,
+                                       .owner = "b",
+                                       .claim_id = RealEnv().NewId()}));
+      if (claimed.empty()) return;
+      std::vector<Change> done;
+      for (Record& record : claimed) done.push_back(Change::Put(std::move(record), Due::Never()));
+      Must(store.Write(done));
+    }
+  });
+}
+
+int64_t ResidentMib() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0;
+  int64_t resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE) / (1024 * 1024);
+}
+
+// The records of executions that wait for a day.
+std::vector<Record> WaitingRecords(Store& store) {
+  std::vector<Record> waiting;
+  const WallTime later = Must(store.Now()) + std::chrono::hours(1);
+  for (std::string after;;) {
+    std::vector<Record> page = Must(store.Scan("states", "wait", after, 1'000));
+    if (page.empty()) return waiting;
+    after = page.back().key;
+    for (Record& record : page) {
+      if (record.due && *record.due > later) waiting.push_back(std::move(record));
+    }
+  }
+}
+
+double MibOf(const std::vector<Record>& records) {
+  size_t bytes = 0;
+  for (const Record& record : records)
+    bytes += sizeof record + record.key.capacity() + record.body.capacity();
+  return static_cast<double>(bytes) / (1024 * 1024);
+}
+
+}  // namespace
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void Print(const std::string& what, double value, const std::string& unit) {
+  std::cout << what << ": " << value << ' ' << unit << std::endl;
+}
+
+void DurableTasks(const StatesLoad& load, const std::string& store_url) {
+  const std::string definition =
+      R"({"StartAt":"T","States":{"T":{"Type":"Task","Resource":"bench:echo","End":true}}})";
+  const auto store = Must(OpenStore(store_url, RealEnv()));
+  Echo echo;
+  States states(*store, RealEnv(), {&echo}, {.owner = "bench", .idle_wait = milliseconds(10)});
+  std::atomic<int> next = 0;
+  const double ours = InThreads(load.threads, [&](int) {
+    for (int i = next++; i < load.executions; i = next++) {
+      const std::string name = "task" + std::to_string(i);
+      Must(states.Start({.name = name, .definition = definition, .input = R"({"a":1})"}));
+      Must(states.Work({}, name));
+    }
+  });
+  const double bare = BareTasks(*store, load.executions, load.threads);
+  Print("  durable executions of one task", load.executions / ours, "a second");
+  Print("  their four commits bare", load.executions / bare, "a second");
+  Print("  ratio", bare / ours, "(at least 0.6 is wanted)");
+}
+
+void Waiting(const StatesLoad& load, const std::string& store_url) {
+  const auto store = Must(OpenStore(store_url, RealEnv()));
+  States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+  const int64_t before = ResidentMib();
+  const std::string definition =
+      R"({"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":86400,"End":true}}})";
+  std::atomic<int> next = 0;
+  InThreads(load.threads, [&](int) {
+    for (int i = next++; i < load.waiting; i = next++) {
+      const std::string name = "wait" + std::to_string(i);
+      Must(states.Start({.name = name, .definition = definition, .input = R"({"a":1})"}));
+    }
+  });
+  // Until each has been driven into its state.
+  std::vector<Record> waiting;
+  while (waiting.size() < static_cast<size_t>(load.waiting)) {
+    std::stop_source stop;
+    std::jthread worker([&] { Must(states.Work(stop.get_token())); });
+    std::this_thread::sleep_for(milliseconds(500));
+    stop.request_stop();
+    worker.join();
+    waiting = WaitingRecords(*store);
+  }
+  Print("waiting executions", load.waiting, "");
+  if (store_url == "memory:") {
+    Print("  their memory", static_cast<double>(ResidentMib() - before) - MibOf(waiting),
+          "MiB (less than 300 is wanted)");
+  }
+  std::vector<Change> changes;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    changes.push_back(Change::Put(std::move(waiting[i]), Due::Now()));
+    if (changes.size() < 100 && i + 1 < waiting.size()) continue;
+    Must(store->Write(changes));
+    changes.clear();
+  }
+  const std::string last = "wait" + std::to_string(load.waiting - 1);
+  const double ours = InThreads(load.threads, [&](int) { Must(states.Work({}, last)); });
+  const double bare = BareTurns(*store, load.waiting, load.threads);
+  Print("  falling due together", load.waiting / ours, "a second");
+  Print("  bare claims and writes", load.waiting / bare, "a second");
+  Print("  ratio", bare / ours, store_url == "memory:" ? "" : "(at least 0.6 is wanted)");
+}
+
+void ManyItems(const StatesLoad& load, const std::string& store_url) {
+  const std::string definition = R"({"StartAt":"M","States":{"M":{"Type":"Map","End":true,
+    "ItemReader":{"Resource":"bench:items","ReaderConfig":{"InputType":"JSON"}},
+    "ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},
+      "StartAt":"T","States":{"T":{"Type":"Task","Resource":"bench:echo","End":true}}},
+    "ResultWriter":{"Resource":"bench:results","Parameters":{"Bucket":"b"}}}}})";
+  const auto store = Must(OpenStore(store_url, RealEnv()));
+  Echo echo(load.items);
+  const int64_t before = ResidentMib();
+  std::atomic<int64_t> most = before;
+  Must(States(*store, RealEnv(), {&echo}, {.owner = "starter"})
+           .Start({.name = "map", .definition = definition, .input = "{}"}));
+  const double ours = InThreads(load.threads, [&](int thread) {
+    States states(*store, RealEnv(), {&echo},
+                  {.owner = "bench" + std::to_string(thread), .idle_wait = milliseconds(20)});
+    std::stop_source done;
+    std::jthread watch([&] {
+      while (!done.stop_requested()) {
+        most = std::max(most.load(), ResidentMib());
+        std::this_thread::sleep_for(milliseconds(100));
+      }
+    });
+    Must(states.Work({}, "map"));
+    done.request_stop();
+  });
+  if (echo.calls != load.items) throw std::runtime_error("an item was left out or taken twice");
+  const int some = std::min(load.items, load.executions);
+  const double bare = BareTasks(*store, some, load.threads) / some * load.items;
+  Print("items of a Map", load.items, "");
+  Print("  items", load.items / ours, "a second");
+  Print("  their four commits bare", load.items / bare, "a second");
+  Print("  ratio", bare / ours, "");
+  Print("  memory", static_cast<double>(most - before), "MiB");
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "muster/result.h"
+
+namespace muster::bench {
+
+struct StatesLoad {
+  int executions = 2'000;
+  int threads = 4;
+  int waiting = 100'000;
+  int items = 100'000;
+  bool smoke = false;
+};
+
+template <class T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().ToString());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start);
+void Print(const std::string& what, double value, const std::string& unit);
+
+// One task each: create, claim, start of the call, result. And the same four commits bare.
+void DurableTasks(const StatesLoad& load, const std::string& store_url);
+
+// Many executions that wait, and then fall due together, beside bare claims and writes of as many
+// records; on the store in memory also what they take of it.
+void Waiting(const StatesLoad& load, const std::string& store_url);
+
+// A distributed Map over many items, driven by several engines as if each were a process, beside
+// the bare commits of as many tasks.
+void ManyItems(const StatesLoad& load, const std::string& store_url);
+
+}  // namespace muster::bench
