@@ -17,7 +17,7 @@ namespace muster::cli {
 struct PipelineSettings {
   std::string source;
   std::string sink;
-  std::string transforms;  // a file; empty: none
+  std::string transforms;                    // a file; empty: none
   std::optional<size_t> max_docs_per_batch;  // none: as the sink prefers
   std::optional<size_t> max_bytes_per_batch;
   std::vector<std::string> include;  // patterns; empty: everything

@@ -16,7 +16,6 @@ class Problems {
   explicit Problems(std::string origin) : origin_(std::move(origin)) {}
 
   void Add(TextPosition position, std::string_view reason, std::string_view hint = "");
-  void Add(Error error) { list_.push_back({{}, error.ToString()}); }
   bool empty() const { return list_.empty(); }
 
   // In the order of their places.

@@ -83,7 +83,7 @@ class Interpreter {
   void AttemptParallel(Flow& flow);
   void AttemptMap(Flow& flow);
   void StartItems(Flow& flow, Json items);
-  void MapSucceeded(Flow& flow, Value outputs);
+  void MapSucceeded(Flow& flow, const Value& outputs);
   void FailChildren(Flow& flow, Failure failure);
   void WriteResults(Flow& flow, std::optional<Failure> failure);
   void ResultsWritten(Flow& flow);

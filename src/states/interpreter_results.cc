@@ -46,7 +46,7 @@ Status Interpreter::ChildrenSucceeded(Flow& parent, const ChildResults& children
   return {};
 }
 
-void Interpreter::MapSucceeded(Flow& flow, Value outputs) {
+void Interpreter::MapSucceeded(Flow& flow, const Value& outputs) {
   const State& state = StateOf(flow);
   flow.wants = Wants::kNothing;
   if (state.distributed) Add(flow, "MapRunSucceeded");

@@ -25,7 +25,8 @@ class Backend {
   virtual Env& World() { return RealEnv(); }
 };
 
-// "memory", "sqlite", "postgresql", "opensearch", "dynamodb", "simulated".
+// In backends.cc "memory", "sqlite", "postgresql", "opensearch" and "dynamodb", in
+// simulated_backend.cc "simulated": a program under test has either.
 std::vector<std::string> BackendNames();
 
 // A backend with an empty store. Servers are started once per process. nullptr: it cannot be had

@@ -1,0 +1,103 @@
+#include "contract/backends.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "sim/faulty_store.h"
+#include "sim/simulation.h"
+
+namespace muster::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The simulator's store with nothing going wrong, in virtual time. Each call is made by a process
+// of the simulation, which is driven until it has its answer.
+class SimulatedBackend final : public Backend {
+ public:
+  SimulatedBackend() : sim_(1, sim::FaultPlan::None()) {}
+
+  std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
+    auto& store = stores_[space];
+    if (store == nullptr) store = std::make_unique<sim::FaultyStore>(sim_, sim::StoreObserver{});
+    return std::make_unique<Driven>(sim_, *store);
+  }
+  Env& World() override { return world_; }
+
+ private:
+  // Runs `call` as a process of its own, to its end.
+  template <class Call>
+  static auto Drive(sim::Simulation& sim, Call call) {
+    std::optional<decltype(call())> answer;
+    sim.AddProcess("caller", [&](Env&, std::stop_token) { answer.emplace(call()); });
+    sim.Run();
+    if (sim.violation()) throw std::runtime_error(sim.violation()->message);
+    return *std::move(answer);
+  }
+
+  class Driven final : public Store {
+   public:
+    Driven(sim::Simulation& sim, Store& store) : sim_(sim), store_(store) {}
+    Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+      return Drive(sim_, [&] { return store_.Get(kind, key); });
+    }
+    Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                     std::string_view after, int limit) override {
+      return Drive(sim_, [&] { return store_.Scan(kind, prefix, after, limit); });
+    }
+    Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+      return Drive(sim_, [&] { return store_.Write(changes); });
+    }
+    Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+      return Drive(sim_, [&] { return store_.Claim(request); });
+    }
+    Result<WallTime> Now() override {
+      return Drive(sim_, [&] { return store_.Now(); });
+    }
+    void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
+      Drive(sim_, [&] {
+        store_.Wait(kind, timeout, stop);
+        return true;
+      });
+    }
+
+   private:
+    sim::Simulation& sim_;
+    Store& store_;
+  };
+
+  class World final : public Env {
+   public:
+    explicit World(sim::Simulation& sim) : sim_(sim) {}
+    WallTime WallNow() override { return WallTime(std::chrono::floor<milliseconds>(sim_.now())); }
+    MonoTime MonoNow() override { return MonoTime(sim_.now()); }
+    bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+      return Drive(sim_, [&] {
+        sim_.Pass(duration);
+        return !stop.stop_requested();
+      });
+    }
+    uint64_t Random() override { return sim_.random().Next(); }
+
+   private:
+    sim::Simulation& sim_;
+  };
+
+  std::map<std::string, std::unique_ptr<sim::FaultyStore>> stores_;
+  sim::Simulation sim_;  // ends first
+  class World world_ {
+    sim_
+  };
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() { return {"simulated"}; }
+
+std::unique_ptr<Backend> NewBackend(const std::string&, std::string*) {
+  return std::make_unique<SimulatedBackend>();
+}
+
+}  // namespace muster::testing
