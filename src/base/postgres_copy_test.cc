@@ -3,26 +3,19 @@
 #include <gtest/gtest.h>
 
 #include "support/fault_proxy.h"
-#include "support/postgres_server.h"
+#include "support/postgres_test.h"
 
 namespace muster {
 namespace {
 
 using testing::FaultProxy;
-using testing::PostgresServer;
 
-class PgCopyTest : public ::testing::Test {
+class PgCopyTest : public testing::PostgresTest {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
   void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
-    server_->Exec("DROP TABLE IF EXISTS t; CREATE TABLE t (id integer PRIMARY KEY, name text)");
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    server_->Exec("CREATE TABLE t (id integer PRIMARY KEY, name text)");
   }
 
   static std::unique_ptr<PgConnection> Connect() { return Connect(server_->Url()); }
@@ -34,11 +27,7 @@ class PgCopyTest : public ::testing::Test {
     if (!done) return done.error();
     return {};
   }
-
-  static PostgresServer* server_;
 };
-
-PostgresServer* PgCopyTest::server_ = nullptr;
 
 constexpr const char* kCopy = "BEGIN; SELECT 41 + 1; COPY t FROM STDIN";
 

@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kWorkers = 4;
-constexpr auto kLongestPause = 20s;
+constexpr auto kBusyTimeout = 5s;
 
 struct DemoOptions {
   bool keep = false;
@@ -62,6 +62,15 @@ class WorkerProcesses {
 
   void Signal(const std::string& name, int signal) {
     if (auto found = pids_.find(name); found != pids_.end()) kill(found->second, signal);
+  }
+
+  // Ends when the process has really stopped.
+  void Stop(const std::string& name) {
+    Signal(name, SIGSTOP);
+    if (auto found = pids_.find(name); found != pids_.end()) {
+      siginfo_t stopped;
+      waitid(P_PID, static_cast<id_t>(found->second), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+    }
   }
 
   void SignalAll(int signal) {
@@ -167,38 +176,29 @@ class Demo {
   // until its lease is over, both in the middle of a shard.
   Status Watch(WorkerProcesses& workers, std::stop_token stop) {
     std::string killed;
-    std::string paused;
-    MonoTime paused_at;
-    bool taken_over = false;
+    std::optional<ItemInfo> paused;
     bool resumed = false;
     bool draining = false;
     while (workers.Reap() > 0) {
       MUSTER_ASSIGN(const auto items, Items());
       int64_t done = 0;
+      bool taken_over = false;
       for (const ItemInfo& item : items) {
-        const int64_t documents = item.progress.counts.written;
-        done += documents;
-        const bool in_the_middle = item.due_in && documents > 0 && !item.holder.empty();
-        if (killed.empty() && in_the_middle && done >= kTotal / 5) {
+        done += item.progress.counts.written;
+        if (killed.empty() && InTheMiddle(item) && done >= kTotal / 5) {
           killed = item.holder;
           workers.Signal(killed, SIGKILL);
           Say(killed + " is killed (kill -9) while it holds " + item.name);
-        } else if (paused.empty() && in_the_middle && done >= kTotal / 3 && item.holder != killed) {
-          paused = item.holder;
-          paused_item_ = item;
-          paused_at = context_.env.MonoNow();
-          workers.Signal(paused, SIGSTOP);
-          Say(paused + " is paused (SIGSTOP) while it holds " + item.name);
+        } else if (!paused && InTheMiddle(item) && done >= kTotal / 3 && item.holder != killed) {
+          MUSTER_ASSIGN(paused, Pause(workers, item));
         }
-        if (item.key == paused_item_.key) taken_over = item.epoch > paused_item_.epoch;
+        if (paused && item.key == paused->key) taken_over = item.epoch > paused->epoch;
       }
-      // Not for ever: whoever is stopped in the middle of a commit keeps all others from writing.
-      const bool long_enough = context_.env.MonoNow() - paused_at > kLongestPause;
-      if (!paused.empty() && !resumed && (taken_over || long_enough || draining)) {
+      if (paused && !resumed && taken_over) {
         resumed = true;
-        Say(paused + " is woken up (SIGCONT)" +
-            (taken_over ? ": its lease is over, another holds " + paused_item_.name : ""));
-        workers.Signal(paused, SIGCONT);
+        Say(paused->holder + " is woken up (SIGCONT): its lease is over, another holds " +
+            paused->name);
+        workers.Signal(paused->holder, SIGCONT);
       }
       progress_->Update(static_cast<uint64_t>(done));
       if (stop.stop_requested() && !draining) {
@@ -210,6 +210,31 @@ class Demo {
     }
     if (draining) return Error{Code::kCancelled, "the demo was interrupted", "run it again"};
     return {};
+  }
+
+  static bool InTheMiddle(const ItemInfo& item) {
+    return item.due_in && item.progress.counts.written > 0 && !item.holder.empty();
+  }
+
+  // Stops the holder of an item; the answer is the item as it was then, or nothing if the holder
+  // had let go of it in the meantime. A process that is stopped within a transaction keeps all
+  // others from writing to that SQLite file until it wakes up: it is stopped while nobody but us
+  // has one.
+  Result<std::optional<ItemInfo>> Pause(WorkerProcesses& workers, const ItemInfo& item) {
+    constexpr auto kMode = SqliteDb::Mode::kExisting;
+    MUSTER_ASSIGN(const auto target, SqliteDb::Open(folder_.TargetPath(), kMode, kBusyTimeout));
+    MUSTER_ASSIGN(const auto store, SqliteDb::Open(folder_.StorePath(), kMode, kBusyTimeout));
+    MUSTER_ASSIGN(const auto no_target_writes, SqliteTransaction::Begin(*target));
+    MUSTER_ASSIGN(const auto no_store_writes, SqliteTransaction::Begin(*store));
+    workers.Stop(item.holder);
+    MUSTER_ASSIGN(const auto items, Items());
+    for (const ItemInfo& now : items) {
+      if (now.key != item.key || now.epoch != item.epoch || !InTheMiddle(now)) continue;
+      Say(now.holder + " is paused (SIGSTOP) while it holds " + now.name);
+      return now;
+    }
+    workers.Signal(item.holder, SIGCONT);
+    return std::optional<ItemInfo>();
   }
 
   Result<std::vector<ItemInfo>> Items() { return ListItems(*store_, kDemoRun, "", kMaxBatch); }
@@ -273,7 +298,6 @@ class Demo {
   std::unique_ptr<Store> store_;
   std::unique_ptr<DemoTarget> target_;
   std::optional<cli::Progress> progress_;
-  ItemInfo paused_item_;
 };
 
 Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {

@@ -26,7 +26,8 @@ inline constexpr char kDemoRun[] = "demo";
 // The files of one demo.
 struct DemoFolder {
   std::string path;
-  std::string StoreUrl() const { return "sqlite:" + path + "/store.db"; }
+  std::string StorePath() const { return path + "/store.db"; }
+  std::string StoreUrl() const { return "sqlite:" + StorePath(); }
   std::string TargetPath() const { return path + "/target.db"; }
 };
 

@@ -69,7 +69,8 @@ Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                              std::map<std::string, std::string> inputs) {
   MUSTER_TRY(CompleteInputs(plan, inputs));
-  RunState run{.id = inputs["migrationId"],
+  const std::string id = inputs["migrationId"];
+  RunState run{.id = id,
                .plan = plan.name,
                .path = plan.path,
                .hash = HashOf(plan),
@@ -80,8 +81,8 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                .error = {},
                .cause = {},
                .output = {}};
-  run.execution = run.id;
-  Record record{.kind = kKind, .queue = kQueue, .key = run.id, .owner = owner_};
+  run.execution = id;
+  Record record{.kind = kKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
   if (!written.front().applied) {

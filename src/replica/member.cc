@@ -89,6 +89,9 @@ Status Member::Register() {
     if (written.error().code != Code::kUnknownOutcome) return written.error();
     MUSTER_ASSIGN(const auto stored, store_.Get(record_.kind, record_.key));
     if (!stored) return written.error();
+    MUSTER_ASSIGN(const MemberState known, MemberState::FromBody(stored->body));
+    // Declared dead before it could know that it was there: dead it stays.
+    if (known.phase != state_.phase) return written.error();
     record_.version = stored->version;
   }
   deadline_ = asked + options_.heartbeat_timeout;

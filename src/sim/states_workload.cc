@@ -382,7 +382,6 @@ WorkloadInfo StatesWorkload() {
                         "47 the target of a notification is down",
                         "47 a notification is sent again under the same token",
                         "a call takes longer than a lease", "a callback is answered"},
-          .seeds = 2'000,
           .small_worlds = 2,
           .small_world = 600};
 }

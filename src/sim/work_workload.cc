@@ -481,8 +481,7 @@ WorkloadInfo WorkWorkload() {
                     "29 a corrupt source fails closed",
                     "an item is split",
                     "an item is handed over",
-                    "a worker halts loudly, and a new incarnation goes on"},
-      .seeds = 2'000};
+                    "a worker halts loudly, and a new incarnation goes on"}};
 }
 
 const std::vector<WorkloadInfo>& Workloads() {

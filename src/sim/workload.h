@@ -27,7 +27,7 @@ struct WorkloadInfo {
   std::string_view about;
   std::unique_ptr<Workload> (*create)();
   std::vector<std::string> sometimes;  // what must have happened in the course of many seeds
-  uint64_t seeds = 1'000;              // how many are run for good
+  uint64_t seeds = 2'000;              // how many are run for good
   int small_worlds = 5;                // how many small runs are crashed at every call
   int64_t small_world = 200;           // the most calls of a run that is crashed at each of them
 };

@@ -72,7 +72,8 @@ class SqlExecutor : public TaskExecutor {
       if (result.error().code == Code::kFull && reads) {
         return TaskFailure{"States.DataLimitExceeded", result.error().ToString()};
       }
-      return TaskFailure{FailureName("Sql", result.error().code), Redact(result.error().ToString())};
+      return TaskFailure{FailureName("Sql", result.error().code),
+                         Redact(result.error().ToString())};
     }
     if (ToJsonText(*result).size() > kMaxResultBytes) {
       return TaskFailure{"States.DataLimitExceeded", "the rows are more than 256 KiB"};

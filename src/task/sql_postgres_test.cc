@@ -3,28 +3,19 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "support/postgres_server.h"
+#include "support/postgres_test.h"
 #include "task/sql_executor.h"
 #include "task/test_context.h"
 
 namespace muster::task {
 namespace {
 
-using muster::testing::PostgresServer;
-
-class SqlPostgresTest : public ::testing::Test {
+class SqlPostgresTest : public muster::testing::PostgresTest {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
   void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
     server_->Exec(
-        "DROP TABLE IF EXISTS t, muster_task; "
         "CREATE TABLE t (id bigint PRIMARY KEY, name text, price numeric, at timestamptz, "
         "tags text[], extra jsonb)");
   }
@@ -54,12 +45,9 @@ class SqlPostgresTest : public ::testing::Test {
     return failure == nullptr ? "no error" : failure->error;
   }
 
-  static PostgresServer* server_;
   int calls_ = 0;
   TestContext context_;
 };
-
-PostgresServer* SqlPostgresTest::server_ = nullptr;
 
 TEST_F(SqlPostgresTest, RowsGoInAndComeOut) {
   EXPECT_EQ(Run({{"Execute",

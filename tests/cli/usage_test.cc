@@ -29,7 +29,8 @@ TEST(Usage, HelpGoesToStdoutAndNamesCommandsAndExitCodes) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithAnExample) {
-  for (const char* command : {"completions", "demo", "doctor", "plan", "sim", "snapshot", "states"}) {
+  for (const char* command :
+       {"completions", "demo", "doctor", "plan", "sim", "snapshot", "states"}) {
     Outcome outcome = RunMuster({command, "--help"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_TRUE(Has(outcome.out, std::string("Usage: muster ") + command)) << outcome.out;
