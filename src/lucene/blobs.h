@@ -34,9 +34,10 @@ class Blobs {
   // Bytes in a blob; kNotFound when there is no such blob.
   virtual Result<uint64_t> Size(const std::string& path) const = 0;
 
-  // Exactly the bytes [offset, offset + length) of a blob; kCorrupt when it ends before.
-  virtual Result<std::string> Read(const std::string& path, uint64_t offset,
-                                   uint64_t length) const = 0;
+  // Exactly the bytes [offset, offset + length) of a blob, in place of what `into` held, whose memory
+  // is used again; kCorrupt when the blob ends before.
+  virtual Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                          std::string& into) const = 0;
 };
 
 // A repository in the file system. kNotFound when `folder` is not a folder.

@@ -2,10 +2,6 @@
 
 namespace muster::lucene {
 
-ByteReader::ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order,
-                       uint64_t base)
-    : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
-
 Status ByteReader::status() const {
   if (error_) return *error_;
   return {};

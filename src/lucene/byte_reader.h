@@ -21,7 +21,8 @@ class ByteReader {
  public:
   // `origin` is what a person knows the bytes by; `base` is where they start in it.
   ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order = ByteOrder::kBig,
-             uint64_t base = 0);
+             uint64_t base = 0)
+      : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
 
   void set_order(ByteOrder order) { order_ = order; }
   ByteOrder order() const { return order_; }

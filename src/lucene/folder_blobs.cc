@@ -95,14 +95,14 @@ class FolderBlobs : public Blobs {
     return static_cast<uint64_t>(found.st_size);
   }
 
-  Result<std::string> Read(const std::string& path, uint64_t offset,
-                           uint64_t length) const override {
+  Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                  std::string& into) const override {
     const std::string full = folder_ + "/" + path;
     MUSTER_ASSIGN(const auto file, files_.Get(full));
-    std::string bytes(length, '\0');
+    into.resize(length);
     size_t done = 0;
     while (done < length) {
-      const ssize_t got = pread(file->number(), bytes.data() + done, length - done,
+      const ssize_t got = pread(file->number(), into.data() + done, length - done,
                                 static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return FileError(full, errno);
@@ -113,7 +113,7 @@ class FolderBlobs : public Blobs {
       }
       done += static_cast<size_t>(got);
     }
-    return bytes;
+    return {};
   }
 
  private:
@@ -138,7 +138,9 @@ Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint6
     return Error{Code::kIncompatible, blobs.name() + "/" + path + ": " + std::to_string(size) +
                                           " bytes are more than " + std::to_string(max_bytes)};
   }
-  return blobs.Read(path, 0, size);
+  std::string bytes;
+  MUSTER_TRY(blobs.ReadInto(path, 0, size, bytes));
+  return bytes;
 }
 
 }  // namespace muster::lucene

@@ -81,6 +81,8 @@ class Repository {
   Status ParseOldRoot(const Json& root, const std::string& origin);
   const RootSnapshot* Find(const std::string& name) const;
   std::string MetadataBlob(const RootSnapshot& snapshot, const std::string& index_id) const;
+  Result<std::string> ShardFolder(const SnapshotIndex& index, int shard) const;
+  Result<std::string> ListedShardFolder(const SnapshotIndex& index, int shard) const;
   // Tries the path of version 2 and later, then that of 1.
   Result<Json> ReadMetadata(const std::string& path, const std::string& old_path,
                             std::string_view codec) const;

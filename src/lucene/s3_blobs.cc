@@ -24,10 +24,11 @@ class S3Blobs : public Blobs {
   Result<uint64_t> Size(const std::string& path) const override {
     return path.starts_with('/') ? bucket_.Size(path.substr(1)) : client_.Size(path);
   }
-  Result<std::string> Read(const std::string& path, uint64_t offset,
-                           uint64_t length) const override {
-    return path.starts_with('/') ? bucket_.Read(path.substr(1), offset, length)
-                                 : client_.Read(path, offset, length);
+  Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                  std::string& into) const override {
+    MUSTER_ASSIGN(into, path.starts_with('/') ? bucket_.Read(path.substr(1), offset, length)
+                                              : client_.Read(path, offset, length));
+    return {};
   }
 
  private:

@@ -35,6 +35,8 @@ class ShardFileView {
 
   // Exactly these bytes; kCorrupt when they lie beyond its end.
   Result<std::string> Read(uint64_t offset, uint64_t length) const;
+  // The same in place of what `into` held, whose memory is used again.
+  Status ReadInto(uint64_t offset, uint64_t length, std::string& into) const;
 
   // All of it, footer included, with its CRC found right.
   Result<std::string> ReadChecked() const;
@@ -70,6 +72,8 @@ class ShardDirectory {
   Result<ShardFileView> Open(const std::string& name) const;
 
   Result<std::string> Read(const ShardFile& file, uint64_t offset, uint64_t length) const;
+  // The same in place of what `into` held, whose memory is used again.
+  Status ReadInto(const ShardFile& file, uint64_t offset, uint64_t length, std::string& into) const;
 
   // Reads all of a file in pieces and holds it against the list: its length, and the checksum if
   // the list has one.

@@ -178,7 +178,9 @@ Result<std::string_view> StoredFields::BytesOf(size_t chunk) {
     for (size_t next = chunk + 1; next < chunks() && index_.EndOf(next) - start <= ahead_; ++next) {
       end = index_.EndOf(next);
     }
-    MUSTER_ASSIGN(window_, fdt_.Read(start, end - start));
+    // Nothing is there until all of it is.
+    window_start_ = UINT64_MAX;
+    MUSTER_TRY(fdt_.ReadInto(start, end - start, window_));
     window_start_ = start;
   }
   return std::string_view(window_).substr(start - window_start_, length);

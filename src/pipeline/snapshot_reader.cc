@@ -1,12 +1,13 @@
 #include "pipeline/snapshot_reader.h"
 
 #include <charconv>
-#include <cstdio>
 
 namespace muster {
 namespace {
 
 constexpr uint64_t kWorthSplitting = 2'000;
+// Of the largest signed number; a shard has some thousand million documents at the most.
+constexpr size_t kDigits = 19;
 
 bool IsJsonObject(std::string_view text) {
   const size_t start = text.find_first_not_of(" \t\r\n");
@@ -16,9 +17,16 @@ bool IsJsonObject(std::string_view text) {
 }  // namespace
 
 std::string SnapshotPosition(uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%019llu", static_cast<unsigned long long>(number));
+  std::string text;
+  PutSnapshotPosition(number, text);
   return text;
+}
+
+void PutSnapshotPosition(uint64_t number, std::string& text) {
+  text.assign(kDigits, '0');
+  for (size_t i = kDigits; i > 0 && number > 0; number /= 10) {
+    text[--i] = static_cast<char>('0' + number % 10);
+  }
 }
 
 Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty) {
@@ -83,7 +91,7 @@ bool SnapshotReader::IsChosen() const {
 }
 
 Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
-  position_ = SnapshotPosition(next_);
+  PutSnapshotPosition(next_, position_);
   Document document{.id = found_.id,
                     .routing = found_.routing.value_or(""),
                     .body = found_.source.value_or(""),

@@ -24,6 +24,8 @@ struct SnapshotLeg {
 
 // A position in text: zero-padded, so that positions sort as the numbers do.
 std::string SnapshotPosition(uint64_t number);
+// The same in place of what `text` held.
+void PutSnapshotPosition(uint64_t number, std::string& text);
 Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty);
 
 // What of the documents is read.

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "lucene/repository.h"
+#include "lucene/shard_reader.h"
 #include "muster/migrate.h"
 #include "pipeline/memory_sink.h"
 #include "support/temporary_folder.h"
@@ -45,6 +49,27 @@ class Unobserved final : public MigrationObserver {
   void CollectionStarted(const std::string&, const std::vector<Partition>&) override {}
   void Advanced(const Partition&, const Progress&) override {}
   void CollectionEnded(const std::string&, const Counts&) override {}
+};
+
+// Counts the bytes that are fetched of each blob.
+class WatchedBlobs final : public lucene::Blobs {
+ public:
+  WatchedBlobs(std::unique_ptr<lucene::Blobs> blobs, std::map<std::string, uint64_t>& fetched)
+      : blobs_(std::move(blobs)), fetched_(fetched) {}
+
+  const std::string& name() const override { return blobs_->name(); }
+  uint64_t read_ahead() const override { return blobs_->read_ahead(); }
+  Result<std::vector<std::string>> ListRoot() const override { return blobs_->ListRoot(); }
+  Result<uint64_t> Size(const std::string& path) const override { return blobs_->Size(path); }
+  Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                  std::string& into) const override {
+    fetched_[path] += length;
+    return blobs_->ReadInto(path, offset, length, into);
+  }
+
+ private:
+  const std::unique_ptr<lucene::Blobs> blobs_;
+  std::map<std::string, uint64_t>& fetched_;
 };
 
 class SnapshotFixture : public ::testing::Test {
@@ -167,6 +192,65 @@ TEST_F(SnapshotFixture, EveryDocumentIsAsItWasSent) {
     EXPECT_FALSE(expected.empty());
     EXPECT_EQ(found, expected) << snapshot << " " << index;
   }
+}
+
+TEST_F(SnapshotFixture, OfAShardOnlyTheFilesAndRangesThatHoldDocumentsAreFetched) {
+  std::map<std::string, uint64_t> fetched;
+  auto folder = lucene::OpenFolder(folder_->path() + "/changes/repo").value();
+  const auto repository =
+      lucene::Repository::Open(std::make_unique<WatchedBlobs>(std::move(folder), fetched)).value();
+  const auto snapshot = repository.ReadSnapshot("second").value();
+  const auto index = repository.ReadIndex(snapshot, "plain").value();
+  const auto directory = repository.ReadShard(snapshot, index, 0).value();
+  fetched.clear();
+  auto reader = lucene::ShardReader::Open(directory).value();
+  lucene::Document document;
+  while (reader.Next(document).value()) {
+  }
+  EXPECT_GT(reader.counts().documents, 0U);
+  const std::set<std::string> read_whole = {".si",  ".cfe", ".fnm", ".fdt", ".fdx",
+                                            ".fdm", ".liv", ".dvd", ".dvm"};
+  size_t compound_files = 0;
+  for (const auto& [name, file] : directory.files()) {
+    uint64_t bytes = 0;
+    for (const auto& [path, length] : fetched) {
+      if (path.find(file.blob) != std::string::npos) bytes += length;
+    }
+    const std::string kind = std::filesystem::path(name).extension();
+    if (kind == ".cfs") {
+      ++compound_files;
+      EXPECT_LT(bytes, file.length) << name;
+    } else if (!read_whole.contains(kind) && !name.starts_with("segments_")) {
+      EXPECT_EQ(bytes, 0U) << name;
+    }
+  }
+  EXPECT_GT(compound_files, 0U);
+}
+
+TEST_F(SnapshotFixture, HashedFoldersMayHaveAPrefixThatOnlyTheRepositoryTells) {
+  namespace fs = std::filesystem;
+  const fs::path repository = fs::path(folder_->path()) / "prefixed" / "repo";
+  fs::create_directories(repository.parent_path());
+  fs::copy(fs::path(folder_->path()) / "hashed" / "repo", repository, fs::copy_options::recursive);
+  const std::vector<fs::directory_entry> entries(fs::directory_iterator(repository), {});
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename();
+    if (!entry.is_directory() || name == "indices" || name == "snapshot_shard_paths") continue;
+    fs::rename(entry.path(), repository / ("mine" + name));
+  }
+  for (const auto& entry : fs::directory_iterator(repository / "snapshot_shard_paths")) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    Json list = ParseJson(text.str(), "paths").value();
+    for (Json& path : list["paths"]) path = "mine" + path.get<std::string>();
+    std::ofstream(entry.path()) << list.dump();
+  }
+  const auto source = Open("prefixed", "#seen");
+  Lines found;
+  for (const Partition& partition : PartitionsOf(*source, "seen")) {
+    for (const Seen& seen : Read(*source, partition)) found.insert(LineOf(partition.shard, seen));
+  }
+  EXPECT_EQ(found, Expected("hashed", "only", "seen"));
 }
 
 // Whatever is read: from each position on exactly what follows, and cut there, exactly two parts.

@@ -17,9 +17,10 @@ class BundleBlobs : public Blobs {
   uint64_t read_ahead() const override { return 4096; }
   Result<std::vector<std::string>> ListRoot() const override { return std::vector<std::string>{}; }
   Result<uint64_t> Size(const std::string& path) const override { return bundle_.at(path).size(); }
-  Result<std::string> Read(const std::string& path, uint64_t offset,
-                           uint64_t length) const override {
-    return bundle_.at(path).substr(offset, length);
+  Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                  std::string& into) const override {
+    into = bundle_.at(path).substr(offset, length);
+    return {};
   }
 
  private:

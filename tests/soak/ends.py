@@ -15,6 +15,11 @@ def document(number):
             "text": "x" * (number * 7919 % 200)}
 
 
+def shape_of(server, index):
+    found = server.call("GET", "/" + index)[index]
+    return found["mappings"], found["aliases"], found["settings"]["index"]["number_of_shards"]
+
+
 class JsonlSource:
     def __init__(self, folder):
         self.path = os.path.join(folder, "documents.jsonl")
@@ -30,14 +35,15 @@ class JsonlSource:
 
 class OpenSearchSource:
     INDEX = "documents"
+    SHAPE = {}
 
     def __init__(self, server):
         self.server = server
         self.url = f"{server.url}/{self.INDEX}"
 
     def fill(self, documents, one_shard):
-        made = self.server.call("PUT", "/" + self.INDEX, {
-            "settings": {"number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}})
+        made = self.server.call("PUT", "/" + self.INDEX, dict(self.SHAPE, settings={
+            "number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}))
         assert made, "the index cannot be made"
         for start in range(0, documents, 2000):
             lines = []
@@ -51,7 +57,15 @@ class OpenSearchSource:
 
 
 class SnapshotSource(OpenSearchSource):
-    """A snapshot of the index, read from its files."""
+    """A snapshot of the index, read from its files. Its server is gone when they are read."""
+
+    # Nothing that a server would make by itself from the documents.
+    SHAPE = {
+        "mappings": {"dynamic": "strict", "_meta": {"made": "by hand"}, "properties": {
+            "id": {"type": "keyword"}, "number": {"type": "integer"},
+            "name": {"type": "text", "analyzer": "whitespace"},
+            "text": {"type": "keyword", "index": False, "doc_values": False}}},
+        "aliases": {"by-another-name": {}}}
 
     def fill(self, documents, one_shard):
         super().fill(documents, one_shard)
@@ -62,6 +76,8 @@ class SnapshotSource(OpenSearchSource):
                                  {"indices": self.INDEX})
         assert taken and taken["snapshot"]["state"] == "SUCCESS", taken
         self.url = f"snapshot+file://{folder}#{self.INDEX}"
+        self.shape = shape_of(self.server, self.INDEX)
+        self.server.stop()
 
 
 class JsonlSink:
@@ -144,22 +160,8 @@ class OpenSearchSink:
             page = self.server.call("POST", "/_search/scroll",
                                     {"scroll": "5m", "scroll_id": page["_scroll_id"]})
 
-
-class CopiedIndex(OpenSearchSink):
-    """Another index of the server that the source was made with."""
-
-    INDEX = "copied"
-
-    def __init__(self, server):
-        super().__init__(server)
-        self.url = f"{server.url}/{self.INDEX}"
-
-    def is_shaped_like(self, source):
-        shapes = []
-        for name in (source.INDEX, self.INDEX):
-            shape = self.server.call("GET", "/" + name)[name]
-            shards = shape["settings"]["index"]["number_of_shards"]
-            shapes.append((shape["mappings"], shape["aliases"], shards))
+    def has_shape(self, shape):
+        own = shape_of(self.server, self.INDEX)
         print("mappings, aliases and shards: "
-              + ("equal" if shapes[0] == shapes[1] else f"{shapes[0]} became {shapes[1]}"))
-        return shapes[0] == shapes[1]
+              + ("equal" if own == shape else f"{shape} became {own}"))
+        return own == shape
