@@ -15,6 +15,7 @@ static_assert(kUnpackSpare >= kLz4Spare);
 constexpr uint64_t kMaxDocs = 1 << 20;
 // A document, and so a chunk, has less than 2 GiB.
 constexpr uint64_t kMaxBytes = 1ULL << 31;
+constexpr size_t kMostKept = 4 * 1024 * 1024;
 
 // What a packed byte can unpack to at the most, so that a damaged length does not take all memory.
 uint64_t MostBytesFrom(uint64_t packed, Packing packing) {
@@ -129,6 +130,15 @@ void Unpack(ByteReader& reader, Packing packing, char* to, size_t size) {
   }
 }
 
+// Memory that nothing has touched yet costs nothing, so a length that is damaged, but possible, does
+// not either. What one huge document needed is not kept for the small ones that follow.
+void Chunk::MakeRoom(size_t size) {
+  if (capacity_ >= size && capacity_ - size <= kMostKept) return;
+  buffer_.reset();
+  buffer_ = std::make_unique_for_overwrite<char[]>(size);
+  capacity_ = size;
+}
+
 Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t first_doc,
                      uint64_t docs, std::string_view origin, uint64_t base) {
   ByteReader reader(bytes, origin, format.order, base);
@@ -160,10 +170,10 @@ Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t
   bool sliced = format.token_flags > 0 && (token & 1) != 0;
   if (format.slices_by_size) sliced = !format.never_slices && total >= 2ULL * format.chunk_size;
   reader.Expect(!sliced || format.chunk_size > 0, "slices without bytes");
-  if (buffer_.size() < total + kUnpackSpare) buffer_.resize(total + kUnpackSpare);
+  MakeRoom(total + kUnpackSpare);
   const uint64_t unit = sliced ? format.chunk_size : total;
   for (uint64_t done = 0; done < total && reader.ok(); done += unit) {
-    Unpack(reader, format.packing, buffer_.data() + done, std::min(unit, total - done));
+    Unpack(reader, format.packing, buffer_.get() + done, std::min(unit, total - done));
   }
   // A chunk of nothing still has a few bytes that unpack to nothing.
   reader.Expect(total == 0 || reader.left() == 0, "more bytes than the chunk unpacks");

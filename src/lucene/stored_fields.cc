@@ -11,6 +11,8 @@ constexpr uint64_t kHeaderBytes = 512;
 constexpr uint64_t kMaxChunkBytes = 1ULL << 31;
 // Of one that is looked at in passing; more only when the next ones are wanted as well.
 constexpr uint64_t kFirstWindow = 32 * 1024;
+// Of the memory that one huge document needed, for those that follow.
+constexpr uint64_t kMostKept = 4 * 1024 * 1024;
 constexpr uint64_t kMaxIndexBytes = 512 * 1024 * 1024;
 
 struct Format {
@@ -180,6 +182,7 @@ Result<std::string_view> StoredFields::BytesOf(size_t chunk) {
     }
     // Nothing is there until all of it is.
     window_start_ = UINT64_MAX;
+    if (window_.capacity() > kMostKept + fdt_.read_ahead()) window_ = std::string();
     MUSTER_TRY(fdt_.ReadInto(start, end - start, window_));
     window_start_ = start;
   }

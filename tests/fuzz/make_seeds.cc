@@ -49,35 +49,61 @@ void AddMetadata(const fs::path& repository, Seeds& seeds) {
   }
 }
 
-// Of a segment with one chunk: that chunk, as Lucene 9 packs it.
-void AddChunk(std::string_view fdt, Seeds& seeds) {
-  lucene::ByteReader reader(fdt, "fdt", lucene::ByteOrder::kLittle);
+using lucene::Packing;
+
+// How chunks look, by the name of what holds them.
+struct ChunkKind {
+  std::string_view codec;
+  Packing packing;
+  char format;        // as stored_fields_fuzz.cc reads it
+  int token_flags;    // the same as in `format`
+  int header_vints;   // between header and chunks
+};
+
+constexpr ChunkKind kChunkKinds[] = {
+    {"Lucene41StoredFieldsData", Packing::kLz4, '\xE8', 0, 2},
+    {"Lucene50StoredFieldsFastData", Packing::kLz4, '\xE2', 1, 2},
+    {"Lucene50StoredFieldsHighData", Packing::kDeflate, '\xE2', 1, 2},
+    {"Lucene87StoredFieldsFastData", Packing::kLz4Dictionary, '\xE4', 2, 0},
+    {"Lucene87StoredFieldsHighData", Packing::kDeflateDictionary, '\xE4', 2, 0},
+    {"Lucene90StoredFieldsFastData", Packing::kLz4Dictionary, '\xE5', 2, 0},
+    {"Lucene90StoredFieldsHighData", Packing::kDeflateDictionary, '\xE5', 2, 0},
+    {"ZstdStoredFields814", Packing::kZstd, '\xE5', 2, 0},
+};
+
+// Of a segment with one chunk: that chunk.
+void AddChunk(std::string_view fdt, const ChunkKind& kind, Seeds& seeds) {
+  lucene::ByteReader reader(fdt, "fdt");
   lucene::CodecHeader header = lucene::ReadHeader(reader);
-  lucene::ReadIndexHeaderRest(reader, header);
+  if (!kind.codec.starts_with("Lucene41")) lucene::ReadIndexHeaderRest(reader, header);
+  for (int i = 0; i < kind.header_vints; ++i) reader.VInt();
   const size_t start = reader.offset();
   reader.VInt();
-  const uint32_t documents = reader.VInt() >> 2;
+  const uint32_t documents = reader.VInt() >> kind.token_flags;
   if (!reader.ok() || documents > 255 || fdt.size() < start + lucene::kFooterBytes) return;
-  const bool is_high = header.codec == "Lucene90StoredFieldsHighData";
-  const auto packing =
-      is_high ? lucene::Packing::kDeflateDictionary : lucene::Packing::kLz4Dictionary;
-  std::string seed = {static_cast<char>(packing), '\xE5', '\0', static_cast<char>(documents)};
+  std::string seed = {static_cast<char>(kind.packing), kind.format, '\0',
+                      static_cast<char>(documents)};
   seed += fdt.substr(start, fdt.size() - start - lucene::kFooterBytes);
   seeds.Add("stored_fields", seed);
+}
+
+// In a compound file the next one begins where the footer of this one ends.
+void AddChunks(std::string_view file, Seeds& seeds) {
+  constexpr size_t kBeforeName = 5;
+  for (const ChunkKind& kind : kChunkKinds) {
+    const size_t name = file.find(kind.codec);
+    if (name == file.npos || name < kBeforeName) continue;
+    const std::string_view fdt = file.substr(name - kBeforeName);
+    const size_t footer = fdt.find("\xC0\x28\x93\xE8");
+    if (footer != fdt.npos) AddChunk(fdt.substr(0, footer + lucene::kFooterBytes), kind, seeds);
+  }
 }
 
 Status AddShard(const lucene::ShardDirectory& directory, Seeds& seeds) {
   Bundle bundle;
   for (const auto& [name, file] : directory.files()) {
     MUSTER_ASSIGN(bundle[name], directory.Read(file, 0, file.length));
-    const size_t fdt = bundle[name].find("Lucene90StoredFields");
-    if (name.ends_with(".fdt")) AddChunk(bundle[name], seeds);
-    // In a compound file the next one begins where the footer of this one ends.
-    if (name.ends_with(".cfs") && fdt != std::string::npos && fdt > 5) {
-      const std::string_view rest = std::string_view(bundle[name]).substr(fdt - 5);
-      const size_t footer = rest.find("\xC0\x28\x93\xE8");
-      if (footer != rest.npos) AddChunk(rest.substr(0, footer + lucene::kFooterBytes), seeds);
-    }
+    if (name.ends_with(".fdt") || name.ends_with(".cfs")) AddChunks(bundle[name], seeds);
   }
   seeds.Add("segment", ToBytes(bundle));
   return {};
