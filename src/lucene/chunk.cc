@@ -1,6 +1,7 @@
 #include "lucene/chunk.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lucene/inflate.h"
 #include "lucene/lz4.h"
@@ -59,6 +60,25 @@ DictionaryLayout ReadLayout(ByteReader& reader, size_t size) {
   return layout;
 }
 
+// One block, when those behind it are unpacked already and those before it are not: a copy of the
+// dictionary, which is shorter than a block, goes right before it, since liblz4 is faster where all
+// it refers to is in one piece.
+void UnpackLz4BehindDictionary(ByteReader& reader, std::string_view packed,
+                               const DictionaryLayout& layout, size_t block, char* to,
+                               size_t size) {
+  char* const start = to + layout.dictionary + block * layout.block;
+  const size_t length = std::min(layout.block, size - static_cast<size_t>(start - to));
+  const char* dictionary = to;
+  if (block > 0 && layout.dictionary <= layout.block) {
+    dictionary = start - layout.dictionary;
+    std::memcpy(start - layout.dictionary, to, layout.dictionary);
+  }
+  char behind[kLz4Spare];
+  std::memcpy(behind, start + length, kLz4Spare);
+  UnpackLz4(reader, packed, {dictionary, layout.dictionary}, start, length);
+  std::memcpy(start + length, behind, kLz4Spare);
+}
+
 void UnpackLz4Dictionary(ByteReader& reader, char* to, size_t size) {
   const DictionaryLayout layout = ReadLayout(reader, size);
   if (!reader.ok()) return;
@@ -66,14 +86,13 @@ void UnpackLz4Dictionary(ByteReader& reader, char* to, size_t size) {
   const size_t blocks = layout.block == 0 ? 0 : (rest + layout.block - 1) / layout.block;
   if (blocks > reader.left()) return reader.Fail("more blocks than it has room for");
   const size_t dictionary_packed = reader.VInt();
-  std::vector<uint32_t> packed(blocks);
-  for (uint32_t& length : packed) length = reader.VInt();
-  const std::string_view dictionary(to, layout.dictionary);
+  std::vector<uint32_t> lengths(blocks);
+  for (uint32_t& length : lengths) length = reader.VInt();
   UnpackLz4(reader, reader.Take(dictionary_packed), {}, to, layout.dictionary);
-  for (size_t i = 0, done = layout.dictionary; i < blocks && reader.ok(); ++i) {
-    const size_t length = std::min(layout.block, size - done);
-    UnpackLz4(reader, reader.Take(packed[i]), dictionary, to + done, length);
-    done += length;
+  std::vector<std::string_view> packed(blocks);
+  for (size_t i = 0; i < blocks; ++i) packed[i] = reader.Take(lengths[i]);
+  for (size_t i = blocks; i > 0 && reader.ok(); --i) {
+    UnpackLz4BehindDictionary(reader, packed[i - 1], layout, i - 1, to, size);
   }
 }
 
