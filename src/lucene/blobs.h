@@ -34,8 +34,8 @@ class Blobs {
   // Bytes in a blob; kNotFound when there is no such blob.
   virtual Result<uint64_t> Size(const std::string& path) const = 0;
 
-  // Exactly the bytes [offset, offset + length) of a blob, in place of what `into` held, whose memory
-  // is used again; kCorrupt when the blob ends before.
+  // Exactly the bytes [offset, offset + length) of a blob, in place of what `into` held, whose
+  // memory is used again; kCorrupt when the blob ends before.
   virtual Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
                           std::string& into) const = 0;
 };

@@ -149,8 +149,8 @@ void Unpack(ByteReader& reader, Packing packing, char* to, size_t size) {
   }
 }
 
-// Memory that nothing has touched yet costs nothing, so a length that is damaged, but possible, does
-// not either. What one huge document needed is not kept for the small ones that follow.
+// Memory that nothing has touched yet costs nothing, so a length that is damaged, but possible,
+// does not either. What one huge document needed is not kept for the small ones that follow.
 void Chunk::MakeRoom(size_t size) {
   if (capacity_ >= size && capacity_ - size <= kMostKept) return;
   buffer_.reset();

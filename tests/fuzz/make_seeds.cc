@@ -55,9 +55,9 @@ using lucene::Packing;
 struct ChunkKind {
   std::string_view codec;
   Packing packing;
-  char format;        // as stored_fields_fuzz.cc reads it
-  int token_flags;    // the same as in `format`
-  int header_vints;   // between header and chunks
+  char format;       // as stored_fields_fuzz.cc reads it
+  int token_flags;   // the same as in `format`
+  int header_vints;  // between header and chunks
 };
 
 constexpr ChunkKind kChunkKinds[] = {
