@@ -148,12 +148,18 @@ void DurableTasks(const StatesLoad& load, const std::string& store_url) {
   Echo echo;
   States states(*store, RealEnv(), {&echo}, {.owner = "bench", .idle_wait = milliseconds(10)});
   std::atomic<int> next = 0;
+  std::stop_source done;
+  std::jthread watch([&] {
+    while (echo.calls < load.executions) std::this_thread::sleep_for(milliseconds(1));
+    done.request_stop();
+  });
+  // All workers go on until the last execution is over, as they would where more keep coming.
   const double ours = InThreads(load.threads, [&](int) {
     for (int i = next++; i < load.executions; i = next++) {
       const std::string name = "task" + std::to_string(i);
       Must(states.Start({.name = name, .definition = definition, .input = R"({"a":1})"}));
-      Must(states.Work({}, name));
     }
+    Must(states.Work(done.get_token()));
   });
   const double bare = BareTasks(*store, load.executions, load.threads);
   Print("  durable executions of one task", load.executions / ours, "a second");
