@@ -52,6 +52,8 @@ suite_unit() { run_ctest release unit "$1"; }
 suite_contract() { run_ctest release contract "$1"; }
 suite_sim() { run_ctest release sim "$1"; }
 suite_e2e() { run_ctest release e2e "$1"; }
+# A short run; docs/internals/lucene.md tells of long ones.
+suite_fuzz() { run_case "$1" "the decoders of src/lucene" tests/fuzz/fuzz 15; }
 # Not among those that run by default: three more servers to download.
 suite_versions() {
   if ! scripts/fetch opensearch-1.3.20 elasticsearch-7.17.29 elasticsearch-8.19.21; then

@@ -16,7 +16,8 @@
 namespace muster {
 
 // Documents that could not be migrated, each with its reason, in a file that grows: one JSON object
-// a line, {"run","collection","item","id","routing","position","error","document"}, where a
+// a line, {"run","collection","item","id","routing","position","error","document"}, with "deleted"
+// and "version" before the error where a document has them, and where a
 // document that is not valid JSON is a string of "document_base64". Thread-safe. After a crash the
 // same document may be there twice, with the same collection and position.
 class DeadLetters {
@@ -102,8 +103,11 @@ Result<Progress> MigrateShard(Pipeline& pipeline, const Partition& partition,
 // Chooses collections by the source's names; none: all.
 using CollectionFilter = std::function<bool(const std::string& collection)>;
 
-// Brings the sink into shape for all allowed collections or, with `evaluate`, says what would be
-// done. Repeatable.
+// kIncompatible: the source tells of deleted documents, and the sink cannot delete any.
+Status CheckDeletes(const Source& source, const Sink& sink);
+
+// Brings the sink into shape for the source itself and all allowed collections or, with `evaluate`,
+// says what would be done. Repeatable.
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate);

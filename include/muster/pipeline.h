@@ -27,6 +27,11 @@ struct Document {
   std::string_view body;      // a JSON object, byte for byte as the source has it
   std::string_view position;  // where reading goes on after this document
   std::string_view defect;    // not empty: why it cannot be migrated; `body` is then what was found
+  // It is gone from the source and is to go from the sink, too; `body` is then what it was, or {}.
+  bool deleted = false;
+  // Not 0: of two changes to one document the one of the higher version stays, whichever comes
+  // last, where the sink can tell.
+  int64_t version = 0;
 };
 
 // Where a document goes and how it must look there: an index, a table, a file.
@@ -109,6 +114,9 @@ class Source {
   // What belongs to no collection, as a JSON object: {"index_templates": {name: template},
   // "component_templates": …, "templates": …} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
+
+  // Whether there may be deleted ones among its documents.
+  virtual bool HasDeletes() const { return false; }
 
   // The same partitions every time, as long as the source does not change.
   virtual Result<std::vector<Partition>> Partitions(const std::string& collection) = 0;
@@ -269,6 +277,9 @@ class Sink {
     static_cast<void>(metadata), static_cast<void>(evaluate);
     return std::vector<TargetChange>{};
   }
+
+  // Whether its writers take deleted documents.
+  virtual bool CanDelete() const { return false; }
 
   // How much is best written at once, where nobody says otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -112,8 +113,8 @@ class SnapshotRun {
                      "there are region, endpoint and path_style"};
       }
     }
-    MUSTER_ASSIGN(S3Location location, S3Location::FromUrl(url));
-    return lucene::OpenBucket(std::move(location), RealEnv());
+    MUSTER_ASSIGN(const S3Location location, S3Location::FromUrl(url));
+    return lucene::OpenBucket(location, RealEnv());
   }
 
   std::vector<std::string> ChosenSnapshots(const Repository& repository) const {
@@ -216,6 +217,7 @@ class SnapshotRun {
 
   // What lists say of an index: files, bytes, and why some of it cannot be listed.
   struct Listed {
+    uint64_t documents = 0;  // as Lucene counts them: nested ones, too
     uint64_t files = 0;
     uint64_t bytes = 0;
     std::string versions;
@@ -244,6 +246,7 @@ class SnapshotRun {
       }
       for (const lucene::SegmentSummary& segment : reader->Segments()) {
         versions.insert(segment.lucene_version);
+        listed.documents += segment.documents - std::min(segment.deleted, segment.documents);
       }
     }
     for (const std::string& version : versions) {
@@ -258,6 +261,7 @@ class SnapshotRun {
                  {"STATE"},
                  {"INDEX"},
                  {"SHARDS", kRight},
+                 {"DOCUMENTS", kRight},
                  {"FILES", kRight},
                  {"BYTES", kRight},
                  {"LUCENE"},
@@ -271,6 +275,7 @@ class SnapshotRun {
            {state, snapshot.state == SnapshotState::kSuccess ? Style::kGood : Style::kWarn},
            {index.name},
            {std::to_string(index.shards)},
+           {std::to_string(listed.documents)},
            {std::to_string(listed.files)},
            {std::to_string(listed.bytes)},
            {listed.versions},
@@ -279,6 +284,7 @@ class SnapshotRun {
                           {"state", state},
                           {"index", index.name},
                           {"shards", index.shards},
+                          {"documents", listed.documents},
                           {"files", listed.files},
                           {"bytes", listed.bytes},
                           {"lucene", listed.versions},

@@ -64,6 +64,10 @@ Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t c
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
                                         std::stop_token stop) {
   MUSTER_ASSIGN(const auto source, OpenSource(options.source, context.env));
+  if (source->HasDeletes()) {
+    return Error{Code::kInvalid, "the source tells what has changed, not what there is",
+                 "leave since=NAME out of its URL, and all of the snapshot is compared"};
+  }
   auto target = OpenSource(options.sink, context.env);
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));

@@ -36,8 +36,7 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   return bytes;
 }
 
-std::string EncodeBase64Url(std::string_view bytes) {
-  std::string text;
+void AppendBase64Url(std::string_view bytes, std::string& text) {
   uint32_t bits = 0;
   int have = 0;
   for (const char c : bytes) {
@@ -49,6 +48,11 @@ std::string EncodeBase64Url(std::string_view bytes) {
     }
   }
   if (have > 0) text += kUrlAlphabet[bits << (6 - have) & 63];
+}
+
+std::string EncodeBase64Url(std::string_view bytes) {
+  std::string text;
+  AppendBase64Url(bytes, text);
   return text;
 }
 

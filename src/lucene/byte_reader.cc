@@ -2,10 +2,6 @@
 
 namespace muster::lucene {
 
-ByteReader::ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order,
-                       uint64_t base)
-    : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
-
 Status ByteReader::status() const {
   if (error_) return *error_;
   return {};
@@ -17,15 +13,9 @@ void ByteReader::Fail(std::string_view why, Code code) {
                            ": " + std::string(why)};
 }
 
-std::string_view ByteReader::Take(uint64_t length) {
-  if (error_) return {};
-  if (length > bytes_.size() - offset_) {
-    Fail("it ends within a value of " + std::to_string(length) + " bytes");
-    return {};
-  }
-  const std::string_view taken = bytes_.substr(offset_, length);
-  offset_ += length;
-  return taken;
+std::string_view ByteReader::TakeNothing(uint64_t length) {
+  Fail("it ends within a value of " + std::to_string(length) + " bytes");
+  return {};
 }
 
 void ByteReader::SeekTo(uint64_t offset) {
@@ -47,14 +37,6 @@ uint64_t ByteReader::Fixed(size_t length, ByteOrder order) {
   return value;
 }
 
-uint8_t ByteReader::U8() {
-  if (error_ || offset_ == bytes_.size()) {
-    Fail("it ends within a value of 1 byte");
-    return 0;
-  }
-  return static_cast<uint8_t>(bytes_[offset_++]);
-}
-
 uint16_t ByteReader::U16() { return static_cast<uint16_t>(Fixed(2, order_)); }
 uint32_t ByteReader::U32() { return static_cast<uint32_t>(Fixed(4, order_)); }
 uint64_t ByteReader::U64() { return Fixed(8, order_); }
@@ -72,7 +54,7 @@ uint64_t ByteReader::Variable(int max_bytes) {
   return 0;
 }
 
-uint32_t ByteReader::VInt() {
+uint32_t ByteReader::LongVInt() {
   const uint64_t value = Variable(5);
   if (value > UINT32_MAX) {
     Fail("a number is beyond 32 bits");
@@ -80,8 +62,6 @@ uint32_t ByteReader::VInt() {
   }
   return static_cast<uint32_t>(value);
 }
-
-uint64_t ByteReader::VLong() { return Variable(9); }
 
 size_t ByteReader::Count(size_t bytes_each) {
   const size_t count = VInt();

@@ -21,7 +21,8 @@ class ByteReader {
  public:
   // `origin` is what a person knows the bytes by; `base` is where they start in it.
   ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order = ByteOrder::kBig,
-             uint64_t base = 0);
+             uint64_t base = 0)
+      : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
 
   void set_order(ByteOrder order) { order_ = order; }
   ByteOrder order() const { return order_; }
@@ -37,7 +38,11 @@ class ByteReader {
     if (!condition) Fail(why);
   }
 
-  uint8_t U8();
+  uint8_t U8() {
+    if (!error_ && offset_ < bytes_.size()) return static_cast<uint8_t>(bytes_[offset_++]);
+    Fail("it ends within a value of 1 byte");
+    return 0;
+  }
   uint16_t U16();
   uint32_t U32();
   uint64_t U64();
@@ -48,17 +53,28 @@ class ByteReader {
   uint32_t BigU32();
   uint64_t BigU64();
 
-  uint32_t VInt();
-  uint64_t VLong();
+  // Nearly all numbers have one byte, and these are read for every field of every document.
+  uint32_t VInt() { return IsShort() ? U8() : LongVInt(); }
+  uint64_t VLong() { return IsShort() ? U8() : Variable(9); }
   // A vint that counts things of at least `bytes_each`, so no more than are left.
   size_t Count(size_t bytes_each = 1);
   // The next bytes, or nothing of them.
-  std::string_view Take(uint64_t length);
+  std::string_view Take(uint64_t length) {
+    if (error_ || length > bytes_.size() - offset_) return TakeNothing(length);
+    const std::string_view taken = bytes_.substr(offset_, length);
+    offset_ += length;
+    return taken;
+  }
   std::string_view String() { return Take(VInt()); }
   void Skip(uint64_t length) { Take(length); }
   void SeekTo(uint64_t offset);
 
  private:
+  bool IsShort() const {
+    return offset_ < bytes_.size() && static_cast<uint8_t>(bytes_[offset_]) < 128;
+  }
+  std::string_view TakeNothing(uint64_t length);
+  uint32_t LongVInt();
   uint64_t Fixed(size_t length, ByteOrder order);
   uint64_t Variable(int max_bytes);
 

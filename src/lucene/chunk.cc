@@ -1,6 +1,7 @@
 #include "lucene/chunk.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lucene/inflate.h"
 #include "lucene/lz4.h"
@@ -9,10 +10,13 @@
 namespace muster::lucene {
 namespace {
 
+static_assert(kUnpackSpare >= kLz4Spare);
+
 // Lucene closes a chunk after 4096 documents at the most.
 constexpr uint64_t kMaxDocs = 1 << 20;
 // A document, and so a chunk, has less than 2 GiB.
 constexpr uint64_t kMaxBytes = 1ULL << 31;
+constexpr size_t kMostKept = 4 * 1024 * 1024;
 
 // What a packed byte can unpack to at the most, so that a damaged length does not take all memory.
 uint64_t MostBytesFrom(uint64_t packed, Packing packing) {
@@ -34,6 +38,8 @@ void UnpackLz4(ByteReader& reader, std::string_view in, std::string_view diction
                size_t size) {
   // Nothing is packed as a token that says so.
   if (size == 0) return reader.Expect(in.size() <= 1, "LZ4 data that unpacks to nothing");
+  if (!reader.ok() || DecodeLz4Block(in, dictionary, to, size)) return;
+  // It may only be a way to end a block that liblz4 does not know; else this says what is wrong.
   const auto used = DecodeLz4(in, dictionary, to, size);
   if (!used) return Latch(reader, used.error());
   reader.Expect(*used == in.size(), "more LZ4 data than is unpacked");
@@ -54,6 +60,25 @@ DictionaryLayout ReadLayout(ByteReader& reader, size_t size) {
   return layout;
 }
 
+// One block, when those behind it are unpacked already and those before it are not: a copy of the
+// dictionary, which is shorter than a block, goes right before it, since liblz4 is faster where all
+// it refers to is in one piece.
+void UnpackLz4BehindDictionary(ByteReader& reader, std::string_view packed,
+                               const DictionaryLayout& layout, size_t block, char* to,
+                               size_t size) {
+  char* const start = to + layout.dictionary + block * layout.block;
+  const size_t length = std::min(layout.block, size - static_cast<size_t>(start - to));
+  const char* dictionary = to;
+  if (block > 0 && layout.dictionary <= layout.block) {
+    dictionary = start - layout.dictionary;
+    std::memcpy(start - layout.dictionary, to, layout.dictionary);
+  }
+  char behind[kLz4Spare];
+  std::memcpy(behind, start + length, kLz4Spare);
+  UnpackLz4(reader, packed, {dictionary, layout.dictionary}, start, length);
+  std::memcpy(start + length, behind, kLz4Spare);
+}
+
 void UnpackLz4Dictionary(ByteReader& reader, char* to, size_t size) {
   const DictionaryLayout layout = ReadLayout(reader, size);
   if (!reader.ok()) return;
@@ -61,14 +86,13 @@ void UnpackLz4Dictionary(ByteReader& reader, char* to, size_t size) {
   const size_t blocks = layout.block == 0 ? 0 : (rest + layout.block - 1) / layout.block;
   if (blocks > reader.left()) return reader.Fail("more blocks than it has room for");
   const size_t dictionary_packed = reader.VInt();
-  std::vector<uint32_t> packed(blocks);
-  for (uint32_t& length : packed) length = reader.VInt();
-  const std::string_view dictionary(to, layout.dictionary);
+  std::vector<uint32_t> lengths(blocks);
+  for (uint32_t& length : lengths) length = reader.VInt();
   UnpackLz4(reader, reader.Take(dictionary_packed), {}, to, layout.dictionary);
-  for (size_t i = 0, done = layout.dictionary; i < blocks && reader.ok(); ++i) {
-    const size_t length = std::min(layout.block, size - done);
-    UnpackLz4(reader, reader.Take(packed[i]), dictionary, to + done, length);
-    done += length;
+  std::vector<std::string_view> packed(blocks);
+  for (size_t i = 0; i < blocks; ++i) packed[i] = reader.Take(lengths[i]);
+  for (size_t i = blocks; i > 0 && reader.ok(); --i) {
+    UnpackLz4BehindDictionary(reader, packed[i - 1], layout, i - 1, to, size);
   }
 }
 
@@ -125,6 +149,15 @@ void Unpack(ByteReader& reader, Packing packing, char* to, size_t size) {
   }
 }
 
+// Memory that nothing has touched yet costs nothing, so a length that is damaged, but possible,
+// does not either. What one huge document needed is not kept for the small ones that follow.
+void Chunk::MakeRoom(size_t size) {
+  if (capacity_ >= size && capacity_ - size <= kMostKept) return;
+  buffer_.reset();
+  buffer_ = std::make_unique_for_overwrite<char[]>(size);
+  capacity_ = size;
+}
+
 Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t first_doc,
                      uint64_t docs, std::string_view origin, uint64_t base) {
   ByteReader reader(bytes, origin, format.order, base);
@@ -156,10 +189,10 @@ Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t
   bool sliced = format.token_flags > 0 && (token & 1) != 0;
   if (format.slices_by_size) sliced = !format.never_slices && total >= 2ULL * format.chunk_size;
   reader.Expect(!sliced || format.chunk_size > 0, "slices without bytes");
-  if (buffer_.size() < total) buffer_.resize(total);
+  MakeRoom(total + kUnpackSpare);
   const uint64_t unit = sliced ? format.chunk_size : total;
   for (uint64_t done = 0; done < total && reader.ok(); done += unit) {
-    Unpack(reader, format.packing, buffer_.data() + done, std::min(unit, total - done));
+    Unpack(reader, format.packing, buffer_.get() + done, std::min(unit, total - done));
   }
   // A chunk of nothing still has a few bytes that unpack to nothing.
   reader.Expect(total == 0 || reader.left() == 0, "more bytes than the chunk unpacks");

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -40,18 +40,25 @@ class Chunk {
 
   uint64_t first_doc() const { return first_doc_; }
   size_t size() const { return field_counts_.size(); }
+  bool Holds(uint64_t doc) const { return doc >= first_doc_ && doc - first_doc_ < size(); }
   uint32_t FieldCount(size_t index) const { return field_counts_[index]; }
   std::string_view Document(size_t index) const {
-    return std::string_view(buffer_).substr(starts_[index], lengths_[index]);
+    return {buffer_.get() + starts_[index], lengths_[index]};
   }
 
  private:
+  void MakeRoom(size_t size);
+
   uint64_t first_doc_ = 0;
   std::vector<uint32_t> field_counts_;
   std::vector<uint32_t> lengths_;
   std::vector<uint64_t> starts_;
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;
+  size_t capacity_ = 0;
 };
+
+// How much room `Unpack` wants behind what it unpacks; what is left there is of no meaning.
+constexpr size_t kUnpackSpare = 64;
 
 // Unpacks one unit of `size` bytes to `to`, from where `reader` stands, and leaves the reader
 // behind it. Failures are latched in the reader.

@@ -1,6 +1,6 @@
 #include "lucene/codec.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 #include <charconv>
@@ -34,8 +34,10 @@ ByteOrder OrderOf(std::string_view codec) {
 }
 
 uint32_t Crc32(uint32_t crc, std::string_view bytes) {
-  return static_cast<uint32_t>(
-      crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  // No bytes at all are a question of another kind to it.
+  if (bytes.empty()) return crc;
+  // Several times as fast as zlib's, which would take a third of the time that LZ4 does.
+  return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 
 Result<uint32_t> FooterCrc(std::string_view footer, std::string_view origin) {

@@ -36,19 +36,20 @@ void SkipNumber(ByteReader& reader, uint32_t type, NumberForm form) {
 
 Error BadId() { return Error{Code::kCorrupt, "an _id that cannot be decoded"}; }
 
-Result<std::string> DecodeDecimalId(std::string_view digits) {
-  std::string id;
+Status DecodeDecimalId(std::string_view digits, std::string& id) {
+  if (digits.empty()) return BadId();
+  const bool is_odd = (static_cast<uint8_t>(digits.back()) & 15) == 15;
+  id.resize(2 * digits.size());
   for (size_t i = 0; i < digits.size(); ++i) {
     const auto byte = static_cast<uint8_t>(digits[i]);
     const int high = byte >> 4;
     const int low = byte & 15;
-    const bool is_odd_end = low == 15 && i + 1 == digits.size();
-    if (high > 9 || (low > 9 && !is_odd_end)) return BadId();
-    id += static_cast<char>('0' + high);
-    if (!is_odd_end) id += static_cast<char>('0' + low);
+    if (high > 9 || (low > 9 && !(is_odd && i + 1 == digits.size()))) return BadId();
+    id[2 * i] = static_cast<char>('0' + high);
+    id[2 * i + 1] = static_cast<char>('0' + low);
   }
-  if (id.empty()) return BadId();
-  return id;
+  if (is_odd) id.pop_back();
+  return {};
 }
 
 // "TYPE#ID", as up to Elasticsearch 5.
@@ -89,7 +90,7 @@ Status NameDocument(const RawFields& raw, Document& document) {
   } else if (raw.id_is_text) {
     document.id = *raw.id;
   } else {
-    MUSTER_ASSIGN(document.id, DecodeId(*raw.id));
+    MUSTER_TRY(DecodeId(*raw.id, document.id));
   }
   if (ValidUtf8Prefix(document.id) != document.id.size()) return BadId();
   if (document.routing && ValidUtf8Prefix(*document.routing) != document.routing->size()) {
@@ -118,17 +119,21 @@ DocumentFields DocumentFields::Find(const std::vector<FieldInfo>& fields) {
   return found;
 }
 
-Result<std::string> DecodeId(std::string_view bytes) {
+Status DecodeId(std::string_view bytes, std::string& id) {
+  id.clear();
   if (bytes.empty()) return BadId();
   switch (static_cast<uint8_t>(bytes.front())) {
     case kDecimalId:
-      return DecodeDecimalId(bytes.substr(1));
+      return DecodeDecimalId(bytes.substr(1), id);
     case kTextId:
-      return std::string(bytes.substr(1));
+      id = bytes.substr(1);
+      return {};
     case kEscapedId:
-      return EncodeBase64Url(bytes.substr(1));
+      AppendBase64Url(bytes.substr(1), id);
+      return {};
     default:
-      return EncodeBase64Url(bytes);
+      AppendBase64Url(bytes, id);
+      return {};
   }
 }
 
@@ -152,7 +157,7 @@ Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
     }
   }
   reader.Expect(reader.left() == 0, "a document with more bytes than fields");
-  MUSTER_TRY(reader.status());
+  if (!reader.ok()) return reader.status().error();
   if (!raw.uid && !raw.id) return false;
   MUSTER_TRY(NameDocument(raw, document));
   return true;

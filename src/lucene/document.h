@@ -41,7 +41,8 @@ Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
                            const DocumentFields& fields, NumberForm form, ByteOrder order,
                            Document& document);
 
-// The text of an id from the binary form that Elasticsearch 6 and later store. kCorrupt if empty.
-Result<std::string> DecodeId(std::string_view bytes);
+// Puts the text of an id, from the binary form that Elasticsearch 6 and later store, in place of
+// what `id` held. kCorrupt if it is empty or of no known form.
+Status DecodeId(std::string_view bytes, std::string& id);
 
 }  // namespace muster::lucene

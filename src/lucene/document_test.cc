@@ -22,18 +22,21 @@ Result<bool> Parse(std::string_view bytes, uint32_t count, Document& document,
 }
 
 TEST(DocumentId, IsDecodedInEveryForm) {
-  EXPECT_EQ(*DecodeId("\xFF"
-                      "s1"),
-            "s1");
-  EXPECT_EQ(*DecodeId("\xFE\x7F"), "7");
-  EXPECT_EQ(*DecodeId("\xFE\0"sv), "00");
-  EXPECT_EQ(*DecodeId("\xFE\x12\x34"), "1234");
-  EXPECT_EQ(*DecodeId("\0\0\0"sv), "AAAA");
-  EXPECT_EQ(*DecodeId("\xFD\xFD\xFF\0"sv), "_f8A");
-  EXPECT_FALSE(DecodeId(""));
-  EXPECT_FALSE(DecodeId("\xFE"));
-  EXPECT_FALSE(DecodeId("\xFE\xA0"));
-  EXPECT_FALSE(DecodeId("\xFE\x1F\x20")) << "odd, but not at the end";
+  std::string id = "the one before";
+  const auto is = [&](std::string_view bytes, std::string_view text) {
+    return DecodeId(bytes, id).has_value() && id == text;
+  };
+  EXPECT_TRUE(is("\xFFs1", "s1"));
+  EXPECT_TRUE(is("\xFE\x7F", "7"));
+  EXPECT_TRUE(is("\xFE\0"sv, "00"));
+  EXPECT_TRUE(is("\xFE\x12\x34", "1234"));
+  EXPECT_TRUE(is("\0\0\0"sv, "AAAA"));
+  EXPECT_TRUE(is("\xFD\xFD\xFF\0"sv, "_f8A"));
+  EXPECT_FALSE(DecodeId("", id));
+  EXPECT_FALSE(DecodeId("\xFE", id));
+  EXPECT_FALSE(DecodeId("\xFE\xA0", id));
+  EXPECT_FALSE(DecodeId("\xFE\xFF", id));
+  EXPECT_FALSE(DecodeId("\xFE\x1F\x20", id)) << "odd, but not at the end";
 }
 
 TEST(Document, IsReadFromItsFields) {

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <deque>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "lucene/blobs.h"
 
@@ -27,19 +30,43 @@ Error FileError(const std::string& path, int error) {
   }
 }
 
-class OpenedFile {
+constexpr uint64_t kReadAhead = 256 * 1024;
+// A shard is read from one or two files at a time, and few threads share a folder.
+constexpr size_t kMostOpen = 32;
+
+class Descriptor {
  public:
-  explicit OpenedFile(const std::string& path)
-      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  OpenedFile(const OpenedFile&) = delete;
-  OpenedFile& operator=(const OpenedFile&) = delete;
-  ~OpenedFile() {
-    if (descriptor_ >= 0) close(descriptor_);
+  explicit Descriptor(const std::string& path)
+      : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
   }
-  int descriptor() const { return descriptor_; }
+  int number() const { return number_; }
 
  private:
-  int descriptor_;
+  int number_;
+};
+
+// Files that were read last, kept open for the next read. Blobs never change under their name.
+class OpenFiles {
+ public:
+  Result<std::shared_ptr<const Descriptor>> Get(const std::string& path) {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, file] : files_) {
+      if (name == path) return file;
+    }
+    auto file = std::make_shared<const Descriptor>(path);
+    if (file->number() < 0) return FileError(path, errno);
+    if (files_.size() == kMostOpen) files_.pop_back();
+    files_.emplace_front(path, file);
+    return file;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, std::shared_ptr<const Descriptor>>> files_;  // newest first
 };
 
 class FolderBlobs : public Blobs {
@@ -47,6 +74,7 @@ class FolderBlobs : public Blobs {
   explicit FolderBlobs(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& name() const override { return folder_; }
+  uint64_t read_ahead() const override { return kReadAhead; }
 
   Result<std::vector<std::string>> ListRoot() const override {
     std::vector<std::string> names;
@@ -67,15 +95,14 @@ class FolderBlobs : public Blobs {
     return static_cast<uint64_t>(found.st_size);
   }
 
-  Result<std::string> Read(const std::string& path, uint64_t offset,
-                           uint64_t length) const override {
+  Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                  std::string& into) const override {
     const std::string full = folder_ + "/" + path;
-    const OpenedFile file(full);
-    if (file.descriptor() < 0) return FileError(full, errno);
-    std::string bytes(length, '\0');
+    MUSTER_ASSIGN(const auto file, files_.Get(full));
+    into.resize(length);
     size_t done = 0;
     while (done < length) {
-      const ssize_t got = pread(file.descriptor(), bytes.data() + done, length - done,
+      const ssize_t got = pread(file->number(), into.data() + done, length - done,
                                 static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return FileError(full, errno);
@@ -86,11 +113,12 @@ class FolderBlobs : public Blobs {
       }
       done += static_cast<size_t>(got);
     }
-    return bytes;
+    return {};
   }
 
  private:
   std::string folder_;
+  mutable OpenFiles files_;  // thread-safe
 };
 
 }  // namespace
@@ -110,7 +138,9 @@ Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint6
     return Error{Code::kIncompatible, blobs.name() + "/" + path + ": " + std::to_string(size) +
                                           " bytes are more than " + std::to_string(max_bytes)};
   }
-  return blobs.Read(path, 0, size);
+  std::string bytes;
+  MUSTER_TRY(blobs.ReadInto(path, 0, size, bytes));
+  return bytes;
 }
 
 }  // namespace muster::lucene

@@ -1,7 +1,10 @@
 #include "lucene/metadata.h"
 
+#include <charconv>
 #include <string>
 
+#include "base/yaml.h"
+#include "lucene/cbor.h"
 #include "lucene/codec.h"
 #include "lucene/inflate.h"
 #include "lucene/lzf.h"
@@ -42,6 +45,37 @@ Result<std::string> Unpack(std::string_view content) {
   return std::string(content);
 }
 
+// Elasticsearch quotes every text, so that what is not quoted is a number or a constant.
+Json FromYamlScalar(const YamlNode& node) {
+  if (node.quoted) return node.text;
+  if (node.text == "true" || node.text == "false") return node.text == "true";
+  int64_t number = 0;
+  const char* const end = node.text.data() + node.text.size();
+  const auto [stop, problem] = std::from_chars(node.text.data(), end, number);
+  if (problem == std::errc() && stop == end) return number;
+  return node.text;
+}
+
+Json FromYaml(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return nullptr;
+    case YamlNode::Kind::kScalar:
+      return FromYamlScalar(node);
+    case YamlNode::Kind::kSequence: {
+      Json array = Json::array();
+      for (const YamlNode& item : node.items) array.push_back(FromYaml(item));
+      return array;
+    }
+    case YamlNode::Kind::kMap: {
+      Json object = Json::object();
+      for (const YamlEntry& entry : node.entries) object[entry.key.text] = FromYaml(entry.value);
+      return object;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<Json> ParseMetadata(std::string_view blob, std::string_view codec, std::string_view origin) {
@@ -56,8 +90,14 @@ Result<Json> ParseMetadata(std::string_view blob, std::string_view codec, std::s
     if (!json) return Error{Code::kCorrupt, json.error().message};
     return json;
   }
+  if (LooksLikeCbor(text)) return ParseCbor(text, origin);
+  if (text.starts_with("---")) {
+    const auto yaml = ParseYaml(text, origin, {.bytes = kMaxMetadataBytes});
+    if (!yaml) return Error{Code::kCorrupt, yaml.error().message};
+    return FromYaml(yaml->root);
+  }
   return Error{Code::kIncompatible,
-               std::string(origin) + ": metadata that is neither JSON nor SMILE"};
+               std::string(origin) + ": metadata that is neither JSON, SMILE, CBOR nor YAML"};
 }
 
 }  // namespace muster::lucene

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lucene/byte_writer.h"
+#include "lucene/cbor.h"
 #include "lucene/smile.h"
 
 namespace muster::lucene {
@@ -48,6 +49,54 @@ TEST(Smile, ReadsValuesSharedNamesAndBinary) {
   EXPECT_EQ((*json)["nested"]["name"], "");
 }
 
+// {"name":"ab","n":-5,"big":1000,"list":[true,null,1.5],"bin":<3 bytes>,"in":{"pieces":"abc"}}
+std::string CborSample() {
+  std::string bytes = "\xD9\xD9\xF7\xBF";
+  bytes +=
+      "\x64name\x62"
+      "ab";
+  bytes += "\x61n\x24";
+  bytes +=
+      "\x63"
+      "big\x19\x03\xE8";
+  bytes += std::string("\x64list\x83\xF5\xF6\xF9\x3E\x00", 11);
+  bytes += std::string(
+      "\x63"
+      "bin\x43\x00\x01\xFF",
+      8);
+  bytes +=
+      "\x62in\xA1\x66pieces\x7F\x61"
+      "a\x62"
+      "bc\xFF";
+  bytes += "\xFF";
+  return bytes;
+}
+
+TEST(Cbor, ReadsValuesAndPieces) {
+  const auto json = ParseCbor(CborSample(), "blob");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ((*json)["name"], "ab");
+  EXPECT_EQ((*json)["n"], -5);
+  EXPECT_EQ((*json)["big"], 1000);
+  EXPECT_EQ((*json)["list"], Json::parse("[true,null,1.5]"));
+  EXPECT_EQ((*json)["bin"], Json::binary({0, 1, 255}));
+  EXPECT_EQ((*json)["in"]["pieces"], "abc");
+}
+
+TEST(Cbor, RefusesEveryBeginningDepthAndUnknownTokens) {
+  EXPECT_TRUE(EveryBeginning(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
+  EXPECT_FALSE(ParseCbor(std::string(200, '\x81'), "blob"));
+  EXPECT_EQ(ParseCbor("\x1C", "blob").error().code, Code::kIncompatible);
+  EXPECT_FALSE(ParseCbor("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE", "blob"));
+}
+
+TEST(Metadata, MayBeCborOrYaml) {
+  EXPECT_EQ((*ParseMetadata(CborSample(), "", "blob"))["n"], -5);
+  const auto yaml = ParseMetadata("---\nname: \"12\"\nlength: 345\nok: true\n", "", "blob");
+  ASSERT_TRUE(yaml) << yaml.error().message;
+  EXPECT_EQ(*yaml, Json::parse(R"({"name":"12","length":345,"ok":true})"));
+}
+
 TEST(Smile, RefusesEveryBeginning) {
   EXPECT_TRUE(EveryBeginning(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
 }
@@ -73,9 +122,11 @@ TEST(Metadata, ReadsPlainAndPackedJson) {
 }
 
 TEST(Metadata, RefusesOtherContentByName) {
-  const auto yaml = ParseMetadata("---\na: 1\n", "", "repo/snap");
-  EXPECT_EQ(yaml.error().code, Code::kIncompatible);
-  EXPECT_EQ(yaml.error().message.find("repo/snap: "), 0);
+  const auto text = ParseMetadata("<a/>", "", "repo/snap");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::kIncompatible);
+  EXPECT_EQ(text.error().message.find("repo/snap: "), 0);
+  EXPECT_EQ(ParseMetadata("---\n[a: ", "", "repo/snap").error().code, Code::kCorrupt);
 }
 
 }  // namespace

@@ -113,6 +113,7 @@ DirectMonotonic DirectMonotonic::ReadMeta(ByteReader& meta, uint64_t count, uint
 Result<std::vector<uint64_t>> DirectMonotonic::Decode(std::string_view data, ByteOrder order,
                                                       std::string_view origin) const {
   std::vector<uint64_t> values;
+  values.reserve(count_);
   const uint64_t block_size = 1ULL << shift_;
   for (size_t j = 0; j < blocks_.size(); ++j) {
     const Block& block = blocks_[j];

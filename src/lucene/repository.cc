@@ -237,6 +237,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
   snapshot.uuid = root->uuid;
   snapshot.state = StateOf(TextOf(info, "state"));
   snapshot.version_id = NumberOf(info, "version_id");
+  snapshot.start_ms = NumberOf(info, "start_time").value_or(0);
   const auto indices = info.find("indices");
   if (indices == info.end() || !indices->is_array()) return Damaged(origin, "it lists no indices");
   for (const Json& index : *indices) {
@@ -318,6 +319,50 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
   return index;
 }
 
+// By its name, or by its hash.
+Result<std::string> Repository::ShardFolder(const SnapshotIndex& index, int shard) const {
+  const std::string plain = "indices/" + index.id + "/" + std::to_string(shard) + "/";
+  switch (index.path_type) {
+    case 0:
+      return plain;
+    case 1:
+      // The hash stands before the base path, so that shards lie all over the bucket.
+      return "/" + HashedPath(index.id, shard) + "/" + blobs_->base_path() + plain;
+    case 2:
+      return HashedPath(index.id, shard) + "/" + plain;
+    default:
+      return Error{Code::kIncompatible, name() + ": " + index.name + "[" + std::to_string(shard) +
+                                            "]: shard paths of type " +
+                                            std::to_string(index.path_type)};
+  }
+}
+
+// Clusters may put a word of their own before each hash, which only the repository's list of paths
+// tells.
+Result<std::string> Repository::ListedShardFolder(const SnapshotIndex& index, int shard) const {
+  constexpr const char* kFnv1aHash = ".1";
+  const std::string blob = "snapshot_shard_paths/snapshot_path_" + index.id + "." + index.name +
+                           "." + std::to_string(index.shards) + "." +
+                           std::to_string(index.path_type) + kFnv1aHash;
+  const std::string origin = name() + "/" + blob;
+  MUSTER_ASSIGN(const std::string text, ReadWhole(*blobs_, blob, kMaxMetadataBytes));
+  MUSTER_ASSIGN(const Json list, ParseMetadata(text, "", origin));
+  const Json paths = list.is_object() ? list.value("paths", Json()) : Json();
+  const auto number = static_cast<size_t>(shard);
+  if (!paths.is_array() || paths.size() <= number || !paths[number].is_string()) {
+    return Damaged(origin, "it does not list shard " + std::to_string(shard));
+  }
+  std::string folder = paths[number].get<std::string>();
+  for (size_t start = 0; start < folder.size();) {
+    const size_t end = folder.find('/', start);
+    if (end == std::string::npos || !IsPlainName(folder.substr(start, end - start))) {
+      return Damaged(origin, "'" + folder + "' cannot be a folder");
+    }
+    start = end + 1;
+  }
+  return "/" + folder;
+}
+
 Result<ShardDirectory> Repository::ReadShard(const Snapshot& snapshot, const SnapshotIndex& index,
                                              int shard) const {
   const std::string shard_name = index.name + "[" + std::to_string(shard) + "]";
@@ -331,18 +376,9 @@ Result<ShardDirectory> Repository::ReadShard(const Snapshot& snapshot, const Sna
                  origin + ": this shard failed when snapshot " + snapshot.name + " was taken",
                  "take another snapshot, or leave this shard out on purpose"};
   }
-  std::string folder = "indices/" + index.id + "/" + std::to_string(shard) + "/";
-  switch (index.path_type) {
-    case 0:
-      break;
-    case 1:
-    case 2:
-      // They differ only in where a base path stands, and a repository here is the base path.
-      folder = HashedPath(index.id, shard) + "/" + folder;
-      break;
-    default:
-      return Error{Code::kIncompatible,
-                   origin + ": shard paths of type " + std::to_string(index.path_type)};
+  MUSTER_ASSIGN(std::string folder, ShardFolder(index, shard));
+  if (index.path_type != 0 && !blobs_->Size(folder + "snap-" + snapshot.uuid + ".dat")) {
+    if (auto listed = ListedShardFolder(index, shard)) folder = *std::move(listed);
   }
   if (blobs_->Size(folder + "shallow-snap-" + snapshot.uuid + ".dat")) {
     return Error{Code::kIncompatible,

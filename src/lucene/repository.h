@@ -20,6 +20,7 @@ struct Snapshot {
   SnapshotState state = SnapshotState::kUnknown;
   std::vector<std::string> indices;        // in the order of their names
   std::optional<int64_t> version_id;       // of the server, if the snapshot says so
+  int64_t start_ms = 0;                    // when it was begun, since 1970; 0: it does not say
   std::vector<std::string> failed_shards;  // "INDEX[SHARD]": not in the snapshot
 };
 
@@ -80,6 +81,8 @@ class Repository {
   Status ParseOldRoot(const Json& root, const std::string& origin);
   const RootSnapshot* Find(const std::string& name) const;
   std::string MetadataBlob(const RootSnapshot& snapshot, const std::string& index_id) const;
+  Result<std::string> ShardFolder(const SnapshotIndex& index, int shard) const;
+  Result<std::string> ListedShardFolder(const SnapshotIndex& index, int shard) const;
   // Tries the path of version 2 and later, then that of 1.
   Result<Json> ReadMetadata(const std::string& path, const std::string& old_path,
                             std::string_view codec) const;

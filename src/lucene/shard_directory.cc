@@ -111,27 +111,39 @@ Result<ShardFileView> ShardDirectory::Open(const std::string& name) const {
 
 Result<std::string> ShardDirectory::Read(const ShardFile& file, uint64_t offset,
                                          uint64_t length) const {
+  std::string bytes;
+  MUSTER_TRY(ReadInto(file, offset, length, bytes));
+  return bytes;
+}
+
+Status ShardDirectory::ReadInto(const ShardFile& file, uint64_t offset, uint64_t length,
+                                std::string& into) const {
   if (offset > file.length || length > file.length - offset) {
     return Error{Code::kCorrupt, origin_ + " " + file.name + ": something should be at byte " +
                                      std::to_string(offset) + ", beyond its end"};
   }
-  if (file.is_virtual) return file.content.substr(offset, length);
+  if (file.is_virtual) {
+    into.assign(file.content, offset, length);
+    return {};
+  }
   const std::string path = folder_ + file.blob;
   if (file.part_size == file.length) {
-    auto bytes = blobs_->Read(path, offset, length);
-    if (!bytes) return bytes.error().Within(origin_ + " " + file.name);
-    return bytes;
+    const Status read = blobs_->ReadInto(path, offset, length, into);
+    if (!read) return read.error().Within(origin_ + " " + file.name);
+    return {};
   }
-  std::string all;
-  while (all.size() < length) {
-    const uint64_t at = offset + all.size();
+  into.clear();
+  std::string piece;
+  while (into.size() < length) {
+    const uint64_t at = offset + into.size();
     const uint64_t in_part = at % file.part_size;
-    const uint64_t piece = std::min(length - all.size(), file.part_size - in_part);
-    auto bytes = blobs_->Read(path + ".part" + std::to_string(at / file.part_size), in_part, piece);
-    if (!bytes) return bytes.error().Within(origin_ + " " + file.name);
-    all += *bytes;
+    const uint64_t piece_length = std::min(length - into.size(), file.part_size - in_part);
+    const Status read = blobs_->ReadInto(path + ".part" + std::to_string(at / file.part_size),
+                                         in_part, piece_length, piece);
+    if (!read) return read.error().Within(origin_ + " " + file.name);
+    into += piece;
   }
-  return all;
+  return {};
 }
 
 Status ShardDirectory::Check(const ShardFile& file) const {
@@ -164,12 +176,20 @@ Status ShardDirectory::Check(const ShardFile& file) const {
   return {};
 }
 
+uint64_t ShardFileView::read_ahead() const { return directory_->read_ahead(); }
+
 Result<std::string> ShardFileView::Read(uint64_t offset, uint64_t length) const {
+  std::string bytes;
+  MUSTER_TRY(ReadInto(offset, length, bytes));
+  return bytes;
+}
+
+Status ShardFileView::ReadInto(uint64_t offset, uint64_t length, std::string& into) const {
   if (offset > length_ || length > length_ - offset) {
     return Error{Code::kCorrupt, origin_ + ": something should be at byte " +
                                      std::to_string(offset) + ", beyond its end"};
   }
-  return directory_->Read(*file_, start_ + offset, length);
+  return directory_->ReadInto(*file_, start_ + offset, length, into);
 }
 
 Result<std::string> ShardFileView::ReadChecked() const {

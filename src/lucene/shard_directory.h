@@ -31,9 +31,12 @@ class ShardFileView {
   // What a person knows it by: "REPOSITORY: INDEX[SHARD] FILE".
   const std::string& origin() const { return origin_; }
   uint64_t length() const { return length_; }
+  uint64_t read_ahead() const;  // as Blobs::read_ahead
 
   // Exactly these bytes; kCorrupt when they lie beyond its end.
   Result<std::string> Read(uint64_t offset, uint64_t length) const;
+  // The same in place of what `into` held, whose memory is used again.
+  Status ReadInto(uint64_t offset, uint64_t length, std::string& into) const;
 
   // All of it, footer included, with its CRC found right.
   Result<std::string> ReadChecked() const;
@@ -63,11 +66,14 @@ class ShardDirectory {
   const std::string& origin() const { return origin_; }
   const std::map<std::string, ShardFile>& files() const { return files_; }
   bool Has(const std::string& name) const { return files_.contains(name); }
+  uint64_t read_ahead() const { return blobs_->read_ahead(); }
 
   // kCorrupt when the snapshot does not list it.
   Result<ShardFileView> Open(const std::string& name) const;
 
   Result<std::string> Read(const ShardFile& file, uint64_t offset, uint64_t length) const;
+  // The same in place of what `into` held, whose memory is used again.
+  Status ReadInto(const ShardFile& file, uint64_t offset, uint64_t length, std::string& into) const;
 
   // Reads all of a file in pieces and holds it against the list: its length, and the checksum if
   // the list has one.

@@ -5,6 +5,36 @@
 #include "lucene/live_docs.h"
 
 namespace muster::lucene {
+namespace {
+
+// The file that holds the documents, by itself or among others.
+const ShardFile* DataFile(const ShardDirectory& directory, const std::string& segment) {
+  for (const char* suffix : {".fdt", ".cfs"}) {
+    const auto found = directory.files().find(segment + suffix);
+    if (found != directory.files().end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Segments never change but for what is deleted of them; their names are given anew, however, when
+// a shard is.
+bool IsSame(const ShardDirectory& one, const SegmentCommit& a, const ShardDirectory& other,
+            const SegmentCommit& b) {
+  const ShardFile* const file_a = DataFile(one, a.name);
+  const ShardFile* const file_b = DataFile(other, b.name);
+  return a.name == b.name && a.id == b.id && file_a != nullptr && file_b != nullptr &&
+         file_a->length == file_b->length && file_a->checksum == file_b->checksum &&
+         (!a.id.empty() || file_a->blob == file_b->blob);
+}
+
+Result<DocSet> LiveDocs(const SegmentFiles& files) {
+  MUSTER_ASSIGN(const std::vector<FieldInfo> fields, ReadFieldInfos(files));
+  MUSTER_ASSIGN(std::optional<DocSet> live, ReadLiveDocs(files, fields));
+  if (live) return *std::move(live);
+  return DocSet(static_cast<uint32_t>(files.info().max_doc), true);
+}
+
+}  // namespace
 
 Result<ShardReader> ShardReader::Open(const ShardDirectory& directory) {
   ShardReader reader;
@@ -12,10 +42,32 @@ Result<ShardReader> ShardReader::Open(const ShardDirectory& directory) {
   for (const SegmentCommit& commit : commits) {
     MUSTER_ASSIGN(SegmentFiles files, SegmentFiles::Open(directory, commit));
     const auto max_doc = static_cast<uint64_t>(files.info().max_doc);
-    reader.segments_.push_back({std::move(files), reader.end_});
+    reader.segments_.push_back({std::move(files), reader.end_, std::nullopt});
     reader.end_ += max_doc;
   }
   return reader;
+}
+
+Result<ShardReader> ShardReader::OpenWithout(const ShardDirectory& directory,
+                                             const ShardDirectory& other) {
+  MUSTER_ASSIGN(ShardReader reader, Open(directory));
+  reader.is_without_ = true;
+  MUSTER_ASSIGN(const std::vector<SegmentCommit> commits, ReadSegments(other));
+  for (Segment& segment : reader.segments_) {
+    for (const SegmentCommit& commit : commits) {
+      if (!IsSame(directory, segment.files.commit(), other, commit)) continue;
+      MUSTER_ASSIGN(segment.other, SegmentFiles::Open(other, commit));
+    }
+  }
+  return reader;
+}
+
+Result<bool> ShardReader::HasRouting() const {
+  for (const Segment& segment : segments_) {
+    MUSTER_ASSIGN(const std::vector<FieldInfo> fields, ReadFieldInfos(segment.files));
+    if (DocumentFields::Find(fields).routing) return true;
+  }
+  return false;
 }
 
 std::vector<SegmentSummary> ShardReader::Segments() const {
@@ -36,31 +88,45 @@ Status ShardReader::OpenSegmentAt(uint64_t position) {
       std::upper_bound(segments_.begin(), segments_.end(), position,
                        [](uint64_t wanted, const Segment& it) { return wanted < it.base; });
   const auto index = static_cast<size_t>(after - segments_.begin()) - 1;
-  if (open_ && open_->index == index) return {};
   // The old one first, so that two are never in memory.
   open_.reset();
   const SegmentFiles& files = segments_[index].files;
   MUSTER_ASSIGN(const std::vector<FieldInfo> fields, ReadFieldInfos(files));
   MUSTER_ASSIGN(StoredFields stored, StoredFields::Open(files));
   MUSTER_ASSIGN(std::optional<DocSet> live, ReadLiveDocs(files, fields));
+  if (const auto& other = segments_[index].other) {
+    MUSTER_ASSIGN(const DocSet there, LiveDocs(*other));
+    if (!live) live.emplace(static_cast<uint32_t>(files.info().max_doc), true);
+    if (there.size() != live->size()) {
+      return Error{Code::kCorrupt, files.origin() +
+                                       ": it has another number of documents in the "
+                                       "other snapshot"};
+    }
+    live->RemoveAll(there);
+  }
   const NumberForm form = stored.number_form();
-  open_ = std::make_unique<OpenSegment>(OpenSegment{index, std::move(stored),
+  const uint64_t begin = segments_[index].base;
+  const uint64_t end = begin + static_cast<uint64_t>(files.info().max_doc);
+  open_ = std::make_unique<OpenSegment>(OpenSegment{begin, end, std::move(stored),
                                                     DocumentFields::Find(fields), std::move(live),
-                                                    form, files.origin(), Chunk(), std::nullopt});
+                                                    form, files.origin(), Chunk()});
   return {};
 }
 
 Result<bool> ShardReader::Next(Document& document) {
   while (next_ < end_) {
-    MUSTER_TRY(OpenSegmentAt(next_));
+    if (!open_ || next_ < open_->begin || next_ >= open_->end) MUSTER_TRY(OpenSegmentAt(next_));
     OpenSegment& segment = *open_;
-    const auto doc = static_cast<uint32_t>(next_ - segments_[segment.index].base);
-    const size_t chunk = segment.stored.ChunkOf(doc);
-    if (segment.chunk_index != chunk) {
-      // Set only when it was read, so that a failure cannot be read past.
-      segment.chunk_index.reset();
-      MUSTER_TRY(segment.stored.ReadChunk(chunk, segment.chunk));
-      segment.chunk_index = chunk;
+    const auto doc = static_cast<uint32_t>(next_ - segment.begin);
+    // What is not wanted is read only to see that the whole file is sound.
+    if (is_without_ && segment.live && !segment.live->Has(doc)) {
+      ++counts_.deleted;
+      ++next_;
+      continue;
+    }
+    if (!segment.chunk.Holds(doc)) {
+      // It holds nothing when that fails, so that a failure cannot be read past.
+      MUSTER_TRY(segment.stored.ReadChunk(segment.stored.ChunkOf(doc), segment.chunk));
     }
     const uint64_t position = next_++;
     if (segment.live && !segment.live->Has(doc)) {

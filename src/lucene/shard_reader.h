@@ -40,11 +40,19 @@ class ShardReader {
  public:
   static Result<ShardReader> Open(const ShardDirectory& directory);
 
+  // The documents that `other`, the same shard in another snapshot, does not hold in the same
+  // place: all those of segments that are not there, and those that are deleted there. Positions
+  // are the same as without it. Refers to both.
+  static Result<ShardReader> OpenWithout(const ShardDirectory& directory,
+                                         const ShardDirectory& other);
+
   // The position behind the last document.
   uint64_t end() const { return end_; }
   const ShardCounts& counts() const { return counts_; }
   // In the order of their documents.
   std::vector<SegmentSummary> Segments() const;
+  // Whether a segment has documents with a routing of their own.
+  Result<bool> HasRouting() const;
 
   // Goes on at the first document at or behind `position`, without unpacking what comes before it.
   void Seek(uint64_t position) { next_ = position; }
@@ -57,17 +65,18 @@ class ShardReader {
   struct Segment {
     SegmentFiles files;
     uint64_t base = 0;
+    std::optional<SegmentFiles> other;  // the same segment in the other snapshot
   };
   // What is open of the one segment that is being read.
   struct OpenSegment {
-    size_t index;
+    uint64_t begin;  // its positions
+    uint64_t end;
     StoredFields stored;
     DocumentFields fields;
     std::optional<DocSet> live;
     NumberForm form;
     std::string place;
     Chunk chunk;
-    std::optional<size_t> chunk_index;
   };
 
   Status OpenSegmentAt(uint64_t position);
@@ -75,6 +84,7 @@ class ShardReader {
   std::vector<Segment> segments_;
   uint64_t end_ = 0;
   uint64_t next_ = 0;
+  bool is_without_ = false;
   std::unique_ptr<OpenSegment> open_;
   ShardCounts counts_;
 };

@@ -9,6 +9,10 @@ namespace {
 // Longer than any header with what may follow it.
 constexpr uint64_t kHeaderBytes = 512;
 constexpr uint64_t kMaxChunkBytes = 1ULL << 31;
+// Of one that is looked at in passing; more only when the next ones are wanted as well.
+constexpr uint64_t kFirstWindow = 32 * 1024;
+// Of the memory that one huge document needed, for those that follow.
+constexpr uint64_t kMostKept = 4 * 1024 * 1024;
 constexpr uint64_t kMaxIndexBytes = 512 * 1024 * 1024;
 
 struct Format {
@@ -161,14 +165,32 @@ Status StoredFields::CheckEnd() const {
   return {};
 }
 
-Status StoredFields::ReadChunk(size_t chunk, Chunk& into) {
+Result<std::string_view> StoredFields::BytesOf(size_t chunk) {
   const uint64_t start = index_.positions[chunk];
   const uint64_t length = index_.EndOf(chunk) - start;
   if (length > kMaxChunkBytes) {
     return Error{Code::kCorrupt,
                  fdt_.origin() + ": a chunk of " + std::to_string(length) + " bytes"};
   }
-  MUSTER_ASSIGN(const std::string bytes, fdt_.Read(start, length));
+  const bool in_order = chunk == next_chunk_;
+  next_chunk_ = chunk + 1;
+  if (start < window_start_ || start + length > window_start_ + window_.size()) {
+    ahead_ = in_order ? std::min(std::max(ahead_ * 2, kFirstWindow), fdt_.read_ahead()) : 0;
+    uint64_t end = start + length;
+    for (size_t next = chunk + 1; next < chunks() && index_.EndOf(next) - start <= ahead_; ++next) {
+      end = index_.EndOf(next);
+    }
+    // Nothing is there until all of it is.
+    window_start_ = UINT64_MAX;
+    if (window_.capacity() > kMostKept + fdt_.read_ahead()) window_ = std::string();
+    MUSTER_TRY(fdt_.ReadInto(start, end - start, window_));
+    window_start_ = start;
+  }
+  return std::string_view(window_).substr(start - window_start_, length);
+}
+
+Status StoredFields::ReadChunk(size_t chunk, Chunk& into) {
+  MUSTER_ASSIGN(const std::string_view bytes, BytesOf(chunk));
   if (has_footer_ && chunk == crc_chunks_) {
     crc_ = Crc32(crc_, bytes);
     ++crc_chunks_;
@@ -176,7 +198,7 @@ Status StoredFields::ReadChunk(size_t chunk, Chunk& into) {
   }
   const uint64_t first = index_.first_docs[chunk];
   const uint64_t after = chunk + 1 < chunks() ? index_.first_docs[chunk + 1] : max_doc_;
-  return into.Decode(bytes, format_, first, after - first, fdt_.origin(), start);
+  return into.Decode(bytes, format_, first, after - first, fdt_.origin(), index_.positions[chunk]);
 }
 
 }  // namespace muster::lucene

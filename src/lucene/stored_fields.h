@@ -36,11 +36,17 @@ class StoredFields {
   Status ReadBlockIndexed(const SegmentFiles& files, const std::string& codec, uint32_t version);
   Status ReadMonotonicIndexed(const SegmentFiles& files, uint32_t version);
   Status CheckEnd() const;
+  Result<std::string_view> BytesOf(size_t chunk);
 
   ShardFileView fdt_;
   uint32_t max_doc_;
   ChunkFormat format_;
   ChunkIndex index_;
+  // What was read last, from the start of one chunk to the end of the same or a later one.
+  std::string window_;
+  uint64_t window_start_ = 0;
+  uint64_t ahead_ = 0;  // how much is read at once; grows while chunks are asked for in order
+  size_t next_chunk_ = 0;
   bool has_footer_ = true;
   uint32_t crc_ = 0;
   size_t crc_chunks_ = 0;  // how many chunks, from the first, are in crc_

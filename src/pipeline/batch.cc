@@ -42,7 +42,9 @@ void Batch::Add(const Document& document) {
                        .routing = arena.Copy(document.routing),
                        .body = arena.Copy(document.body),
                        .position = arena.Copy(document.position),
-                       .defect = arena.Copy(document.defect)});
+                       .defect = arena.Copy(document.defect),
+                       .deleted = document.deleted,
+                       .version = document.version});
 }
 
 void Batch::Clear() {

@@ -16,7 +16,9 @@ Document Copied(const Document& document, Arena& arena) {
           .routing = arena.Copy(document.routing),
           .body = arena.Copy(document.body),
           .position = arena.Copy(document.position),
-          .defect = {}};
+          .defect = {},
+          .deleted = document.deleted,
+          .version = document.version};
 }
 
 // What transforms left alone is still the reader's.
@@ -108,7 +110,9 @@ Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
         .routing = InArena(document.routing, original.routing, arena),
         .body = InArena(document.body, original.body, arena),
         .position = arena.Copy(original.position),
-        .defect = {}},
+        .defect = {},
+        .deleted = original.deleted,
+        .version = original.version},
        std::move(failure));
   return true;
 }

@@ -19,6 +19,8 @@ struct Letter {
   std::string where;  // tells it from others of the collection
   std::string body;
   std::string defect;
+  bool deleted = false;
+  int64_t version = 0;
 };
 
 std::string Text(const Json& json, const char* name) {
@@ -39,7 +41,9 @@ Result<Letter> Parse(const std::string& line, const std::string& path, size_t nu
                 .routing = Text(*head, "routing"),
                 .where = Text(*head, "position") + "\n" + Text(*head, "id"),
                 .body = {},
-                .defect = {}};
+                .defect = {},
+                .deleted = head->value("deleted", false),
+                .version = head->value("version", int64_t{0})};
   if (whole) {
     const size_t start = document + kDocument.size();
     letter.body = line.substr(start, line.size() - 1 - start);
@@ -74,7 +78,9 @@ class LetterReader final : public Reader {
                       .routing = letter_.routing,
                       .body = letter_.body,
                       .position = position_,
-                      .defect = letter_.defect};
+                      .defect = letter_.defect,
+                      .deleted = letter_.deleted,
+                      .version = letter_.version};
     }
   }
 
@@ -114,6 +120,7 @@ class DeadLetterSource final : public Source {
       if (line.empty()) continue;
       MUSTER_ASSIGN(const Letter letter, Parse(line, path_, number));
       ++letters_[letter.collection];
+      has_deletes_ |= letter.deleted;
     }
     return {};
   }
@@ -123,6 +130,7 @@ class DeadLetterSource final : public Source {
     for (const auto& [name, letters] : letters_) collections.push_back({.name = name});
     return collections;
   }
+  bool HasDeletes() const override { return has_deletes_; }
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
     return std::vector<Partition>{{.collection = collection, .documents = letters_.at(collection)}};
   }
@@ -140,6 +148,7 @@ class DeadLetterSource final : public Source {
  private:
   const std::string path_;
   std::map<std::string, int64_t> letters_;  // by collection, repeated ones included
+  bool has_deletes_ = false;
 };
 
 }  // namespace

@@ -43,6 +43,25 @@ TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
   EXPECT_FALSE(logs->Next().value()->defect.empty());
 }
 
+TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
+  auto letters = OpenDeadLetters(path_, "run").value();
+  const Document gone{.id = "7",
+                      .routing = {},
+                      .body = "{}",
+                      .position = "42",
+                      .defect = {},
+                      .deleted = true,
+                      .version = 12};
+  ASSERT_TRUE(letters->Add("orders", "orders__0__0", gone, "no"));
+  auto source = OpenDeadLetterSource(path_).value();
+  EXPECT_TRUE(source->HasDeletes());
+  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  const auto found = reader->Next().value();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->deleted);
+  EXPECT_EQ(found->version, 12);
+}
+
 TEST_F(DeadLetterSourceTest, FileOfSomethingElseIsRefusedWithItsLine) {
   std::ofstream(path_) << "{\"id\":1}\n";
   const auto source = OpenDeadLetterSource(path_);

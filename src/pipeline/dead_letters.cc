@@ -65,6 +65,8 @@ class DeadLetterFile final : public DeadLetters {
     AppendJsonString(line, document.routing);
     line += ",\"position\":";
     AppendJsonString(line, EscapeBytes(document.position));
+    if (document.deleted) line += ",\"deleted\":true";
+    if (document.version != 0) line += ",\"version\":" + std::to_string(document.version);
     line += ",\"error\":";
     AppendJsonString(line, reason);
     if (CheckJsonObject(document.body)) {

@@ -30,7 +30,9 @@ class MemorySink::MemoryWriter final : public Writer {
     for (size_t i = 0; i < batch.documents.size(); ++i) {
       const Document& document = batch.documents[i];
       std::string reason = sink_.refuse ? sink_.refuse(document) : "";
-      if (reason.empty()) {
+      if (reason.empty() && document.deleted) {
+        std::erase_if(contents.documents, [&](const Entry& it) { return it.id == document.id; });
+      } else if (reason.empty()) {
         contents.documents.push_back({std::string(document.id), std::string(document.body)});
       } else {
         refused.push_back({i, std::move(reason)});

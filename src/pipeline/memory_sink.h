@@ -34,6 +34,7 @@ class MemorySink final : public Sink {
   std::set<std::string> FinishedCollections() const;
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
+  bool CanDelete() const override { return true; }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
   Status Finish(const std::string& collection) override;
 

@@ -117,11 +117,20 @@ class CollectionRun {
 
 }  // namespace
 
+Status CheckDeletes(const Source& source, const Sink& sink) {
+  if (!source.HasDeletes() || sink.CanDelete()) return {};
+  return Error{Code::kIncompatible,
+               "the source has deleted documents, and this sink cannot delete any",
+               "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything anew"};
+}
+
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate) {
+  MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
   MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, allowed));
-  std::vector<TargetChange> all;
+  MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
+  MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
   for (const Collection& collection : collections) {
     MUSTER_ASSIGN(std::vector<TargetChange> changes,
                   pipeline.sink.Prepare(pipeline.transforms.Target(collection), evaluate));

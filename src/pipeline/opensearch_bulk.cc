@@ -96,7 +96,7 @@ std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size
 }  // namespace
 
 void OpenSearchBulk::AppendAction(const Document& document, std::string& body) const {
-  body += R"({"index":{"_id":)";
+  body += document.deleted ? R"({"delete":{"_id":)" : R"({"index":{"_id":)";
   if (document.id.empty()) {
     std::string place = origin_;
     place += '\0';
@@ -109,7 +109,12 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
     body += R"(,"routing":)";
     AppendJsonString(body, document.routing);
   }
+  if (document.version != 0) {
+    body += R"(,"version":)" + std::to_string(document.version);
+    body += R"(,"version_type":"external_gte")";
+  }
   body += "}}\n";
+  if (document.deleted) return;
   const size_t start = body.size();
   body += document.body;
   // A line break in JSON is white space, since those in strings are escaped; in a bulk it ends the
@@ -134,8 +139,12 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
     for (ondemand::object item : document["items"].get_array()) {
       if (at == sent.size()) return unreadable;
       const size_t index = sent[at++];
-      const ItemAnswer said = ReadItem(item["index"].get_object());
+      const Document& about = batch.documents[index];
+      const ItemAnswer said = ReadItem(item[about.deleted ? "delete" : "index"].get_object());
       if (said.status < 300) continue;
+      // It is gone already, or a later change of the same document is there.
+      if (about.deleted && said.status == 404 && said.type.empty()) continue;
+      if (about.version != 0 && said.status == 409) continue;
       const Error error = ErrorOf(index_, said);
       if (IsTransientStatus(said.status) || error.code == Code::kReadOnly) {
         round.again.push_back(index);

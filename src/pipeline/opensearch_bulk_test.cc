@@ -182,5 +182,36 @@ TEST_F(BulkTest, LineBreaksWithinADocumentDoNotEndIt) {
   EXPECT_EQ(kept_["a\nb"], "{   \"x\": \"y\\nz\" }");
 }
 
+TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
+  Serve([](const HttpServerRequest& request) {
+    EXPECT_EQ(request.body,
+              "{\"delete\":{\"_id\":\"a\",\"version\":8,\"version_type\":\"external_gte\"}}\n"
+              "{\"delete\":{\"_id\":\"b\",\"routing\":\"r\",\"version\":8,"
+              "\"version_type\":\"external_gte\"}}\n"
+              "{\"index\":{\"_id\":\"b\",\"version\":9,\"version_type\":\"external_gte\"}}\n"
+              "{\"n\":1}\n");
+    return Answer(200, R"({"errors":true,"items":[{"delete":{"status":404}},
+        {"delete":{"status":409,"error":{"type":"version_conflict_engine_exception"}}},
+        {"index":{"status":409,"error":{"type":"version_conflict_engine_exception"}}}]})");
+  });
+  Batch batch;
+  const auto add = [&](const char* id, const char* routing, bool deleted, int64_t version) {
+    batch.Add({.id = id,
+               .routing = routing,
+               .body = "{\"n\":1}",
+               .position = {},
+               .defect = {},
+               .deleted = deleted,
+               .version = version});
+  };
+  add("a", "", true, 8);
+  add("b", "r", true, 8);
+  add("b", "", false, 9);
+  const auto refused = Write(batch);
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(server_->requests().size(), 1U);
+}
+
 }  // namespace
 }  // namespace muster

@@ -105,6 +105,8 @@ class OpenSearchSink : public Sink {
     return Put(name, "/" + OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
   }
 
+  bool CanDelete() const override { return true; }
+
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
                                                   bool evaluate) override {
     MUSTER_ASSIGN(const Json metadata, ParseJson(metadata_text, "metadata of the source"));

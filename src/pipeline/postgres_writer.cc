@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/table_shape.h"
+
 namespace muster {
 namespace {
 
@@ -156,6 +158,11 @@ Status PostgresWriter::CopyBatch(const Batch& batch, std::vector<Refused>& refus
   rows_.Clear();
   copying_.reset();
   for (size_t i = 0; i < batch.documents.size(); ++i) {
+    if (batch.documents[i].deleted) {
+      if (copying_) MUSTER_TRY(FinishCopy(rows_.rows().size(), refused));
+      MUSTER_ASSIGN(i, DeleteRows(batch, i));
+      continue;
+    }
     if (auto added = rows_.Add(i, batch.documents[i]); !added) {
       refused.push_back({i, std::move(added).error().message});
       continue;
@@ -210,6 +217,32 @@ Status PostgresWriter::LockOnly() {
   const PgCall calls[] = {{begin, none}, {later, none}, {lock, none}};
   MUSTER_ASSIGN(const auto answers, connection_->Execute(calls));
   return CheckLocked(answers[2]);
+}
+
+// Deleted documents, as many as follow each other. The answer is the last of them.
+Result<size_t> PostgresWriter::DeleteRows(const Batch& batch, size_t first) {
+  const std::string column = table_.HoldsDocuments() ? "id" : "_id";
+  if (table_.Find(column) == nullptr) return NoIdColumn(table_.sql_name);
+  size_t end = first;
+  while (end < batch.documents.size() && batch.documents[end].deleted) ++end;
+  PgArray ids(PgArray::Element::kText, end - first);
+  for (size_t i = first; i < end; ++i) ids.Text(batch.documents[i].id);
+  if (!locked_) {
+    MUSTER_TRY(LockOnly());
+    const PgParams none = {};
+    const PgStatement savepoint{"", "SAVEPOINT rows", false};
+    const PgStatement now{"", "SET CONSTRAINTS ALL IMMEDIATE", false};
+    const PgCall calls[] = {{savepoint, none}, {now, none}};
+    MUSTER_TRY(connection_->Execute(std::span(calls, constraints_now_ ? 2 : 1)));
+  }
+  PgParams params;
+  params.Text(ids.bytes());
+  MUSTER_TRY(connection_->Execute(PgStatement{"",
+                                              "DELETE FROM " + table_.sql_name + " WHERE " +
+                                                  PgIdentifier(column) + " = ANY($1::text[])",
+                                              false},
+                                  params));
+  return end - 1;
 }
 
 Status PostgresWriter::SendRows(size_t last_row) {

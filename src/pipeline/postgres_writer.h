@@ -69,6 +69,7 @@ class PostgresWriter final : public Writer {
   Result<std::optional<PgRefusal>> CopyAgain(bool failed, size_t first, size_t last);
   Result<std::optional<Progress>> TrySeal();
   Status LockOnly();
+  Result<size_t> DeleteRows(const Batch& batch, size_t first);
   Status CheckLocked(const PgResult& answer);
   Status Record(const Batch& batch, const std::vector<Refused>& refused);
   Error Stale();

@@ -1,14 +1,14 @@
 #include "pipeline/snapshot_source.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
+#include <map>
 #include <set>
 
 #include "base/json.h"
 #include "base/s3.h"
 #include "lucene/repository.h"
 #include "lucene/shard_reader.h"
+#include "pipeline/snapshot_reader.h"
 
 namespace muster {
 namespace {
@@ -19,103 +19,35 @@ using lucene::Snapshot;
 using lucene::SnapshotIndex;
 using lucene::SnapshotState;
 
-constexpr uint64_t kWorthSplitting = 2'000;
-
-// Zero-padded, so that positions sort as the numbers do.
-std::string PositionOf(uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%019llu", static_cast<unsigned long long>(number));
-  return text;
-}
-
-Result<uint64_t> NumberOf(const std::string& position, uint64_t if_empty) {
-  if (position.empty()) return if_empty;
-  uint64_t number = 0;
-  const char* const end = position.data() + position.size();
-  const auto [stop, problem] = std::from_chars(position.data(), end, number);
-  if (problem != std::errc() || stop != end) {
-    return Error{Code::kInvalid, "'" + position + "' is not a position in a snapshot",
-                 "is the source still the one that the work was begun with?"};
-  }
-  return number;
-}
-
-bool IsJsonObject(std::string_view text) {
-  const size_t start = text.find_first_not_of(" \t\r\n");
-  return start != std::string_view::npos && text[start] == '{';
-}
-
-class SnapshotReader : public Reader {
- public:
-  // The directory lives here, since the reader refers to it.
-  static Result<std::unique_ptr<SnapshotReader>> Open(ShardDirectory directory,
-                                                      const Partition& partition,
-                                                      const std::string& position,
-                                                      bool recovery_source) {
-    auto reader = std::make_unique<SnapshotReader>(std::move(directory), recovery_source);
-    MUSTER_ASSIGN(auto shard, lucene::ShardReader::Open(reader->directory_));
-    MUSTER_ASSIGN(const uint64_t begin, NumberOf(partition.begin, 0));
-    MUSTER_ASSIGN(reader->next_, NumberOf(position, begin));
-    MUSTER_ASSIGN(reader->end_, NumberOf(partition.end, shard.end()));
-    shard.Seek(reader->next_);
-    reader->shard_.emplace(std::move(shard));
-    return reader;
-  }
-
-  SnapshotReader(ShardDirectory directory, bool recovery_source)
-      : directory_(std::move(directory)), recovery_source_(recovery_source) {}
-
-  Result<std::optional<Document>> Next() override {
-    if (next_ >= end_) return std::nullopt;
-    MUSTER_ASSIGN(const bool found, shard_->Next(found_));
-    if (!found || found_.position >= end_) {
-      next_ = end_;
-      return std::nullopt;
-    }
-    next_ = found_.position + 1;
-    position_ = PositionOf(next_);
-    Document document{.id = found_.id,
-                      .routing = found_.routing.value_or(""),
-                      .body = found_.source.value_or(""),
-                      .position = position_,
-                      .defect = {}};
-    if (!found_.source && recovery_source_ && found_.recovery_source) {
-      document.body = *found_.recovery_source;
-    }
-    if (document.body.empty()) {
-      document.defect = found_.recovery_source && !recovery_source_
-                            ? "the index keeps no _source of it; with recovery_source=true its "
-                              "copy for recovery is taken"
-                            : "the index keeps no _source of it";
-    } else if (!IsJsonObject(document.body)) {
-      document.defect = "its _source is not JSON (but SMILE, CBOR or YAML)";
-    }
-    return document;
-  }
-
-  Result<std::optional<std::string>> Split() override {
-    if (end_ - next_ < kWorthSplitting) return std::nullopt;
-    end_ = next_ + (end_ - next_) / 2;
-    return PositionOf(end_);
-  }
-
- private:
-  const ShardDirectory directory_;
-  const bool recovery_source_;
-  std::optional<lucene::ShardReader> shard_;
-  lucene::Document found_;
-  std::string position_;
-  uint64_t next_ = 0;
-  uint64_t end_ = 0;
+// What of a snapshot is read.
+struct Selection {
+  Snapshot snapshot;
+  std::optional<Snapshot> since;  // only what is not as it was then
+  std::string index;              // empty: all
+  SnapshotChoice documents;
 };
+
+// Deletes count as a little older than what is written: where a sink goes by versions, a late
+// delete does not take away what has come back since.
+int64_t DeleteVersion(const Snapshot& snapshot) { return 2 * snapshot.start_ms; }
+int64_t WriteVersion(const Snapshot& snapshot) { return 2 * snapshot.start_ms + 1; }
+
+int64_t BytesOf(const ShardDirectory& directory) {
+  int64_t bytes = 0;
+  for (const auto& [name, file] : directory.files()) bytes += static_cast<int64_t>(file.length);
+  return bytes;
+}
 
 class SnapshotSource : public Source {
  public:
-  SnapshotSource(Repository repository, Snapshot snapshot, std::string index, bool recovery_source)
+  SnapshotSource(Repository repository, Selection selection)
       : repository_(std::move(repository)),
-        snapshot_(std::move(snapshot)),
-        index_(std::move(index)),
-        recovery_source_(recovery_source) {}
+        snapshot_(std::move(selection.snapshot)),
+        since_(std::move(selection.since)),
+        index_(std::move(selection.index)),
+        documents_(std::move(selection.documents)) {}
+
+  bool HasDeletes() const override { return since_.has_value(); }
 
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> collections;
@@ -149,16 +81,20 @@ class SnapshotSource : public Source {
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    MUSTER_ASSIGN(const bool as_one, IsOnePartition(collection));
     MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(collection));
     std::vector<Partition> partitions;
-    for (int shard = 0; shard < index.shards; ++shard) {
-      MUSTER_ASSIGN(const ShardDirectory directory, repository_.ReadShard(snapshot_, index, shard));
-      MUSTER_ASSIGN(const auto reader, lucene::ShardReader::Open(directory));
-      Partition partition{.collection = collection, .shard = shard, .part = snapshot_.uuid};
-      partition.begin = PositionOf(0);
-      partition.end = PositionOf(reader.end());
+    for (int shard = 0; shard < (as_one ? 1 : index.shards); ++shard) {
+      Partition partition{.collection = collection, .shard = shard, .part = PartName(as_one)};
+      MUSTER_ASSIGN(const std::vector<SnapshotLeg> legs, LegsOf(partition));
+      uint64_t end = 0;
       int64_t bytes = 0;
-      for (const auto& [name, file] : directory.files()) bytes += static_cast<int64_t>(file.length);
+      for (const SnapshotLeg& leg : legs) {
+        end += leg.end;
+        bytes += BytesOf(*leg.directory);
+      }
+      partition.begin = SnapshotPosition(0);
+      partition.end = SnapshotPosition(end);
       partition.bytes = bytes;
       partitions.push_back(std::move(partition));
     }
@@ -167,26 +103,22 @@ class SnapshotSource : public Source {
 
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token) override {
-    if (partition.part != snapshot_.uuid) {
+    if (partition.part != PartName(true) && partition.part != PartName(false)) {
       return Error{
           Code::kConflict,
           repository_.name() + ": the work was begun with another snapshot than " + snapshot_.name,
           "name the snapshot in the URL, with snapshot=NAME"};
     }
-    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(partition.collection));
-    MUSTER_ASSIGN(ShardDirectory directory,
-                  repository_.ReadShard(snapshot_, index, partition.shard));
-    MUSTER_ASSIGN(auto reader, SnapshotReader::Open(std::move(directory), partition, position,
-                                                    recovery_source_));
-    return reader;
+    MUSTER_ASSIGN(std::vector<SnapshotLeg> legs, LegsOf(partition));
+    return SnapshotReader::Open(std::move(legs), partition, position, documents_);
   }
 
   std::optional<double> FractionBefore(const Partition& partition,
                                        const std::string& position) override {
-    const auto begin = NumberOf(partition.begin, 0);
-    const auto end = NumberOf(partition.end, 0);
+    const auto begin = SnapshotNumber(partition.begin, 0);
+    const auto end = SnapshotNumber(partition.end, 0);
     if (!begin || !end || *end <= *begin) return std::nullopt;
-    const auto at = NumberOf(position, *begin);
+    const auto at = SnapshotNumber(position, *begin);
     if (!at || *at < *begin) return std::nullopt;
     return std::min(1.0, static_cast<double>(*at - *begin) / static_cast<double>(*end - *begin));
   }
@@ -200,18 +132,117 @@ class SnapshotSource : public Source {
                    repository_.name() + ": index " + name + ": " + index.refusal,
                    "leave it out, and read it from a running cluster instead"};
     }
+    const std::vector<std::string> types = TypesOf(index);
+    const std::string& wanted = documents_.type;
+    if (wanted.empty() ? types.size() > 1
+                       : std::find(types.begin(), types.end(), wanted) == types.end()) {
+      std::string all;
+      for (const std::string& type : types) all += (all.empty() ? "" : ", ") + type;
+      return Error{Code::kIncompatible,
+                   repository_.name() + ": index " + name + " has documents of the types " + all,
+                   "choose one with type=NAME: documents of two types may have the same id, so "
+                   "each type needs a target of its own"};
+    }
     return index;
   }
 
-  static Json MetadataOf(const SnapshotIndex& index) {
-    Json metadata{{"settings", index.settings}, {"aliases", index.aliases}};
-    Json& mappings = metadata["mappings"] = Json::object();
-    // One for each type; where there are several, which only Elasticsearch 5 and before had, their
-    // fields share one mapping, as they did there.
+  // Those that documents can have.
+  static std::vector<std::string> TypesOf(const SnapshotIndex& index) {
+    std::vector<std::string> types;
     for (const Json& mapping : index.mappings) {
       if (!mapping.is_object()) continue;
-      for (const Json& type : mapping) {
-        if (type.is_object()) mappings.merge_patch(type);
+      for (const auto& [type, fields] : mapping.items()) {
+        if (type != "_default_") types.push_back(type);
+      }
+    }
+    return types;
+  }
+
+  // Names what is read, so that nothing else is taken for it.
+  std::string PartName(bool as_one) const {
+    if (!since_) return snapshot_.uuid;
+    return since_->uuid + ".." + snapshot_.uuid + (as_one ? " as one" : "");
+  }
+
+  // The index as it was then; none: there was no such index.
+  Result<std::optional<SnapshotIndex>> ReadFormerIndex(const std::string& name) {
+    if (!since_ ||
+        std::find(since_->indices.begin(), since_->indices.end(), name) == since_->indices.end()) {
+      return std::nullopt;
+    }
+    MUSTER_ASSIGN(SnapshotIndex index, repository_.ReadIndex(*since_, name));
+    return index;
+  }
+
+  Result<std::shared_ptr<const ShardDirectory>> ReadShard(const Snapshot& snapshot,
+                                                          const SnapshotIndex& index, int shard) {
+    MUSTER_ASSIGN(ShardDirectory directory, repository_.ReadShard(snapshot, index, shard));
+    return std::make_shared<const ShardDirectory>(std::move(directory));
+  }
+
+  // Whether a document may have moved from one shard to another, by another routing or another
+  // number of shards. Then all of its index is read in order, so that no shard deletes what another
+  // has written.
+  Result<bool> IsOnePartition(const std::string& collection) {
+    MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(collection));
+    if (!former) return false;
+    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(collection));
+    if (former->shards != index.shards) return true;
+    for (int shard = 0; shard < index.shards; ++shard) {
+      MUSTER_ASSIGN(const auto then, ReadShard(*since_, *former, shard));
+      MUSTER_ASSIGN(const auto now, ReadShard(snapshot_, index, shard));
+      for (const auto& directory : {then, now}) {
+        MUSTER_ASSIGN(const auto reader, lucene::ShardReader::Open(*directory));
+        MUSTER_ASSIGN(const bool has_routing, reader.HasRouting());
+        if (has_routing) return true;
+      }
+    }
+    return false;
+  }
+
+  // What a partition is read from, one after the other: what is gone before what is new.
+  Result<std::vector<SnapshotLeg>> LegsOf(const Partition& partition) {
+    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(partition.collection));
+    MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(partition.collection));
+    const bool as_one = since_ && partition.part == PartName(true);
+    const int first = as_one ? 0 : partition.shard;
+    const auto end = [&](const SnapshotIndex& of) { return as_one ? of.shards : first + 1; };
+    std::map<int, std::shared_ptr<const ShardDirectory>> then;
+    std::map<int, std::shared_ptr<const ShardDirectory>> now;
+    for (int shard = first; shard < end(index); ++shard) {
+      MUSTER_ASSIGN(now[shard], ReadShard(snapshot_, index, shard));
+    }
+    for (int shard = first; former && shard < end(*former); ++shard) {
+      MUSTER_ASSIGN(then[shard], ReadShard(*since_, *former, shard));
+    }
+    std::vector<SnapshotLeg> legs;
+    for (const auto& [shard, directory] : then) {
+      legs.push_back({.directory = directory,
+                      .without = now.contains(shard) ? now[shard] : nullptr,
+                      .deletes = true,
+                      .version = DeleteVersion(snapshot_)});
+    }
+    for (const auto& [shard, directory] : now) {
+      legs.push_back({.directory = directory,
+                      .without = then.contains(shard) ? then[shard] : nullptr,
+                      .version = since_ ? WriteVersion(snapshot_) : 0});
+    }
+    for (SnapshotLeg& leg : legs) {
+      MUSTER_ASSIGN(const auto reader, lucene::ShardReader::Open(*leg.directory));
+      leg.end = reader.end();
+    }
+    return legs;
+  }
+
+  Json MetadataOf(const SnapshotIndex& index) const {
+    Json metadata{{"settings", index.settings}, {"aliases", index.aliases}};
+    Json& mappings = metadata["mappings"] = Json::object();
+    for (const Json& mapping : index.mappings) {
+      if (!mapping.is_object()) continue;
+      for (const auto& [type, fields] : mapping.items()) {
+        const bool is_wanted =
+            type != "_default_" && (documents_.type.empty() || documents_.type == type);
+        if (is_wanted && fields.is_object()) mappings.merge_patch(fields);
       }
     }
     return metadata;
@@ -219,8 +250,9 @@ class SnapshotSource : public Source {
 
   const Repository repository_;
   const Snapshot snapshot_;
-  const std::string index_;  // empty: all
-  const bool recovery_source_;
+  const std::optional<Snapshot> since_;
+  const std::string index_;
+  const SnapshotChoice documents_;
 };
 
 Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string& wanted) {
@@ -243,10 +275,23 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
                "take one, or name a partial one with snapshot=NAME"};
 }
 
+// The earlier snapshot that a delta starts from.
+Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const std::string& name,
+                                            const Snapshot& snapshot) {
+  if (name.empty()) return std::nullopt;
+  MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
+  if (since.start_ms <= 0 || since.start_ms >= snapshot.start_ms) {
+    return Error{Code::kInvalid,
+                 repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,
+                 "since=NAME is the snapshot that was migrated before"};
+  }
+  return since;
+}
+
 Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const Url& url, Env& env) {
   if (url.scheme == "snapshot+s3") {
-    MUSTER_ASSIGN(S3Location location, S3Location::FromUrl(url));
-    return lucene::OpenBucket(std::move(location), env);
+    MUSTER_ASSIGN(const S3Location location, S3Location::FromUrl(url));
+    return lucene::OpenBucket(location, env);
   }
   if (url.scheme != "snapshot+file" || !url.host.empty() || url.path.empty()) {
     return Error{Code::kInvalid, "the URL names no snapshot repository",
@@ -256,7 +301,7 @@ Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const Url& url, Env& env) {
 }
 
 Status CheckParameters(const Url& url) {
-  std::set<std::string> known = {"snapshot", "recovery_source"};
+  std::set<std::string> known = {"snapshot", "since", "type", "recovery_source"};
   if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
   for (const auto& [name, value] : url.query) {
     if (!known.contains(name)) {
@@ -279,8 +324,14 @@ Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
   MUSTER_ASSIGN(auto blobs, OpenBlobs(url, env));
   MUSTER_ASSIGN(Repository repository, Repository::Open(std::move(blobs)));
   MUSTER_ASSIGN(Snapshot snapshot, ChooseSnapshot(repository, url.Param("snapshot").value_or("")));
-  return std::make_unique<SnapshotSource>(std::move(repository), std::move(snapshot), url.fragment,
-                                          url.Param("recovery_source") == "true");
+  MUSTER_ASSIGN(std::optional<Snapshot> since,
+                ChooseSince(repository, url.Param("since").value_or(""), snapshot));
+  Selection selection{.snapshot = std::move(snapshot),
+                      .since = std::move(since),
+                      .index = url.fragment,
+                      .documents = {.type = url.Param("type").value_or(""),
+                                    .recovery_source = url.Param("recovery_source") == "true"}};
+  return std::make_unique<SnapshotSource>(std::move(repository), std::move(selection));
 }
 
 }  // namespace muster

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "muster/migrate.h"
 #include "support/opensearch_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
@@ -144,6 +145,75 @@ TEST_F(SnapshotSource, AnotherSnapshotIsNotTakenForTheOneThatWorkWasBegunWith) {
   const auto reader = source_->Read(partition, "", {});
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, Code::kConflict);
+}
+
+class Unwatched final : public MigrationObserver {
+ public:
+  void Prepared(const std::vector<TargetChange>&) override {}
+  void CollectionStarted(const std::string&, const std::vector<Partition>&) override {}
+  void Advanced(const Partition&, const Progress&) override {}
+  void CollectionEnded(const std::string&, const Counts&) override {}
+};
+
+Result<Counts> Migrate(const std::string& from, const std::string& to) {
+  const testing::TemporaryFolder folder;
+  const auto source = OpenSource(from, RealEnv()).value();
+  const auto sink = OpenSink(to, RealEnv()).value();
+  const auto plan = ParseTransforms("", "").value();
+  const auto letters = OpenDeadLetters(folder.At("letters"), "test").value();
+  Throttle throttle(RealEnv());
+  Pipeline pipeline{RealEnv(), *source, *plan, *sink, *letters, throttle};
+  Unwatched observer;
+  return MigrateAll(pipeline, {.shard_concurrency = 2}, observer, {});
+}
+
+// Deletes that come again, after what replaced them, take nothing away: the second delta is such a
+// repetition.
+TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
+  OpenSearchServer& server = OpenSearchServer::Shared();
+  const auto take = [&](const std::string& name) {
+    server.Call("PUT", "/_snapshot/papers/" + name + "?wait_for_completion=true",
+                R"({"indices":"papers"})");
+  };
+  const auto write = [&](int from, int to, int step, int turn) {
+    std::string bulk;
+    for (int i = from; i < to; i += step) {
+      const std::string id = "{\"_id\":\"" + std::to_string(i) + "\"}";
+      bulk += turn == 0 ? "{\"delete\":" + id + "}\n"
+                        : "{\"index\":" + id + "}\n{\"turn\":" + std::to_string(turn) + "}\n";
+    }
+    server.Call("POST", "/papers/_bulk?refresh=true", bulk);
+  };
+  server.Call("PUT", "/papers", R"({"settings":{"number_of_shards":2,"number_of_replicas":0}})");
+  server.Call(
+      "PUT", "/_snapshot/papers",
+      R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/papers\"}}");
+  write(0, 300, 1, 1);
+  take("first");
+  write(0, 300, 5, 2);
+  write(0, 300, 7, 0);
+  write(300, 320, 1, 2);
+  take("second");
+  const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/papers";
+  const std::string cluster = "opensearch+http://127.0.0.1:" + std::to_string(server.port());
+  ASSERT_TRUE(Migrate(repository + "?snapshot=first#papers", cluster + "/copied"));
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto done =
+        Migrate(repository + "?snapshot=second&since=first#papers", cluster + "/copied");
+    ASSERT_TRUE(done) << done.error().ToString();
+    EXPECT_EQ(done->failed, 0);
+    server.Call("POST", "/copied/_refresh");
+    std::multimap<std::string, std::string> sides[2];
+    for (const char* name : {"papers", "copied"}) {
+      const auto index = OpenSource(cluster + "/" + name, RealEnv()).value();
+      const std::vector<Partition> partitions = index->Partitions(name).value();
+      for (const Partition& partition : partitions) {
+        ReadRest(*index->Read(partition, "", {}).value(), sides[*name == 'p' ? 0 : 1]);
+      }
+    }
+    EXPECT_EQ(sides[0], sides[1]);
+    EXPECT_FALSE(sides[0].empty());
+  }
 }
 
 TEST_F(SnapshotSource, WhatIsNotThereIsToldByName) {

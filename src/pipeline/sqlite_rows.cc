@@ -54,6 +54,16 @@ Status SqliteRows::Insert(const Document& document) {
   return holds_documents_ ? InsertDocument(document) : InsertFields(document);
 }
 
+Status SqliteRows::Delete(const Document& document) {
+  if (!delete_) {
+    const std::string column = holds_documents_ ? "id" : "_id";
+    if (table_.Find(column) == nullptr) return NoIdColumn(table_.name);
+    MUSTER_ASSIGN(delete_, db_.Prepare("DELETE FROM " + SqliteIdentifier(table_.name) + " WHERE " +
+                                       SqliteIdentifier(column) + " = ?1"));
+  }
+  return delete_->Bind(document.id).Run();
+}
+
 Result<SqliteStatement*> SqliteRows::StatementFor(const std::vector<bool>& given) {
   const auto known = statements_.find(given);
   if (known != statements_.end()) return &known->second;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class SqliteRows {
   // kInvalid, kConflict: this document does not fit. Other errors are about the database.
   Status Insert(const Document& document);
 
+  // Removes the rows of a document by its id. kIncompatible: the table has no column for ids.
+  Status Delete(const Document& document);
+
  private:
   Status InsertDocument(const Document& document);
   Status InsertFields(const Document& document);
@@ -44,6 +48,7 @@ class SqliteRows {
   const bool holds_documents_;
   FieldReader fields_;
   std::map<std::vector<bool>, SqliteStatement> statements_;  // by the columns that are given
+  std::optional<SqliteStatement> delete_;
   std::vector<bool> given_;
   std::vector<std::string> bytes_;  // decoded, until the row is in
 };

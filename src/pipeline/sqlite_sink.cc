@@ -40,6 +40,8 @@ class SqliteSink final : public Sink {
     return std::vector<TargetChange>{{collection.name, sql}};
   }
 
+  bool CanDelete() const override { return true; }
+
   BatchLimits PreferredLimits() const override { return kTableLimits; }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {

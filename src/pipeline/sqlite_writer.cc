@@ -147,7 +147,8 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
 Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
   std::vector<Refused> refused;
   for (size_t i = 0; i < batch.documents.size(); ++i) {
-    auto done = rows_.Insert(batch.documents[i]);
+    const Document& document = batch.documents[i];
+    auto done = document.deleted ? rows_.Delete(document) : rows_.Insert(document);
     if (done) continue;
     if (!IsAboutARow(done.error().code)) return std::move(done).error();
     refused.push_back({i, std::move(done).error().message});

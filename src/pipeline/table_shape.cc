@@ -109,6 +109,13 @@ Result<TableShape> ColumnShape(const Collection& collection, const Json& metadat
 
 }  // namespace
 
+Error NoIdColumn(const std::string& table) {
+  return Error{Code::kIncompatible,
+               "table " + table + " has no column _id to find deleted documents by",
+               "add the column and migrate everything anew, or keep whole documents with "
+               "documents=true"};
+}
+
 Result<TableShape> ShapeOf(const Collection& collection, bool documents) {
   MUSTER_ASSIGN(const Json metadata,
                 ParseJson(collection.metadata, "metadata of " + collection.name));

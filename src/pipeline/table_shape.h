@@ -31,6 +31,9 @@ Result<TableShape> ShapeOf(const Collection& collection, bool documents);
 // Metadata that ShapeOf reads as this shape.
 std::string MetadataOf(const TableShape& shape);
 
+// kIncompatible: documents cannot be deleted from a table that does not have their ids.
+Error NoIdColumn(const std::string& table);
+
 // What sinks of tables prefer: each batch is a transaction with a few round trips of its own.
 inline constexpr BatchLimits kTableLimits{.max_docs = 10'000};
 

@@ -31,6 +31,7 @@ class Preparation {
         renewed_(coordinator.env().MonoNow()) {}
 
   Status Run(const CollectionFilter& allowed, const std::stop_token& stop) {
+    MUSTER_TRY(CheckDeletes(pipeline_.source, pipeline_.sink));
     MUSTER_ASSIGN(const std::vector<Collection> all, pipeline_.source.Collections());
     std::vector<Collection> collections;
     std::copy_if(

@@ -89,6 +89,19 @@ TEST_P(SinkContract, WhatIsWrittenIsThereOnceAfterFinish) {
   EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
 }
 
+TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
+  if (!sink_->CanDelete()) GTEST_SKIP() << "it says that it cannot delete";
+  auto writer = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*writer, {"a", "b", "d"}, After(3)));
+  Batch batch = BatchOf({"a", "c", "c", "b", "a", "never there"});
+  for (const size_t deleted : {0, 2, 3, 5}) batch.documents[deleted].deleted = true;
+  const auto refused = writer->Write(batch, After(9), {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  ASSERT_TRUE(writer->Finish());
+  EXPECT_EQ(target_->Names(), (Names{"a", "d"}));
+}
+
 TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {
   auto writer = Open(FenceOf(1));
   ASSERT_TRUE(Write(*writer, {"a"}, After(1)));

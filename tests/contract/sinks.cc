@@ -56,6 +56,7 @@ class MemoryUnderTest final : public SinkUnderTest {
                                               bool evaluate) override {
       return sink_.Prepare(collection, evaluate);
     }
+    bool CanDelete() const override { return sink_.CanDelete(); }
     Result<std::unique_ptr<Writer>> Open(const std::string& collection,
                                          const Fence& fence) override {
       return sink_.Open(collection, fence);
@@ -162,7 +163,8 @@ class PostgresUnderTest final : public SinkUnderTest {
 
 Collection SuiteCollection() {
   return {"documents",
-          R"({"columns":[{"name":"name","type":"text"},{"name":"number","type":"bigint"}]})"};
+          R"({"columns":[{"name":"_id","type":"text"},{"name":"name","type":"text"},
+              {"name":"number","type":"bigint"}]})"};
 }
 
 std::vector<std::string> SinkNames() {

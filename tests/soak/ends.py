@@ -15,6 +15,11 @@ def document(number):
             "text": "x" * (number * 7919 % 200)}
 
 
+def shape_of(server, index):
+    found = server.call("GET", "/" + index)[index]
+    return found["mappings"], found["aliases"], found["settings"]["index"]["number_of_shards"]
+
+
 class JsonlSource:
     def __init__(self, folder):
         self.path = os.path.join(folder, "documents.jsonl")
@@ -30,14 +35,15 @@ class JsonlSource:
 
 class OpenSearchSource:
     INDEX = "documents"
+    SHAPE = {}
 
     def __init__(self, server):
         self.server = server
         self.url = f"{server.url}/{self.INDEX}"
 
     def fill(self, documents, one_shard):
-        made = self.server.call("PUT", "/" + self.INDEX, {
-            "settings": {"number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}})
+        made = self.server.call("PUT", "/" + self.INDEX, dict(self.SHAPE, settings={
+            "number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}))
         assert made, "the index cannot be made"
         for start in range(0, documents, 2000):
             lines = []
@@ -48,6 +54,30 @@ class OpenSearchSource:
             answer = self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
             assert answer and not answer["errors"], answer
         self.server.call("POST", f"/{self.INDEX}/_refresh")
+
+
+class SnapshotSource(OpenSearchSource):
+    """A snapshot of the index, read from its files. Its server is gone when they are read."""
+
+    # Nothing that a server would make by itself from the documents.
+    SHAPE = {
+        "mappings": {"dynamic": "strict", "_meta": {"made": "by hand"}, "properties": {
+            "id": {"type": "keyword"}, "number": {"type": "integer"},
+            "name": {"type": "text", "analyzer": "whitespace"},
+            "text": {"type": "keyword", "index": False, "doc_values": False}}},
+        "aliases": {"by-another-name": {}}}
+
+    def fill(self, documents, one_shard):
+        super().fill(documents, one_shard)
+        folder = self.server.folder + "/repository/backup"
+        assert self.server.call("PUT", "/_snapshot/backup",
+                                {"type": "fs", "settings": {"location": folder}})
+        taken = self.server.call("PUT", "/_snapshot/backup/one?wait_for_completion=true",
+                                 {"indices": self.INDEX})
+        assert taken and taken["snapshot"]["state"] == "SUCCESS", taken
+        self.url = f"snapshot+file://{folder}#{self.INDEX}"
+        self.shape = shape_of(self.server, self.INDEX)
+        self.server.stop()
 
 
 class JsonlSink:
@@ -129,3 +159,9 @@ class OpenSearchSink:
                 yield hit["_source"]
             page = self.server.call("POST", "/_search/scroll",
                                     {"scroll": "5m", "scroll_id": page["_scroll_id"]})
+
+    def has_shape(self, shape):
+        own = shape_of(self.server, self.INDEX)
+        print("mappings, aliases and shards: "
+              + ("equal" if own == shape else f"{shape} became {own}"))
+        return own == shape

@@ -130,13 +130,14 @@ class OpenSearch(Server):
             skip("OpenSearch or Java 17 is not there; see scripts/fetch")
         self.home, self.java = homes[-1], javas[0]
         super().__init__(folder, "opensearch")
-        for name in ("config/jvm.options.d", "tmp"):
+        for name in ("config/jvm.options.d", "repository", "tmp"):
             os.makedirs(f"{self.folder}/{name}")
         with open(self.folder + "/config/opensearch.yml", "w") as config:
             config.write(f"cluster.name: muster-test\nhttp.port: {self.port}\ntransport.port: 0\n"
                          "network.host: 127.0.0.1\ndiscovery.type: single-node\n"
                          "cluster.routing.allocation.disk.threshold_enabled: false\n"
-                         f"path.data: {self.folder}/data\npath.logs: {self.folder}/logs\n")
+                         f"path.data: {self.folder}/data\npath.logs: {self.folder}/logs\n"
+                         f"path.repo: {self.folder}/repository\n")
         shutil.copy(self.home + "/config/log4j2.properties", self.folder + "/config")
         with open(self.home + "/config/jvm.options") as given, \
                 open(self.folder + "/config/jvm.options", "w") as options:
