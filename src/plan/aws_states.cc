@@ -95,6 +95,11 @@ class AwsStates final : public ProfileStates {
          {"Catch", CatchAll(ResultPathOf(task.name), failed)}});
   }
 
+  // How many rows a job has loaded, only the job knows.
+  std::optional<Json> Reconcile(const Rank& /*rank*/) const override { return std::nullopt; }
+  std::string ReconcileName(const Rank& /*rank*/) const override { return {}; }
+  Json NotifyUnreconciled(const Rank& /*rank*/) const override { return {}; }
+
   Json Notify(const Rank& rank, Phase phase, const std::string& task) const override {
     const std::string what =
         phase == Phase::kExtract ? "AppFlow extraction" : "Glue transformation";

@@ -97,6 +97,10 @@ Json Canonical(const Plan& plan) {
                {"time_s", RangeJson(script.time)},
                {"reads", NamesJson(script.reads)},
                {"references", script.refers ? NamesJson(*script.refers) : Json()}};
+    if (script.counts) {
+      entry["counts"] = Json::object();
+      for (const auto& [table, object] : *script.counts) entry["counts"][table] = object.name;
+    }
     PutRules(entry, script.rules);
     json["scripts"][name] = std::move(entry);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "plan/chain.h"
@@ -29,6 +30,16 @@ class ProfileStates {
                           const std::string& failed) const = 0;
   virtual void AddTransform(Chain& chain, const Rank& rank, const TransformTask& task,
                             const std::string& failed) const = 0;
+
+  // Looks whether all rows of a rank have arrived, from `$.extract.results` and
+  // `$.transform.results`; its result is {"failed": [], "result": …}. None: this profile cannot
+  // tell.
+  virtual std::optional<Json> Reconcile(const Rank& rank) const = 0;
+  virtual std::string ReconcileName(const Rank& rank) const = 0;
+
+  // Tells people that they have not, by the error at `$.unreconciled`; leaves {"failed": [{"task":
+  // …}]} at `$.reconcile`.
+  virtual Json NotifyUnreconciled(const Rank& rank) const = 0;
 
   // Tells people that a task has failed; leaves something in `$.failed` in any case.
   virtual Json Notify(const Rank& rank, Phase phase, const std::string& task) const = 0;

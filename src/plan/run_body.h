@@ -12,7 +12,7 @@ namespace muster::plan {
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
 
 // The body of a run's record: the run, what its plan means, and the results of tasks that earlier
-// attempts have done, by "extract/OBJECT" and "transform/SCRIPT".
+// attempts have done, as in CompileOptions.
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const Record& record);
 Json DoneOf(const Record& record);
@@ -25,5 +25,8 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
 
 // Takes out what is to be done again. kInvalid: there is no such rank or task.
 Status Forget(const Plan& plan, const Again& again, Json& done);
+
+// Takes out which ranks were reconciled.
+void ForgetReconciled(const Plan& plan, Json& done);
 
 }  // namespace muster::plan

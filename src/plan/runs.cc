@@ -162,6 +162,8 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   }
   MUSTER_ASSIGN(done, DoneSoFar(plan, run, std::move(done)));
   MUSTER_TRY(Forget(plan, options.again, done));
+  // By another plan, rows may have to be elsewhere.
+  if (run.hash != HashOf(plan)) ForgetReconciled(plan, done);
   ++run.attempt;
   run.hash = HashOf(plan);
   run.execution = id + "." + std::to_string(run.attempt);
