@@ -30,6 +30,10 @@ class AwsStates final : public ProfileStates {
     return Named(phase == Phase::kExtract ? "FlowDone" : "StartGlue", rank, task);
   }
 
+  std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const override {
+    return Named(phase == Phase::kExtract ? "StartFlow" : "StartGlue", rank, task);
+  }
+
   // startFlow answers when the flow has begun: the machine asks for its end until there is one. A
   // flow that ended in an error is begun again by the same rule as one that could not begin.
   void AddExtract(Chain& chain, const Rank& rank, const ExtractTask& task,

@@ -33,6 +33,10 @@ class LocalStates final : public ProfileStates {
                      std::to_string(rank.number) + "-" + task);
   }
 
+  std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const override {
+    return LastState(rank, phase, task);
+  }
+
   void AddExtract(Chain& chain, const Rank& rank, const ExtractTask& task,
                   const std::string& failed) const override {
     Json parameters;
@@ -86,7 +90,7 @@ class LocalStates final : public ProfileStates {
     Json retry = RetryService();
     // Asked again, rows are as missing as before.
     retry.insert(retry.begin(),
-                 {{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey", "States.Runtime"}},
+                 {{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}},
                   {"MaxAttempts", 0}});
     return Json{{"Type", "Task"},
                 {"Comment", "extracted = staged = loaded + rejected, and no row without its parent"},

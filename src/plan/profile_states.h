@@ -21,7 +21,10 @@ class ProfileStates {
   virtual std::string PhaseName(const Rank& rank, Phase phase) const = 0;
   virtual std::string NotifyName(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
-  // The state by whose output it is known that a task has succeeded.
+  // The state in which a task begins, and, if that is another,
+  virtual std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const = 0;
+
+  // the state by whose output it is known that a task has succeeded.
   virtual std::string LastState(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
   // The states of a task that has to be done; when all tries have failed, {Error, Cause} is the

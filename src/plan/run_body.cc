@@ -88,6 +88,14 @@ Json DoneOf(const Record& record) {
   return body.is_object() ? body.value("done", Json::object()) : Json::object();
 }
 
+Result<std::optional<Plan>> PinnedPlan(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  const Json content = body.is_object() ? body.value("content", Json()) : Json();
+  if (content.is_null()) return std::optional<Plan>();
+  MUSTER_ASSIGN(Plan plan, ReadCanonical(content));
+  return std::optional<Plan>(std::move(plan));
+}
+
 std::string DescribeChanges(const Record& record, const Plan& plan) {
   const Json body = Json::parse(record.body, nullptr, false);
   if (!body.is_object() || !body.contains("content") || body["content"].is_null())

@@ -17,6 +17,9 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const Record& record);
 Json DoneOf(const Record& record);
 
+// The plan that a record holds, as ReadCanonical gives it; none: it was too large.
+Result<std::optional<Plan>> PinnedPlan(const Record& record);
+
 // In what a plan differs from the one that a record holds.
 std::string DescribeChanges(const Record& record, const Plan& plan);
 

@@ -198,6 +198,19 @@ Status Runs::Cancel(const std::string& id) {
   return states_.Stop(run.execution, "Cancelled", "by 'muster cancel'");
 }
 
+Result<RunReport> Runs::Report(const RunState& run) {
+  MUSTER_ASSIGN(const Record record, Read(run.id));
+  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  if (!plan) return RunReport();
+  MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+  MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
+  Json history = Json::array();
+  if (execution) {
+    MUSTER_ASSIGN(history, states_.History(run.execution));
+  }
+  return MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
+}
+
 Result<RunState> Runs::Find(const std::string& id) {
   MUSTER_ASSIGN(const Record record, Read(id));
   return Describe(record);

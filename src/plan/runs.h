@@ -8,6 +8,7 @@
 #include "muster/states.h"
 #include "muster/store.h"
 #include "plan/plan.h"
+#include "plan/run_report.h"
 
 namespace muster::plan {
 
@@ -66,6 +67,9 @@ class Runs {
 
   // Ends one that runs; what it has started is cancelled as far as that is possible.
   Status Cancel(const std::string& id);
+
+  // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
+  Result<RunReport> Report(const RunState& run);
 
   // kNotFound: there is none.
   Result<RunState> Find(const std::string& id);
