@@ -137,15 +137,15 @@ Result<Plan> ReadCanonical(const Json& json) {
       task.name = name;
       task.schema = script.at("schema");
       task.table = script.at("table");
-      for (const Json& object : script.at("reads")) task.reads.push_back({object});
+      for (const Json& object : script.at("reads")) task.reads.push_back({object.get<std::string>()});
     }
     for (const auto& [number, rank] : json.at("ranks").items()) {
       Rank made{.number = std::stoll(number)};
       made.name = rank.at("name");
       made.external = rank.at("external");
       made.tables = rank.at("tables").get<std::vector<std::string>>();
-      for (const Json& object : rank.at("extract")) made.extract.push_back({object});
-      for (const Json& script : rank.at("transform")) made.transform.push_back({script});
+      for (const Json& object : rank.at("extract")) made.extract.push_back({object.get<std::string>()});
+      for (const Json& script : rank.at("transform")) made.transform.push_back({script.get<std::string>()});
       plan.ranks.push_back(std::move(made));
     }
   } catch (const std::exception& error) {

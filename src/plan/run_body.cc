@@ -20,6 +20,15 @@ bool IsId(const std::string& id) {
   });
 }
 
+Json CancelMachine(const Plan& plan, const std::string& profile) {
+  const auto found = plan.FindProfile(profile);
+  if (!found) return nullptr;
+  Json state = NewProfileStates(plan, **found)->Update("CANCELLED");
+  state["Retry"] = RetryService();
+  state["End"] = true;
+  return {{"StartAt", "CancelMigration"}, {"States", {{"CancelMigration", std::move(state)}}}};
+}
+
 }  // namespace
 
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
@@ -62,6 +71,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"attempt", run.attempt},
                      {"execution", run.execution},
                      {"done", done},
+                     {"cancel", CancelMachine(plan, run.profile)},
                      {"content", std::move(canonical)}});
 }
 
@@ -86,6 +96,11 @@ Result<RunState> ReadRunBody(const Record& record) {
 Json DoneOf(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
   return body.is_object() ? body.value("done", Json::object()) : Json::object();
+}
+
+Json CancelMachineOf(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  return body.is_object() ? body.value("cancel", Json()) : Json();
 }
 
 Result<std::optional<Plan>> PinnedPlan(const Record& record) {

@@ -11,11 +11,14 @@ namespace muster::plan {
 // Fills in defaults. kInvalid names all inputs that are missing, unknown or not usable.
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
 
-// The body of a run's record: the run, what its plan means, and the results of tasks that earlier
-// attempts have done, as in CompileOptions.
+// The body of a run's record: the run, what its plan means, how to mark it as cancelled, and the
+// results of tasks that earlier attempts have done, as in CompileOptions.
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const Record& record);
 Json DoneOf(const Record& record);
+
+// The state machine by which the migration's status becomes CANCELLED; null: there is none.
+Json CancelMachineOf(const Record& record);
 
 // The plan that a record holds, as ReadCanonical gives it; none: it was too large.
 Result<std::optional<Plan>> PinnedPlan(const Record& record);

@@ -58,7 +58,8 @@ class ReportMaker {
     for (RankReport& made : report_.ranks) {
       const Rank& rank = plan.ranks[*plan.FindRank(made.number)];
       for (TaskReport& task : made.tasks) {
-        begins_[states_->FirstState(rank, task.phase, task.name)] = &task;
+        task.first_state = states_->FirstState(rank, task.phase, task.name);
+        begins_[task.first_state] = &task;
         ends_[states_->LastState(rank, task.phase, task.name)] = &task;
         fails_[states_->NotifyName(rank, task.phase, task.name)] = &task;
       }

@@ -25,6 +25,7 @@ struct FailureReport {
 struct TaskReport {
   Phase phase = Phase::kExtract;
   std::string name;
+  std::string first_state = {};  // the state in which it begins
   PartState state = PartState::kWaiting;
   std::optional<WallTime> start = {};  // in this attempt; none: an earlier one has done it
   std::optional<WallTime> stop = {};

@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kKind = "plan.run";
 constexpr const char* kQueue = "default";
-constexpr milliseconds kLease{15'000};
-constexpr milliseconds kRenewEvery = kLease / 3;
+constexpr milliseconds kRenewEvery = kRunLease / 3;
 constexpr int kMaxTries = 5;
 
 std::string StatusOf(const std::optional<Execution>& execution) {
@@ -31,8 +30,8 @@ Error NoSuchRun(const std::string& id) {
 
 }  // namespace
 
-Runs::Runs(Store& store, States& states, Env& env)
-    : store_(store), states_(states), env_(env), owner_(env.NewId()) {}
+Runs::Runs(Store& store, States& states, Env& env, TaskGate* gate)
+    : store_(store), states_(states), env_(env), gate_(gate), owner_(env.NewId()) {}
 
 Result<Record> Runs::Read(const std::string& id) {
   MUSTER_ASSIGN(auto record, store_.Get(kKind, id));
@@ -84,7 +83,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
   run.execution = id;
   Record record{.kind = kKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
-  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied) {
     MUSTER_ASSIGN(const RunState other, Find(run.id));
     const std::string next = other.status == "COMPLETED"
@@ -97,20 +96,26 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
   return run;
 }
 
+Result<std::optional<Record>> Runs::Claim(const std::string& id) {
+  MUSTER_ASSIGN(auto claimed, store_.Claim({.kind = kKind,
+                                            .queue = kQueue,
+                                            .key = id,
+                                            .owner = owner_,
+                                            .claim_id = env_.NewId(),
+                                            .lease = kRunLease,
+                                            .max_lease = kRunLease}));
+  if (claimed.empty()) return std::optional<Record>();
+  return std::optional<Record>(std::move(claimed.front()));
+}
+
 // Claims the run's record. While another process renews it, it is not to be had; one that has died
 // lets it go when its lease ends, so it is worth waiting for that.
 Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
   int64_t seen = 0;
-  const MonoTime end = env_.MonoNow() + kLease + kRenewEvery;
+  const MonoTime end = env_.MonoNow() + kRunLease + kRenewEvery;
   while (true) {
-    MUSTER_ASSIGN(const auto claimed, store_.Claim({.kind = kKind,
-                                                    .queue = kQueue,
-                                                    .key = id,
-                                                    .owner = owner_,
-                                                    .claim_id = env_.NewId(),
-                                                    .lease = kLease,
-                                                    .max_lease = kLease}));
-    if (!claimed.empty()) return claimed.front();
+    MUSTER_ASSIGN(auto claimed, Claim(id));
+    if (claimed) return *std::move(claimed);
     MUSTER_ASSIGN(const Record record, Read(id));
     const bool renewed = seen != 0 && record.version != seen;
     seen = record.version;
@@ -125,7 +130,7 @@ void Runs::Renew(const std::string& id, bool release) {
   for (int i = 0; i < kMaxTries; ++i) {
     auto record = store_.Get(kKind, id);
     if (!record || !*record || (*record)->owner != owner_) return;
-    const Due due = release ? Due::Now() : Due::After(kLease);
+    const Due due = release ? Due::Now() : Due::After(kRunLease);
     const auto written = store_.Write({{Change::Put(**record, due)}});
     if (written && written->front().applied) return;
   }
@@ -168,7 +173,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   run.hash = HashOf(plan);
   run.execution = id + "." + std::to_string(run.attempt);
   record.body = RunBody(run, plan, done);
-  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)
     return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
   MUSTER_TRY(Begin(plan, run, done));
@@ -178,9 +183,10 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
 Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
   std::vector<Status> ended(static_cast<size_t>(threads));
   {
-    std::jthread renewing([&](std::stop_token done) {
-      while (env_.Sleep(kRenewEvery, done)) Renew(run.id, false);
-    });
+    // Known before anything is begun.
+    MUSTER_ASSIGN(const bool draining, IsToDrain(run));
+    if (gate_ != nullptr) draining ? gate_->Close() : gate_->Open();
+    std::jthread attending([&](std::stop_token done) { Attend(run, done); });
     std::vector<std::jthread> workers;
     for (Status& status : ended) {
       workers.emplace_back([&] { status = states_.Work(stop, run.execution); });
@@ -189,13 +195,6 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   Renew(run.id, true);
   for (const Status& status : ended) MUSTER_TRY(status);
   return Find(run.id);
-}
-
-Status Runs::Cancel(const std::string& id) {
-  MUSTER_ASSIGN(const RunState run, Find(id));
-  if (run.status != "IN_PROGRESS")
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
-  return states_.Stop(run.execution, "Cancelled", "by 'muster cancel'");
 }
 
 Result<RunReport> Runs::Report(const RunState& run) {
