@@ -113,14 +113,14 @@ class RankCompiler {
     chain_.AddSide(notify, std::move(tell));
     if (goes_on) return;
     const std::string failed = Label() + "-ReconcileFailed";
-    chain_.Add(Label() + "-Reconciled",
-               {{"Type", "Choice"},
-                {"Choices", Json::array({{{"Variable", "$.reconcile.failed[0]"},
-                                          {"IsPresent", true},
-                                          {"Next", failed}}})}});
+    chain_.Add(
+        Label() + "-Reconciled",
+        {{"Type", "Choice"},
+         {"Choices",
+          Json::array(
+              {{{"Variable", "$.reconcile.failed[0]"}, {"IsPresent", true}, {"Next", failed}}})}});
     chain_.AddOther(
-        failed,
-        {{"Type", "Fail"}, {"Error", "RankFailed"}, {"CausePath", "$.unreconciled.Cause"}});
+        failed, {{"Type", "Fail"}, {"Error", "RankFailed"}, {"CausePath", "$.unreconciled.Cause"}});
   }
 
   void AddTask(Chain& branch, Phase phase, const std::string& task) {

@@ -89,17 +89,17 @@ class LocalStates final : public ProfileStates {
     parameters["scripts"] = scripts;
     Json retry = RetryService();
     // Asked again, rows are as missing as before.
-    retry.insert(retry.begin(),
-                 {{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}},
-                  {"MaxAttempts", 0}});
-    return Json{{"Type", "Task"},
-                {"Comment", "extracted = staged = loaded + rejected, and no row without its parent"},
-                {"Resource", "muster:reconcile"},
-                {"Parameters", parameters},
-                {"TimeoutSeconds", kReconcileSeconds},
-                {"ResultSelector", {{"failed", Json::array()}, {"result.$", "$"}}},
-                {"ResultPath", "$.reconcile"},
-                {"Retry", retry}};
+    retry.insert(retry.begin(), {{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}},
+                                 {"MaxAttempts", 0}});
+    return Json{
+        {"Type", "Task"},
+        {"Comment", "extracted = staged = loaded + rejected, and no row without its parent"},
+        {"Resource", "muster:reconcile"},
+        {"Parameters", parameters},
+        {"TimeoutSeconds", kReconcileSeconds},
+        {"ResultSelector", {{"failed", Json::array()}, {"result.$", "$"}}},
+        {"ResultPath", "$.reconcile"},
+        {"Retry", retry}};
   }
 
   Json NotifyUnreconciled(const Rank& rank) const override {
@@ -108,8 +108,8 @@ class LocalStates final : public ProfileStates {
                 {{"rank", rank.number},
                  {"error.$", "$.unreconciled"},
                  {"message", "Reconciliation failed in rank " + number}},
-                number + "/reconcile",
-                {{"failed", Json::array({{{"task", ReconcileName(rank)}}})}}, "$.reconcile");
+                number + "/reconcile", {{"failed", Json::array({{{"task", ReconcileName(rank)}}})}},
+                "$.reconcile");
   }
 
   Json Notify(const Rank& rank, Phase phase, const std::string& task) const override {

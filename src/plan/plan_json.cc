@@ -127,8 +127,8 @@ Result<Plan> ReadCanonical(const Json& json) {
     plan.names.status_table = json.at("names").at("status_table");
     plan.names.topic = json.at("names").at("topic");
     for (const auto& [name, profile] : json.at("profiles").items()) {
-      plan.profiles.push_back({.name = name,
-                               .kind = static_cast<ProfileKind>(profile.at("kind").get<int>())});
+      plan.profiles.push_back(
+          {.name = name, .kind = static_cast<ProfileKind>(profile.at("kind").get<int>())});
     }
     for (const auto& [name, object] : json.at("objects").items())
       plan.objects[name] = {.name = name, .rows = object.at("rows")};
@@ -137,15 +137,18 @@ Result<Plan> ReadCanonical(const Json& json) {
       task.name = name;
       task.schema = script.at("schema");
       task.table = script.at("table");
-      for (const Json& object : script.at("reads")) task.reads.push_back({object.get<std::string>()});
+      for (const Json& object : script.at("reads"))
+        task.reads.push_back({object.get<std::string>()});
     }
     for (const auto& [number, rank] : json.at("ranks").items()) {
       Rank made{.number = std::stoll(number)};
       made.name = rank.at("name");
       made.external = rank.at("external");
       made.tables = rank.at("tables").get<std::vector<std::string>>();
-      for (const Json& object : rank.at("extract")) made.extract.push_back({object.get<std::string>()});
-      for (const Json& script : rank.at("transform")) made.transform.push_back({script.get<std::string>()});
+      for (const Json& object : rank.at("extract"))
+        made.extract.push_back({object.get<std::string>()});
+      for (const Json& script : rank.at("transform"))
+        made.transform.push_back({script.get<std::string>()});
       plan.ranks.push_back(std::move(made));
     }
   } catch (const std::exception& error) {

@@ -152,9 +152,10 @@ class Rules {
     const auto reads = plan_.ReadBy(script, plan_.ranks[rank]);
     for (const auto& [table, object] : *script.counts) {
       if (std::find(reads.begin(), reads.end(), object.name) != reads.end()) continue;
-      problems_.Add(object.position,
-                    script.name + " counts the rows of '" + object.name + "', which it does not read",
-                    SuggestName(object.name, reads));
+      problems_.Add(
+          object.position,
+          script.name + " counts the rows of '" + object.name + "', which it does not read",
+          SuggestName(object.name, reads));
     }
   }
 

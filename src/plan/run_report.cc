@@ -48,7 +48,8 @@ class ReportMaker {
       if (rank.external) continue;
       report_.ranks.push_back({.number = rank.number, .name = rank.name});
       RankReport& made = report_.ranks.back();
-      for (const Reference& object : rank.extract) AddTask(made, Phase::kExtract, object.name, done);
+      for (const Reference& object : rank.extract)
+        AddTask(made, Phase::kExtract, object.name, done);
       for (const Reference& script : rank.transform)
         AddTask(made, Phase::kTransform, script.name, done);
       const std::string number = std::to_string(rank.number);
@@ -107,8 +108,8 @@ class ReportMaker {
       TaskReport& task = *failed->second;
       task.state = PartState::kFailed;
       task.stop = time;
-      task.failure = FailureOf(
-          ResultIn(Json::parse(details.value("input", ""), nullptr, false), task.name));
+      task.failure =
+          FailureOf(ResultIn(Json::parse(details.value("input", ""), nullptr, false), task.name));
     }
   }
 

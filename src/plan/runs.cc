@@ -160,6 +160,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_ASSIGN(Record record, Take(id, stop));
   MUSTER_ASSIGN(run, Describe(record));
   Json done = DoneOf(record);
+  MUSTER_TRY(DropWish(id));
   if (run.status == "IN_PROGRESS") {
     // Left by another process, perhaps before it had begun. It has to be the same machine.
     MUSTER_TRY(Begin(plan, run, done));

@@ -60,9 +60,10 @@ class Runs {
   Result<RunState> Start(const Plan& plan, const Profile& profile,
                          std::map<std::string, std::string> inputs);
 
-  // Goes on with one: drives it if it was left running; if it failed, begins an attempt in which
-  // nothing that succeeded is done again. kConflict: another process drives it, it is completed, or
-  // the plan is not the one it began with (the message says in what).
+  // Goes on with one, whatever was wished before: drives it if it was left running; if it failed,
+  // begins an attempt in which nothing that succeeded is done again. kConflict: another process
+  // drives it, it is completed, or the plan is not the one it began with (the message says in
+  // what).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
                           std::stop_token stop);
 
@@ -106,6 +107,7 @@ class Runs {
   void Attend(const RunState& run, const std::stop_token& done);
   void Publish(const RunState& run, const std::map<std::string, int64_t>& rows);
   Result<bool> IsToDrain(const RunState& run);
+  Status DropWish(const std::string& id);
   Result<bool> IsDrained(const RunState& run);
   Status EndCancelled(const RunState& run, const std::string& cause);
   Status MarkCancelled(const RunState& run);

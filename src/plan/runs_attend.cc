@@ -41,6 +41,7 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
   std::map<std::string, int64_t> told;
   bool draining = false;
+  bool cancelled = false;
   while (env_.Sleep(kLookEvery, done)) {
     if (env_.MonoNow() >= renew) {
       Renew(run.id, false);
@@ -53,10 +54,9 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
     }
     // A store that does not answer is asked again; the wish stands.
     draining = draining || IsToDrain(run).value_or(false);
-    if (!draining) continue;
+    if (!draining || cancelled) continue;
     gate_->Close();
-    if (IsDrained(run).value_or(false))
-      static_cast<void>(EndCancelled(run, "by 'muster cancel --drain'"));
+    cancelled = IsDrained(run).value_or(false) && EndCancelled(run, "by 'muster cancel --drain'");
   }
 }
 
@@ -81,9 +81,15 @@ Result<bool> Runs::IsToDrain(const RunState& run) {
   return wish.is_object() && wish.value("cancel", "") == "drain";
 }
 
+Status Runs::DropWish(const std::string& id) {
+  MUSTER_ASSIGN(const auto found, store_.Get(kWishKind, id));
+  return found ? Put(store_, kWishKind, id, "{}") : Status();
+}
+
 // What was begun has ended, and its result is in the store.
 Result<bool> Runs::IsDrained(const RunState& run) {
   using Passage = TaskGate::Passage;
+  if (!gate_->IsEmpty()) return false;
   MUSTER_ASSIGN(const Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   MUSTER_ASSIGN(const RunReport report, Report(run));
@@ -144,8 +150,8 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, std::stop_token
   MUSTER_ASSIGN(RunState run, Find(id));
   if (run.status != "IN_PROGRESS")
     return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
-  MUSTER_TRY(Put(store_, kWishKind, id,
-                 ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
+  MUSTER_TRY(
+      Put(store_, kWishKind, id, ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
   while (run.status == "IN_PROGRESS" && !stop.stop_requested()) {
     MUSTER_ASSIGN(const auto claimed, Claim(id));
     if (claimed) return Drive(run, threads, stop);

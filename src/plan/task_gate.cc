@@ -1,5 +1,7 @@
 #include "plan/task_gate.h"
 
+#include <algorithm>
+
 namespace muster::plan {
 namespace {
 
@@ -44,6 +46,12 @@ void TaskGate::Close() {
 void TaskGate::Open() {
   const std::lock_guard lock(mutex_);
   closed_ = false;
+}
+
+bool TaskGate::IsEmpty() const {
+  const std::lock_guard lock(mutex_);
+  return std::none_of(passages_.begin(), passages_.end(),
+                      [](const auto& entry) { return entry.second == Passage::kInside; });
 }
 
 TaskGate::Passage TaskGate::PassageOf(const std::string& state) const {

@@ -14,9 +14,9 @@ namespace muster::plan {
 // flow stands is not.
 bool IsPlanTask(std::string_view resource);
 
-// Passes calls on to those that can make them, and knows of the tasks of a plan which go on. Once it
-// is closed, no task is begun: it waits until the gate is opened or its run has ended. Safe to use
-// from any thread; what it is given must outlive it.
+// Passes calls on to those that can make them, and knows of the tasks of a plan which go on. Once
+// it is closed, no task is begun: it waits until the gate is opened or its run has ended. Safe to
+// use from any thread; what it is given must outlive it.
 class TaskGate final : public TaskExecutor {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
@@ -25,6 +25,9 @@ class TaskGate final : public TaskExecutor {
 
   void Close();
   void Open();
+
+  // Whether no task goes on.
+  bool IsEmpty() const;
 
   // What became of the last call of a state, here in this process.
   Passage PassageOf(const std::string& state) const;

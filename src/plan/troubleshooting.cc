@@ -42,12 +42,13 @@ const std::vector<Case>& Cases() {
 
 std::optional<Remedy> RemedyFor(const std::string& error, const std::string& cause) {
   for (const Case& known : Cases()) {
-    const bool named = std::any_of(known.errors.begin(), known.errors.end(),
-                                   [&](const std::string& name) { return error.starts_with(name); });
-    const bool told =
-        known.words.empty() ||
-        std::any_of(known.words.begin(), known.words.end(),
-                    [&](const std::string& word) { return cause.find(word) != cause.npos; });
+    const bool named =
+        std::any_of(known.errors.begin(), known.errors.end(),
+                    [&](const std::string& name) { return error.starts_with(name); });
+    const bool told = known.words.empty() || std::any_of(known.words.begin(), known.words.end(),
+                                                         [&](const std::string& word) {
+                                                           return cause.find(word) != cause.npos;
+                                                         });
     if (named && told) return known.remedy;
   }
   return std::nullopt;

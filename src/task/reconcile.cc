@@ -29,10 +29,10 @@ class Reconciliation {
   Result<Reconciled> Run() {
     if (job_.extracted.is_object() && !job_.extracted.empty()) MUSTER_TRY(CheckStaging());
     if (!job_.scripts.empty()) MUSTER_TRY(CheckScripts());
-    found_.counts = Json{{"extracted", extracted_}, {"unreadable", unreadable_},
-                         {"staged", staged_},       {"read", read_},
-                         {"loaded", loaded_},       {"rejected", rejected_},
-                         {"foreign_keys", keys_}};
+    found_.counts =
+        Json{{"extracted", extracted_}, {"unreadable", unreadable_}, {"staged", staged_},
+             {"read", read_},           {"loaded", loaded_},         {"rejected", rejected_},
+             {"foreign_keys", keys_}};
     return std::move(found_);
   }
 

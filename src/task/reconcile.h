@@ -17,8 +17,8 @@ struct ExpectedLoad {
   std::string script;
   std::string schema;
   std::string table;
-  std::map<std::string, std::string> counts = {};      // table → object
-  std::map<std::string, int64_t> references = {};      // "schema.table" → the rank that loads it
+  std::map<std::string, std::string> counts = {};  // table → object
+  std::map<std::string, int64_t> references = {};  // "schema.table" → the rank that loads it
 };
 
 struct ReconcileJob {
@@ -30,9 +30,9 @@ struct ReconcileJob {
 };
 
 struct Reconciled {
-  Json counts;                            // the task's result
-  std::vector<std::string> mismatches;    // rows that are missing or too many
-  std::vector<std::string> orphans;       // rows whose parents are missing
+  Json counts;                          // the task's result
+  std::vector<std::string> mismatches;  // rows that are missing or too many
+  std::vector<std::string> orphans;     // rows whose parents are missing
 };
 
 // Counts and compares.

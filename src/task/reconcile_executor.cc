@@ -36,9 +36,9 @@ struct ReconcileCall {
 };
 
 Result<ReconcileCall> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(const Parameters parameters,
-                Parameters::Read(call, {"rank", "staging", "target", "extracted", "transformed",
-                                        "scripts"}));
+  MUSTER_ASSIGN(
+      const Parameters parameters,
+      Parameters::Read(call, {"rank", "staging", "target", "extracted", "transformed", "scripts"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   ReconcileCall read{.job = {.staging = std::move(staging),
@@ -60,7 +60,8 @@ Result<ReconcileCall> ReadCall(const TaskCall& call) {
 
 std::string ListOf(const std::vector<std::string>& all) {
   std::string text;
-  for (size_t i = 0; i < std::min(all.size(), kMostTold); ++i) text += (i == 0 ? "" : "; ") + all[i];
+  for (size_t i = 0; i < std::min(all.size(), kMostTold); ++i)
+    text += (i == 0 ? "" : "; ") + all[i];
   if (all.size() > kMostTold) text += "; and " + std::to_string(all.size() - kMostTold) + " more";
   return text;
 }
@@ -90,9 +91,8 @@ class ReconcileExecutor final : public TaskExecutor {
     const auto read = ReadCall(call);
     if (!read) return TaskFailure{"States.Runtime", read.error().ToString()};
     const auto start = std::chrono::steady_clock::now();
-    const auto found = InBackground(call, context, [&](const std::stop_token& stop) {
-      return Reconcile(read->job, stop);
-    });
+    const auto found = InBackground(
+        call, context, [&](const std::stop_token& stop) { return Reconcile(read->job, stop); });
     if (found) return OutcomeOf(*found, read->rank);
     if (IsTimeUp(call, start)) return TimedOut();
     return TaskFailure{FailureName("Reconcile", found.error().code),

@@ -161,7 +161,12 @@ class Transformation {
   }
 
   Result<RowsToLoad> Describe(const std::string& from) {
-    RowsToLoad rows{.from = from, .where = "true", .last_rowid = -1, .columns = {}, .types = {}};
+    RowsToLoad rows{.from = from,
+                    .where = "true",
+                    .last_rowid = -1,
+                    .columns = {},
+                    .types = {},
+                    .progress = job_.progress};
     MUSTER_TRY(db_->Query("SELECT column_name, column_type FROM (DESCRIBE " + from + ")",
                           [&](std::span<const DuckValue> values) -> Status {
                             rows.columns.emplace_back(std::get<std::string_view>(values[0]));

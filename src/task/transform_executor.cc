@@ -39,10 +39,9 @@ Result<std::string> ReadScript(const std::string& folder, const std::string& scr
 }
 
 Result<TransformJob> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(
-      const Parameters parameters,
-      Parameters::Read(
-          call, {"script", "plan_folder", "staging", "target", "arguments", "references"}));
+  MUSTER_ASSIGN(const Parameters parameters,
+                Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
+                                        "references"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   MUSTER_ASSIGN(std::string target, parameters.Required("target"));
@@ -80,6 +79,7 @@ class TransformExecutor : public TaskExecutor {
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
     auto job = ReadCall(call);
     if (!job) return TaskFailure{"States.Runtime", job.error().ToString()};
+    job->progress = [&context](int64_t rows) { context.Progress(rows); };
     const auto start = std::chrono::steady_clock::now();
     auto result = InBackground(call, context,
                                [&](const std::stop_token& stop) { return Run(*job, call, stop); });

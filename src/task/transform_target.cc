@@ -46,6 +46,7 @@ Status ForEachRow(DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,
                             " WHERE rowid >= " + std::to_string(begin) + " AND rowid < " +
                             std::to_string(begin + kPageRows) + " AND " + rows.where,
                         row));
+    if (rows.progress) rows.progress(std::min(begin + kPageRows, rows.last_rowid + 1));
   }
   return {};
 }

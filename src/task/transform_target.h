@@ -34,7 +34,8 @@ struct RowsToLoad {
   std::string where;
   int64_t last_rowid = -1;
   std::vector<std::string> columns;
-  std::vector<std::string> types;  // DuckDB's
+  std::vector<std::string> types;                   // DuckDB's
+  std::function<void(int64_t rows)> progress = {};  // how many have been read so far
 };
 
 // Rows of a table whose parents are not there.
