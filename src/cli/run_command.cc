@@ -202,8 +202,9 @@ class RunCommand {
     RunFollower follower(*runs_, run, *progress_, context_, RunFollower::Events::kNone);
     Result<RunState> ended = run;
     {
-      const std::jthread following(
-          [&](const std::stop_token& done) { static_cast<void>(follower.Follow(done)); });
+      const std::jthread following([&](const std::stop_token& done) {
+        if (context_.progress != ProgressMode::kNone) static_cast<void>(follower.Follow(done));
+      });
       ended = runs_->Drive(run, options_.threads, signals_.Token());
     }
     if (!ended) return ended.error();

@@ -128,7 +128,9 @@ Result<Plan> ReadCanonical(const Json& json) {
     plan.names.topic = json.at("names").at("topic");
     for (const auto& [name, profile] : json.at("profiles").items()) {
       plan.profiles.push_back(
-          {.name = name, .kind = static_cast<ProfileKind>(profile.at("kind").get<int>())});
+          {.name = name,
+           .kind = static_cast<ProfileKind>(profile.at("kind").get<int>()),
+           .format = static_cast<StagingFormat>(profile.at("format").get<int>())});
     }
     for (const auto& [name, object] : json.at("objects").items())
       plan.objects[name] = {.name = name, .rows = object.at("rows")};
@@ -137,6 +139,7 @@ Result<Plan> ReadCanonical(const Json& json) {
       task.name = name;
       task.schema = script.at("schema");
       task.table = script.at("table");
+      task.dpu = script.at("dpu");
       for (const Json& object : script.at("reads"))
         task.reads.push_back({object.get<std::string>()});
     }

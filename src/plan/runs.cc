@@ -12,7 +12,6 @@
 namespace muster::plan {
 namespace {
 
-constexpr const char* kKind = "plan.run";
 constexpr const char* kQueue = "default";
 constexpr milliseconds kRenewEvery = kRunLease / 3;
 constexpr int kMaxTries = 5;
@@ -30,11 +29,15 @@ Error NoSuchRun(const std::string& id) {
 
 }  // namespace
 
+std::string ExecutionOf(const std::string& id, int64_t attempt) {
+  return attempt == 1 ? id : id + "." + std::to_string(attempt);
+}
+
 Runs::Runs(Store& store, States& states, Env& env, TaskGate* gate)
     : store_(store), states_(states), env_(env), gate_(gate), owner_(env.NewId()) {}
 
 Result<Record> Runs::Read(const std::string& id) {
-  MUSTER_ASSIGN(auto record, store_.Get(kKind, id));
+  MUSTER_ASSIGN(auto record, store_.Get(kRunKind, id));
   if (!record) return NoSuchRun(id);
   return *std::move(record);
 }
@@ -80,8 +83,8 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                .error = {},
                .cause = {},
                .output = {}};
-  run.execution = id;
-  Record record{.kind = kKind, .queue = kQueue, .key = id, .owner = owner_};
+  run.execution = ExecutionOf(id, 1);
+  Record record{.kind = kRunKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied) {
@@ -97,7 +100,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
 }
 
 Result<std::optional<Record>> Runs::Claim(const std::string& id) {
-  MUSTER_ASSIGN(auto claimed, store_.Claim({.kind = kKind,
+  MUSTER_ASSIGN(auto claimed, store_.Claim({.kind = kRunKind,
                                             .queue = kQueue,
                                             .key = id,
                                             .owner = owner_,
@@ -128,7 +131,7 @@ Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
 
 void Runs::Renew(const std::string& id, bool release) {
   for (int i = 0; i < kMaxTries; ++i) {
-    auto record = store_.Get(kKind, id);
+    auto record = store_.Get(kRunKind, id);
     if (!record || !*record || (*record)->owner != owner_) return;
     const Due due = release ? Due::Now() : Due::After(kRunLease);
     const auto written = store_.Write({{Change::Put(**record, due)}});
@@ -172,7 +175,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   if (run.hash != HashOf(plan)) ForgetReconciled(plan, done);
   ++run.attempt;
   run.hash = HashOf(plan);
-  run.execution = id + "." + std::to_string(run.attempt);
+  run.execution = ExecutionOf(id, run.attempt);
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)
@@ -217,7 +220,7 @@ Result<RunState> Runs::Find(const std::string& id) {
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {
-  MUSTER_ASSIGN(const auto records, store_.Scan(kKind, "", after, limit));
+  MUSTER_ASSIGN(const auto records, store_.Scan(kRunKind, "", after, limit));
   std::vector<RunState> runs;
   for (const Record& record : records) {
     MUSTER_ASSIGN(RunState run, Describe(record));

@@ -16,6 +16,12 @@ namespace muster::plan {
 // How long whoever drives a run has it without a sign of life.
 inline constexpr milliseconds kRunLease{15'000};
 
+// What the store calls the records of runs.
+inline constexpr const char* kRunKind = "plan.run";
+
+// The execution of a migration's attempt.
+std::string ExecutionOf(const std::string& id, int64_t attempt);
+
 // A migration as it stands in the store.
 struct RunState {
   std::string id;  // the input migrationId
