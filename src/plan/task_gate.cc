@@ -48,6 +48,11 @@ void TaskGate::Open() {
   closed_ = false;
 }
 
+bool TaskGate::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
 bool TaskGate::IsEmpty() const {
   const std::lock_guard lock(mutex_);
   return std::none_of(passages_.begin(), passages_.end(),

@@ -26,6 +26,8 @@ class TaskGate final : public TaskExecutor {
   void Close();
   void Open();
 
+  bool closed() const;
+
   // Whether no task goes on.
   bool IsEmpty() const;
 
