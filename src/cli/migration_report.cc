@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/secrets.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "states/timestamp.h"
@@ -102,14 +103,24 @@ Json MigrationJson(const plan::RunState& run) {
   return json;
 }
 
-Json MigrationJson(const plan::RunState& run, const plan::RunReport& report) {
-  Json json = MigrationJson(run);
-  json["ranks"] = ToJson(report);
+Json MigrationJson(const Migration& migration) {
+  Json json = MigrationJson(migration.run);
+  json["ranks"] = ToJson(migration.report);
+  json["notifications"] = Json::array();
+  for (const task::Letter& letter : migration.letters) {
+    Json told{{"target", Redact(letter.news.target)},
+              {"subject", letter.news.subject},
+              {"dedupe", letter.news.dedupe},
+              {"delivered", letter.delivered}};
+    if (!letter.error.empty()) told["error"] = letter.error;
+    json["notifications"].push_back(std::move(told));
+  }
   return json;
 }
 
-void PrintMigration(std::ostream& out, const plan::RunState& run, const plan::RunReport& report,
-                    bool color) {
+void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
+  const plan::RunState& run = migration.run;
+  const plan::RunReport& report = migration.report;
   out << run.id << ": " << Styled(run.status, StyleOfStatus(run.status), color)
       << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "") << '\n';
   constexpr auto kRight = Table::Align::kRight;
@@ -127,6 +138,11 @@ void PrintMigration(std::ostream& out, const plan::RunState& run, const plan::Ru
   if (!report.ranks.empty()) table.Print(out, color);
   for (const RankReport& rank : report.ranks) PrintTasks(out, rank);
   if (!run.error.empty()) out << run.error << ": " << run.cause << '\n';
+  for (const task::Letter& letter : migration.letters) {
+    if (letter.delivered) continue;
+    out << "not told yet to " << Redact(letter.news.target) << ": '" << letter.news.subject << "'"
+        << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
+  }
   if (run.status == "FAILED" || run.status == "CANCELLED")
     out << "'muster resume " << run.id << "' does what did not succeed\n";
 }

@@ -22,6 +22,8 @@ namespace {
 using plan::Runs;
 using plan::RunState;
 
+constexpr milliseconds kNewsPatience{10'000};
+
 struct RunCommandOptions {
   std::string file;  // of run
   std::string id;    // of the others
@@ -201,6 +203,7 @@ class RunCommand {
   Result<int> Drive(const RunState& run) {
     RunFollower follower(*runs_, run, *progress_, context_, RunFollower::Events::kNone);
     Result<RunState> ended = run;
+    MUSTER_TRY(executors_.notifier().DeliverFor(run.id));
     {
       const std::jthread following([&](const std::stop_token& done) {
         if (context_.progress != ProgressMode::kNone) static_cast<void>(follower.Follow(done));
@@ -209,6 +212,8 @@ class RunCommand {
     }
     if (!ended) return ended.error();
     progress_->Finish();
+    // Who cannot be told soon is told of, and tried again by the next who drives the run.
+    MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
     if (ended->status == "IN_PROGRESS")
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' goes on with it"};
@@ -216,11 +221,13 @@ class RunCommand {
   }
 
   Result<int> Report(const RunState& run) {
-    MUSTER_ASSIGN(const plan::RunReport report, runs_->Report(run));
+    Migration migration{.run = run, .report = {}, .letters = {}};
+    MUSTER_ASSIGN(migration.report, runs_->Report(run));
+    MUSTER_ASSIGN(migration.letters, task::Outbox(*store_, context_.env).List(run.id));
     if (context_.json) {
-      context_.out << ToJsonText(MigrationJson(run, report)) << '\n';
+      context_.out << ToJsonText(MigrationJson(migration)) << '\n';
     } else {
-      PrintMigration(context_.out, run, report, context_.color);
+      PrintMigration(context_.out, migration, context_.color);
     }
     return run.status == "FAILED" || run.status == "CANCELLED" ? kFailed : kDone;
   }

@@ -145,6 +145,7 @@ class LocalStates final : public ProfileStates {
     if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
       names_.Put(parameters, "topic", plan_.names.topic);
     // Another attempt has another name, and its failures are news again.
+    names_.Put(parameters, "migration", "{migrationId}");
     parameters["dedupe.$"] = "States.Format('{}/" + key + "', $$.Execution.Name)";
     return {{"Type", "Task"},           {"Resource", "muster:notify"}, {"Parameters", parameters},
             {"ResultSelector", marker}, {"ResultPath", path},          {"Retry", RetryService()}};
