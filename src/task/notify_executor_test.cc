@@ -134,11 +134,8 @@ TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndKeepsNobodyWaiting) {
 
 TEST_F(NotifyExecutorTest, OneThatHangsIsLeftToTheNextProcess) {
   std::atomic<bool> hangs = true;
-  const testing::HttpServer server([&](const auto&) {
-    auto answer = testing::Answer(204, "");
-    if (hangs) answer.then = testing::HttpServerReply::Then::kHang;
-    return answer;
-  });
+  const testing::HttpServer server(
+      [&](const auto&) { return hangs ? testing::NeverAnswer() : testing::Answer(204, ""); });
   const std::string path = folder_.At("news.jsonl");
   ASSERT_TRUE(std::holds_alternative<TaskSuccess>(Start({server.Url("/hook"), "file:" + path})));
   while (server.requests().empty() || Read(path).empty()) std::this_thread::yield();
