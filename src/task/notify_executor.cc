@@ -16,11 +16,25 @@ namespace {
 // One that hangs holds up a quarter of the deliveries.
 constexpr int kCouriers = 4;
 constexpr milliseconds kLookAgain{1'000};
+constexpr milliseconds kLastPatience{10'000};
 
 class NotifyExecutor final : public Notifier {
  public:
   NotifyExecutor(TaskExecutor& aws, Env& env, std::string url)
       : aws_(aws), env_(env), url_(std::move(url)) {}
+
+  ~NotifyExecutor() override {
+    std::set<std::string> unsettled;
+    {
+      const std::lock_guard lock(mutex_);
+      unsettled = migrations_;
+    }
+    for (const std::string& migration : unsettled) {
+      if (!settled_.contains(migration)) static_cast<void>(Settle(migration, kLastPatience));
+    }
+  }
+  NotifyExecutor(const NotifyExecutor&) = delete;
+  NotifyExecutor& operator=(const NotifyExecutor&) = delete;
 
   bool Runs(std::string_view resource) const override { return resource == "muster:notify"; }
 
@@ -60,8 +74,11 @@ class NotifyExecutor final : public Notifier {
       const bool settled = std::all_of(letters.begin(), letters.end(), [](const Letter& letter) {
         return letter.delivered || !letter.error.empty();
       });
-      if (settled || env_.MonoNow() >= end) return letters;
       std::unique_lock lock(mutex_);
+      if (settled || env_.MonoNow() >= end) {
+        settled_.insert(migration);
+        return letters;
+      }
       changed_.wait_for(lock, milliseconds(50));
     }
   }
@@ -137,6 +154,7 @@ class NotifyExecutor final : public Notifier {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Outbox> outbox_;
   std::set<std::string> migrations_;
+  std::set<std::string> settled_;
   std::vector<std::jthread> couriers_;  // the last: they use all of the above
 };
 

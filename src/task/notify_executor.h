@@ -26,8 +26,9 @@ namespace muster::task {
 //
 // A call waits for nobody: it puts the news into the outbox (outbox.h), one letter for each target,
 // and answers {"queued": N}. Threads of its own deliver them, each within 20 seconds, again and
-// again until they are taken: at least once, and the key tells a repetition apart. What is not
-// delivered when the process ends is in the store for the next that calls DeliverFor.
+// again until they are taken: at least once, and the key tells a repetition apart. Its end waits up
+// to ten seconds for what has not been tried; what is not delivered then is in the store for the
+// next that calls DeliverFor.
 //
 // Failures: Notify.Unavailable and so on, by what the store says.
 class Notifier : public TaskExecutor {
@@ -36,7 +37,7 @@ class Notifier : public TaskExecutor {
   virtual Status DeliverFor(const std::string& migration) = 0;
 
   // Waits until everything of a migration is delivered or was tried in vain, but no longer than
-  // `patience`. Says what there is then.
+  // `patience`, and says what there is then. The end does not wait for it any more.
   virtual Result<std::vector<Letter>> Settle(const std::string& migration,
                                              std::chrono::milliseconds patience) = 0;
 };
