@@ -146,7 +146,6 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
     context.err << app.help();
     return kUsage;
   }
-  context.store_given = app.count("--store") > 0;
   MUSTER_TRY(ApplyGlobalOptions(context, names));
   return context.action();
 }

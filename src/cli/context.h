@@ -17,7 +17,6 @@ struct Context {
   std::ostream& err;  // progress and errors
 
   std::string store = "sqlite:muster.db";
-  bool store_given = false;  // by option or environment
   bool json = false;
   bool color = false;  // on `out`
   ProgressMode progress = ProgressMode::kNone;

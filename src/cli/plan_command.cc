@@ -30,6 +30,7 @@ struct PlanCommandOptions {
   std::string prices;
   std::string format = "text";
   std::string out;
+  bool store_given = false;  // by option or environment
 };
 
 class PlanRun {
@@ -100,7 +101,7 @@ class PlanRun {
 
   // What runs of the plan have told, if there is a store that may know them.
   Status ReadPast() {
-    if (!context_.store_given) return {};
+    if (!options_.store_given) return {};
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
     MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
@@ -276,7 +277,8 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "  muster plan check plan.yaml\n"
       "  muster plan explain plan.yaml --what-if dpu.feed-comments=20\n"
       "  muster plan compile plan.yaml --target aws --set environment=dev --out build/");
-  command->callback([options, &context] {
+  command->callback([options, &context, &app] {
+    options->store_given = app.count("--store") > 0;
     context.action = [options, &context] { return PlanRun(*options, context).Run(); };
   });
 }

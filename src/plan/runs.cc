@@ -189,7 +189,8 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   {
     // Known before anything is begun.
     MUSTER_ASSIGN(const bool draining, IsToDrain(run));
-    if (gate_ != nullptr) draining ? gate_->Close() : gate_->Open();
+    if (gate_ != nullptr && draining) gate_->Close();
+    if (gate_ != nullptr && !draining) gate_->Open();
     std::jthread attending([&](std::stop_token done) { Attend(run, done); });
     std::vector<std::jthread> workers;
     for (Status& status : ended) {

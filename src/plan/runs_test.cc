@@ -9,6 +9,7 @@
 #include <future>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "plan/past_runs.h"
 #include "plan/run_progress.h"
