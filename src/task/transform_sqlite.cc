@@ -61,15 +61,15 @@ class SqliteTarget : public TransformTarget {
                                ColumnList(rows.columns, SqliteIdentifier) + ") VALUES (" + places +
                                ")" + UpsertClause(rows, table, SqliteIdentifier)));
     int64_t taken = 0;
-    MUSTER_TRY(ForEachRow(db, rows, AsSqliteTakesIt, stop,
-                          [&](std::span<const DuckValue> values) -> Status {
-                            for (size_t i = 0; i < values.size(); ++i) {
-                              BindValue(insert, static_cast<int>(i + 1), values[i]);
-                            }
-                            MUSTER_TRY(insert.Run());
-                            taken += db_->Changes();
-                            return {};
-                          }));
+    const auto insert_row = [&](std::span<const DuckValue> values) -> Status {
+      for (size_t i = 0; i < values.size(); ++i) {
+        BindValue(insert, static_cast<int>(i + 1), values[i]);
+      }
+      MUSTER_TRY(insert.Run());
+      taken += db_->Changes();
+      return {};
+    };
+    MUSTER_TRY(ForEachRow(db, rows, AsSqliteTakesIt, stop, insert_row));
     return taken;
   }
 
