@@ -70,7 +70,8 @@ Result<std::map<std::string, int64_t>> Runs::LiveRows(const RunState& run) {
   MUSTER_ASSIGN(const Json body, About(store_, kRowsKind, run));
   std::map<std::string, int64_t> rows;
   if (body.is_null()) return rows;
-  for (const auto& [state, count] : body.value("rows", Json::object()).items()) {
+  const Json told = body.value("rows", Json::object());
+  for (const auto& [state, count] : told.items()) {
     if (count.is_number_integer()) rows[state] = count;
   }
   return rows;

@@ -20,10 +20,10 @@ Result<ExpectedLoad> ReadScript(const std::string& name, const Json& json,
   try {
     load.schema = json.at("schema");
     load.table = json.at("table");
-    for (const auto& [table, object] : json.value("counts", Json::object()).items())
-      load.counts[table] = object;
-    for (const auto& [table, rank] : json.value("references", Json::object()).items())
-      load.references[table] = rank;
+    const Json counts = json.value("counts", Json::object());
+    for (const auto& [table, object] : counts.items()) load.counts[table] = object;
+    const Json references = json.value("references", Json::object());
+    for (const auto& [table, rank] : references.items()) load.references[table] = rank;
   } catch (const nlohmann::json::exception&) {
     return parameters.Wrong("scripts: what " + name + " should load is not said");
   }
