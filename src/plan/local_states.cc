@@ -87,10 +87,10 @@ class LocalStates final : public ProfileStates {
                               {"references", LoadersFor(rank, script)}};
     }
     parameters["scripts"] = scripts;
-    Json retry = RetryService();
     // Asked again, rows are as missing as before.
-    retry.insert(retry.begin(), {{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}},
-                                 {"MaxAttempts", 0}});
+    Json retry = Json::array(
+        {{{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}}, {"MaxAttempts", 0}}});
+    retry.push_back(RetryService().front());
     return Json{
         {"Type", "Task"},
         {"Comment", "extracted = staged = loaded + rejected, and no row without its parent"},

@@ -60,7 +60,9 @@ class Tasks final : public TaskExecutor {
       lock.lock();
       if (!wanted) return TaskFailure{"Stopped", "not wanted any more"};
     }
-    if (failing.contains(call.state)) return TaskFailure{"Broken", "on purpose"};
+    const bool reconciles = call.resource == "muster:reconcile";
+    if (failing.contains(call.state))
+      return TaskFailure{reconciles ? "Reconcile.Mismatch" : "Broken", "on purpose"};
     return TaskSuccess{{{"rows", 1}}};
   }
   TaskOutcome Poll(const TaskCall&, const Json& resume, TaskContext&) override {
