@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -69,6 +70,10 @@ class TaskContext {
 
   // Requested under the same conditions, as far as they are known without asking the store.
   virtual std::stop_token stop() const = 0;
+
+  // Tells those who watch how many rows the call has dealt with so far. From any thread, as often
+  // as a page of rows is done.
+  virtual void Progress(int64_t /*rows*/) {}
 };
 
 // Makes the calls of Task states. Safe to use from any thread.

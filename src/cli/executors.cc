@@ -4,7 +4,7 @@
 #include "task/copy_executor.h"
 #include "task/exec_executor.h"
 #include "task/http_executor.h"
-#include "task/notify_executor.h"
+#include "task/reconcile_executor.h"
 #include "task/sql_executor.h"
 #include "task/status_executor.h"
 #include "task/transform_executor.h"
@@ -18,7 +18,10 @@ Executors::Executors(Env& env, const std::string& store) {
   executors_.push_back(task::MakeSqlExecutor());
   executors_.push_back(task::MakeCopyExecutor());
   executors_.push_back(task::MakeTransformExecutor());
-  executors_.push_back(task::MakeNotifyExecutor(*aws));
+  executors_.push_back(task::MakeReconcileExecutor());
+  auto notifier = task::MakeNotifyExecutor(*aws, env, store);
+  notifier_ = notifier.get();
+  executors_.push_back(std::move(notifier));
   executors_.push_back(task::MakeStatusExecutor(env, store));
   executors_.push_back(std::move(aws));
 }

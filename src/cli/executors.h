@@ -5,19 +5,22 @@
 #include <vector>
 
 #include "muster/task.h"
+#include "task/notify_executor.h"
 
 namespace muster::cli {
 
 // Everything that Task states can call from this program.
 class Executors {
  public:
-  // `store`: where the status of migrations is kept, by URL; opened when it is needed.
+  // `store`: where the status and the news of migrations are kept, by URL; opened when needed.
   Executors(Env& env, const std::string& store);
 
   std::vector<TaskExecutor*> all() const;
+  task::Notifier& notifier() const { return *notifier_; }
 
  private:
   std::vector<std::unique_ptr<TaskExecutor>> executors_;
+  task::Notifier* notifier_;
 };
 
 }  // namespace muster::cli

@@ -11,6 +11,7 @@
 #include "plan/deployment.h"
 #include "plan/explain.h"
 #include "plan/graph.h"
+#include "plan/past_runs.h"
 #include "plan/plan_json.h"
 #include "plan/prices.h"
 
@@ -29,6 +30,7 @@ struct PlanCommandOptions {
   std::string prices;
   std::string format = "text";
   std::string out;
+  bool store_given = false;  // by option or environment
 };
 
 class PlanRun {
@@ -91,15 +93,32 @@ class PlanRun {
   Result<Outlook> Load(bool changed) {
     PlanOptions options = plan_options_;
     if (changed) options.what_if = options_.what_if;
-    MUSTER_ASSIGN(Outlook outlook, plan::LoadOutlook(file(), options));
+    MUSTER_ASSIGN(Outlook outlook, plan::LoadOutlook(file(), options, &past_));
     if (options_.prices.empty()) return outlook;
     MUSTER_ASSIGN(outlook.plan.prices, plan::ReadPriceFile(options_.prices));
     return outlook;
   }
 
+  // What runs of the plan have told, if there is a store that may know them.
+  Status ReadPast() {
+    if (!options_.store_given) return {};
+    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
+    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
+    MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
+    States states(*store, context_.env, {});
+    MUSTER_ASSIGN(past_, plan::ReadPastRuns(*store, states, plan, *profile));
+    return {};
+  }
+
+  Json PastJson() const {
+    return {{"runs", past_.runs}, {"times", past_.times.size()}, {"rows", past_.rows.size()}};
+  }
+
   Result<int> Explain() {
+    MUSTER_TRY(ReadPast());
     MUSTER_ASSIGN(const Outlook before, Load(false));
     Json json = plan::ToJson(before);
+    if (!past_.runs.empty()) json["past"] = PastJson();
     if (options_.what_if.empty()) {
       if (context_.json) {
         context_.out << ToJsonText(json) << '\n';
@@ -110,6 +129,7 @@ class PlanRun {
     }
     MUSTER_ASSIGN(const Outlook after, Load(true));
     Json changed = plan::ToJson(after);
+    if (!past_.runs.empty()) changed["past"] = PastJson();
     if (context_.json) {
       changed["what_if"] = {{"changes", options_.what_if},
                             {"before",
@@ -216,6 +236,7 @@ class PlanRun {
   const PlanCommandOptions& options_;
   Context& context_;
   PlanOptions plan_options_;
+  plan::PastRuns past_;
 };
 
 }  // namespace
@@ -256,7 +277,8 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "  muster plan check plan.yaml\n"
       "  muster plan explain plan.yaml --what-if dpu.feed-comments=20\n"
       "  muster plan compile plan.yaml --target aws --set environment=dev --out build/");
-  command->callback([options, &context] {
+  command->callback([options, &context, &app] {
+    options->store_given = app.count("--store") > 0;
     context.action = [options, &context] { return PlanRun(*options, context).Run(); };
   });
 }

@@ -34,6 +34,16 @@ std::string BottleneckText(const Json& bottleneck) {
   return bottleneck["phase"].get<std::string>() + " " + bottleneck["task"].get<std::string>();
 }
 
+// Where times and rows come from, if not from the plan alone.
+std::string PastText(const Json& outlook) {
+  if (!outlook.contains("past")) return "";
+  const Json& past = outlook["past"];
+  std::string text = "Past runs  give the time of " + Number(past["times"]) +
+                     " tasks and the rows of " + Number(past["rows"]) + " objects:";
+  for (const Json& run : past["runs"]) text += " " + run.get<std::string>();
+  return text + "\n";
+}
+
 void PrintParts(std::ostream& out, const Json& parts, const char* title, bool color) {
   Table table({{title},
                {"NAME"},
@@ -100,7 +110,7 @@ void PrintOutlook(std::ostream& out, const Json& outlook, bool color) {
       << " to an extraction, "
       << ForPeople(outlook["retries_add_at_most"]["transform_s"].get<double>())
       << " to a transform\n"
-      << "Critical  ";
+      << PastText(outlook) << "Critical  ";
   for (const Json& task : outlook["critical_path"])
     out << ' ' << task["task"].get<std::string>()
         << (&task == &outlook["critical_path"].back() ? "" : ",");
@@ -127,6 +137,7 @@ void PrintChange(std::ostream& out, const Json& before, const Json& after, bool 
   table.AddRow(
       {{"Cost"}, {DollarRange(before["cost"]["total"])}, {DollarRange(after["cost"]["total"])}});
   table.Print(out, color);
+  out << PastText(after);
   const double old_time = before["time"]["max_s"].get<double>();
   const double saved = old_time - after["time"]["max_s"].get<double>();
   if (old_time > 0) {

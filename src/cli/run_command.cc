@@ -1,10 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <thread>
 
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
+#include "cli/migration_report.h"
+#include "cli/run_follower.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -19,6 +22,8 @@ namespace {
 using plan::Runs;
 using plan::RunState;
 
+constexpr milliseconds kNewsPatience{10'000};
+
 struct RunCommandOptions {
   std::string file;  // of run
   std::string id;    // of the others
@@ -30,6 +35,8 @@ struct RunCommandOptions {
   bool failed = false;
   std::optional<int64_t> rank;
   std::string task;
+  bool drain = false;
+  bool now = false;
   int threads = 8;
   int limit = 100;
 };
@@ -44,28 +51,6 @@ Result<std::map<std::string, std::string>> Pairs(const std::string& option,
     pairs[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return pairs;
-}
-
-Json ToJson(const RunState& run) {
-  Json json{{"tenant_id", run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
-            {"migration_id", run.id},
-            {"status", run.status},
-            {"started_at", states::FormatTimestamp(run.start)}};
-  if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
-  json["plan"] = run.plan;
-  json["path"] = run.path;
-  json["hash"] = run.hash;
-  json["profile"] = run.profile;
-  json["attempt"] = run.attempt;
-  json["execution"] = run.execution;
-  if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
-  if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
-  return json;
-}
-
-Style StyleOf(const std::string& status) {
-  if (status == "COMPLETED") return Style::kGood;
-  return status == "IN_PROGRESS" ? Style::kNone : Style::kBad;
 }
 
 // One of the commands about runs of plans.
@@ -96,15 +81,38 @@ class RunCommand {
   }
 
   Result<int> Cancel() {
+    if (options_.drain && options_.now)
+      return Error{Code::kInvalid, "--drain and --now are two ways to end: choose one"};
     MUSTER_TRY(Open({}));
-    MUSTER_TRY(runs_->Cancel(options_.id));
-    return kDone;
+    if (!options_.drain) {
+      MUSTER_TRY(runs_->Cancel(options_.id));
+      MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+      MUSTER_TRY(Report(run));
+      return kDone;
+    }
+    MUSTER_ASSIGN(const RunState run,
+                  runs_->Drain(options_.id, options_.threads, signals_.Token()));
+    MUSTER_TRY(Report(run));
+    // It may have come to its end before.
+    return run.status == "FAILED" ? kFailed : kDone;
   }
 
   Result<int> ShowStatus() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
     return Report(run);
+  }
+
+  Result<int> Watch() {
+    MUSTER_TRY(Open({}));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    MakeProgress("watch " + run.id);
+    RunFollower follower(*runs_, run, *progress_, context_,
+                         context_.json ? RunFollower::Events::kJson : RunFollower::Events::kText);
+    MUSTER_ASSIGN(const RunState seen, follower.Follow(signals_.Token()));
+    progress_->Finish();
+    if (seen.status == "IN_PROGRESS") return kInterrupted;
+    return Report(seen);
   }
 
   Result<int> History() {
@@ -138,11 +146,11 @@ class RunCommand {
     Json list = Json::array();
     Table table({{"MIGRATION"}, {"TENANT"}, {"PLAN"}, {"STATUS"}, {"ATTEMPT"}, {"STARTED"}});
     for (const RunState& run : runs) {
-      list.push_back(ToJson(run));
+      list.push_back(MigrationJson(run));
       table.AddRow({{run.id},
                     {run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
                     {run.plan},
-                    {run.status, StyleOf(run.status)},
+                    {run.status, StyleOfStatus(run.status)},
                     {std::to_string(run.attempt)},
                     {states::FormatTimestamp(run.start)}});
     }
@@ -165,61 +173,63 @@ class RunCommand {
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
-  // The store, and what drives runs on it; with a plan also how far it is.
+  // The store, and what drives runs on it.
   Status Open(const std::optional<plan::Plan>& plan) {
     if (!store_) {
       MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
     }
     std::vector<TaskExecutor*> executors = executors_.all();
     if (plan) {
-      progress_ = std::make_unique<Progress>(
-          context_.progress, context_.err, context_.env, "run " + plan->name,
-          plan->objects.size() + plan->scripts.size(), [] { return TerminalWidth(2); });
+      MakeProgress("run " + plan->name);
       watched_ = std::make_unique<WatchedExecutor>(executors, *progress_);
       executors = {watched_.get()};
     }
     runs_.reset();
+    states_.reset();
+    gate_ = std::make_unique<plan::TaskGate>(executors);
     states_ = std::make_unique<States>(
-        *store_, context_.env, executors,
+        *store_, context_.env, std::vector<TaskExecutor*>{gate_.get()},
         StatesOptions{
             .owner = "run", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
-    runs_ = std::make_unique<Runs>(*store_, *states_, context_.env);
+    runs_ = std::make_unique<Runs>(*store_, *states_, context_.env, gate_.get());
     return {};
   }
 
+  void MakeProgress(const std::string& label) {
+    progress_ = std::make_unique<Progress>(context_.progress, context_.err, context_.env, label, 0,
+                                           [] { return TerminalWidth(2); });
+  }
+
   Result<int> Drive(const RunState& run) {
-    MUSTER_ASSIGN(const RunState ended, runs_->Drive(run, options_.threads, signals_.Token()));
+    RunFollower follower(*runs_, run, *progress_, context_, RunFollower::Events::kNone);
+    Result<RunState> ended = run;
+    MUSTER_TRY(executors_.notifier().DeliverFor(run.id));
+    {
+      const std::jthread following([&](const std::stop_token& done) {
+        if (context_.progress != ProgressMode::kNone) static_cast<void>(follower.Follow(done));
+      });
+      ended = runs_->Drive(run, options_.threads, signals_.Token());
+    }
+    if (!ended) return ended.error();
     progress_->Finish();
-    if (ended.status == "IN_PROGRESS")
+    // Who cannot be told soon is told of, and tried again by the next who drives the run.
+    MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
+    if (ended->status == "IN_PROGRESS")
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' goes on with it"};
-    return Report(ended);
+    return Report(*ended);
   }
 
   Result<int> Report(const RunState& run) {
+    Migration migration{.run = run, .report = {}, .letters = {}};
+    MUSTER_ASSIGN(migration.report, runs_->Report(run));
+    MUSTER_ASSIGN(migration.letters, task::Outbox(*store_, context_.env).List(run.id));
     if (context_.json) {
-      context_.out << ToJsonText(ToJson(run)) << '\n';
+      context_.out << ToJsonText(MigrationJson(migration)) << '\n';
     } else {
-      context_.out << run.id << ": " << Styled(run.status, StyleOf(run.status), context_.color)
-                   << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "") << '\n';
-      PrintResults(run);
-      if (!run.error.empty()) context_.out << run.error << ": " << run.cause << '\n';
-      if (run.status == "FAILED")
-        context_.out << "'muster resume " << run.id << "' does what did not succeed\n";
+      PrintMigration(context_.out, migration, context_.color);
     }
     return run.status == "FAILED" || run.status == "CANCELLED" ? kFailed : kDone;
-  }
-
-  void PrintResults(const RunState& run) {
-    const Json output = Json::parse(run.output, nullptr, false);
-    if (!output.is_object()) return;
-    Table table({{"TASK"}, {"RESULT"}});
-    for (const char* phase : {"appflow", "glue"}) {
-      const Json results = output.value(phase, Json::object());
-      for (const auto& [task, result] : results.items())
-        table.AddRow({{task}, {ToJsonText(result)}});
-    }
-    table.Print(context_.out, context_.color);
   }
 
   const RunCommandOptions& options_;
@@ -229,6 +239,7 @@ class RunCommand {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<WatchedExecutor> watched_;
+  std::unique_ptr<plan::TaskGate> gate_;
   std::unique_ptr<States> states_;
   std::unique_ptr<Runs> runs_;
 };
@@ -308,10 +319,18 @@ void AddRunCommands(CLI::App& app, Context& context) {
   AddId(history, *options);
   history->footer("  muster history m-1");
 
-  CLI::App* cancel = AddOne(app, context, "cancel", "End a run; what it has started is cancelled",
-                            options, &RunCommand::Cancel);
+  CLI::App* watch =
+      AddOne(app, context, "watch", "Follow a run that another process drives, until it has ended",
+             options, &RunCommand::Watch);
+  AddId(watch, *options);
+  watch->footer("  muster watch m-1\n  muster watch m-1 --json");
+
+  CLI::App* cancel = AddOne(app, context, "cancel", "End a run", options, &RunCommand::Cancel);
   AddId(cancel, *options);
-  cancel->footer("  muster cancel m-1");
+  cancel->add_flag("--drain", options->drain,
+                   "Let the tasks that run come to their ends, begin nothing new");
+  cancel->add_flag("--now", options->now, "Stop the tasks that run; the default");
+  cancel->footer("  muster cancel m-1 --drain");
 
   CLI::App* list =
       AddOne(app, context, "list", "List the runs of plans", options, &RunCommand::List);

@@ -1,14 +1,9 @@
 #include "cli/watched_executor.h"
 
+#include "plan/task_gate.h"
+
 namespace muster::cli {
 namespace {
-
-// Whether a call is a task of a plan: to write the status or to tell of a failure is not.
-bool IsTask(const TaskCall& call) {
-  return call.resource == "muster:copy" || call.resource == "muster:transform" ||
-         call.resource.find("startJobRun") != std::string::npos ||
-         call.resource.find("startFlow") != std::string::npos;
-}
 
 std::string RowsOf(const Json& result) {
   for (const char* field : {"rows", "loaded"}) {
@@ -28,10 +23,9 @@ TaskExecutor* WatchedExecutor::Find(std::string_view resource) const {
 }
 
 TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
-  if (!IsTask(call)) return outcome;
+  if (!plan::IsPlanTask(call.resource)) return outcome;
   if (const auto* success = std::get_if<TaskSuccess>(&outcome)) {
     progress_.Say(call.state + ": done" + RowsOf(success->output));
-    progress_.Update(++done_);
   } else if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
     progress_.Say(call.state + ": " + failure->error + ": " + failure->cause);
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <vector>
 
 #include "cli/progress.h"
@@ -26,7 +25,6 @@ class WatchedExecutor final : public TaskExecutor {
 
   std::vector<TaskExecutor*> executors_;
   Progress& progress_;
-  std::atomic<uint64_t> done_ = 0;
 };
 
 }  // namespace muster::cli

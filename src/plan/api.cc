@@ -16,10 +16,12 @@ Result<Plan> LoadPlan(const std::string& path, const PlanOptions& options) {
   return Error{Code::kInvalid, all};
 }
 
-Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options) {
+Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options,
+                            const PastRuns* past) {
   MUSTER_ASSIGN(Plan plan, LoadPlan(path, options));
   MUSTER_ASSIGN(const Profile* chosen, plan.FindProfile(options.profile));
   Profile profile = *chosen;
+  if (past != nullptr) ApplyPast(*past, plan);
   for (const std::string& change : options.what_if)
     MUSTER_TRY(ApplyWhatIf(plan, profile.format, change));
   return MakeOutlook(std::move(plan), std::move(profile));

@@ -30,6 +30,10 @@ class AwsStates final : public ProfileStates {
     return Named(phase == Phase::kExtract ? "FlowDone" : "StartGlue", rank, task);
   }
 
+  std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const override {
+    return Named(phase == Phase::kExtract ? "StartFlow" : "StartGlue", rank, task);
+  }
+
   // startFlow answers when the flow has begun: the machine asks for its end until there is one. A
   // flow that ended in an error is begun again by the same rule as one that could not begin.
   void AddExtract(Chain& chain, const Rank& rank, const ExtractTask& task,
@@ -94,6 +98,11 @@ class AwsStates final : public ProfileStates {
          {"Retry", RetryOf(task.rules.retry, {"Glue.ConcurrentRunsExceededException"})},
          {"Catch", CatchAll(ResultPathOf(task.name), failed)}});
   }
+
+  // How many rows a job has loaded, only the job knows.
+  std::optional<Json> Reconcile(const Rank& /*rank*/) const override { return std::nullopt; }
+  std::string ReconcileName(const Rank& /*rank*/) const override { return {}; }
+  Json NotifyUnreconciled(const Rank& /*rank*/) const override { return {}; }
 
   Json Notify(const Rank& rank, Phase phase, const std::string& task) const override {
     const std::string what =

@@ -78,8 +78,10 @@ class PlanCompiler {
     const std::string from = child ? "$.Output." : "$[0].";
     Json selected{{"appflow.$", from + "appflow"}, {"glue.$", from + "glue"}};
     if (plan_.on_failure == FailurePolicy::kContinue) {
-      for (const char* list : {"extractFailed", "transformFailed"}) {
-        selected[std::string(list) + ".$"] = from + list;
+      std::vector<std::string> lists{"extractFailed", "transformFailed"};
+      if (states_->Reconcile(rank)) lists.push_back("reconcileFailed");
+      for (const std::string& list : lists) {
+        selected[list + ".$"] = from + list;
         failure_lists_.push_back(path + "." + field + "." + list);
       }
     }

@@ -28,7 +28,8 @@ struct CompiledPlan {
 
 struct CompileOptions {
   bool inline_ranks = false;  // no children, also where the profile would have them
-  // Results of tasks that are done already, by "extract/OBJECT" and "transform/SCRIPT".
+  // Results of tasks that are done already, by "extract/OBJECT" and "transform/SCRIPT", and of
+  // ranks that were reconciled, by "reconcile/NUMBER".
   std::map<std::string, Json> done = {};
 };
 
@@ -36,7 +37,8 @@ struct CompileOptions {
 //
 //   InitializeMigration → Rank200 → … → CollectResults → CompleteMigration
 //
-// A rank is a Parallel of its extractions, then one of its transforms. A task that fails for good
+// A rank is a Parallel of its extractions, then one of its transforms, then rows are reconciled
+// where the profile can tell. A task that fails for good
 // is told about, its siblings go on, and the plan's policy decides what follows; every way that
 // fails passes FailMigration, which makes the status FAILED.
 CompiledPlan Compile(const Plan& plan, const Profile& profile, const Arrangement& arrangement,

@@ -13,6 +13,7 @@ class RankCompiler {
     Json results;
     AddPhase(Phase::kExtract, work_.extract, results);
     AddPhase(Phase::kTransform, work_.transform, results);
+    AddReconciliation(results);
     chain_.Add(Label() + "-Done", {{"Type", "Pass"}, {"Parameters", results}});
     const CountRange count = chain_.count();
     Json machine = chain_.Finish();
@@ -82,6 +83,44 @@ class RankCompiler {
          {"Error", "RankFailed"},
          {"CausePath", "States.Format('rank " + std::to_string(rank_.number) + ": failed to " +
                            name + " {}', States.JsonToString($." + name + ".failed[*].task))"}});
+  }
+
+  // All rows have to be where they belong, else the rank has failed.
+  void AddReconciliation(Json& results) {
+    std::optional<Json> state = profile_.Reconcile(rank_);
+    if (!state) return;
+    const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
+    if (goes_on) results["reconcileFailed.$"] = "$.reconcile.failed";
+    const std::string name = profile_.ReconcileName(rank_);
+    const auto done = done_.find("reconcile/" + std::to_string(rank_.number));
+    if (done != done_.end()) {
+      chain_.Add(name, {{"Type", "Pass"},
+                        {"Result", {{"failed", Json::array()}, {"result", done->second}}},
+                        {"ResultPath", "$.reconcile"}});
+      return;
+    }
+    const std::string notify = "NotifyReconcileFailure-" + std::to_string(rank_.number);
+    (*state)["Catch"] = CatchAll("$.unreconciled", notify);
+    chain_.Add(name, *std::move(state));
+    Json tell = profile_.NotifyUnreconciled(rank_);
+    if (tell["Type"] == "Task") {
+      const std::string untold = notify + "-Untold";
+      tell["Catch"] = CatchAll("$.untold", untold);
+      chain_.AddSide(untold, {{"Type", "Pass"},
+                              {"Result", tell["ResultSelector"]},
+                              {"ResultPath", tell["ResultPath"]}});
+    }
+    chain_.AddSide(notify, std::move(tell));
+    if (goes_on) return;
+    const std::string failed = Label() + "-ReconcileFailed";
+    chain_.Add(
+        Label() + "-Reconciled",
+        {{"Type", "Choice"},
+         {"Choices",
+          Json::array(
+              {{{"Variable", "$.reconcile.failed[0]"}, {"IsPresent", true}, {"Next", failed}}})}});
+    chain_.AddOther(
+        failed, {{"Type", "Fail"}, {"Error", "RankFailed"}, {"CausePath", "$.unreconciled.Cause"}});
   }
 
   void AddTask(Chain& branch, Phase phase, const std::string& task) {

@@ -9,7 +9,8 @@ namespace muster::plan {
 Json InputFields(const Plan& plan);
 
 // The state machine of one rank. Its output: {"appflow": {OBJECT: …}, "glue": {SCRIPT: …}} and,
-// where the plan goes on after failures, "extractFailed" and "transformFailed".
+// where the plan goes on after failures, "extractFailed", "transformFailed" and, if rows are
+// reconciled, "reconcileFailed".
 // Tasks that are done (see CompileOptions) are passed over.
 Machine CompileRank(const Plan& plan, const ProfileStates& profile, const RankWork& work,
                     const std::map<std::string, Json>& done);

@@ -5,6 +5,7 @@
 
 #include "plan/arrangement.h"
 #include "plan/compile.h"
+#include "plan/past_runs.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
 
@@ -27,8 +28,10 @@ struct Outlook {
 
 Outlook MakeOutlook(Plan plan, Profile profile);
 
-// The same from a file, with the changes that are to be tried.
-Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options);
+// The same from a file, with the changes that are to be tried; what past runs tell, if it is given,
+// counts before what the file says.
+Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options,
+                            const PastRuns* past = nullptr);
 
 struct Cost {
   double appflow = 0;

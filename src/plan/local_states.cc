@@ -7,11 +7,13 @@
 namespace muster::plan {
 namespace {
 
+constexpr int64_t kReconcileSeconds = 4 * 3'600;
+
 // Tasks that this program runs itself.
 class LocalStates final : public ProfileStates {
  public:
   LocalStates(const Plan& plan, const Profile& profile)
-      : plan_(plan), profile_(profile), names_(plan) {}
+      : plan_(plan), profile_(profile), names_(plan), loaders_(plan.Loaders()) {}
 
   bool HasChildMachines() const override { return false; }
 
@@ -29,6 +31,10 @@ class LocalStates final : public ProfileStates {
   std::string LastState(const Rank& rank, Phase phase, const std::string& task) const override {
     return StateName((phase == Phase::kExtract ? "Extract-" : "Transform-") +
                      std::to_string(rank.number) + "-" + task);
+  }
+
+  std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const override {
+    return LastState(rank, phase, task);
   }
 
   void AddExtract(Chain& chain, const Rank& rank, const ExtractTask& task,
@@ -57,25 +63,59 @@ class LocalStates final : public ProfileStates {
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
     parameters["arguments"] = arguments;
+    parameters["references"] = LoadersFor(rank, task);
     chain.Add(LastState(rank, Phase::kTransform, task.name),
               TaskState("muster:transform", parameters, task.name, task.rules, failed));
   }
 
+  std::string ReconcileName(const Rank& rank) const override {
+    return "Reconcile-Rank" + std::to_string(rank.number);
+  }
+
+  std::optional<Json> Reconcile(const Rank& rank) const override {
+    Json parameters{{"rank", rank.number}};
+    names_.Put(parameters, "staging", profile_.staging);
+    names_.Put(parameters, "target", profile_.target);
+    if (!rank.extract.empty()) parameters["extracted.$"] = "$.extract.results";
+    if (!rank.transform.empty()) parameters["transformed.$"] = "$.transform.results";
+    Json scripts = Json::object();
+    for (const Reference& name : rank.transform) {
+      const TransformTask& script = plan_.scripts.at(name.name);
+      scripts[script.name] = {{"schema", script.schema},
+                              {"table", script.table},
+                              {"counts", plan_.CountedBy(script, rank)},
+                              {"references", LoadersFor(rank, script)}};
+    }
+    parameters["scripts"] = scripts;
+    // Asked again, rows are as missing as before.
+    Json retry = Json::array(
+        {{{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}}, {"MaxAttempts", 0}}});
+    retry.push_back(RetryService().front());
+    return Json{
+        {"Type", "Task"},
+        {"Comment", "extracted = staged = loaded + rejected, and no row without its parent"},
+        {"Resource", "muster:reconcile"},
+        {"Parameters", parameters},
+        {"TimeoutSeconds", kReconcileSeconds},
+        {"ResultSelector", {{"failed", Json::array()}, {"result.$", "$"}}},
+        {"ResultPath", "$.reconcile"},
+        {"Retry", retry}};
+  }
+
+  Json NotifyUnreconciled(const Rank& rank) const override {
+    const std::string number = std::to_string(rank.number);
+    return Tell("The rows of rank " + number + " do not add up",
+                {{"rank", rank.number},
+                 {"error.$", "$.unreconciled"},
+                 {"message", "Reconciliation failed in rank " + number}},
+                number + "/reconcile", {{"failed", Json::array({{{"task", ReconcileName(rank)}}})}},
+                "$.reconcile");
+  }
+
   Json Notify(const Rank& rank, Phase phase, const std::string& task) const override {
-    const Json marker{{"task", task}};
-    if (profile_.notify.empty())
-      return {{"Type", "Pass"}, {"Result", marker}, {"ResultPath", "$.failed"}};
     const std::string what = phase == Phase::kExtract ? "Extraction" : "Transformation";
-    Json parameters{{"targets", profile_.notify},
-                    {"subject", plan_.name + ": " + what + " of " + task + " failed"},
-                    {"message", FailureMessage(rank, phase, task, what)}};
-    if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
-      names_.Put(parameters, "topic", plan_.names.topic);
-    // Another attempt has another name, and its failures are news again.
-    parameters["dedupe.$"] =
-        "States.Format('{}/" + std::to_string(rank.number) + "/" + task + "', $$.Execution.Name)";
-    return {{"Type", "Task"},           {"Resource", "muster:notify"}, {"Parameters", parameters},
-            {"ResultSelector", marker}, {"ResultPath", "$.failed"},    {"Retry", RetryService()}};
+    return Tell(what + " of " + task + " failed", FailureMessage(rank, phase, task, what),
+                std::to_string(rank.number) + "/" + task, {{"task", task}}, "$.failed");
   }
 
   Json Initialize() const override { return Status("IN_PROGRESS", "started_at"); }
@@ -86,6 +126,31 @@ class LocalStates final : public ProfileStates {
   Json StartRank(const Rank& /*rank*/, const Json& /*input*/) const override { return {}; }
 
  private:
+  // The ranks that load what a script's foreign keys point to, itself included.
+  Json LoadersFor(const Rank& rank, const TransformTask& script) const {
+    Json loaders{{script.Target(), rank.number}};
+    for (const Reference& table : script.refers.value_or(std::vector<Reference>()))
+      loaders[table.name] = loaders_.at(table.name);
+    return loaders;
+  }
+
+  // A state that tells all that are to be told, or nobody, and leaves `marker` at a path.
+  Json Tell(const std::string& what, Json message, const std::string& key, const Json& marker,
+            const std::string& path) const {
+    if (profile_.notify.empty())
+      return {{"Type", "Pass"}, {"Result", marker}, {"ResultPath", path}};
+    Json parameters{{"targets", profile_.notify},
+                    {"subject", plan_.name + ": " + what},
+                    {"message", std::move(message)}};
+    if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
+      names_.Put(parameters, "topic", plan_.names.topic);
+    // Another attempt has another name, and its failures are news again.
+    names_.Put(parameters, "migration", "{migrationId}");
+    parameters["dedupe.$"] = "States.Format('{}/" + key + "', $$.Execution.Name)";
+    return {{"Type", "Task"},           {"Resource", "muster:notify"}, {"Parameters", parameters},
+            {"ResultSelector", marker}, {"ResultPath", path},          {"Retry", RetryService()}};
+  }
+
   static Json TaskState(const std::string& resource, Json parameters, const std::string& task,
                         const PhaseRules& rules, const std::string& failed) {
     const std::string path = ResultPathOf(task);
@@ -110,6 +175,7 @@ class LocalStates final : public ProfileStates {
   const Plan& plan_;
   const Profile& profile_;
   const Names names_;
+  const std::map<std::string, int64_t> loaders_;
 };
 
 }  // namespace

@@ -41,6 +41,28 @@ std::vector<std::string> Plan::ReadBy(const TransformTask& script, const Rank& r
   return read;
 }
 
+std::map<std::string, std::string> Plan::CountedBy(const TransformTask& script,
+                                                   const Rank& rank) const {
+  std::map<std::string, std::string> counted;
+  if (script.counts) {
+    for (const auto& [table, object] : *script.counts) counted[table] = object.name;
+    return counted;
+  }
+  const std::vector<std::string> read = ReadBy(script, rank);
+  if (read.size() == 1) counted[script.table] = read.front();
+  return counted;
+}
+
+std::map<std::string, int64_t> Plan::Loaders() const {
+  std::map<std::string, int64_t> loaders;
+  for (const Rank& rank : ranks) {
+    for (const std::string& table : rank.tables) loaders[table] = rank.number;
+    for (const Reference& script : rank.transform)
+      loaders[scripts.at(script.name).Target()] = rank.number;
+  }
+  return loaders;
+}
+
 CheckedPlan ParsePlan(std::string_view text, const std::string& path,
                       const std::map<std::string, std::string>& variables) {
   Problems problems(path);

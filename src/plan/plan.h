@@ -62,6 +62,9 @@ struct TransformTask {
   std::optional<SecondsRange> time = {};              // none: from the rows it reads
   std::vector<Reference> reads = {};                  // objects; empty: those of its rank
   std::optional<std::vector<Reference>> refers = {};  // "schema.table" of its foreign keys
+  // By table, the object each of whose rows becomes one of it or is rejected. None: if it reads one
+  // object only, that is it.
+  std::optional<std::map<std::string, Reference>> counts = {};
   PhaseRules rules = {};
 
   std::string Target() const { return schema + "." + table; }
@@ -155,6 +158,10 @@ struct Plan {
   Result<const Profile*> FindProfile(const std::string& profile) const;
   // The objects that a script of a rank reads.
   std::vector<std::string> ReadBy(const TransformTask& script, const Rank& rank) const;
+  // The objects whose rows have to be in its tables, by table.
+  std::map<std::string, std::string> CountedBy(const TransformTask& script, const Rank& rank) const;
+  // The rank that loads each table, those done elsewhere included.
+  std::map<std::string, int64_t> Loaders() const;
 };
 
 // A plan as it was read, with everything that is wrong. `plan` is there only if nothing is.

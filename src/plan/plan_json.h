@@ -11,6 +11,10 @@ namespace muster::plan {
 // the same give the same.
 Json Canonical(const Plan& plan);
 
+// The plan that Canonical has written down, as far as its ranks, tasks, variables, inputs, names
+// and profiles go: enough to tell what a run of it does. kCorrupt: it is none.
+Result<Plan> ReadCanonical(const Json& json);
+
 // What a run pins: the SHA-256 of all that.
 std::string HashOf(const Plan& plan);
 

@@ -244,8 +244,20 @@ void PlanReader::ReadScript(const YamlEntry& entry) {
   fields.TimeRange("time", task.time);
   fields.Texts("reads", task.reads);
   if (fields.Find("references") != nullptr) fields.Texts("references", task.refers.emplace());
+  if (const YamlNode* counts = fields.Find("counts")) ReadCounts(*counts, task.counts.emplace());
   ReadTaskRules(fields, task.rules);
   plan_.scripts.emplace(task.name, std::move(task));
+}
+
+void PlanReader::ReadCounts(const YamlNode& node, std::map<std::string, Reference>& counts) {
+  if (!IsMap(node, "counts")) return;
+  for (const YamlEntry& entry : node.entries) {
+    if (entry.value.kind != YamlNode::Kind::kScalar) {
+      problems_.Add(entry.value.position, "counts has an object for each table, by its name");
+      continue;
+    }
+    counts[entry.key.text] = {entry.value.text, entry.value.position};
+  }
 }
 
 void PlanReader::CheckIdentifier(FieldReader& fields, std::string_view field,

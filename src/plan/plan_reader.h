@@ -27,6 +27,7 @@ class PlanReader {
   void ReadObjects(const YamlNode& node);
   void ReadScripts(const YamlNode& node);
   void ReadScript(const YamlEntry& entry);
+  void ReadCounts(const YamlNode& node, std::map<std::string, Reference>& counts);
   void ReadRanks(const YamlNode& node);
   void ReadRank(const YamlNode& node);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "plan/chain.h"
@@ -20,7 +21,10 @@ class ProfileStates {
   virtual std::string PhaseName(const Rank& rank, Phase phase) const = 0;
   virtual std::string NotifyName(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
-  // The state by whose output it is known that a task has succeeded.
+  // The state in which a task begins, and, if that is another,
+  virtual std::string FirstState(const Rank& rank, Phase phase, const std::string& task) const = 0;
+
+  // the state by whose output it is known that a task has succeeded.
   virtual std::string LastState(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
   // The states of a task that has to be done; when all tries have failed, {Error, Cause} is the
@@ -29,6 +33,16 @@ class ProfileStates {
                           const std::string& failed) const = 0;
   virtual void AddTransform(Chain& chain, const Rank& rank, const TransformTask& task,
                             const std::string& failed) const = 0;
+
+  // Looks whether all rows of a rank have arrived, from `$.extract.results` and
+  // `$.transform.results`; its result is {"failed": [], "result": …}. None: this profile cannot
+  // tell.
+  virtual std::optional<Json> Reconcile(const Rank& rank) const = 0;
+  virtual std::string ReconcileName(const Rank& rank) const = 0;
+
+  // Tells people that they have not, by the error at `$.unreconciled`; leaves {"failed": [{"task":
+  // …}]} at `$.reconcile`.
+  virtual Json NotifyUnreconciled(const Rank& rank) const = 0;
 
   // Tells people that a task has failed; leaves something in `$.failed` in any case.
   virtual Json Notify(const Rank& rank, Phase phase, const std::string& task) const = 0;

@@ -38,6 +38,7 @@ class Rules {
     for (const auto& [name, script] : plan_.scripts) {
       if (!runs_.contains(name)) continue;
       CheckReads(script, runs_.at(name));
+      CheckCounts(script, runs_.at(name));
       CheckReferences(script, runs_.at(name));
       CheckPool(script);
     }
@@ -142,6 +143,19 @@ class Rules {
                           ", which is extracted in " + Label(found->second),
                       "extract it in a rank that " + Label(rank) + " needs");
       }
+    }
+  }
+
+  // Only what a script reads can arrive by it.
+  void CheckCounts(const TransformTask& script, size_t rank) {
+    if (!script.counts) return;
+    const auto reads = plan_.ReadBy(script, plan_.ranks[rank]);
+    for (const auto& [table, object] : *script.counts) {
+      if (std::find(reads.begin(), reads.end(), object.name) != reads.end()) continue;
+      problems_.Add(
+          object.position,
+          script.name + " counts the rows of '" + object.name + "', which it does not read",
+          SuggestName(object.name, reads));
     }
   }
 

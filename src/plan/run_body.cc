@@ -20,6 +20,15 @@ bool IsId(const std::string& id) {
   });
 }
 
+Json CancelMachine(const Plan& plan, const std::string& profile) {
+  const auto found = plan.FindProfile(profile);
+  if (!found) return nullptr;
+  Json state = NewProfileStates(plan, **found)->Update("CANCELLED");
+  state["Retry"] = RetryService();
+  state["End"] = true;
+  return {{"StartAt", "CancelMigration"}, {"States", {{"CancelMigration", std::move(state)}}}};
+}
+
 }  // namespace
 
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
@@ -62,6 +71,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"attempt", run.attempt},
                      {"execution", run.execution},
                      {"done", done},
+                     {"cancel", CancelMachine(plan, run.profile)},
                      {"content", std::move(canonical)}});
 }
 
@@ -86,6 +96,19 @@ Result<RunState> ReadRunBody(const Record& record) {
 Json DoneOf(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
   return body.is_object() ? body.value("done", Json::object()) : Json::object();
+}
+
+Json CancelMachineOf(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  return body.is_object() ? body.value("cancel", Json()) : Json();
+}
+
+Result<std::optional<Plan>> PinnedPlan(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  const Json content = body.is_object() ? body.value("content", Json()) : Json();
+  if (content.is_null()) return std::optional<Plan>();
+  MUSTER_ASSIGN(Plan plan, ReadCanonical(content));
+  return std::optional<Plan>(std::move(plan));
 }
 
 std::string DescribeChanges(const Record& record, const Plan& plan) {
@@ -118,12 +141,23 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
       tasks[states->LastState(rank, Phase::kTransform, script.name)] = {"transform/" + script.name,
                                                                         script.name};
   }
+  std::map<std::string, int64_t> reconciled;  // ranks, by the state whose exit tells
+  for (const Rank& rank : plan.ranks) reconciled[states->ReconcileName(rank)] = rank.number;
   for (const Json& event : history) {
     const auto details = event.find("stateExitedEventDetails");
     if (details == event.end()) continue;
-    const auto found = tasks.find(details->value("name", ""));
-    if (found == tasks.end()) continue;
+    const std::string name = details->value("name", "");
+    const auto found = tasks.find(name);
+    const auto rank = reconciled.find(name);
+    if (found == tasks.end() && rank == reconciled.end()) continue;
     const Json output = Json::parse(details->value("output", ""), nullptr, false);
+    if (rank != reconciled.end()) {
+      // One that has failed has no result.
+      const Json result = output.is_object() ? output.value("reconcile", Json()) : Json();
+      if (result.is_object() && result.contains("result"))
+        done["reconcile/" + std::to_string(rank->second)] = result["result"];
+      continue;
+    }
     const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
     Json result = results.is_object() ? results.value(found->second.name, Json()) : Json();
     // A task that has failed leaves its error there.
@@ -133,6 +167,14 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
 }
 
 Status Forget(const Plan& plan, const Again& again, Json& done) {
+  // What is done again is reconciled again.
+  for (const Rank& rank : plan.ranks) {
+    const auto names_task = [&](const Reference& task) { return task.name == again.task; };
+    if (rank.number == again.rank ||
+        std::any_of(rank.extract.begin(), rank.extract.end(), names_task) ||
+        std::any_of(rank.transform.begin(), rank.transform.end(), names_task))
+      done.erase("reconcile/" + std::to_string(rank.number));
+  }
   if (again.rank) {
     const auto place = plan.FindRank(*again.rank);
     if (!place) return Error{Code::kInvalid, "there is no rank " + std::to_string(*again.rank)};
@@ -147,6 +189,10 @@ Status Forget(const Plan& plan, const Again& again, Json& done) {
     done.erase("transform/" + *again.task);
   }
   return {};
+}
+
+void ForgetReconciled(const Plan& plan, Json& done) {
+  for (const Rank& rank : plan.ranks) done.erase("reconcile/" + std::to_string(rank.number));
 }
 
 }  // namespace muster::plan

@@ -11,11 +11,17 @@ namespace muster::plan {
 // Fills in defaults. kInvalid names all inputs that are missing, unknown or not usable.
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
 
-// The body of a run's record: the run, what its plan means, and the results of tasks that earlier
-// attempts have done, by "extract/OBJECT" and "transform/SCRIPT".
+// The body of a run's record: the run, what its plan means, how to mark it as cancelled, and the
+// results of tasks that earlier attempts have done, as in CompileOptions.
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const Record& record);
 Json DoneOf(const Record& record);
+
+// The state machine by which the migration's status becomes CANCELLED; null: there is none.
+Json CancelMachineOf(const Record& record);
+
+// The plan that a record holds, as ReadCanonical gives it; none: it was too large.
+Result<std::optional<Plan>> PinnedPlan(const Record& record);
 
 // In what a plan differs from the one that a record holds.
 std::string DescribeChanges(const Record& record, const Plan& plan);
@@ -25,5 +31,8 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
 
 // Takes out what is to be done again. kInvalid: there is no such rank or task.
 Status Forget(const Plan& plan, const Again& again, Json& done);
+
+// Takes out which ranks were reconciled.
+void ForgetReconciled(const Plan& plan, Json& done);
 
 }  // namespace muster::plan

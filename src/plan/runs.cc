@@ -12,10 +12,8 @@
 namespace muster::plan {
 namespace {
 
-constexpr const char* kKind = "plan.run";
 constexpr const char* kQueue = "default";
-constexpr milliseconds kLease{15'000};
-constexpr milliseconds kRenewEvery = kLease / 3;
+constexpr milliseconds kRenewEvery = kRunLease / 3;
 constexpr int kMaxTries = 5;
 
 std::string StatusOf(const std::optional<Execution>& execution) {
@@ -31,11 +29,15 @@ Error NoSuchRun(const std::string& id) {
 
 }  // namespace
 
-Runs::Runs(Store& store, States& states, Env& env)
-    : store_(store), states_(states), env_(env), owner_(env.NewId()) {}
+std::string ExecutionOf(const std::string& id, int64_t attempt) {
+  return attempt == 1 ? id : id + "." + std::to_string(attempt);
+}
+
+Runs::Runs(Store& store, States& states, Env& env, TaskGate* gate)
+    : store_(store), states_(states), env_(env), gate_(gate), owner_(env.NewId()) {}
 
 Result<Record> Runs::Read(const std::string& id) {
-  MUSTER_ASSIGN(auto record, store_.Get(kKind, id));
+  MUSTER_ASSIGN(auto record, store_.Get(kRunKind, id));
   if (!record) return NoSuchRun(id);
   return *std::move(record);
 }
@@ -81,10 +83,10 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                .error = {},
                .cause = {},
                .output = {}};
-  run.execution = id;
-  Record record{.kind = kKind, .queue = kQueue, .key = id, .owner = owner_};
+  run.execution = ExecutionOf(id, 1);
+  Record record{.kind = kRunKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
-  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied) {
     MUSTER_ASSIGN(const RunState other, Find(run.id));
     const std::string next = other.status == "COMPLETED"
@@ -97,20 +99,26 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
   return run;
 }
 
+Result<std::optional<Record>> Runs::Claim(const std::string& id) {
+  MUSTER_ASSIGN(auto claimed, store_.Claim({.kind = kRunKind,
+                                            .queue = kQueue,
+                                            .key = id,
+                                            .owner = owner_,
+                                            .claim_id = env_.NewId(),
+                                            .lease = kRunLease,
+                                            .max_lease = kRunLease}));
+  if (claimed.empty()) return std::optional<Record>();
+  return std::optional<Record>(std::move(claimed.front()));
+}
+
 // Claims the run's record. While another process renews it, it is not to be had; one that has died
 // lets it go when its lease ends, so it is worth waiting for that.
 Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
   int64_t seen = 0;
-  const MonoTime end = env_.MonoNow() + kLease + kRenewEvery;
+  const MonoTime end = env_.MonoNow() + kRunLease + kRenewEvery;
   while (true) {
-    MUSTER_ASSIGN(const auto claimed, store_.Claim({.kind = kKind,
-                                                    .queue = kQueue,
-                                                    .key = id,
-                                                    .owner = owner_,
-                                                    .claim_id = env_.NewId(),
-                                                    .lease = kLease,
-                                                    .max_lease = kLease}));
-    if (!claimed.empty()) return claimed.front();
+    MUSTER_ASSIGN(auto claimed, Claim(id));
+    if (claimed) return *std::move(claimed);
     MUSTER_ASSIGN(const Record record, Read(id));
     const bool renewed = seen != 0 && record.version != seen;
     seen = record.version;
@@ -123,9 +131,9 @@ Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
 
 void Runs::Renew(const std::string& id, bool release) {
   for (int i = 0; i < kMaxTries; ++i) {
-    auto record = store_.Get(kKind, id);
+    auto record = store_.Get(kRunKind, id);
     if (!record || !*record || (*record)->owner != owner_) return;
-    const Due due = release ? Due::Now() : Due::After(kLease);
+    const Due due = release ? Due::Now() : Due::After(kRunLease);
     const auto written = store_.Write({{Change::Put(**record, due)}});
     if (written && written->front().applied) return;
   }
@@ -155,6 +163,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_ASSIGN(Record record, Take(id, stop));
   MUSTER_ASSIGN(run, Describe(record));
   Json done = DoneOf(record);
+  MUSTER_TRY(DropWish(id));
   if (run.status == "IN_PROGRESS") {
     // Left by another process, perhaps before it had begun. It has to be the same machine.
     MUSTER_TRY(Begin(plan, run, done));
@@ -162,11 +171,13 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   }
   MUSTER_ASSIGN(done, DoneSoFar(plan, run, std::move(done)));
   MUSTER_TRY(Forget(plan, options.again, done));
+  // By another plan, rows may have to be elsewhere.
+  if (run.hash != HashOf(plan)) ForgetReconciled(plan, done);
   ++run.attempt;
   run.hash = HashOf(plan);
-  run.execution = id + "." + std::to_string(run.attempt);
+  run.execution = ExecutionOf(id, run.attempt);
   record.body = RunBody(run, plan, done);
-  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kLease))}}));
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)
     return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
   MUSTER_TRY(Begin(plan, run, done));
@@ -176,9 +187,11 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
 Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
   std::vector<Status> ended(static_cast<size_t>(threads));
   {
-    std::jthread renewing([&](std::stop_token done) {
-      while (env_.Sleep(kRenewEvery, done)) Renew(run.id, false);
-    });
+    // Known before anything is begun.
+    MUSTER_ASSIGN(const bool draining, IsToDrain(run));
+    if (gate_ != nullptr && draining) gate_->Close();
+    if (gate_ != nullptr && !draining) gate_->Open();
+    std::jthread attending([&](std::stop_token done) { Attend(run, done); });
     std::vector<std::jthread> workers;
     for (Status& status : ended) {
       workers.emplace_back([&] { status = states_.Work(stop, run.execution); });
@@ -189,11 +202,17 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   return Find(run.id);
 }
 
-Status Runs::Cancel(const std::string& id) {
-  MUSTER_ASSIGN(const RunState run, Find(id));
-  if (run.status != "IN_PROGRESS")
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
-  return states_.Stop(run.execution, "Cancelled", "by 'muster cancel'");
+Result<RunReport> Runs::Report(const RunState& run) {
+  MUSTER_ASSIGN(const Record record, Read(run.id));
+  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  if (!plan) return RunReport();
+  MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+  MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
+  Json history = Json::array();
+  if (execution) {
+    MUSTER_ASSIGN(history, states_.History(run.execution));
+  }
+  return MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
@@ -202,7 +221,7 @@ Result<RunState> Runs::Find(const std::string& id) {
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {
-  MUSTER_ASSIGN(const auto records, store_.Scan(kKind, "", after, limit));
+  MUSTER_ASSIGN(const auto records, store_.Scan(kRunKind, "", after, limit));
   std::vector<RunState> runs;
   for (const Record& record : records) {
     MUSTER_ASSIGN(RunState run, Describe(record));

@@ -8,8 +8,19 @@
 #include "muster/states.h"
 #include "muster/store.h"
 #include "plan/plan.h"
+#include "plan/run_report.h"
+#include "plan/task_gate.h"
 
 namespace muster::plan {
+
+// How long whoever drives a run has it without a sign of life.
+inline constexpr milliseconds kRunLease{15'000};
+
+// What the store calls the records of runs.
+inline constexpr const char* kRunKind = "plan.run";
+
+// The execution of a migration's attempt.
+std::string ExecutionOf(const std::string& id, int64_t attempt);
 
 // A migration as it stands in the store.
 struct RunState {
@@ -47,16 +58,18 @@ struct ResumeOptions {
 // Thread-safe as far as the store is.
 class Runs {
  public:
-  Runs(Store& store, States& states, Env& env);
+  // `gate`, if there is one, is what the states call; without it nobody can drain a run here.
+  Runs(Store& store, States& states, Env& env, TaskGate* gate = nullptr);
 
   // Begins a migration. kConflict: there is one of that id, which says how it stands and what to
   // do. kInvalid: inputs that are missing, unknown or no names.
   Result<RunState> Start(const Plan& plan, const Profile& profile,
                          std::map<std::string, std::string> inputs);
 
-  // Goes on with one: drives it if it was left running; if it failed, begins an attempt in which
-  // nothing that succeeded is done again. kConflict: another process drives it, it is completed, or
-  // the plan is not the one it began with (the message says in what).
+  // Goes on with one, whatever was wished before: drives it if it was left running; if it failed,
+  // begins an attempt in which nothing that succeeded is done again. kConflict: another process
+  // drives it, it is completed, or the plan is not the one it began with (the message says in
+  // what).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
                           std::stop_token stop);
 
@@ -64,8 +77,25 @@ class Runs {
   // this many calls at once.
   Result<RunState> Drive(const RunState& run, int threads, std::stop_token stop);
 
-  // Ends one that runs; what it has started is cancelled as far as that is possible.
+  // Ends one that runs, at once: what it has started is cancelled as far as that is possible, and
+  // the migration's status becomes CANCELLED. A repetition finishes what a crash has left;
+  // kConflict: it has ended.
   Status Cancel(const std::string& id);
+
+  // Ends one that runs when the tasks that it has begun have ended; nothing is begun any more. It
+  // is whoever drives the run that does so; if nobody does, it is driven here, with as many calls
+  // at once. Returns when it has ended or a stop is requested, which leaves the wish in force.
+  Result<RunState> Drain(const std::string& id, int threads, std::stop_token stop);
+
+  // Whether a process drives it: one that has died counts until its lease is over.
+  Result<bool> IsDriven(const std::string& id);
+
+  // The rows of tasks that go on, by the state in which they began: as whoever drives the run has
+  // told lately.
+  Result<std::map<std::string, int64_t>> LiveRows(const RunState& run);
+
+  // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
+  Result<RunReport> Report(const RunState& run);
 
   // kNotFound: there is none.
   Result<RunState> Find(const std::string& id);
@@ -76,12 +106,22 @@ class Runs {
   Result<RunState> Describe(const Record& record);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
+  // None: another process has it, or had it until lately.
+  Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, std::stop_token stop);
   void Renew(const std::string& id, bool release);
+  void Attend(const RunState& run, const std::stop_token& done);
+  void Publish(const RunState& run, const std::map<std::string, int64_t>& rows);
+  Result<bool> IsToDrain(const RunState& run);
+  Status DropWish(const std::string& id);
+  Result<bool> IsDrained(const RunState& run);
+  Status EndCancelled(const RunState& run, const std::string& cause);
+  Status MarkCancelled(const RunState& run);
 
   Store& store_;
   States& states_;
   Env& env_;
+  TaskGate* const gate_;
   const std::string owner_;
 };
 

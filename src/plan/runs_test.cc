@@ -5,28 +5,64 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <future>
 #include <mutex>
 #include <set>
+#include <thread>
 
+#include "plan/past_runs.h"
+#include "plan/run_progress.h"
 #include "states/virtual_env.h"
 
 namespace muster::plan {
 namespace {
 
-// Makes all calls of a local profile, but for the tasks that it is told to fail.
+// Makes all calls of a local profile, but for the tasks that it is told to fail, and those that it
+// is told to keep until they are released or not wanted any more.
 class Tasks final : public TaskExecutor {
  public:
   std::set<std::string> failing;
+
+  void Keep(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    kept_.insert(state);
+  }
+  void Release(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    kept_.erase(state);
+    changed_.notify_all();
+  }
+  void AwaitCall(const std::string& state) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return calls_.contains(state); });
+  }
+  std::vector<std::string> statuses() {
+    const std::lock_guard lock(mutex_);
+    return statuses_;
+  }
   std::map<std::string, int> calls() {
     const std::lock_guard lock(mutex_);
     return calls_;
   }
 
   bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
-  TaskOutcome Start(const TaskCall& call, TaskContext&) override {
-    const std::lock_guard lock(mutex_);
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    std::unique_lock lock(mutex_);
     ++calls_[call.state];
-    if (failing.contains(call.state)) return TaskFailure{"Broken", "on purpose"};
+    changed_.notify_all();
+    if (call.resource == "muster:status") statuses_.push_back(call.input["status"]);
+    context.Progress(7);
+    while (kept_.contains(call.state)) {
+      changed_.wait_for(lock, milliseconds(20));
+      lock.unlock();
+      const bool wanted = context.KeepAlive();
+      lock.lock();
+      if (!wanted) return TaskFailure{"Stopped", "not wanted any more"};
+    }
+    const bool reconciles = call.resource == "muster:reconcile";
+    if (failing.contains(call.state))
+      return TaskFailure{reconciles ? "Reconcile.Mismatch" : "Broken", "on purpose"};
     return TaskSuccess{{{"rows", 1}}};
   }
   TaskOutcome Poll(const TaskCall&, const Json& resume, TaskContext&) override {
@@ -36,11 +72,14 @@ class Tasks final : public TaskExecutor {
 
  private:
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::map<std::string, int> calls_;
+  std::set<std::string> kept_;
+  std::vector<std::string> statuses_;
 };
 
-Plan TwoRanks(const std::string& rows = "1") {
-  CheckedPlan checked = ParsePlan(R"(plan: p
+Plan TwoRanks(const std::string& rows = "1", const std::string& further = "") {
+  CheckedPlan checked = ParsePlan(further + R"(plan: p
 profiles: {local: {source: a, target: b, staging: c}}
 retry: {extract: {attempts: 0}, transform: {attempts: 0}}
 objects: {A: {rows: )" + rows + R"(}, B: {}, C: {}}
@@ -63,9 +102,17 @@ class RunsTest : public ::testing::Test {
  protected:
   std::unique_ptr<Store> store = *OpenStore("memory:", RealEnv());
   Tasks tasks;
-  States states{*store, RealEnv(), {&tasks}, {.idle_wait = milliseconds(5)}};
-  Runs runs{*store, states, RealEnv()};
+  TaskGate gate{{&tasks}};
+  States states{*store, RealEnv(), {&gate}, {.idle_wait = milliseconds(5)}};
+  Runs runs{*store, states, RealEnv(), &gate};
   const Plan plan = TwoRanks();
+
+  // As if the process that drives it had died a while ago.
+  void Expire() {
+    const auto record = store->Get(kRunKind, "m");
+    ASSERT_TRUE(record && *record);
+    ASSERT_TRUE(store->Write({{Change::Put(**record, Due::Now())}}));
+  }
 
   RunState RunWhole() {
     const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
@@ -143,11 +190,144 @@ TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
 }
 
 TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
+  // Nobody drives it: whoever began it is gone.
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
-  ASSERT_TRUE(runs.Cancel("m"));
+  const Status cancelled = runs.Cancel("m");
+  ASSERT_TRUE(cancelled) << cancelled.error().ToString();
   EXPECT_EQ(runs.Find("m")->status, "CANCELLED");
+  EXPECT_EQ(tasks.statuses(), std::vector<std::string>{"CANCELLED"});
   EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
+  Expire();
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
+}
+
+TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
+  tasks.AwaitCall("Extract-1-A");
+  const Status cancelled = runs.Cancel("m");
+  ASSERT_TRUE(cancelled) << cancelled.error().ToString();
+  EXPECT_EQ(driven.get()->status, "CANCELLED");
+  EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
+  const auto report = runs.Report(*runs.Find("m"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->ranks[0].tasks[0].state, PartState::kStopped);
+  EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
+}
+
+TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
+  tasks.AwaitCall("Extract-1-A");
+  tasks.AwaitCall("Extract-1-B");
+  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}); });
+  // The wish is known before the last task that runs may end.
+  while (!gate.closed()) std::this_thread::yield();
+  tasks.Release("Extract-1-A");
+  EXPECT_EQ(drained.get()->status, "CANCELLED");
+  EXPECT_EQ(driven.get()->status, "CANCELLED");
+  EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
+  EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(runs.Drain("m", 2, {}).error().code, Code::kConflict);
+}
+
+TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  Expire();
+  Runs other(*store, states, RealEnv(), &gate);
+  const auto drained = other.Drain("m", 2, {});
+  ASSERT_TRUE(drained) << drained.error().ToString();
+  EXPECT_EQ(drained->status, "CANCELLED");
+  EXPECT_EQ(tasks.statuses().back(), "CANCELLED");
+  EXPECT_FALSE(tasks.calls().contains("Extract-1-A"));
+}
+
+TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
+  tasks.failing = {"Reconcile-Rank1"};
+  const RunState failed = RunWhole();
+  EXPECT_EQ(failed.status, "FAILED");
+  EXPECT_EQ(failed.error, "RankFailed");
+  EXPECT_EQ(failed.cause, "on purpose");
+  const auto report = runs.Report(failed);
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->ranks[0].state, PartState::kFailed);
+  EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
+  EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
+  tasks.failing = {};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.status, "COMPLETED") << done.cause;
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Transform-1-load-a"], 1);
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 1);
+  // What is done again is reconciled again, and nothing else.
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  calls = tasks.calls();
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 2);
+  const Json ranks = ToJson(*runs.Report(*runs.Find("m")));
+  EXPECT_EQ(ranks[0]["status"], "SUCCEEDED");
+  EXPECT_EQ(ranks[0]["reconciled"], (Json{{"rows", 1}}));
+  EXPECT_EQ(ranks[1]["tasks"][1]["task"], "load-c");
+}
+
+TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
+  const Plan lenient = TwoRanks("1", "on_failure: continue\n");
+  tasks.failing = {"Reconcile-Rank1"};
+  const auto run = runs.Start(lenient, lenient.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  const RunState done = *runs.Drive(*run, 2, {});
+  EXPECT_EQ(done.status, "FAILED");
+  EXPECT_EQ(done.error, "MigrationFailed");
+  EXPECT_EQ(tasks.calls()["Transform-2-load-c"], 1);
+}
+
+TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  Runs other(*store, states, RealEnv());
+  while (!other.LiveRows(*run)->contains("Extract-1-A")) std::this_thread::yield();
+  EXPECT_EQ(other.LiveRows(*run)->at("Extract-1-A"), 7);
+  EXPECT_TRUE(*other.IsDriven("m"));
+  tasks.Release("Extract-1-A");
+  EXPECT_EQ(driven.get()->status, "COMPLETED");
+  EXPECT_FALSE(*other.IsDriven("m"));
+}
+
+TEST_F(RunsTest, PastRunsTellTimesAndRows) {
+  RunWhole();
+  const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
+  ASSERT_TRUE(past) << past.error().ToString();
+  EXPECT_EQ(past->runs, std::vector<std::string>{"m"});
+  EXPECT_EQ(past->times.size(), 5U);
+  EXPECT_EQ(past->rows, (std::map<std::string, int64_t>{{"A", 1}, {"B", 1}, {"C", 1}}));
+  Plan next = TwoRanks("500");
+  ApplyPast(*past, next);
+  EXPECT_EQ(next.objects.at("A").rows, 1);
+  EXPECT_EQ(next.scripts.at("load-c").time->max, past->times.at("transform/load-c").max);
+  next.name = "another";
+  EXPECT_TRUE(ReadPastRuns(*store, states, next, plan.profiles.front())->runs.empty());
 }
 
 TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
+constexpr int64_t kRowsTold = 1'000;
 
 struct CopyCall {
   std::string source;
@@ -178,7 +179,7 @@ Result<std::string> Sha256OfFile(const std::string& path) {
 
 // Reads all partitions of the object into `lines`, and what is no row into the dead letters.
 Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnTypes& types,
-                Manifest& manifest, const std::stop_token& stop) {
+                Manifest& manifest, TaskContext& context, const std::stop_token& stop) {
   const std::string failed_path = call.staging.PathOf(call.object, ".failed.jsonl");
   std::error_code ignored;
   fs::remove(failed_path, ignored);
@@ -197,7 +198,7 @@ Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnT
       }
       MUSTER_TRY(types.Note(document->body));
       MUSTER_TRY(lines.Add(document->body));
-      ++manifest.rows;
+      if (++manifest.rows % kRowsTold == 0) context.Progress(manifest.rows);
     }
   }
   return dead_letters->Flush();
@@ -220,7 +221,8 @@ std::string WithoutPassword(const std::string& source) {
   return Redact(source);
 }
 
-Result<Json> Copy(const CopyCall& call, Env& env, const std::stop_token& stop) {
+Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_token& stop) {
+  Env& env = context.env();
   Manifest manifest{.object = call.object,
                     .format = call.format,
                     .source = WithoutPassword(call.source),
@@ -237,7 +239,7 @@ Result<Json> Copy(const CopyCall& call, Env& env, const std::stop_token& stop) {
   ExpectColumns(collection, types);
   const PartialFile partial(call, env, ".jsonl");
   MUSTER_ASSIGN(LineWriter lines, LineWriter::Create(partial.path()));
-  MUSTER_TRY(CopyRows(*source, call, lines, types, manifest, stop));
+  MUSTER_TRY(CopyRows(*source, call, lines, types, manifest, context, stop));
   MUSTER_ASSIGN(manifest.bytes, lines.Finish());
   manifest.columns = types.Columns();
 
@@ -267,9 +269,8 @@ class CopyExecutor : public TaskExecutor {
     const auto copy = ReadCall(call);
     if (!copy) return TaskFailure{"States.Runtime", copy.error().ToString()};
     const auto start = std::chrono::steady_clock::now();
-    auto result = InBackground(call, context, [&](const std::stop_token& stop) {
-      return Copy(*copy, context.env(), stop);
-    });
+    auto result = InBackground(
+        call, context, [&](const std::stop_token& stop) { return Copy(*copy, context, stop); });
     if (result) return TaskSuccess{*std::move(result)};
     if (IsTimeUp(call, start)) return TimedOut();
     return TaskFailure{FailureName("Copy", result.error().code), Redact(result.error().ToString())};

@@ -1,114 +1,52 @@
 #include "task/notify_executor.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <string>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
 
-#include "base/http.h"
 #include "base/json.h"
 #include "base/secrets.h"
-#include "task/background.h"
 #include "task/parameters.h"
-#include "task/process.h"
 
 namespace muster::task {
 namespace {
 
-constexpr std::chrono::seconds kPatience{20};
-constexpr size_t kMaxSnsSubject = 100;
+// One that hangs holds up a quarter of the deliveries.
+constexpr int kCouriers = 4;
+constexpr milliseconds kLookAgain{1'000};
+constexpr milliseconds kLastPatience{10'000};
 
-struct News {
-  std::string subject;
-  Json message;
-  std::string dedupe;
-  std::string topic;
-
-  std::string Line() const {
-    return ToJsonText(Json{{"dedupe", dedupe}, {"subject", subject}, {"message", message}});
-  }
-};
-
-Error LastError(const std::string& path) {
-  return Error{Code::kUnavailable, path + ": " + std::strerror(errno)};
-}
-
-// Whether a line of the file has this key already.
-bool HasKey(const std::string& path, const std::string& dedupe) {
-  const std::string begin = "{\"dedupe\":" + ToJsonText(Json(dedupe)) + ",";
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(begin)) return true;
-  }
-  return false;
-}
-
-// One at a time looks and appends, so that a key is there once.
-Status AppendToFile(const std::string& path, const News& news) {
-  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) return LastError(path);
-  Status done;
-  if (flock(file, LOCK_EX) != 0) {
-    done = LastError(path);
-  } else if (!HasKey(path, news.dedupe)) {
-    const std::string line = news.Line() + "\n";
-    const ssize_t written = write(file, line.data(), line.size());
-    if (written != static_cast<ssize_t>(line.size()) || fsync(file) != 0) done = LastError(path);
-  }
-  close(file);
-  return done;
-}
-
-Status Post(const std::string& url, const News& news, const std::stop_token& stop) {
-  HttpClient http;
-  MUSTER_ASSIGN(const HttpResponse response,
-                http.Send({.method = "POST",
-                           .url = url,
-                           .headers = {{"Content-Type", "application/json"},
-                                       {"Idempotency-Key", news.dedupe}},
-                           .body = news.Line(),
-                           .timeout = kPatience},
-                          stop));
-  if (response.status / 100 == 2) return {};
-  return Error{Code::kUnavailable, "it answered with status " + std::to_string(response.status)};
-}
-
-Status RunCommand(const std::string& command, const News& news, const std::stop_token& stop) {
-  ProcessSpec spec{
-      .command = {"/bin/sh", "-c", command},
-      .environment = {{"MUSTER_SUBJECT", news.subject}, {"MUSTER_DEDUPE", news.dedupe}}};
-  spec.input = ToJsonText(news.message) + "\n";
-  MUSTER_ASSIGN(const ProcessResult result, RunProcess(spec, stop));
-  if (result.signal != 0) return Error{Code::kUnavailable, "it did not end in time"};
-  if (result.exit_code == 0) return {};
-  return Error{Code::kUnavailable, "it ended with " + std::to_string(result.exit_code) + ": " +
-                                       Redact(result.error_end)};
-}
-
-class NotifyExecutor : public TaskExecutor {
+class NotifyExecutor final : public Notifier {
  public:
-  explicit NotifyExecutor(TaskExecutor& aws) : aws_(aws) {}
+  NotifyExecutor(TaskExecutor& aws, Env& env, std::string url)
+      : aws_(aws), env_(env), url_(std::move(url)) {}
+
+  ~NotifyExecutor() override {
+    std::set<std::string> unsettled;
+    {
+      const std::lock_guard lock(mutex_);
+      unsettled = migrations_;
+    }
+    for (const std::string& migration : unsettled) {
+      if (!settled_.contains(migration)) static_cast<void>(Settle(migration, kLastPatience));
+    }
+  }
+  NotifyExecutor(const NotifyExecutor&) = delete;
+  NotifyExecutor& operator=(const NotifyExecutor&) = delete;
 
   bool Runs(std::string_view resource) const override { return resource == "muster:notify"; }
 
-  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
-    std::vector<std::string> targets;
-    const auto news = ReadCall(call, targets);
-    if (!news) return TaskFailure{"States.Runtime", news.error().ToString()};
-    std::string failures;
-    for (const std::string& target : targets) {
-      if (const Status told = Tell(target, *news, call, context); !told) {
-        failures += (failures.empty() ? "" : "; ") + Redact(target) + ": " +
-                    Redact(told.error().ToString());
-      }
+  TaskOutcome Start(const TaskCall& call, TaskContext& /*context*/) override {
+    std::vector<Notification> letters;
+    const auto migration = ReadCall(call, letters);
+    if (!migration) return TaskFailure{"States.Runtime", migration.error().ToString()};
+    if (const Status queued = Queue(*migration, letters); !queued) {
+      return TaskFailure{FailureName("Notify", queued.error().code),
+                         Redact(queued.error().ToString())};
     }
-    if (failures.empty()) return TaskSuccess{Json{{"delivered", targets.size()}}};
-    return TaskFailure{"Notify.Failed", failures};
+    return TaskSuccess{Json{{"queued", letters.size()}}};
   }
 
   TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {
@@ -118,76 +56,112 @@ class NotifyExecutor : public TaskExecutor {
   void Cancel(const TaskCall& /*call*/, const Json& /*resume*/, TaskContext& /*context*/) override {
   }
 
+  Status DeliverFor(const std::string& migration) override {
+    MUSTER_TRY(Open());
+    const std::lock_guard lock(mutex_);
+    if (migrations_.insert(migration).second) MUSTER_TRY(outbox_->TakeBack(migration));
+    while (couriers_.size() < static_cast<size_t>(kCouriers))
+      couriers_.emplace_back([this](const std::stop_token& stop) { Work(stop); });
+    changed_.notify_all();
+    return {};
+  }
+
+  Result<std::vector<Letter>> Settle(const std::string& migration, milliseconds patience) override {
+    MUSTER_TRY(Open());
+    const MonoTime end = env_.MonoNow() + patience;
+    while (true) {
+      MUSTER_ASSIGN(auto letters, outbox_->List(migration));
+      const bool settled = std::all_of(letters.begin(), letters.end(), [](const Letter& letter) {
+        return letter.delivered || !letter.error.empty();
+      });
+      std::unique_lock lock(mutex_);
+      if (settled || env_.MonoNow() >= end) {
+        settled_.insert(migration);
+        return letters;
+      }
+      changed_.wait_for(lock, milliseconds(50));
+    }
+  }
+
  private:
-  static Result<News> ReadCall(const TaskCall& call, std::vector<std::string>& targets) {
-    MUSTER_ASSIGN(const Parameters parameters,
-                  Parameters::Read(call, {"targets", "subject", "message", "dedupe", "topic"}));
-    News news;
+  static Result<std::string> ReadCall(const TaskCall& call, std::vector<Notification>& letters) {
+    MUSTER_ASSIGN(
+        const Parameters parameters,
+        Parameters::Read(call, {"targets", "subject", "message", "dedupe", "topic", "migration"}));
+    Notification news;
     MUSTER_ASSIGN(news.subject, parameters.Required("subject"));
     MUSTER_ASSIGN(news.dedupe, parameters.Optional("dedupe", call.token));
     MUSTER_ASSIGN(news.topic, parameters.Optional("topic"));
+    MUSTER_ASSIGN(const std::string migration, parameters.Optional("migration", call.execution));
     news.message = parameters.Value("message");
     const Json list = parameters.Value("targets");
     if (!list.is_array()) return parameters.Wrong("targets must be an array of strings");
     for (const Json& target : list) {
       if (!target.is_string()) return parameters.Wrong("targets must be an array of strings");
-      MUSTER_TRY(CheckTarget(target.get<std::string>()));
-      targets.push_back(target.get<std::string>());
+      news.target = target;
+      MUSTER_TRY(CheckTarget(news.target));
+      letters.push_back(news);
     }
-    return news;
+    return migration;
   }
 
-  static Status CheckTarget(const std::string& target) {
-    for (const char* start : {"file:", "http://", "https://", "command:", "arn:aws:sns:"}) {
-      if (target.starts_with(start)) return {};
-    }
-    if (target == "sns") return {};
-    return Error{Code::kInvalid, "muster:notify: there is no target '" + target + "'",
-                 "use file:PATH, https://…, command:PROGRAM, sns or arn:aws:sns:…"};
-  }
-
-  Status Tell(const std::string& target, const News& news, const TaskCall& call,
-              TaskContext& context) {
-    MUSTER_ASSIGN(const std::string place, ExpandSecrets(target));
-    if (place == "sns" || place.starts_with("arn:")) {
-      return Publish(place == "sns" ? news.topic : place, news, call, context);
-    }
-    TaskCall bounded = call;
-    bounded.timeout =
-        std::min<std::chrono::milliseconds>(call.timeout.value_or(kPatience), kPatience);
-    return InBackground(bounded, context, [&](const std::stop_token& stop) -> Status {
-      if (place.starts_with("file:")) return AppendToFile(place.substr(5), news);
-      if (place.starts_with("command:")) return RunCommand(place.substr(8), news, stop);
-      return Post(place, news, stop);
-    });
-  }
-
-  Status Publish(const std::string& topic, const News& news, const TaskCall& call,
-                 TaskContext& context) {
-    if (topic.empty()) {
-      return Error{Code::kInvalid, "no topic is given", "name it by its ARN"};
-    }
-    TaskCall publish = call;
-    publish.resource = "arn:aws:states:::sns:publish";
-    publish.input = Json{{"TopicArn", topic},
-                         {"Subject", news.subject.substr(0, kMaxSnsSubject)},
-                         {"Message", news.message}};
-    publish.timeout =
-        std::min<std::chrono::milliseconds>(call.timeout.value_or(kPatience), kPatience);
-    const TaskOutcome outcome = aws_.Start(publish, context);
-    if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
-      return Error{Code::kUnavailable, failure->error + ": " + failure->cause};
-    }
+  Status Open() {
+    const std::lock_guard lock(mutex_);
+    if (outbox_) return {};
+    MUSTER_ASSIGN(store_, OpenStore(url_, env_));
+    outbox_ = std::make_unique<Outbox>(*store_, env_);
     return {};
   }
 
+  Status Queue(const std::string& migration, const std::vector<Notification>& letters) {
+    MUSTER_TRY(Open());
+    for (const Notification& news : letters) MUSTER_TRY(outbox_->Add(migration, news));
+    return DeliverFor(migration);
+  }
+
+  // A courier: looks everywhere, then waits for news or for letters that are due again.
+  void Work(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::set<std::string> migrations;
+      {
+        const std::lock_guard lock(mutex_);
+        migrations = migrations_;
+      }
+      bool found = false;
+      for (const std::string& migration : migrations) found = DeliverOne(migration, stop) || found;
+      if (found) continue;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
+    }
+  }
+
+  // False: there was nothing to deliver. A store that does not answer is asked again later.
+  bool DeliverOne(const std::string& migration, const std::stop_token& stop) {
+    auto taken = outbox_->Take(migration);
+    if (!taken || !*taken) return false;
+    const Status delivered = Deliver(Outbox::Read(**taken).news, aws_, env_, stop);
+    // In time for the next process: nobody waits for the lease.
+    static_cast<void>(outbox_->Settle(**std::move(taken), delivered, !stop.stop_requested()));
+    changed_.notify_all();
+    return true;
+  }
+
   TaskExecutor& aws_;
+  Env& env_;
+  const std::string url_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Outbox> outbox_;
+  std::set<std::string> migrations_;
+  std::set<std::string> settled_;
+  std::vector<std::jthread> couriers_;  // the last: they use all of the above
 };
 
 }  // namespace
 
-std::unique_ptr<TaskExecutor> MakeNotifyExecutor(TaskExecutor& aws) {
-  return std::make_unique<NotifyExecutor>(aws);
+std::unique_ptr<Notifier> MakeNotifyExecutor(TaskExecutor& aws, Env& env, std::string store_url) {
+  return std::make_unique<NotifyExecutor>(aws, env, std::move(store_url));
 }
 
 }  // namespace muster::task

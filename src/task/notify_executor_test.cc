@@ -1,8 +1,13 @@
 #include "task/notify_executor.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "base/json.h"
 #include "support/http_server.h"
@@ -17,6 +22,7 @@ class RecordingAws : public TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return true; }
   TaskOutcome Start(const TaskCall& call, TaskContext&) override {
+    const std::lock_guard lock(mutex_);
     calls.push_back(call);
     return TaskSuccess{};
   }
@@ -24,35 +30,49 @@ class RecordingAws : public TaskExecutor {
   void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
 
   std::vector<TaskCall> calls;
+
+ private:
+  std::mutex mutex_;
 };
 
 class NotifyExecutorTest : public ::testing::Test {
  protected:
   TaskOutcome Start(const Json& targets, const std::string& dedupe = "m-1/600/User") {
-    return executor_->Start({.resource = "muster:notify",
+    return notifier_->Start({.resource = "muster:notify",
                              .input = Json{{"targets", targets},
                                            {"subject", "it failed"},
                                            {"message", {{"rank", 600}}},
-                                           {"dedupe", dedupe}},
+                                           {"dedupe", dedupe},
+                                           {"topic", "arn:aws:sns:us-east-1:42:failures"},
+                                           {"migration", "m-1"}},
                              .credentials = nullptr,
                              .token = "t",
                              .execution = "run",
                              .state = "Tell"},
                             context_);
   }
+  // Tells them, and waits until all are told.
   void Succeed(const Json& targets, const std::string& dedupe = "m-1/600/User") {
     const auto outcome = Start(targets, dedupe);
     const auto* failure = std::get_if<TaskFailure>(&outcome);
-    EXPECT_EQ(failure, nullptr) << failure->cause;
+    ASSERT_EQ(failure, nullptr) << failure->cause;
+    for (const Letter& letter : Letters()) EXPECT_TRUE(letter.delivered) << letter.error;
   }
+  std::vector<Letter> Letters() { return *notifier_->Settle("m-1", std::chrono::minutes(1)); }
   std::string Read(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  // As another process would.
+  void Renew() {
+    notifier_.reset();
+    notifier_ = MakeNotifyExecutor(aws_, RealEnv(), "sqlite:" + folder_.path() + "/store.db");
+  }
 
   testing::TemporaryFolder folder_;
   RecordingAws aws_;
-  std::unique_ptr<TaskExecutor> executor_ = MakeNotifyExecutor(aws_);
+  std::unique_ptr<Notifier> notifier_ =
+      MakeNotifyExecutor(aws_, RealEnv(), "sqlite:" + folder_.path() + "/store.db");
   TestContext context_;
 };
 
@@ -67,8 +87,10 @@ TEST_F(NotifyExecutorTest, AFileHasEachKeyOnce) {
                         "\n");
 }
 
-TEST_F(NotifyExecutorTest, AWebhookIsToldTheKey) {
+TEST_F(NotifyExecutorTest, AWebhookIsToldTheKeyAndOnce) {
   const testing::HttpServer server([](const auto&) { return testing::Answer(204, ""); });
+  Succeed({server.Url("/hook")});
+  Renew();
   Succeed({server.Url("/hook")});
   ASSERT_EQ(server.requests().size(), 1u);
   const auto request = server.requests()[0];
@@ -84,24 +106,55 @@ TEST_F(NotifyExecutorTest, ACommandGetsSubjectAndMessage) {
 }
 
 TEST_F(NotifyExecutorTest, ATopicIsPublishedTo) {
-  Succeed({"arn:aws:sns:us-east-1:42:failures"});
-  ASSERT_EQ(aws_.calls.size(), 1u);
+  Succeed({"sns"});
+  Succeed({"arn:aws:sns:us-east-1:42:others"});
+  ASSERT_EQ(aws_.calls.size(), 2u);
   EXPECT_EQ(aws_.calls[0].resource, "arn:aws:states:::sns:publish");
-  EXPECT_EQ(aws_.calls[0].input, (Json{{"TopicArn", "arn:aws:sns:us-east-1:42:failures"},
-                                       {"Subject", "it failed"},
-                                       {"Message", {{"rank", 600}}}}));
+  EXPECT_EQ(aws_.calls[0].input["TopicArn"], "arn:aws:sns:us-east-1:42:failures");
+  EXPECT_EQ(aws_.calls[0].input["Message"], (Json{{"rank", 600}}));
+  EXPECT_EQ(aws_.calls[0].input["MessageAttributes"]["dedupe"]["StringValue"], "m-1/600/User");
+  EXPECT_EQ(aws_.calls[1].input["TopicArn"], "arn:aws:sns:us-east-1:42:others");
 }
 
-TEST_F(NotifyExecutorTest, OneThatFailsDoesNotKeepItFromTheOthers) {
-  const testing::HttpServer server([](const auto&) { return testing::Answer(500, ""); });
+TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndKeepsNobodyWaiting) {
+  std::atomic<int> calls = 0;
+  const testing::HttpServer server(
+      [&](const auto&) { return testing::Answer(++calls == 1 ? 500 : 204, ""); });
   const std::string path = folder_.At("news.jsonl");
-  const auto outcome = Start({server.Url("/hook"), "command:exit 3", "sns", "file:" + path});
-  const auto& failure = std::get<TaskFailure>(outcome);
-  EXPECT_EQ(failure.error, "Notify.Failed");
-  EXPECT_NE(failure.cause.find("status 500"), std::string::npos);
-  EXPECT_NE(failure.cause.find("it ended with 3"), std::string::npos);
-  EXPECT_NE(failure.cause.find("no topic is given"), std::string::npos);
+  ASSERT_TRUE(std::holds_alternative<TaskSuccess>(
+      Start({server.Url("/hook"), "command:exit 3", "file:" + path})));
+  std::map<std::string, std::string> errors;
+  for (const Letter& letter : Letters()) errors[letter.news.target] = letter.error;
+  EXPECT_NE(errors[server.Url("/hook")].find("status 500"), std::string::npos);
+  EXPECT_NE(errors["command:exit 3"].find("it ended with 3"), std::string::npos);
+  EXPECT_EQ(errors["file:" + path], "");
   EXPECT_FALSE(Read(path).empty());
+  while (calls < 2) std::this_thread::yield();
+}
+
+TEST_F(NotifyExecutorTest, OneThatHangsIsLeftToTheNextProcess) {
+  std::atomic<bool> hangs = true;
+  const testing::HttpServer server(
+      [&](const auto&) { return hangs ? testing::NeverAnswer() : testing::Answer(204, ""); });
+  const std::string path = folder_.At("news.jsonl");
+  ASSERT_TRUE(std::holds_alternative<TaskSuccess>(Start({server.Url("/hook"), "file:" + path})));
+  while (server.requests().empty() || Read(path).empty()) std::this_thread::yield();
+  const auto letters = *notifier_->Settle("m-1", std::chrono::milliseconds(1));
+  EXPECT_EQ(std::count_if(letters.begin(), letters.end(),
+                          [](const Letter& letter) { return letter.delivered; }),
+            1);
+  hangs = false;
+  Renew();
+  ASSERT_TRUE(notifier_->DeliverFor("m-1"));
+  for (const Letter& letter : Letters()) EXPECT_TRUE(letter.delivered) << letter.error;
+  EXPECT_EQ(server.requests().size(), 2u);
+}
+
+TEST_F(NotifyExecutorTest, APipeThatNobodyReadsIsAFailure) {
+  const std::string path = folder_.At("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  ASSERT_TRUE(std::holds_alternative<TaskSuccess>(Start({"file:" + path})));
+  EXPECT_NE(Letters().at(0).error.find("No such device or address"), std::string::npos);
 }
 
 TEST_F(NotifyExecutorTest, ATargetThatNobodyKnowsIsRefused) {

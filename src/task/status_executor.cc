@@ -1,5 +1,6 @@
 #include "task/status_executor.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -46,8 +47,9 @@ Result<StatusCall> ReadCall(const TaskCall& call) {
   MUSTER_ASSIGN(status.status, parameters.Required("status"));
   MUSTER_ASSIGN(status.started_at, parameters.Optional("started_at"));
   MUSTER_ASSIGN(status.completed_at, parameters.Optional("completed_at"));
-  if (status.status != "IN_PROGRESS" && status.status != "COMPLETED" && status.status != "FAILED") {
-    return parameters.Wrong("status must be IN_PROGRESS, COMPLETED or FAILED");
+  constexpr std::array kStatuses{"IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED"};
+  if (std::find(kStatuses.begin(), kStatuses.end(), status.status) == kStatuses.end()) {
+    return parameters.Wrong("status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
   }
   return status;
 }

@@ -13,8 +13,8 @@ namespace muster::task {
 // Keeps the status of migrations, for the resource `muster:status`:
 //   {"tenant_id": "acme", "migration_id": "m-1", "status": "IN_PROGRESS",
 //    "started_at": "2025-01-20T10:00:00Z", "completed_at": "…"}
-// The status is IN_PROGRESS, COMPLETED or FAILED. What is not given keeps its value, but a
-// migration that is IN_PROGRESS (again) is not completed. The result is the whole status.
+// The status is IN_PROGRESS, COMPLETED, FAILED or CANCELLED. What is not given keeps its value, but
+// a migration that is IN_PROGRESS (again) is not completed. The result is the whole status.
 //
 // It lies in the store, one record a migration: kind "migration_status", key TENANT/MIGRATION (each
 // percent-encoded), the fields above as its body. The store is opened at the first call. A repeated

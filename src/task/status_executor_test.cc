@@ -61,7 +61,7 @@ TEST_F(StatusExecutorTest, AMigrationThatGoesOnIsNotCompleted) {
 
 TEST_F(StatusExecutorTest, OtherStatusesAreRefused) {
   EXPECT_EQ(Run({{"status", "DONE"}}),
-            "muster:status: status must be IN_PROGRESS, COMPLETED or FAILED");
+            "muster:status: status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
 }
 
 }  // namespace

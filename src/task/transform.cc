@@ -66,7 +66,7 @@ class Transformation {
     if (const Status committed = target_->Commit(); !committed) {
       return committed.error().Within(job_.script);
     }
-    return Json{{"read", loaded_ + rejected_},
+    return Json{{"read", read_},
                 {"loaded", loaded_},
                 {"rejected", rejected_},
                 {"tables", tables_},
@@ -114,6 +114,7 @@ class Transformation {
 
   Status LoadSelected() {
     MUSTER_ASSIGN(RowsToLoad rows, Describe(kRows));
+    MUSTER_ASSIGN(read_, Count(kRows, "true"));
     const auto column = std::find(rows.columns.begin(), rows.columns.end(), kRejected);
     if (column != rows.columns.end()) {
       rows.types.erase(rows.types.begin() + (column - rows.columns.begin()));
@@ -160,7 +161,12 @@ class Transformation {
   }
 
   Result<RowsToLoad> Describe(const std::string& from) {
-    RowsToLoad rows{.from = from, .where = "true", .last_rowid = -1, .columns = {}, .types = {}};
+    RowsToLoad rows{.from = from,
+                    .where = "true",
+                    .last_rowid = -1,
+                    .columns = {},
+                    .types = {},
+                    .progress = job_.progress};
     MUSTER_TRY(db_->Query("SELECT column_name, column_type FROM (DESCRIBE " + from + ")",
                           [&](std::span<const DuckValue> values) -> Status {
                             rows.columns.emplace_back(std::get<std::string_view>(values[0]));
@@ -172,15 +178,14 @@ class Transformation {
     return rows;
   }
 
-  // Loads rows into a table of the target's schema, and says how many.
+  // Loads rows into a table of the target's schema, and says how many it has taken.
   Result<int64_t> Load(const RowsToLoad& rows, const std::string& name) {
     MUSTER_ASSIGN(const TargetTable table, target_->Describe(job_.Argument("TARGET_SCHEMA"), name));
     MUSTER_TRY(CheckColumns(rows, table));
     MUSTER_TRY(CheckKeys(rows, table));
-    MUSTER_ASSIGN(const int64_t count, Count(rows.from, rows.where));
-    MUSTER_TRY(target_->Load(*db_, rows, table, stop_));
-    tables_[table.name] = count;
-    return count;
+    MUSTER_ASSIGN(const int64_t taken, target_->Load(*db_, rows, table, stop_));
+    tables_[table.name] = taken;
+    return taken;
   }
 
   static Status CheckColumns(const RowsToLoad& rows, const TargetTable& table) {
@@ -250,6 +255,7 @@ class Transformation {
   std::unique_ptr<DuckDb> db_;
   std::unique_ptr<TransformTarget> target_;
   bool selected_ = false;
+  int64_t read_ = 0;
   int64_t loaded_ = 0;
   int64_t rejected_ = 0;
   std::string staged_;

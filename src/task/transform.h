@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@ struct TransformJob {
   Staging staging;
   std::string target;
   std::vector<std::pair<std::string, std::string>> arguments;
+  std::function<void(int64_t rows)> progress = {};  // of the table that is being loaded
 
   // Empty: it is not given.
   std::string Argument(std::string_view name) const;

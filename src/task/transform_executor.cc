@@ -7,7 +7,9 @@
 #include "base/secrets.h"
 #include "task/background.h"
 #include "task/parameters.h"
+#include "task/reconcile.h"
 #include "task/transform.h"
+#include "task/transform_target.h"
 
 namespace muster::task {
 namespace {
@@ -37,9 +39,9 @@ Result<std::string> ReadScript(const std::string& folder, const std::string& scr
 }
 
 Result<TransformJob> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(
-      const Parameters parameters,
-      Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments"}));
+  MUSTER_ASSIGN(const Parameters parameters,
+                Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
+                                        "references"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   MUSTER_ASSIGN(std::string target, parameters.Required("target"));
@@ -56,6 +58,15 @@ Result<TransformJob> ReadCall(const TaskCall& call) {
   return job;
 }
 
+std::map<std::string, int64_t> ReferencesOf(const TaskCall& call) {
+  std::map<std::string, int64_t> references;
+  const Json given = call.input.value("references", Json::object());
+  for (const auto& [table, rank] : given.items()) {
+    if (rank.is_number_integer()) references[table] = rank;
+  }
+  return references;
+}
+
 Result<Json> Run(TransformJob& job, const TaskCall& call, const std::stop_token& stop) {
   MUSTER_ASSIGN(job.text, ReadScript(call.input.value("plan_folder", "."), job.script));
   return RunTransform(job, stop);
@@ -68,15 +79,18 @@ class TransformExecutor : public TaskExecutor {
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
     auto job = ReadCall(call);
     if (!job) return TaskFailure{"States.Runtime", job.error().ToString()};
+    job->progress = [&context](int64_t rows) { context.Progress(rows); };
     const auto start = std::chrono::steady_clock::now();
     auto result = InBackground(call, context,
                                [&](const std::stop_token& stop) { return Run(*job, call, stop); });
     if (result) return TaskSuccess{*std::move(result)};
     if (IsTimeUp(call, start)) return TimedOut();
     const Error& error = result.error();
-    const bool foreign_key = error.message.find(kForeignKeyViolated) != std::string::npos;
-    return TaskFailure{foreign_key ? "Transform.ForeignKey" : FailureName("Transform", error.code),
-                       Redact(error.ToString())};
+    if (error.message.find(kForeignKeyViolated) == std::string::npos)
+      return TaskFailure{FailureName("Transform", error.code), Redact(error.ToString())};
+    const Error named{error.code, error.message + LoaderOf(error.message, ReferencesOf(call)),
+                      error.hint};
+    return TaskFailure{"Transform.ForeignKey", Redact(named.ToString())};
   }
 
   TaskOutcome Poll(const TaskCall& call, const Json& /*resume*/, TaskContext& context) override {

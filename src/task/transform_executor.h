@@ -13,7 +13,8 @@ namespace muster::task {
 //    "staging": "staging/acme",             where muster:copy has put the objects
 //    "target": "sqlite:zeus.db",            or postgresql://…; secrets by reference
 //    "arguments": {"TENANT_ID": "acme", "ENTITY_NAME": "ps-segments",
-//                  "TARGET_SCHEMA": "ps", "TARGET_TABLE": "segments"}}
+//                  "TARGET_SCHEMA": "ps", "TARGET_TABLE": "segments"},
+//    "references": {"accounts.tenants": 100}}   optional: the rank that loads a parent, for errors
 //
 // The script is DuckDB's SQL. Each staged object is a view of its name, and each argument a
 // variable: getvariable('TENANT_ID'). Files outside the staging folder are out of reach. What its
@@ -25,11 +26,13 @@ namespace muster::task {
 // written, with that as the reason, into rejected/ENTITY_NAME.jsonl of the staging folder.
 //
 // The result is {"read": N, "loaded": N, "rejected": N, "tables": {NAME: N, …}, "objects": {NAME:
-// N, …}}: read = loaded + rejected is about the SELECT, tables has the rows of every table loaded,
-// objects the rows of the staged objects that the script names.
+// N, …}}: read, loaded and rejected are about the SELECT, tables has the rows of every table that
+// the database has taken, objects the rows of the staged objects that the script names. Whether
+// that adds up is for muster:reconcile to say.
 //
 // Failures, with file, line and statement: Transform.Invalid (the script, or rows that don't fit),
-// Transform.NotFound (no script, no table), Transform.ForeignKey (with the parent table),
+// Transform.NotFound (no script, no table), Transform.ForeignKey (with the parent table and the
+// rank that loads it),
 // Transform.Conflict, Transform.Unavailable and so on; States.Timeout. Nothing was loaded then,
 // Transform.UnknownOutcome aside: there a repetition finds out.
 std::unique_ptr<TaskExecutor> MakeTransformExecutor();

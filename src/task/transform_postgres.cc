@@ -10,6 +10,24 @@ constexpr size_t kSendBytes = size_t{256} << 10;
 // Of one statement: loading millions of rows into a table with indexes takes its time.
 constexpr std::chrono::hours kStatementTime{4};
 
+// Of every foreign key of a table: its parent for a person and for SQL, how their columns are
+// compared, that the child's are not null, and these with their values.
+constexpr const char* kForeignKeys = R"(
+SELECT n.nspname || '.' || p.relname, quote_ident(n.nspname) || '.' || quote_ident(p.relname),
+       string_agg('child.' || quote_ident(a.attname) || ' = parent.' || quote_ident(b.attname),
+                  ' AND ' ORDER BY k.place),
+       string_agg('child.' || quote_ident(a.attname) || ' IS NOT NULL', ' AND ' ORDER BY k.place),
+       string_agg(quote_literal(a.attname || ' = ') || ' || quote_literal(child.'
+                  || quote_ident(a.attname) || '::text)', ', ' ORDER BY k.place)
+FROM pg_constraint c
+JOIN pg_class p ON p.oid = c.confrelid
+JOIN pg_namespace n ON n.oid = p.relnamespace
+CROSS JOIN LATERAL unnest(c.conkey, c.confkey) WITH ORDINALITY AS k(child, parent, place)
+JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.child
+JOIN pg_attribute b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+WHERE c.contype = 'f' AND c.conrelid = $1::text::regclass
+GROUP BY c.oid, n.nspname, p.relname ORDER BY c.conname)";
+
 // A value in COPY's text format.
 void AppendCopyValue(std::string& line, const DuckValue& value) {
   const auto* text = std::get_if<std::string_view>(&value);
@@ -60,8 +78,8 @@ class PostgresTarget : public TransformTarget {
   }
 
   // By way of a table of the session's own: COPY cannot replace rows.
-  Status Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
-              const std::stop_token& stop) override {
+  Result<int64_t> Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
+                       const std::stop_token& stop) override {
     if (!begun_) MUSTER_TRY(Say("BEGIN"));
     begun_ = true;
     const std::string columns = ColumnList(rows.columns, PgIdentifier);
@@ -72,13 +90,15 @@ class PostgresTarget : public TransformTarget {
     MUSTER_TRY(copy.Ready());
     if (Status sent = Send(db, rows, copy, stop); !sent) {
       static_cast<void>(copy.Abandon("the rows cannot be read"));
-      return sent;
+      return sent.error();
     }
     MUSTER_ASSIGN(const auto refusal, copy.End());
     if (refusal) return Error{Code::kInvalid, table.name + ": " + refusal->message};
-    MUSTER_TRY(Say("INSERT INTO " + table.sql + " (" + columns + ") SELECT " + columns +
-                   " FROM muster_load" + UpsertClause(rows, table, PgIdentifier)));
-    return Say("DROP TABLE muster_load");
+    MUSTER_ASSIGN(const PgResult inserted,
+                  Ask("INSERT INTO " + table.sql + " (" + columns + ") SELECT " + columns +
+                      " FROM muster_load" + UpsertClause(rows, table, PgIdentifier)));
+    MUSTER_TRY(Say("DROP TABLE muster_load"));
+    return inserted.affected();
   }
 
   Status Commit() override {
@@ -88,11 +108,41 @@ class PostgresTarget : public TransformTarget {
     return committed ? Status() : Status(Named(committed.error()));
   }
 
+  Result<KeyCheck> CheckKeys(const TargetTable& table) override {
+    PgParams params;
+    params.Text(table.sql);
+    const PgStatement statement{
+        .name = "", .sql = kForeignKeys, .writes = false, .text_results = true};
+    MUSTER_ASSIGN(const PgResult keys, connection_->Execute(statement, params));
+    KeyCheck check{.keys = keys.rows(), .violations = {}};
+    for (int i = 0; i < keys.rows(); ++i) {
+      const auto text = [&](int column) { return std::string(keys.Text(i, column)); };
+      MUSTER_ASSIGN(const PgResult orphans,
+                    Ask("SELECT count(*), min(concat_ws(', ', " + text(4) + ")) FROM " + table.sql +
+                        " AS child WHERE " + text(3) + " AND NOT EXISTS (SELECT FROM " + text(1) +
+                        " AS parent WHERE " + text(2) + ")"));
+      const int64_t rows = std::stoll(std::string(orphans.Text(0, 0)));
+      if (rows == 0) continue;
+      check.violations.push_back({.child = table.name,
+                                  .parent = text(0),
+                                  .rows = rows,
+                                  .example = std::string(orphans.Text(0, 1))});
+    }
+    return check;
+  }
+
  private:
   Status Say(std::string sql) {
-    const PgStatement statement{.name = "", .sql = std::move(sql), .writes = false};
-    auto said = connection_->Execute(statement, PgParams());
-    return said ? Status() : Status(Named(said.error()));
+    auto said = Ask(std::move(sql));
+    return said ? Status() : Status(said.error());
+  }
+
+  Result<PgResult> Ask(std::string sql) {
+    const PgStatement statement{
+        .name = "", .sql = std::move(sql), .writes = false, .text_results = true};
+    auto answer = connection_->Execute(statement, PgParams());
+    if (!answer) return Named(answer.error());
+    return answer;
   }
 
   static Status Send(DuckDb& db, const RowsToLoad& rows, PgCopyIn& copy,

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <map>
 
 #include "base/sqlite.h"
 #include "pipeline/sqlite_table.h"
@@ -47,8 +48,8 @@ class SqliteTarget : public TransformTarget {
     return target;
   }
 
-  Status Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
-              const std::stop_token& stop) override {
+  Result<int64_t> Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
+                       const std::stop_token& stop) override {
     MUSTER_TRY(BeginOnce());
     loaded_.push_back(table);
     std::string places;
@@ -59,13 +60,17 @@ class SqliteTarget : public TransformTarget {
                   db_->Prepare("INSERT INTO " + table.sql + " (" +
                                ColumnList(rows.columns, SqliteIdentifier) + ") VALUES (" + places +
                                ")" + UpsertClause(rows, table, SqliteIdentifier)));
-    return ForEachRow(db, rows, AsSqliteTakesIt, stop,
-                      [&](std::span<const DuckValue> values) -> Status {
-                        for (size_t i = 0; i < values.size(); ++i) {
-                          BindValue(insert, static_cast<int>(i + 1), values[i]);
-                        }
-                        return insert.Run();
-                      });
+    int64_t taken = 0;
+    const auto insert_row = [&](std::span<const DuckValue> values) -> Status {
+      for (size_t i = 0; i < values.size(); ++i) {
+        BindValue(insert, static_cast<int>(i + 1), values[i]);
+      }
+      MUSTER_TRY(insert.Run());
+      taken += db_->Changes();
+      return {};
+    };
+    MUSTER_TRY(ForEachRow(db, rows, AsSqliteTakesIt, stop, insert_row));
+    return taken;
   }
 
   Status Commit() override {
@@ -73,8 +78,39 @@ class SqliteTarget : public TransformTarget {
     Status committed = transaction_->Commit();
     if (committed || committed.error().code != Code::kConflict) return committed;
     // SQLite says that a key is violated, not which one; the transaction is still open to be asked.
-    for (const TargetTable& table : loaded_) MUSTER_TRY(FindViolation(table));
+    for (const TargetTable& table : loaded_) {
+      MUSTER_ASSIGN(const KeyCheck check, CheckKeys(table));
+      if (check.violations.empty()) continue;
+      return Error{Code::kConflict,
+                   std::string(kForeignKeyViolated) + check.violations.front().ToString(),
+                   kForeignKeyHint};
+    }
     return committed;
+  }
+
+  Result<KeyCheck> CheckKeys(const TargetTable& table) override {
+    struct Found {
+      KeyViolation violation;
+      int64_t rowid = 0;
+    };
+    std::map<int64_t, Found> found;  // by the key's number
+    MUSTER_ASSIGN(auto check, db_->Prepare("PRAGMA foreign_key_check(" + table.sql + ")"));
+    while (true) {
+      MUSTER_ASSIGN(const bool more, check.Step());
+      if (!more) break;
+      Found& one = found[check.Int(3)];
+      if (one.violation.rows++ > 0) continue;
+      one.violation.child = table.name;
+      one.violation.parent = check.Text(2);
+      one.rowid = check.Int(1);
+    }
+    KeyCheck result;
+    MUSTER_ASSIGN(result.keys, CountKeys(table));
+    for (auto& [key, one] : found) {
+      MUSTER_ASSIGN(one.violation.example, Reference(table, key, one.rowid));
+      result.violations.push_back(std::move(one.violation));
+    }
+    return result;
   }
 
  private:
@@ -87,23 +123,15 @@ class SqliteTarget : public TransformTarget {
     return db_->Execute("PRAGMA defer_foreign_keys = ON");
   }
 
-  // An error about the first violation; no error: there is none.
-  Status FindViolation(const TargetTable& table) {
-    MUSTER_ASSIGN(auto check, db_->Prepare("PRAGMA foreign_key_check(" + table.sql + ")"));
-    MUSTER_ASSIGN(bool more, check.Step());
-    if (!more) return {};
-    const int64_t rowid = check.Int(1);
-    const std::string parent(check.Text(2));
-    const int64_t constraint = check.Int(3);
-    int64_t count = 0;
-    for (; more; ++count) {
-      MUSTER_ASSIGN(more, check.Step());
+  Result<int64_t> CountKeys(const TargetTable& table) {
+    MUSTER_ASSIGN(auto list, db_->Prepare("PRAGMA foreign_key_list(" + table.sql + ")"));
+    int64_t keys = 0;
+    while (true) {
+      MUSTER_ASSIGN(const bool more, list.Step());
+      if (!more) return keys;
+      // A key of several columns has a line for each.
+      if (list.Int(1) == 0) ++keys;
     }
-    MUSTER_ASSIGN(const std::string reference, Reference(table, constraint, rowid));
-    return Error{Code::kConflict,
-                 std::string(kForeignKeyViolated) + table.name + " has " + std::to_string(count) +
-                     " rows without a parent; the first refers to " + parent + " by " + reference,
-                 kForeignKeyHint};
   }
 
   // "site_id = 'a01'"

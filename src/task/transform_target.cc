@@ -15,6 +15,11 @@ constexpr int64_t kPageRows = 50'000;
 
 }  // namespace
 
+std::string KeyViolation::ToString() const {
+  return std::to_string(rows) + (rows == 1 ? " row of " : " rows of ") + child + " refer" +
+         (rows == 1 ? "s" : "") + " to what " + parent + " does not have: " + example;
+}
+
 Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme == "sqlite") {
@@ -41,6 +46,7 @@ Status ForEachRow(DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,
                             " WHERE rowid >= " + std::to_string(begin) + " AND rowid < " +
                             std::to_string(begin + kPageRows) + " AND " + rows.where,
                         row));
+    if (rows.progress) rows.progress(std::min(begin + kPageRows, rows.last_rowid + 1));
   }
   return {};
 }
@@ -66,8 +72,8 @@ std::string UpsertClause(const RowsToLoad& rows, const TargetTable& table,
     if (std::find(table.key.begin(), table.key.end(), column) != table.key.end()) continue;
     changes += (changes.empty() ? "" : ", ") + quote(column) + " = excluded." + quote(column);
   }
-  const std::string clause = " ON CONFLICT (" + ColumnList(table.key, quote) + ") DO ";
-  return clause + (changes.empty() ? "NOTHING" : "UPDATE SET " + changes);
+  if (changes.empty()) changes = quote(table.key[0]) + " = excluded." + quote(table.key[0]);
+  return " ON CONFLICT (" + ColumnList(table.key, quote) + ") DO UPDATE SET " + changes;
 }
 
 }  // namespace muster::task

@@ -34,7 +34,24 @@ struct RowsToLoad {
   std::string where;
   int64_t last_rowid = -1;
   std::vector<std::string> columns;
-  std::vector<std::string> types;  // DuckDB's
+  std::vector<std::string> types;                   // DuckDB's
+  std::function<void(int64_t rows)> progress = {};  // how many have been read so far
+};
+
+// Rows of a table whose parents are not there.
+struct KeyViolation {
+  std::string child;  // as in TargetTable::name
+  std::string parent;
+  int64_t rows = 0;
+  std::string example;  // "site_id = 'a01'"
+
+  std::string ToString() const;
+};
+
+// What became of the foreign keys of one table.
+struct KeyCheck {
+  int64_t keys = 0;
+  std::vector<KeyViolation> violations;
 };
 
 // The database that a script loads into: one transaction, from Open to Commit; without Commit
@@ -46,11 +63,15 @@ class TransformTarget {
   // kNotFound: there is no such table. An empty schema is the database's own default.
   virtual Result<TargetTable> Describe(const std::string& schema, const std::string& table) = 0;
 
-  virtual Status Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
-                      const std::stop_token& stop) = 0;
+  // How many rows the database has taken.
+  virtual Result<int64_t> Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
+                               const std::stop_token& stop) = 0;
 
   // kConflict, beginning with kForeignKeyViolated, here or in Load: with the parent table.
   virtual Status Commit() = 0;
+
+  // Looks for rows without a parent, by every foreign key that the table declares, enforced or not.
+  virtual Result<KeyCheck> CheckKeys(const TargetTable& table) = 0;
 };
 
 // By URL, sqlite: or postgresql:; secrets are expanded.
@@ -71,7 +92,8 @@ std::string ColumnAsText(const std::string& column, const std::string& type);
 std::string ColumnList(const std::vector<std::string>& columns,
                        std::string (*quote)(std::string_view));
 
-// " ON CONFLICT (key) DO UPDATE SET …", as SQLite and PostgreSQL have it.
+// " ON CONFLICT (key) DO UPDATE SET …", as SQLite and PostgreSQL have it. A row that is there
+// already counts as taken.
 std::string UpsertClause(const RowsToLoad& rows, const TargetTable& table,
                          std::string (*quote)(std::string_view));
 

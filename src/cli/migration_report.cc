@@ -1,0 +1,150 @@
+#include "cli/migration_report.h"
+
+#include <algorithm>
+
+#include "base/secrets.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "states/timestamp.h"
+
+namespace muster::cli {
+namespace {
+
+using plan::PartState;
+using plan::Phase;
+using plan::RankReport;
+using plan::TaskReport;
+
+Style StyleOf(PartState state) {
+  if (state == PartState::kSucceeded) return Style::kGood;
+  return state == PartState::kFailed || state == PartState::kStopped ? Style::kBad : Style::kNone;
+}
+
+std::string Count(const Json& counts, const char* field) {
+  return counts.is_object() && counts.contains(field) ? ToJsonText(counts[field]) : "";
+}
+
+// What the tasks of a phase have said, where nothing was reconciled.
+std::string RowsOf(const RankReport& rank, Phase phase) {
+  std::optional<int64_t> rows;
+  for (const TaskReport& task : rank.tasks) {
+    if (task.phase == phase && task.rows) rows = rows.value_or(0) + *task.rows;
+  }
+  return rows ? std::to_string(*rows) : "";
+}
+
+std::string TimeOf(const RankReport& rank) {
+  std::optional<WallTime> start;
+  std::optional<WallTime> stop;
+  for (const TaskReport& task : rank.tasks) {
+    if (task.start) start = std::min(start.value_or(*task.start), *task.start);
+    if (task.stop) stop = std::max(stop.value_or(*task.stop), *task.stop);
+  }
+  if (!start || !stop || *stop < *start) return "";
+  using std::chrono::seconds;
+  return FormatSeconds(static_cast<uint64_t>(std::chrono::ceil<seconds>(*stop - *start).count()));
+}
+
+void AddRank(Table& table, const RankReport& rank) {
+  const bool counted = rank.reconciled.is_object();
+  const auto done = std::count_if(rank.tasks.begin(), rank.tasks.end(), [](const TaskReport& task) {
+    return task.state == PartState::kSucceeded;
+  });
+  table.AddRow({{std::to_string(rank.number)},
+                {rank.name},
+                {NameOf(rank.state), StyleOf(rank.state)},
+                {std::to_string(done) + "/" + std::to_string(rank.tasks.size())},
+                {counted ? Count(rank.reconciled, "extracted") : RowsOf(rank, Phase::kExtract)},
+                {Count(rank.reconciled, "staged")},
+                {counted ? Count(rank.reconciled, "loaded") : RowsOf(rank, Phase::kTransform)},
+                {Count(rank.reconciled, "rejected")},
+                {Count(rank.reconciled, "foreign_keys")},
+                {TimeOf(rank)}});
+}
+
+void PrintFailure(std::ostream& out, const std::string& what, const plan::FailureReport& failure) {
+  out << what << ": " << failure.error << ": " << failure.cause << '\n';
+  if (failure.likely.empty()) return;
+  out << "  likely cause: " << failure.likely << "\n  remedy: " << failure.remedy << '\n';
+}
+
+void PrintTasks(std::ostream& out, const RankReport& rank) {
+  const std::string label = "rank " + std::to_string(rank.number);
+  for (const TaskReport& task : rank.tasks) {
+    const std::string what =
+        label + (task.phase == Phase::kExtract ? ", extract " : ", transform ") + task.name;
+    if (task.failure) PrintFailure(out, what, *task.failure);
+    if (task.state == PartState::kRunning) out << what << ": running\n";
+  }
+  if (rank.failure) PrintFailure(out, label + ", reconciliation", *rank.failure);
+}
+
+}  // namespace
+
+Style StyleOfStatus(const std::string& status) {
+  if (status == "COMPLETED") return Style::kGood;
+  return status == "IN_PROGRESS" ? Style::kNone : Style::kBad;
+}
+
+Json MigrationJson(const plan::RunState& run) {
+  Json json{{"tenant_id", run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
+            {"migration_id", run.id},
+            {"status", run.status},
+            {"started_at", states::FormatTimestamp(run.start)}};
+  if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
+  json["plan"] = run.plan;
+  json["path"] = run.path;
+  json["hash"] = run.hash;
+  json["profile"] = run.profile;
+  json["attempt"] = run.attempt;
+  json["execution"] = run.execution;
+  if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
+  if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
+  return json;
+}
+
+Json MigrationJson(const Migration& migration) {
+  Json json = MigrationJson(migration.run);
+  json["ranks"] = ToJson(migration.report);
+  json["notifications"] = Json::array();
+  for (const task::Letter& letter : migration.letters) {
+    Json told{{"target", Redact(letter.news.target)},
+              {"subject", letter.news.subject},
+              {"dedupe", letter.news.dedupe},
+              {"delivered", letter.delivered}};
+    if (!letter.error.empty()) told["error"] = letter.error;
+    json["notifications"].push_back(std::move(told));
+  }
+  return json;
+}
+
+void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
+  const plan::RunState& run = migration.run;
+  const plan::RunReport& report = migration.report;
+  out << run.id << ": " << Styled(run.status, StyleOfStatus(run.status), color)
+      << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "") << '\n';
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"RANK", kRight},
+               {"NAME"},
+               {"STATUS"},
+               {"TASKS", kRight},
+               {"EXTRACTED", kRight},
+               {"STAGED", kRight},
+               {"LOADED", kRight},
+               {"REJECTED", kRight},
+               {"KEYS CHECKED", kRight},
+               {"TIME", kRight}});
+  for (const RankReport& rank : report.ranks) AddRank(table, rank);
+  if (!report.ranks.empty()) table.Print(out, color);
+  for (const RankReport& rank : report.ranks) PrintTasks(out, rank);
+  if (!run.error.empty()) out << run.error << ": " << run.cause << '\n';
+  for (const task::Letter& letter : migration.letters) {
+    if (letter.delivered) continue;
+    out << "not told yet to " << Redact(letter.news.target) << ": '" << letter.news.subject << "'"
+        << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
+  }
+  if (run.status == "FAILED" || run.status == "CANCELLED")
+    out << "'muster resume " << run.id << "' does what did not succeed\n";
+}
+
+}  // namespace muster::cli

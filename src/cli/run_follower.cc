@@ -1,0 +1,125 @@
+#include "cli/run_follower.h"
+
+#include <cmath>
+
+#include "base/json.h"
+
+namespace muster::cli {
+namespace {
+
+using plan::PartState;
+
+constexpr milliseconds kLookEvery{500};
+// Of a large run the history is long: most of the time is for the work itself.
+constexpr int kPauseFactor = 20;
+constexpr std::chrono::seconds kPatience{30};
+
+Json RankJson(const plan::RankProgress& rank) {
+  Json json{{"event", "rank"},
+            {"rank", rank.number},
+            {"tasks", rank.tasks},
+            {"done", rank.done},
+            {"rows", rank.rows},
+            {"expected_rows", rank.expected_rows},
+            {"rows_per_second", std::round(rank.rows_per_s)}};
+  if (rank.left_s) json["eta_s"] = std::ceil(*rank.left_s);
+  return json;
+}
+
+}  // namespace
+
+std::string TextOf(const plan::RankProgress& rank) {
+  std::string text = "rank " + std::to_string(rank.number) + ": " + std::to_string(rank.done) +
+                     " of " + std::to_string(rank.tasks) + " tasks, " + std::to_string(rank.rows) +
+                     " of " + std::to_string(rank.expected_rows) + " rows";
+  if (rank.rows_per_s > 0) text += ", " + std::to_string(std::llround(rank.rows_per_s)) + " rows/s";
+  if (rank.left_s)
+    text += ", " + FormatSeconds(static_cast<uint64_t>(std::ceil(*rank.left_s))) + " left";
+  return text;
+}
+
+Result<plan::RunState> RunFollower::Follow(const std::stop_token& stop) {
+  Env& env = context_.env;
+  MonoTime answered = env.MonoNow();
+  while (true) {
+    const MonoTime begin = env.MonoNow();
+    const Status looked = Look();
+    const MonoTime end = env.MonoNow();
+    if (looked) answered = end;
+    if (!looked && end - answered > kPatience) return looked.error();
+    if (run_.status != "IN_PROGRESS") return run_;
+    const auto pause = std::chrono::ceil<milliseconds>((end - begin) * kPauseFactor);
+    if (!env.Sleep(std::max(kLookEvery, pause), stop)) return run_;
+  }
+}
+
+Status RunFollower::Look() {
+  MUSTER_ASSIGN(const plan::RunState run, runs_.Find(run_.id));
+  MUSTER_ASSIGN(const plan::RunReport report, runs_.Report(run));
+  MUSTER_ASSIGN(const auto live, runs_.LiveRows(run));
+  const plan::RunProgress progress = plan::ProgressOf(report, live, context_.env.WallNow());
+  run_ = run;
+  if (events_ != Events::kNone) TellTasks(report, live);
+  if (events_ == Events::kJson) TellRanks(progress);
+  if (events_ != Events::kNone) TellIfLeft();
+  std::string note;
+  for (const plan::RankProgress& rank : progress.running)
+    note += (note.empty() ? "" : "; ") + TextOf(rank);
+  progress_.Note(note);
+  progress_.Update(progress.done, progress.tasks);
+  return {};
+}
+
+void RunFollower::TellTasks(const plan::RunReport& report,
+                            const std::map<std::string, int64_t>& live) {
+  for (const plan::RankReport& rank : report.ranks) {
+    for (const plan::TaskReport& task : rank.tasks) {
+      const auto row = live.find(task.first_state);
+      std::optional<int64_t> rows = task.rows;
+      if (!rows && task.state == PartState::kRunning && row != live.end()) rows = row->second;
+      // As text only what begins and ends: the rest is in the rank's line.
+      const std::string state = plan::NameOf(task.state);
+      const std::string now =
+          events_ == Events::kJson && rows ? state + std::to_string(*rows) : state;
+      std::string& told = tasks_[task.first_state];
+      if (told == now || (told.empty() && task.state == PartState::kWaiting)) continue;
+      told = now;
+      const std::string phase = task.phase == plan::Phase::kExtract ? "extract" : "transform";
+      if (events_ == Events::kJson) {
+        Json json{{"event", "task"},
+                  {"rank", rank.number},
+                  {"phase", phase},
+                  {"task", task.name},
+                  {"status", state}};
+        if (rows) json["rows"] = *rows;
+        if (task.failure)
+          json["error"] = {{"Error", task.failure->error}, {"Cause", task.failure->cause}};
+        context_.out << ToJsonText(json) << '\n' << std::flush;
+        continue;
+      }
+      progress_.Say("rank " + std::to_string(rank.number) + ", " + phase + " " + task.name + ": " +
+                    state + (rows ? ", " + std::to_string(*rows) + " rows" : "") +
+                    (task.failure ? ": " + task.failure->error + ": " + task.failure->cause : ""));
+    }
+  }
+}
+
+void RunFollower::TellRanks(const plan::RunProgress& progress) {
+  for (const plan::RankProgress& rank : progress.running) {
+    const auto known = ranks_.find(rank.number);
+    // Time that passes is no news by itself.
+    if (known != ranks_.end() && known->second.done == rank.done && known->second.rows == rank.rows)
+      continue;
+    ranks_[rank.number] = rank;
+    context_.out << ToJsonText(RankJson(rank)) << '\n' << std::flush;
+  }
+}
+
+void RunFollower::TellIfLeft() {
+  const bool left = run_.status == "IN_PROGRESS" && !runs_.IsDriven(run_.id).value_or(true);
+  if (left && !left_)
+    progress_.Say("nobody drives it now: 'muster resume " + run_.id + "' goes on with it");
+  left_ = left;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,62 @@
+#include "plan/run_progress.h"
+
+#include <algorithm>
+
+namespace muster::plan {
+namespace {
+
+// Rows that were dealt with in this attempt, and since when.
+struct Pace {
+  int64_t rows = 0;
+  std::optional<WallTime> since = {};
+
+  void Add(const Pace& other) {
+    rows += other.rows;
+    if (other.since) since = since ? std::min(*since, *other.since) : *other.since;
+  }
+
+  double PerSecond(WallTime now) const {
+    if (!since || now <= *since) return 0;
+    return static_cast<double>(rows) / std::chrono::duration<double>(now - *since).count();
+  }
+};
+
+int64_t RowsOf(const TaskReport& task, const std::map<std::string, int64_t>& live) {
+  if (task.state == PartState::kSucceeded) return task.rows.value_or(task.expected_rows);
+  const auto found = live.find(task.first_state);
+  return task.state == PartState::kRunning && found != live.end() ? found->second : 0;
+}
+
+}  // namespace
+
+RunProgress ProgressOf(const RunReport& report, const std::map<std::string, int64_t>& live,
+                       WallTime now) {
+  RunProgress progress;
+  Pace run;
+  for (const RankReport& rank : report.ranks) {
+    RankProgress one{.number = rank.number, .tasks = rank.tasks.size()};
+    Pace pace;
+    for (const TaskReport& task : rank.tasks) {
+      const int64_t rows = RowsOf(task, live);
+      const bool done = task.state == PartState::kSucceeded;
+      if (done) ++one.done;
+      one.rows += rows;
+      one.expected_rows += done ? rows : std::max(rows, task.expected_rows);
+      if (task.start) pace.Add({rows, task.start});
+    }
+    progress.tasks += one.tasks;
+    progress.done += one.done;
+    run.Add(pace);
+    if (rank.state != PartState::kRunning) continue;
+    one.rows_per_s = pace.PerSecond(now);
+    progress.running.push_back(one);
+  }
+  for (RankProgress& rank : progress.running) {
+    const double rate = rank.rows_per_s > 0 ? rank.rows_per_s : run.PerSecond(now);
+    const auto left = static_cast<double>(rank.expected_rows - rank.rows);
+    if (rate > 0 && left > 0) rank.left_s = left / rate;
+  }
+  return progress;
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/run_report.h"
+
+namespace muster::plan {
+
+// How far a rank is that is under way.
+struct RankProgress {
+  int64_t number = 0;
+  size_t tasks = 0;
+  size_t done = 0;
+  int64_t rows = 0;           // of all its tasks, finished or not
+  int64_t expected_rows = 0;  // by the plan, and by what was extracted
+  double rows_per_s = 0;      // since it began
+  // Until it ends, by the rows that are left and the rate so far: the rank's own, or before it has
+  // one that of the run. None: nobody can tell.
+  std::optional<double> left_s = {};
+
+  bool operator==(const RankProgress&) const = default;
+};
+
+struct RunProgress {
+  size_t tasks = 0;
+  size_t done = 0;
+  std::vector<RankProgress> running;
+};
+
+// `live` are the rows of tasks that go on, by the state in which they began.
+RunProgress ProgressOf(const RunReport& report, const std::map<std::string, int64_t>& live,
+                       WallTime now);
+
+}  // namespace muster::plan

@@ -1,0 +1,243 @@
+#include "plan/run_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "plan/profile_states.h"
+#include "plan/troubleshooting.h"
+#include "states/timestamp.h"
+
+namespace muster::plan {
+namespace {
+
+std::optional<int64_t> RowsOf(const Json& result) {
+  const auto number = [&](const char* field) -> std::optional<int64_t> {
+    if (!result.is_object() || !result.contains(field) || !result[field].is_number_integer())
+      return std::nullopt;
+    return result[field].get<int64_t>();
+  };
+  if (const auto loaded = number("loaded")) return *loaded + number("rejected").value_or(0);
+  if (const auto rows = number("rows")) return rows;
+  return number("RecordsProcessed");
+}
+
+FailureReport FailureOf(const Json& result) {
+  FailureReport failure;
+  if (result.is_object()) {
+    failure.error = result.value("Error", "");
+    failure.cause = result.value("Cause", "");
+  }
+  if (auto remedy = RemedyFor(failure.error, failure.cause)) {
+    failure.likely = std::move(remedy->likely);
+    failure.remedy = std::move(remedy->remedy);
+  }
+  return failure;
+}
+
+Json ResultIn(const Json& data, const std::string& task) {
+  const Json results = data.is_object() ? data.value("results", Json::object()) : Json();
+  return results.is_object() ? results.value(task, Json()) : Json();
+}
+
+// Goes through a history once, and knows which state speaks of which task.
+class ReportMaker {
+ public:
+  ReportMaker(const Plan& plan, const Profile& profile, const Json& done)
+      : plan_(plan), states_(NewProfileStates(plan, profile)) {
+    for (const Rank& rank : plan.ranks) {
+      if (rank.external) continue;
+      report_.ranks.push_back({.number = rank.number, .name = rank.name});
+      RankReport& made = report_.ranks.back();
+      for (const Reference& object : rank.extract)
+        AddTask(made, Phase::kExtract, object.name, done);
+      for (const Reference& script : rank.transform)
+        AddTask(made, Phase::kTransform, script.name, done);
+      const std::string number = std::to_string(rank.number);
+      made.reconciled = done.value("reconcile/" + number, Json());
+    }
+    // Nothing moves from here on.
+    for (RankReport& made : report_.ranks) {
+      const Rank& rank = plan.ranks[*plan.FindRank(made.number)];
+      for (TaskReport& task : made.tasks) {
+        task.first_state = states_->FirstState(rank, task.phase, task.name);
+        begins_[task.first_state] = &task;
+        ends_[states_->LastState(rank, task.phase, task.name)] = &task;
+        fails_[states_->NotifyName(rank, task.phase, task.name)] = &task;
+      }
+      reconciles_[states_->ReconcileName(rank)] = &made;
+      finishes_["Rank" + std::to_string(rank.number) + "-Done"] = &made;
+    }
+  }
+
+  RunReport Make(const Json& history, bool ended) {
+    for (const Json& event : history) {
+      const std::string type = event.value("type", "");
+      const auto time = states::ParseTimestamp(event.value("timestamp", ""));
+      if (!time) continue;
+      if (type.ends_with("StateEntered")) {
+        Entered(type, event["stateEnteredEventDetails"], time->ToWallTime());
+      } else if (type.ends_with("StateExited")) {
+        Exited(event["stateExitedEventDetails"], time->ToWallTime());
+      }
+    }
+    for (RankReport& rank : report_.ranks) Conclude(rank, ended);
+    return std::move(report_);
+  }
+
+ private:
+  void AddTask(RankReport& rank, Phase phase, const std::string& name, const Json& done) {
+    TaskReport task{.phase = phase, .name = name};
+    if (phase == Phase::kExtract) task.expected_rows = plan_.objects.at(name).rows;
+    const std::string key = (phase == Phase::kExtract ? "extract/" : "transform/") + name;
+    if (done.contains(key)) Succeed(task, done[key]);
+    rank.tasks.push_back(std::move(task));
+  }
+
+  static void Succeed(TaskReport& task, const Json& result) {
+    task.state = PartState::kSucceeded;
+    task.rows = RowsOf(result);
+  }
+
+  void Entered(const std::string& type, const Json& details, WallTime time) {
+    const std::string name = details.value("name", "");
+    if (const auto begun = begins_.find(name); begun != begins_.end() && type.starts_with("Task")) {
+      TaskReport& task = *begun->second;
+      task.state = PartState::kRunning;
+      if (!task.start) task.start = time;
+    } else if (const auto failed = fails_.find(name); failed != fails_.end()) {
+      TaskReport& task = *failed->second;
+      task.state = PartState::kFailed;
+      task.stop = time;
+      task.failure =
+          FailureOf(ResultIn(Json::parse(details.value("input", ""), nullptr, false), task.name));
+    }
+  }
+
+  void Exited(const Json& details, WallTime time) {
+    const std::string name = details.value("name", "");
+    if (const auto finished = finishes_.find(name); finished != finishes_.end()) {
+      finished->second->state = PartState::kSucceeded;
+      return;
+    }
+    const auto ended = ends_.find(name);
+    const auto reconciled = reconciles_.find(name);
+    if (ended == ends_.end() && reconciled == reconciles_.end()) return;
+    const Json output = Json::parse(details.value("output", ""), nullptr, false);
+    if (reconciled != reconciles_.end()) {
+      Reconciled(*reconciled->second, output);
+      return;
+    }
+    TaskReport& task = *ended->second;
+    const Json result = ResultIn(output, task.name);
+    // Of one that has failed, the state that follows tells.
+    if (result.is_object() && result.contains("Error")) return;
+    Succeed(task, result);
+    if (task.start) task.stop = time;
+  }
+
+  static void Reconciled(RankReport& rank, const Json& output) {
+    if (!output.is_object()) return;
+    const Json result = output.value("reconcile", Json());
+    if (result.is_object() && result.contains("result")) rank.reconciled = result["result"];
+    if (output.contains("unreconciled")) rank.failure = FailureOf(output["unreconciled"]);
+  }
+
+  void Conclude(RankReport& rank, bool ended) {
+    bool begun = false;
+    bool failed = rank.failure.has_value();
+    for (TaskReport& task : rank.tasks) {
+      if (task.phase == Phase::kTransform) task.expected_rows = RowsToRead(task.name, rank);
+      if (ended && task.state == PartState::kRunning) task.state = PartState::kStopped;
+      begun = begun || task.state != PartState::kWaiting;
+      failed = failed || task.state == PartState::kFailed;
+    }
+    if (failed) {
+      rank.state = PartState::kFailed;
+    } else if (begun && rank.state != PartState::kSucceeded) {
+      rank.state = ended ? PartState::kStopped : PartState::kRunning;
+    }
+  }
+
+  // What the objects of a script have, or are expected to have.
+  int64_t RowsToRead(const std::string& script, const RankReport& made) const {
+    const Rank& rank = plan_.ranks[*plan_.FindRank(made.number)];
+    int64_t rows = 0;
+    for (const std::string& object : plan_.ReadBy(plan_.scripts.at(script), rank)) {
+      const auto task = ends_.find(states_->LastState(rank, Phase::kExtract, object));
+      rows += task == ends_.end() ? plan_.objects.at(object).rows
+                                  : task->second->rows.value_or(task->second->expected_rows);
+    }
+    return rows;
+  }
+
+  const Plan& plan_;
+  const std::unique_ptr<ProfileStates> states_;
+  RunReport report_;
+  std::map<std::string, TaskReport*> begins_;
+  std::map<std::string, TaskReport*> ends_;
+  std::map<std::string, TaskReport*> fails_;
+  std::map<std::string, RankReport*> reconciles_;
+  std::map<std::string, RankReport*> finishes_;
+};
+
+Json FailureJson(const FailureReport& failure) {
+  Json json{{"Error", failure.error}, {"Cause", failure.cause}};
+  if (!failure.likely.empty()) {
+    json["likely_cause"] = failure.likely;
+    json["remedy"] = failure.remedy;
+  }
+  return json;
+}
+
+Json TaskJson(const TaskReport& task) {
+  Json json{{"task", task.name},
+            {"phase", task.phase == Phase::kExtract ? "extract" : "transform"},
+            {"status", NameOf(task.state)}};
+  if (task.rows) json["rows"] = *task.rows;
+  if (task.start) json["started_at"] = states::FormatTimestamp(*task.start);
+  if (task.start && task.stop)
+    json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
+  if (task.failure) json["error"] = FailureJson(*task.failure);
+  return json;
+}
+
+}  // namespace
+
+const char* NameOf(PartState state) {
+  switch (state) {
+    case PartState::kWaiting:
+      return "WAITING";
+    case PartState::kRunning:
+      return "RUNNING";
+    case PartState::kSucceeded:
+      return "SUCCEEDED";
+    case PartState::kFailed:
+      return "FAILED";
+    case PartState::kStopped:
+      return "STOPPED";
+  }
+  return "";
+}
+
+RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
+                     const Json& done, bool ended) {
+  return ReportMaker(plan, profile, done).Make(history, ended);
+}
+
+Json ToJson(const RunReport& report) {
+  Json ranks = Json::array();
+  for (const RankReport& rank : report.ranks) {
+    Json tasks = Json::array();
+    for (const TaskReport& task : rank.tasks) tasks.push_back(TaskJson(task));
+    Json json{{"rank", rank.number},
+              {"name", rank.name},
+              {"status", NameOf(rank.state)},
+              {"reconciled", rank.reconciled}};
+    if (rank.failure) json["error"] = FailureJson(*rank.failure);
+    json["tasks"] = std::move(tasks);
+    ranks.push_back(std::move(json));
+  }
+  return ranks;
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/env.h"
+#include "plan/plan.h"
+
+namespace muster::plan {
+
+// WAITING, RUNNING, SUCCEEDED, FAILED; STOPPED: the run has ended while it was running.
+enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
+const char* NameOf(PartState state);
+
+// A failure as it was told, and what experience says of failures like it.
+struct FailureReport {
+  std::string error;
+  std::string cause;
+  std::string likely;  // the likely cause; empty: none is known
+  std::string remedy;
+};
+
+// One task of a run.
+struct TaskReport {
+  Phase phase = Phase::kExtract;
+  std::string name;
+  std::string first_state = {};  // the state in which it begins
+  PartState state = PartState::kWaiting;
+  std::optional<WallTime> start = {};  // in this attempt; none: an earlier one has done it
+  std::optional<WallTime> stop = {};
+  std::optional<int64_t> rows = {};  // extracted, or loaded and rejected
+  int64_t expected_rows = 0;         // by the plan, or by what was extracted
+  std::optional<FailureReport> failure = {};
+};
+
+struct RankReport {
+  int64_t number = 0;
+  std::string name;
+  PartState state = PartState::kWaiting;
+  std::vector<TaskReport> tasks = {};
+  // What muster:reconcile has counted; null: not yet, or nobody can tell.
+  Json reconciled = {};
+  std::optional<FailureReport> failure = {};  // of the reconciliation
+};
+
+// A run rank by rank, in the order of their numbers; those done elsewhere are left out.
+struct RunReport {
+  std::vector<RankReport> ranks;
+};
+
+// How a run stands by the history of its execution. `done` are the results of earlier attempts, as
+// in CompileOptions; `ended`: nothing runs any more.
+RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
+                     const Json& done, bool ended);
+
+// All of it for programs: a list of ranks; docs/guide/plans.md names the fields.
+Json ToJson(const RunReport& report);
+
+}  // namespace muster::plan

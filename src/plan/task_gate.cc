@@ -1,0 +1,116 @@
+#include "plan/task_gate.h"
+
+#include <algorithm>
+
+namespace muster::plan {
+namespace {
+
+constexpr const char* kHeld = "muster.held";
+constexpr std::chrono::milliseconds kHeldFor{1'000};
+
+TaskOutcome Held() { return TaskPending{{{kHeld, true}}, kHeldFor}; }
+
+}  // namespace
+
+bool IsPlanTask(std::string_view resource) {
+  return resource == "muster:copy" || resource == "muster:transform" ||
+         resource.find("startJobRun") != resource.npos ||
+         resource.find("startFlow") != resource.npos;
+}
+
+// Keeps what a call says of its rows.
+class TaskGate::MeteredContext final : public TaskContext {
+ public:
+  MeteredContext(TaskGate& gate, TaskContext& inner, const std::string& state)
+      : gate_(gate), inner_(inner), state_(state) {}
+
+  Env& env() override { return inner_.env(); }
+  bool KeepAlive() override { return inner_.KeepAlive(); }
+  std::stop_token stop() const override { return inner_.stop(); }
+  void Progress(int64_t rows) override {
+    const std::lock_guard lock(gate_.mutex_);
+    gate_.rows_[state_] = rows;
+  }
+
+ private:
+  TaskGate& gate_;
+  TaskContext& inner_;
+  const std::string& state_;
+};
+
+void TaskGate::Close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void TaskGate::Open() {
+  const std::lock_guard lock(mutex_);
+  closed_ = false;
+}
+
+bool TaskGate::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+bool TaskGate::IsEmpty() const {
+  const std::lock_guard lock(mutex_);
+  return std::none_of(passages_.begin(), passages_.end(),
+                      [](const auto& entry) { return entry.second == Passage::kInside; });
+}
+
+TaskGate::Passage TaskGate::PassageOf(const std::string& state) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = passages_.find(state);
+  return found == passages_.end() ? Passage::kNone : found->second;
+}
+
+std::map<std::string, int64_t> TaskGate::LiveRows() const {
+  const std::lock_guard lock(mutex_);
+  return rows_;
+}
+
+TaskExecutor* TaskGate::Find(std::string_view resource) const {
+  for (TaskExecutor* executor : executors_) {
+    if (executor->Runs(resource)) return executor;
+  }
+  return nullptr;
+}
+
+bool TaskGate::Enter(const std::string& state, bool begins) {
+  const std::lock_guard lock(mutex_);
+  passages_[state] = begins && closed_ ? Passage::kHeld : Passage::kInside;
+  return passages_[state] == Passage::kInside;
+}
+
+TaskOutcome TaskGate::Leave(const std::string& state, TaskOutcome outcome) {
+  const std::lock_guard lock(mutex_);
+  // What is pending goes on, wherever that is.
+  if (std::holds_alternative<TaskPending>(outcome)) return outcome;
+  passages_[state] =
+      std::holds_alternative<TaskSuccess>(outcome) ? Passage::kSucceeded : Passage::kFailed;
+  rows_.erase(state);
+  return outcome;
+}
+
+TaskOutcome TaskGate::Start(const TaskCall& call, TaskContext& context) {
+  if (!IsPlanTask(call.resource)) return Find(call.resource)->Start(call, context);
+  if (!Enter(call.state, true)) return Held();
+  MeteredContext metered(*this, context, call.state);
+  return Leave(call.state, Find(call.resource)->Start(call, metered));
+}
+
+TaskOutcome TaskGate::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
+  if (!IsPlanTask(call.resource)) return Find(call.resource)->Poll(call, resume, context);
+  if (resume.is_object() && resume.contains(kHeld)) return Start(call, context);
+  Enter(call.state, false);
+  MeteredContext metered(*this, context, call.state);
+  return Leave(call.state, Find(call.resource)->Poll(call, resume, metered));
+}
+
+void TaskGate::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
+  if (resume.is_object() && resume.contains(kHeld)) return;
+  Find(call.resource)->Cancel(call, resume, context);
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/task.h"
+
+namespace muster::plan {
+
+// Whether a call is a task of a plan: to write the status, to tell of a failure or to ask how a
+// flow stands is not.
+bool IsPlanTask(std::string_view resource);
+
+// Passes calls on to those that can make them, and knows of the tasks of a plan which go on. Once
+// it is closed, no task is begun: it waits until the gate is opened or its run has ended. Safe to
+// use from any thread; what it is given must outlive it.
+class TaskGate final : public TaskExecutor {
+ public:
+  enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
+
+  explicit TaskGate(std::vector<TaskExecutor*> executors) : executors_(std::move(executors)) {}
+
+  void Close();
+  void Open();
+
+  bool closed() const;
+
+  // Whether no task goes on.
+  bool IsEmpty() const;
+
+  // What became of the last call of a state, here in this process.
+  Passage PassageOf(const std::string& state) const;
+
+  // The rows that calls which go on have told of, by state.
+  std::map<std::string, int64_t> LiveRows() const;
+
+  bool Runs(std::string_view resource) const override { return Find(resource) != nullptr; }
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
+  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
+  void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) override;
+
+ private:
+  class MeteredContext;
+
+  TaskExecutor* Find(std::string_view resource) const;
+  // False: it is closed, and the call has to wait.
+  bool Enter(const std::string& state, bool begins);
+  TaskOutcome Leave(const std::string& state, TaskOutcome outcome);
+
+  const std::vector<TaskExecutor*> executors_;
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::map<std::string, Passage> passages_;
+  std::map<std::string, int64_t> rows_;
+};
+
+}  // namespace muster::plan

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace muster::plan {
+
+// What usually is behind a failure, and what to do about it.
+struct Remedy {
+  std::string likely;
+  std::string remedy;
+};
+
+// By the name of the error and what was told with it, on every profile; none: nothing is known.
+std::optional<Remedy> RemedyFor(const std::string& error, const std::string& cause);
+
+}  // namespace muster::plan

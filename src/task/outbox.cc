@@ -1,0 +1,118 @@
+#include "task/outbox.h"
+
+#include <algorithm>
+
+#include "base/secrets.h"
+#include "base/sha256.h"
+#include "base/url.h"
+
+namespace muster::task {
+namespace {
+
+constexpr const char* kKind = "notification";
+constexpr milliseconds kLease{60'000};
+constexpr milliseconds kFirstPause{2'000};
+constexpr milliseconds kLongestPause{300'000};
+constexpr int kPage = 1000;
+constexpr size_t kKeyDigits = 32;
+
+std::string PrefixOf(const std::string& migration) { return PercentEncode(migration) + "/"; }
+
+milliseconds PauseAfter(int attempts) {
+  milliseconds pause = kFirstPause;
+  for (int i = 1; i < attempts && pause < kLongestPause; ++i) pause *= 2;
+  return std::min(pause, kLongestPause);
+}
+
+}  // namespace
+
+Status Outbox::Add(const std::string& migration, const Notification& news) {
+  const std::string name = Sha256Hex(news.dedupe + "\n" + news.target).substr(0, kKeyDigits);
+  const Record record{.kind = kKind,
+                      .queue = migration,
+                      .key = PrefixOf(migration) + name,
+                      .body = ToJsonText({{"target", news.target},
+                                          {"subject", news.subject},
+                                          {"message", news.message},
+                                          {"dedupe", news.dedupe},
+                                          {"topic", news.topic}})};
+  // Whether this or an earlier call has put it there is all the same.
+  const auto written = store_.Write({{Change::Put(record, Due::Now())}});
+  return written ? Status() : Status(written.error());
+}
+
+Result<std::optional<Record>> Outbox::Take(const std::string& migration) {
+  MUSTER_ASSIGN(auto taken, store_.Claim({.kind = kKind,
+                                          .queue = migration,
+                                          .owner = "courier",
+                                          .claim_id = env_.NewId(),
+                                          .lease = kLease,
+                                          .max_lease = kLease}));
+  if (taken.empty()) return std::optional<Record>();
+  return std::optional<Record>(std::move(taken.front()));
+}
+
+Letter Outbox::Read(const Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  if (!body.is_object()) return {};
+  const auto text = [&](const char* field) {
+    const auto found = body.find(field);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return {.news = {.target = text("target"),
+                   .subject = text("subject"),
+                   .message = body.value("message", Json()),
+                   .dedupe = text("dedupe"),
+                   .topic = text("topic")},
+          .delivered = body.contains("delivered"),
+          .error = text("error")};
+}
+
+Status Outbox::Settle(Record record, const Status& delivered, bool tried) {
+  Json body = Json::parse(record.body, nullptr, false);
+  Due due = Due::Now();
+  if (delivered) {
+    body["delivered"] = true;
+    body.erase("error");
+    due = Due::Never();
+  } else if (tried) {
+    body["error"] = Redact(delivered.error().ToString());
+    due = Due::After(PauseAfter(record.attempt));
+  }
+  record.owner.clear();
+  record.body = ToJsonText(body);
+  // Lost on the way, it is delivered again: the key tells.
+  const auto written = store_.Write({{Change::Put(std::move(record), due)}});
+  return written ? Status() : Status(written.error());
+}
+
+Status Outbox::TakeBack(const std::string& migration) {
+  for (std::string after;;) {
+    MUSTER_ASSIGN(auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
+    std::vector<Change> changes;
+    for (Record& record : page) {
+      after = record.key;
+      if (record.owner.empty()) continue;
+      record.owner.clear();
+      changes.push_back(Change::Put(std::move(record), Due::Now()));
+    }
+    if (!changes.empty()) {
+      MUSTER_ASSIGN(const auto written, store_.Write(changes));
+    }
+    if (page.size() < static_cast<size_t>(kPage)) return {};
+  }
+}
+
+Result<std::vector<Letter>> Outbox::List(const std::string& migration) {
+  std::vector<Letter> letters;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
+    for (const Record& record : page) {
+      after = record.key;
+      letters.push_back(Read(record));
+    }
+    if (page.size() < static_cast<size_t>(kPage)) return letters;
+  }
+}
+
+}  // namespace muster::task

@@ -1,0 +1,160 @@
+#include "task/reconcile.h"
+
+#include <algorithm>
+
+#include "task/staged_views.h"
+#include "task/transform_target.h"
+
+namespace muster::task {
+namespace {
+
+bool HasSucceeded(const Json& result) { return result.is_object() && !result.contains("Error"); }
+
+int64_t NumberIn(const Json& result, const std::string& field) {
+  const auto found = result.find(field);
+  return found != result.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+// What SQLite calls "feed.posts".
+std::string Joined(std::string table) {
+  std::replace(table.begin(), table.end(), '.', '_');
+  return table;
+}
+
+class Reconciliation {
+ public:
+  Reconciliation(const ReconcileJob& job, std::stop_token stop)
+      : job_(job), stop_(std::move(stop)) {}
+
+  Result<Reconciled> Run() {
+    if (job_.extracted.is_object() && !job_.extracted.empty()) MUSTER_TRY(CheckStaging());
+    if (!job_.scripts.empty()) MUSTER_TRY(CheckScripts());
+    found_.counts =
+        Json{{"extracted", extracted_}, {"unreadable", unreadable_}, {"staged", staged_},
+             {"read", read_},           {"loaded", loaded_},         {"rejected", rejected_},
+             {"foreign_keys", keys_}};
+    return std::move(found_);
+  }
+
+ private:
+  Status CheckStaging() {
+    MUSTER_ASSIGN(const auto db, OpenStagedDuckDb(job_.staging));
+    const DuckInterrupter interrupter(*db, stop_);
+    for (const auto& [object, result] : job_.extracted.items()) {
+      if (!HasSucceeded(result)) continue;
+      if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const int64_t rows = NumberIn(result, "rows");
+      extracted_ += rows;
+      unreadable_ += NumberIn(result, "failed");
+      MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
+      if (!manifest) {
+        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, none is staged");
+        continue;
+      }
+      MUSTER_TRY(MakeStagedViews(*db, job_.staging, {*manifest}));
+      MUSTER_ASSIGN(const int64_t staged,
+                    db->QueryInt("SELECT count(*)::BIGINT FROM " + DuckIdentifier(object)));
+      staged_ += staged;
+      if (staged != rows)
+        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, " +
+                 std::to_string(staged) + " are staged");
+    }
+    return {};
+  }
+
+  Status CheckScripts() {
+    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target));
+    for (const ExpectedLoad& script : job_.scripts) {
+      if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const Json result = job_.transformed.value(script.script, Json());
+      if (!HasSucceeded(result)) continue;
+      CountSelect(script, result);
+      MUSTER_TRY(CountTables(script, result, *target));
+      MUSTER_TRY(CheckKeys(script, result, *target));
+    }
+    return {};
+  }
+
+  void CountSelect(const ExpectedLoad& script, const Json& result) {
+    const int64_t read = NumberIn(result, "read");
+    const int64_t loaded = NumberIn(result, "loaded");
+    const int64_t rejected = NumberIn(result, "rejected");
+    read_ += read;
+    loaded_ += loaded;
+    rejected_ += rejected;
+    if (read != loaded + rejected)
+      Mismatch(script.script + ": " + std::to_string(read) + " rows were selected, " +
+               Fate(loaded, rejected) + ": the target keeps some out");
+  }
+
+  Status CountTables(const ExpectedLoad& script, const Json& result, TransformTarget& target) {
+    for (const auto& [table, object] : script.counts) {
+      MUSTER_ASSIGN(const TargetTable described, target.Describe(script.schema, table));
+      const Json objects = result.value("objects", Json::object());
+      // Whoever does not name an object does not read it.
+      if (!objects.contains(object)) continue;
+      const int64_t staged = NumberIn(objects, object);
+      const int64_t loaded = NumberIn(result.value("tables", Json::object()), described.name);
+      const int64_t rejected = table == script.table ? NumberIn(result, "rejected") : 0;
+      if (staged == loaded + rejected) continue;
+      Mismatch(described.name + ": " + std::to_string(staged) + " rows of " + object +
+               " are staged, " + Fate(loaded, rejected) + " by " + script.script);
+    }
+    return {};
+  }
+
+  Status CheckKeys(const ExpectedLoad& script, const Json& result, TransformTarget& target) {
+    const Json tables = result.value("tables", Json::object());
+    for (const auto& [name, rows] : tables.items()) {
+      // The schema and what joins them stand before the table's own name.
+      const size_t begin = script.schema.empty() ? 0 : script.schema.size() + 1;
+      MUSTER_ASSIGN(const TargetTable table, target.Describe(script.schema, name.substr(begin)));
+      MUSTER_ASSIGN(const KeyCheck check, target.CheckKeys(table));
+      keys_ += check.keys;
+      for (const KeyViolation& violation : check.violations) {
+        const std::string loader = LoaderOf(" " + violation.parent + " ", script.references);
+        found_.orphans.push_back(
+            violation.ToString() +
+            (loader.empty() ? ": no rank that " + script.script + " refers to loads it" : loader));
+      }
+    }
+    return {};
+  }
+
+  static std::string Fate(int64_t loaded, int64_t rejected) {
+    return std::to_string(loaded) + " were loaded and " + std::to_string(rejected) + " rejected";
+  }
+
+  void Mismatch(std::string text) { found_.mismatches.push_back(std::move(text)); }
+
+  const ReconcileJob& job_;
+  const std::stop_token stop_;
+  Reconciled found_;
+  int64_t extracted_ = 0;
+  int64_t unreadable_ = 0;
+  int64_t staged_ = 0;
+  int64_t read_ = 0;
+  int64_t loaded_ = 0;
+  int64_t rejected_ = 0;
+  int64_t keys_ = 0;
+};
+
+}  // namespace
+
+Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop) {
+  return Reconciliation(job, stop).Run();
+}
+
+std::string LoaderOf(const std::string& message, const std::map<std::string, int64_t>& references) {
+  for (const auto& [table, rank] : references) {
+    // PostgreSQL's own words have the table without its schema.
+    const std::string plain = "table \"" + table.substr(table.find('.') + 1) + "\"";
+    const bool named = message.find(" " + table + " ") != message.npos ||
+                       message.find(" " + Joined(table) + " ") != message.npos ||
+                       message.find("not present in " + plain) != message.npos;
+    if (named) return ": rank " + std::to_string(rank) + " loads " + table;
+  }
+  return "";
+}
+
+}  // namespace muster::task
