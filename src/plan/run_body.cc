@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted_bug.h"
 #include "plan/fields.h"
 #include "plan/plan_json.h"
 #include "plan/profile_states.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
+constexpr int64_t kFormat = 1;  // grows when an older version could not go on with a run
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
@@ -54,7 +56,8 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be kept is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
-  return ToJsonText({{"plan", run.plan},
+  return ToJsonText({{"format", kFormat},
+                     {"plan", run.plan},
                      {"path", run.path},
                      {"hash", run.hash},
                      {"profile", run.profile},
@@ -67,6 +70,10 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
 
 Result<RunState> ReadRunBody(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
+  if (body.is_object() && body.contains("format") && body["format"] > kFormat)
+    return Error{Code::kInvalid,
+                 "migration '" + record.key + "' was begun by a newer version of muster",
+                 "go on with it by that version"};
   if (!body.is_object() || !body.contains("execution") || !body.contains("inputs"))
     return Error{Code::kCorrupt, "the record of migration '" + record.key + "' is not one"};
   RunState run;
@@ -118,6 +125,7 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
       tasks[states->LastState(rank, Phase::kTransform, script.name)] = {"transform/" + script.name,
                                                                         script.name};
   }
+  if (PLANTED_BUG(successes_are_forgotten)) return;
   for (const Json& event : history) {
     const auto details = event.find("stateExitedEventDetails");
     if (details == event.end()) continue;

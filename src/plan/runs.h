@@ -64,6 +64,10 @@ class Runs {
   // this many calls at once.
   Result<RunState> Drive(const RunState& run, int threads, std::stop_token stop);
 
+  // Keeps a run ours for as long as a lease, or lets go of it. Drive does that by itself; it is for
+  // whoever drives the run's execution in another way. A run that is not ours is left alone.
+  void Renew(const std::string& id, bool release);
+
   // Ends one that runs; what it has started is cancelled as far as that is possible.
   Status Cancel(const std::string& id);
 
@@ -77,7 +81,6 @@ class Runs {
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Record> Take(const std::string& id, std::stop_token stop);
-  void Renew(const std::string& id, bool release);
 
   Store& store_;
   States& states_;
