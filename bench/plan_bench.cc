@@ -1,5 +1,5 @@
-// What a plan costs beyond its tasks: plans of tasks that do nothing, run as `muster run` does it, beside
-// the same tasks on Prefect, all in the same run.
+// What a plan costs beyond its tasks: plans of tasks that do nothing, run as `muster run` does it,
+// beside the same tasks on Prefect, all in the same run.
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -65,9 +65,8 @@ double Ours(const plan::Plan& plan, const std::string& url, const std::string& i
                 {.owner = "bench", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
   plan::Runs runs(**store, states, env);
   const auto start = Clock::now();
-  const auto run =
-      runs.Start(plan, plan.profiles.front(),
-                 {{"tenantId", "t"}, {"migrationId", id}, {"environment", "bench"}});
+  const auto run = runs.Start(plan, plan.profiles.front(),
+                              {{"tenantId", "t"}, {"migrationId", id}, {"environment", "bench"}});
   if (!run) throw std::runtime_error(run.error().ToString());
   const auto ended = runs.Drive(*run, 8, {});
   const std::chrono::duration<double, std::milli> taken = Clock::now() - start;
@@ -94,7 +93,7 @@ std::optional<Json> Prefect(int tasks) {
 }
 
 struct PlanShape {
-  const char* name;    // as bench/plan_prefect.py has it
+  const char* name;  // as bench/plan_prefect.py has it
   const char* shown;
   int ranks;
   int tasks;

@@ -106,10 +106,9 @@ class WorkerProcesses {
 
   Status StartOne(const DemoFolder& folder, const std::string& name) {
     // What a worker would log, the demo tells in its own words.
-    const char* argv[] = {"muster",     "demo", "work",
-                          "--worker",   name.c_str(),
-                          "--in",       folder.path.c_str(),
-                          "--log-level=off", nullptr};
+    const char* argv[] = {
+        "muster",          "demo", "work", "--worker", name.c_str(), "--in", folder.path.c_str(),
+        "--log-level=off", nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end_, STDOUT_FILENO);

@@ -138,8 +138,8 @@ class PlanDemo {
 
   Status Perform() {
     Say("20,000 rows of a tenant in Salesforce are migrated to another database, rank by rank");
-    MUSTER_ASSIGN(int status, Muster({"run", "plan.yaml", "--input", "tenantId=customer-1", "--input",
-                                      "migrationId=demo"},
+    MUSTER_ASSIGN(int status, Muster({"run", "plan.yaml", "--input", "tenantId=customer-1",
+                                      "--input", "migrationId=demo"},
                                      kHalfway));
     if (WIFSIGNALED(status)) {
       Say("the process is killed (kill -9) about halfway; its lease ends within 15 s");
@@ -174,7 +174,10 @@ class PlanDemo {
     const Json output = Json::parse(run.output, nullptr, false);
     if (!output.is_object()) return Error{Code::kInternal, "the migration has no result"};
     constexpr auto kRight = Table::Align::kRight;
-    Table table({{"RANK", kRight}, {"NAME"}, {"EXTRACTED", kRight}, {"LOADED", kRight},
+    Table table({{"RANK", kRight},
+                 {"NAME"},
+                 {"EXTRACTED", kRight},
+                 {"LOADED", kRight},
                  {"REJECTED", kRight}});
     int64_t extracted = 0;
     int64_t loaded = 0;
@@ -184,12 +187,15 @@ class PlanDemo {
       int64_t rows = 0;
       int64_t good = 0;
       int64_t bad = 0;
-      for (const auto& object : rank.extract) rows += NumberIn(output["appflow"][object.name], "rows");
+      for (const auto& object : rank.extract)
+        rows += NumberIn(output["appflow"][object.name], "rows");
       for (const auto& script : rank.transform) {
         good += NumberIn(output["glue"][script.name], "loaded");
         bad += NumberIn(output["glue"][script.name], "rejected");
       }
-      table.AddRow({{std::to_string(rank.number)}, {rank.name}, {std::to_string(rows)},
+      table.AddRow({{std::to_string(rank.number)},
+                    {rank.name},
+                    {std::to_string(rows)},
                     {std::to_string(good)},
                     {std::to_string(bad), bad > 0 ? Style::kWarn : Style::kNone}});
       extracted += rows;

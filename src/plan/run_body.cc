@@ -22,6 +22,22 @@ bool IsId(const std::string& id) {
   });
 }
 
+// What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
+// may be too much for a history: then it is what the call has answered. Null: neither tells.
+Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
+  const Json& details = exit["stateExitedEventDetails"];
+  if (details.contains("output")) {
+    const Json output = Json::parse(details.value("output", ""), nullptr, false);
+    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
+    return results.is_object() ? results.value(task, Json()) : Json();
+  }
+  const auto before = exit.value("previousEventId", size_t{0});
+  if (before == 0 || before > history.size()) return {};
+  const auto answer = history[before - 1].find("taskSucceededEventDetails");
+  if (answer == history[before - 1].end()) return {};
+  return Json::parse(answer->value("output", ""), nullptr, false);
+}
+
 }  // namespace
 
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
@@ -131,9 +147,7 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
     if (details == event.end()) continue;
     const auto found = tasks.find(details->value("name", ""));
     if (found == tasks.end()) continue;
-    const Json output = Json::parse(details->value("output", ""), nullptr, false);
-    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
-    Json result = results.is_object() ? results.value(found->second.name, Json()) : Json();
+    Json result = ResultIn(history, event, found->second.name);
     // A task that has failed leaves its error there.
     if (result.is_object() && !result.contains("Error"))
       done[found->second.key] = std::move(result);

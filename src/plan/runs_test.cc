@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "plan/profile_states.h"
 #include "states/virtual_env.h"
 
 namespace muster::plan {
@@ -113,6 +114,35 @@ TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   EXPECT_EQ(calls["Extract-2-C"], 1);
   EXPECT_EQ(calls["Transform-2-load-c"], 2);
   EXPECT_EQ(Json::parse(done.output)["appflow"]["A"]["rows"], 1);
+}
+
+// The history keeps no output of more than 8 KiB, and that of a task holds its whole lane's.
+TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
+  std::string text =
+      "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
+      "retry: {extract: {attempts: 0}}\nobjects:\n";
+  std::string names;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = std::string(230, 'x') + std::to_string(100 + i);
+    text += "  " + name + ": {}\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  const Plan lane =
+      *ParsePlan(text + "ranks: [{rank: 1, extract: [" + names + "]}]\n", "p.yaml", {}).plan;
+  const auto run = runs.Start(lane, lane.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  const auto states = NewProfileStates(lane, lane.profiles.front());
+  const std::string last =
+      states->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
+  tasks.failing = {last};
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  tasks.failing = {};
+  const auto again = runs.Resume("m", lane, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  for (const auto& [state, calls] : tasks.calls()) {
+    if (state.starts_with("Extract-") && state != last) EXPECT_EQ(calls, 1) << state;
+  }
 }
 
 TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {

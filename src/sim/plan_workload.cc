@@ -227,8 +227,7 @@ class PlanWorkloadImpl final : public Workload {
     run.execution = run.id;
     Record record{.kind = "plan.run", .queue = "default", .key = run.id, .owner = "elder"};
     record.body = plan::RunBody(run, plan, Json::object());
-    const auto written =
-        world_->store().Write({{Change::Put(record, Due::After(kLease))}});
+    const auto written = world_->store().Write({{Change::Put(record, Due::After(kLease))}});
     if (!written || !written->front().applied) return;
     const auto compiled =
         plan::Compile(plan, plan.profiles.front(), plan::Arrange(plan, plan::Order(plan)),
@@ -237,9 +236,10 @@ class PlanWorkloadImpl final : public Workload {
     definition["Comment"] = "of an older version";
     States states(world_->store(), env, {}, OptionsOf("elder"));
     while (!stop.stop_requested()) {
-      const Status started = states.Start(
-          {.name = run.execution, .definition = definition.dump(), .machine = plan.name,
-           .input = Json(run.inputs).dump()});
+      const Status started = states.Start({.name = run.execution,
+                                           .definition = definition.dump(),
+                                           .machine = plan.name,
+                                           .input = Json(run.inputs).dump()});
       if (started) elder_began_ = true;
       if (started || !IsTransient(started.error().code)) return;
       env.Sleep(seconds(1), stop);
@@ -255,23 +255,21 @@ class PlanWorkloadImpl final : public Workload {
 }  // namespace
 
 WorkloadInfo PlanWorkload() {
-  return {.name = "plan",
-          .about = "people run, resume, edit and cancel plans whose tasks fail, hang and are told of",
-          .create = []() -> std::unique_ptr<Workload> {
-            return std::make_unique<PlanWorkloadImpl>();
-          },
-          .sometimes = {"44 a backoff survives a change of hands",
-                        "44 a caught failure changes hands",
-                        "44 a call whose answer is unknown is made again",
-                        "45 a second that runs or resumes is refused", "46 a run is cancelled",
-                        "46 a cancel comes too late", "47 the target of a notification is down",
-                        "47 a notification arrives again with the same key",
-                        "48 a plan that was edited is refused",
-                        "49 the run of a newer version is refused",
-                        "49 the run of an older version is gone on with",
-                        "a later attempt does what did not succeed"},
-          .small_worlds = 2,
-          .small_world = 400};
+  return {
+      .name = "plan",
+      .about = "people run, resume, edit and cancel plans whose tasks fail, hang and are told of",
+      .create = []() -> std::unique_ptr<Workload> { return std::make_unique<PlanWorkloadImpl>(); },
+      .sometimes = {"44 a backoff survives a change of hands", "44 a caught failure changes hands",
+                    "44 a call whose answer is unknown is made again",
+                    "45 a second that runs or resumes is refused", "46 a run is cancelled",
+                    "46 a cancel comes too late", "47 the target of a notification is down",
+                    "47 a notification arrives again with the same key",
+                    "48 a plan that was edited is refused",
+                    "49 the run of a newer version is refused",
+                    "49 the run of an older version is gone on with",
+                    "a later attempt does what did not succeed"},
+      .small_worlds = 2,
+      .small_world = 400};
 }
 
 }  // namespace muster::sim

@@ -13,9 +13,7 @@ constexpr int kNotifyRetries = 5;  // as the compiler has it
 constexpr int64_t kMostRetries = 2;
 
 std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
-int64_t RetryOf(const std::string& token) {
-  return std::stoll(token.substr(token.rfind(':') + 1));
-}
+int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
 Json FlowIn(const Record& record) {
   return Json::parse(record.body, nullptr, false).value("flow", Json::object());
@@ -104,10 +102,10 @@ PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), wire_(sim) {
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
   store_ = std::make_unique<FaultyStore>(
-      sim, StoreObserver{.changed = [this](const Change& change,
-                                           const std::optional<Record>& before,
-                                           const std::optional<Record>& after,
-                                           bool) { Changed(change, before, after); }});
+      sim,
+      StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
+                                      const std::optional<Record>& after,
+                                      bool) { Changed(change, before, after); }});
 }
 
 void PlanWorld::DrawPlan() {
@@ -135,7 +133,8 @@ void PlanWorld::DrawPlan() {
   }
   const char* policies[] = {"finish-rank", "fail-fast", "continue"};
   const std::string text =
-      "plan: sim\nprofiles: {local: {source: a, target: b, staging: c, notify: [\"file:told\"]}}\n" +
+      "plan: sim\nprofiles: {local: {source: a, target: b, staging: c, notify: "
+      "[\"file:told\"]}}\n" +
       std::string("on_failure: ") + policies[random.Between(0, 2)] + "\n" +
       (random.OneIn(3) ? "pools: {flows: 2, jobs: 2}\n" : "") +
       "retry: {extract: {interval: 4s, attempts: " + std::to_string(kMostRetries) +
@@ -149,12 +148,13 @@ void PlanWorld::DrawPlan() {
   const auto states = plan::NewProfileStates(plan_, plan_.profiles.front());
   const auto add = [&](size_t rank, plan::Phase phase, const std::string& name) {
     const bool extracts = phase == plan::Phase::kExtract;
-    Task task{.key = (extracts ? "extract/" : "transform/") + name,
-              .name = name,
-              .rank = rank,
-              .extracts = extracts,
-              .most_retries = (extracts ? plan_.objects.at(name).rules : plan_.scripts.at(name).rules)
-                                  .retry.attempts};
+    Task task{
+        .key = (extracts ? "extract/" : "transform/") + name,
+        .name = name,
+        .rank = rank,
+        .extracts = extracts,
+        .most_retries = (extracts ? plan_.objects.at(name).rules : plan_.scripts.at(name).rules)
+                            .retry.attempts};
     task.busy = random.Between(0, task.most_retries);
     task.broken = random.OneIn(6);
     task.slow = random.OneIn(6);
@@ -193,8 +193,7 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
     sim_.Sometimes("47 the target of a notification is down");
     return false;
   }
-  if (++delivered_[dedupe] > 1)
-    sim_.Sometimes("47 a notification arrives again with the same key");
+  if (++delivered_[dedupe] > 1) sim_.Sometimes("47 a notification arrives again with the same key");
   return true;
 }
 
@@ -313,8 +312,7 @@ void PlanWorld::CheckEnd() {
 // Whoever is to be told was told of every failure, or has refused to hear of it. One that was
 // cancelled, or failed because of another, may end before.
 void PlanWorld::CheckNotifications(const std::string& execution) {
-  if (StatusOf(execution) == "ABORTED" ||
-      plan_.on_failure == plan::FailurePolicy::kFailFast)
+  if (StatusOf(execution) == "ABORTED" || plan_.on_failure == plan::FailurePolicy::kFailFast)
     return;
   for (const auto& [state, task] : tasks_) {
     if (!failed_[execution].contains(task.key)) continue;

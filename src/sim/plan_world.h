@@ -79,10 +79,10 @@ class PlanWorld {
   std::map<std::string, Task> tasks_;  // by the state that calls
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
-  int64_t target_down_ = 0;  // how many notifications are refused, before it is up for good
-  std::set<std::string> started_;                        // tokens whose start was stored
-  std::set<std::string> reached_;                        // tokens that a service has seen
-  std::set<std::string> done_;                           // keys of tasks that have succeeded
+  int64_t target_down_ = 0;        // how many notifications are refused, before it is up for good
+  std::set<std::string> started_;  // tokens whose start was stored
+  std::set<std::string> reached_;  // tokens that a service has seen
+  std::set<std::string> done_;     // keys of tasks that have succeeded
   std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
   std::map<std::string, int> delivered_;                 // notifications, by what they are known by
   std::map<std::string, int> refused_;
