@@ -131,9 +131,9 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
       *ParsePlan(text + "ranks: [{rank: 1, extract: [" + names + "]}]\n", "p.yaml", {}).plan;
   const auto run = runs.Start(lane, lane.profiles.front(), kInputs);
   ASSERT_TRUE(run) << run.error().ToString();
-  const auto states = NewProfileStates(lane, lane.profiles.front());
+  const auto names_of = NewProfileStates(lane, lane.profiles.front());
   const std::string last =
-      states->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
+      names_of->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
   tasks.failing = {last};
   ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
   tasks.failing = {};
@@ -141,7 +141,8 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
   for (const auto& [state, calls] : tasks.calls()) {
-    if (state.starts_with("Extract-") && state != last) EXPECT_EQ(calls, 1) << state;
+    if (!state.starts_with("Extract-")) continue;
+    EXPECT_EQ(calls, state == last ? 2 : 1) << state;
   }
 }
 
