@@ -83,6 +83,15 @@ int64_t NumberIn(const Json& result, const char* field) {
   return result.is_object() ? result.value(field, int64_t{0}) : 0;
 }
 
+// A script may load more tables than its own.
+int64_t LoadedBy(const Json& result) {
+  int64_t rows = 0;
+  if (result.is_object() && result.contains("tables")) {
+    for (const auto& [table, loaded] : result["tables"].items()) rows += loaded.get<int64_t>();
+  }
+  return rows;
+}
+
 class PlanDemo {
  public:
   PlanDemo(bool keep, Context& context)
@@ -190,7 +199,7 @@ class PlanDemo {
       for (const auto& object : rank.extract)
         rows += NumberIn(output["appflow"][object.name], "rows");
       for (const auto& script : rank.transform) {
-        good += NumberIn(output["glue"][script.name], "loaded");
+        good += LoadedBy(output["glue"][script.name]);
         bad += NumberIn(output["glue"][script.name], "rejected");
       }
       table.AddRow({{std::to_string(rank.number)},

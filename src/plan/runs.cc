@@ -151,11 +151,18 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
                      "' has changed since it began: " + DescribeChanges(before, plan),
                  "undo that, or accept it with --accept-changes"};
   }
-  if (run.status == "COMPLETED" && !again)
-    return Error{Code::kConflict, "migration '" + id + "' is completed",
-                 "'muster retry " + id + " --rank N' does a part of it again"};
+  const Error completed{Code::kConflict, "migration '" + id + "' is completed",
+                        "'muster retry " + id + " --rank N' does a part of it again"};
+  if (run.status == "COMPLETED" && !again) return completed;
+  const std::string hash = run.hash;
   MUSTER_ASSIGN(Record record, Take(id, stop));
   MUSTER_ASSIGN(run, Describe(record));
+  // While this one waited, another may have completed it, or gone on by another plan.
+  if (run.hash != hash || (run.status == "COMPLETED" && !again)) {
+    Renew(id, true);
+    if (run.hash == hash) return completed;
+    return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
+  }
   Json done = DoneOf(record);
   if (run.status == "IN_PROGRESS") {
     // Left by another process, perhaps before it had begun. A version that makes another machine of

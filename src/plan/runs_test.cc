@@ -122,8 +122,8 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
       "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
       "retry: {extract: {attempts: 0}}\nobjects:\n";
   std::string names;
-  for (int i = 0; i < 40; ++i) {
-    const std::string name = std::string(230, 'x') + std::to_string(100 + i);
+  for (int i = 0; i < 130; ++i) {
+    const std::string name = std::string(60, 'x') + std::to_string(100 + i);
     text += "  " + name + ": {}\n";
     names += (i == 0 ? "" : ", ") + name;
   }

@@ -237,7 +237,7 @@ void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& a
 
 // Whether a task may begin that needs this one.
 bool PlanWorld::MayFollow(const Task& earlier, const std::string& execution) const {
-  if (done_.contains(earlier.key)) return true;
+  if (done_.contains(earlier.key) || late_.contains(earlier.key)) return true;
   const auto failed = failed_.find(execution);
   return plan_.on_failure == plan::FailurePolicy::kContinue && failed != failed_.end() &&
          failed->second.contains(earlier.key);
@@ -272,7 +272,7 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
     return;
   }
   // What is stored after a cancel may come too late for the next attempt to know of it.
-  if (StatusOf(execution) == "RUNNING") done_.insert(task.key);
+  (StatusOf(execution) == "RUNNING" ? done_ : late_).insert(task.key);
 }
 
 std::string PlanWorld::StatusOf(const std::string& execution) {

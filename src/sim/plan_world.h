@@ -83,6 +83,7 @@ class PlanWorld {
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen
   std::set<std::string> done_;     // keys of tasks that have succeeded
+  std::set<std::string> late_;     // those that did after a cancel
   std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
   std::map<std::string, int> delivered_;                 // notifications, by what they are known by
   std::map<std::string, int> refused_;
