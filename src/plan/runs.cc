@@ -101,7 +101,6 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
 // Claims the run's record. While another process renews it, it is not to be had; one that has died
 // lets it go when its lease ends, so it is worth waiting for that.
 Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
-  if (PLANTED_BUG(runs_are_not_leased)) return Read(id);
   int64_t seen = 0;
   const MonoTime end = env_.MonoNow() + kLease + kRenewEvery;
   while (true) {
@@ -158,7 +157,8 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_ASSIGN(Record record, Take(id, stop));
   MUSTER_ASSIGN(run, Describe(record));
   // While this one waited, another may have completed it, or gone on by another plan.
-  if (run.hash != hash || (run.status == "COMPLETED" && !again)) {
+  if (!PLANTED_BUG(completed_runs_are_begun_again) &&
+      (run.hash != hash || (run.status == "COMPLETED" && !again))) {
     Renew(id, true);
     if (run.hash == hash) return completed;
     return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
