@@ -137,7 +137,7 @@ class PlanDemo {
   Status MakeData(const std::vector<std::string>& more) {
     std::vector<std::string> command{(example_ / "generate").string(), "--scale", kScale};
     command.insert(command.end(), more.begin(), more.end());
-    command.push_back("salesforce.db");
+    command.emplace_back("salesforce.db");
     MUSTER_ASSIGN(const pid_t pid, Spawn(command[0], command));
     MUSTER_ASSIGN(const int status, Wait(pid, ""));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
@@ -242,7 +242,7 @@ class PlanDemo {
     for (const std::string& word : command) shown += " " + word;
     Say(shown);
     command.push_back(std::string("--progress=") + NameOf(context_.progress));
-    command.push_back("--store=sqlite:muster.db");
+    command.emplace_back("--store=sqlite:muster.db");
     MUSTER_ASSIGN(const pid_t pid, Spawn("/proc/self/exe", command));
     return Wait(pid, kill_when);
   }
