@@ -53,7 +53,7 @@ class Indexing {
  public:
   explicit Indexing(const PipelineBenchOptions& options)
       : input_(options.bulk_megabytes),
-        server_(testing::OpenSearchServer::Options{.heap_mib = 1024, .warm = !options.smoke}) {}
+        server_(testing::OpenSearchServer::Options{.heap_mib = 2048, .warm = !options.smoke}) {}
 
   double BareLoop() {
     Empty();
@@ -66,7 +66,8 @@ class Indexing {
                                        .body = body});
       if (!answer || answer->status != 200 ||
           answer->body.find("\"errors\":false") == std::string::npos) {
-        throw std::runtime_error("_bulk failed");
+        throw std::runtime_error(
+            "_bulk failed: " + (answer ? answer->body.substr(0, 300) : answer.error().ToString()));
       }
     }
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;

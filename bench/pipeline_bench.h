@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "bars.h"
+
 namespace muster::bench {
 
 struct PipelineBenchOptions {
@@ -13,19 +15,6 @@ struct PipelineBenchOptions {
   int64_t rows = 2'000'000;                                  // of CSV that is loaded in a round
   uint64_t bulk_megabytes = 200;                             // of JSONL that is indexed in a round
   bool smoke = false;
-};
-
-// What was measured, and whether the bars hold.
-class Bars {
- public:
-  void AtLeast(const std::string& what, double value, double bar, const std::string& unit);
-  void AtMost(const std::string& what, double value, double bar, const std::string& unit);
-  bool hold() const { return hold_; }
-
- private:
-  void Print(const std::string& what, double value, const char* relation, double bar,
-             const std::string& unit, bool holds);
-  bool hold_ = true;
 };
 
 // JSONL to JSONL with a rename, beside a loop that parses the same lines with simdjson and copies

@@ -61,7 +61,8 @@ std::optional<double> Ask(const std::string& command) {
 }
 
 void Peer(const std::string& name, const std::string& folder, const std::string& fetched_by,
-          const std::string& program, const std::string& rest, double ours) {
+          const std::string& program, const std::string& rest, double ours, double bar,
+          Bars& bars) {
   if (!std::filesystem::exists(folder)) {
     std::cout << "  " << name << " is not there: " << fetched_by << " fetches it" << std::endl;
     return;
@@ -69,10 +70,10 @@ void Peer(const std::string& name, const std::string& folder, const std::string&
   const auto theirs = Ask(program + " " + folder + " " + rest);
   if (!theirs) throw std::runtime_error(name + " cannot run the machine");
   Print("  " + name, *theirs, "us a transition");
-  Print("  times as fast", *theirs / ours, "");
+  bars.AtLeast("times as fast", *theirs / ours, bar, "");
 }
 
-void Transitions(int pairs, int runs, const testing::TemporaryFolder& folder) {
+void Transitions(int pairs, int runs, const testing::TemporaryFolder& folder, Bars& bars) {
   const Json machine = Chain(pairs);
   const auto definition = Must(states::ReadDefinition(ToJsonText(machine), "bench", nullptr));
   Nobody nobody;
@@ -90,9 +91,9 @@ void Transitions(int pairs, int runs, const testing::TemporaryFolder& folder) {
   const std::string rest =
       folder.Write("machine.json", ToJsonText(machine)) + " " + std::to_string(transitions);
   Peer("moto's interpreter", MUSTER_THIRD_PARTY "/moto", "scripts/moto",
-       "/usr/bin/python3 -B " MUSTER_PEERS ".py", rest, ours);
+       "/usr/bin/python3 -B " MUSTER_PEERS ".py", rest, ours, 200, bars);
   Peer("aws-local-stepfunctions", MUSTER_THIRD_PARTY "/aws-local-stepfunctions",
-       "scripts/fetch aws-local-stepfunctions", "node " MUSTER_PEERS ".mjs", rest, ours);
+       "scripts/fetch aws-local-stepfunctions", "node " MUSTER_PEERS ".mjs", rest, ours, 1, bars);
 }
 
 int Main(int argc, char** argv) {
@@ -100,10 +101,11 @@ int Main(int argc, char** argv) {
   std::string store_url;
   int pairs = 500;
   int runs = 100;
-  CLI::App app("State machines beside what they are built on");
+  CLI::App app("State machines beside what they are built on. Exit code 1: a bar does not hold.");
   app.add_option("--store", store_url,
                  "Where durable executions are kept; by default new ones, SQLite and PostgreSQL");
   app.add_option("--executions", load.executions);
+  app.add_option("--rounds", load.rounds);
   app.add_option("--threads", load.threads);
   app.add_option("--waiting", load.waiting);
   app.add_option("--items", load.items);
@@ -113,12 +115,14 @@ int Main(int argc, char** argv) {
     pairs = 5;
     runs = 1;
     load.executions = 8;
+    load.rounds = 1;
     load.threads = 2;
     load.waiting = 200;
     load.items = 50;
   }
   const testing::TemporaryFolder folder;
-  Transitions(pairs, runs, folder);
+  Bars bars;
+  Transitions(pairs, runs, folder, bars);
   std::vector<std::string> urls = {store_url};
   std::optional<testing::PostgresServer> server;
   if (store_url.empty()) {
@@ -132,12 +136,12 @@ int Main(int argc, char** argv) {
   }
   for (const std::string& url : urls) {
     std::cout << url.substr(0, url.find(':')) << std::endl;
-    DurableTasks(load, url);
+    DurableTasks(load, url, bars);
     ManyItems(load, url);
-    Waiting(load, url);
+    Waiting(load, url, bars);
   }
-  Waiting(load, "memory:");
-  return 0;
+  Waiting(load, "memory:", bars);
+  return bars.hold() || load.smoke ? 0 : 1;
 }
 
 }  // namespace

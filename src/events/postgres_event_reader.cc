@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/poll.h"
-#include "events/event_rules.h"
 
 namespace muster {
 namespace {
@@ -43,6 +42,12 @@ std::vector<Event> EventsFrom(const PgResult& rows) {
     event.time = rows.Time(row, 8);
   }
   return events;
+}
+
+bool AreAtOnePosition(std::span<const SlotPosition> slots) {
+  return std::all_of(slots.begin(), slots.end(), [&](const SlotPosition& slot) {
+    return slot.position == slots.front().position;
+  });
 }
 
 // Puts events into a page that may hold `limit`: a full one has been read only to its last event.
@@ -94,14 +99,23 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
     const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
     page.read_to = window.end;
     if (window.slots.empty()) break;
-    const SlotArrays arrays(window.slots);
-    PgParams params;
-    params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end).Int64(limit);
-    MUSTER_ASSIGN(const PgResult rows, Run(statements().read_slots, params));
+    MUSTER_ASSIGN(const PgResult rows, ReadIn(window, limit));
     Fill(page, rows, limit);
     if (!page.events.empty() || window.end == horizon) break;
   }
   return page;
+}
+
+Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
+  PgParams params;
+  // Who owns all slots reads the log as it lies there, instead of picking it together.
+  if (window.slots.size() == static_cast<size_t>(slots_) && AreAtOnePosition(window.slots)) {
+    params.Int64(window.slots.front().position).Int64(window.end).Int64(limit);
+    return Run(statements().read_all, params);
+  }
+  const SlotArrays arrays(window.slots);
+  params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end).Int64(limit);
+  return Run(statements().read_slots, params);
 }
 
 // Asks for the end of an index, which is always in memory. A notification at every append would

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/postgres.h"
+#include "events/event_rules.h"
 #include "muster/env.h"
 #include "muster/events.h"
 #include "store/postgres_pool.h"
@@ -59,6 +60,7 @@ class PostgresEventReader : public EventLog {
 
  private:
   Result<int64_t> HorizonBeyond(int64_t wanted);
+  Result<PgResult> ReadIn(const ReadWindow& window, int limit);
 };
 
 }  // namespace muster

@@ -1,7 +1,11 @@
 #include "pipeline/json_scan.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -10,47 +14,117 @@ namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
+constexpr size_t kBlock = 16;
+
+// Which of the bytes of a block are what, a bit for each.
+struct BlockBits {
+  uint32_t quotes = 0;
+  uint32_t escapes = 0;
+  uint32_t opening = 0;  // brackets of both kinds
+  uint32_t closing = 0;
+};
+
+// '[' and ']' are '{' and '}' but for this bit, which no other byte outside of strings lacks.
+constexpr char kBraceBit = 0x20;
+
+#if defined(__SSE2__)
+BlockBits ReadBlock(const char* from) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  const __m128i braces = _mm_or_si128(bytes, _mm_set1_epi8(kBraceBit));
+  const auto where = [](__m128i block, char c) {
+    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8(c))));
+  };
+  return {where(bytes, '"'), where(bytes, '\\'), where(braces, '{'), where(braces, '}')};
+}
+#else
+BlockBits ReadBlock(const char* from) {
+  BlockBits bits;
+  for (size_t i = 0; i < kBlock; ++i) {
+    const uint32_t bit = uint32_t{1} << i;
+    if (from[i] == '"') bits.quotes |= bit;
+    if (from[i] == '\\') bits.escapes |= bit;
+    if ((from[i] | kBraceBit) == '{') bits.opening |= bit;
+    if ((from[i] | kBraceBit) == '}') bits.closing |= bit;
+  }
+  return bits;
+}
+#endif
+
 // After the closing quote of the string that begins at `at`.
 size_t SkipString(std::string_view text, size_t at) {
-  for (size_t from = at + 1; from < text.size();) {
-    const void* const found = std::memchr(text.data() + from, '"', text.size() - from);
-    if (found == nullptr) return text.size();
-    const auto quote = static_cast<size_t>(static_cast<const char*>(found) - text.data());
-    size_t backslashes = 0;
-    while (quote - backslashes > at + 1 && text[quote - 1 - backslashes] == '\\') ++backslashes;
-    if (backslashes % 2 == 0) return quote + 1;
-    from = quote + 1;
+  for (++at; at < text.size(); ++at) {
+    for (; at + kBlock <= text.size(); at += kBlock) {
+      const BlockBits bits = ReadBlock(text.data() + at);
+      if (const uint32_t found = bits.quotes | bits.escapes; found != 0) {
+        at += static_cast<size_t>(std::countr_zero(found));
+        break;
+      }
+    }
+    if (at < text.size() && text[at] == '"') return at + 1;
+    if (at < text.size() && text[at] == '\\') ++at;
   }
   return text.size();
 }
 
-enum : unsigned char { kOther, kOpen, kClose, kQuote };
+// Not every processor that this is built for has an instruction for it.
+int CountFew(uint32_t bits) {
+  int count = 0;
+  for (; bits != 0; bits &= bits - 1) ++count;
+  return count;
+}
 
-constexpr std::array<unsigned char, 256> kStructure = [] {
-  std::array<unsigned char, 256> table{};
-  table['{'] = table['['] = kOpen;
-  table['}'] = table[']'] = kClose;
-  table['"'] = kQuote;
-  return table;
-}();
+// How deep within a container a reader is that goes through it from its first bracket on.
+class ContainerDepth {
+ public:
+  // True: that was its last bracket.
+  bool Take(char c) {
+    if (escaped_) {
+      escaped_ = false;
+    } else if (c == '"') {
+      in_string_ = !in_string_;
+    } else if (in_string_) {
+      escaped_ = c == '\\';
+    } else if ((c | kBraceBit) == '{') {
+      ++depth_;
+    } else if ((c | kBraceBit) == '}') {
+      return --depth_ == 0;
+    }
+    return false;
+  }
+
+  // Takes a whole block, without a look at single bytes. False: it cannot, or the container may end
+  // in this block.
+  bool TakeBlock(const BlockBits& bits) {
+    if (escaped_ || bits.escapes != 0) return false;
+    // A bit is set from an opening quote up to the closing one.
+    uint32_t strings = bits.quotes;
+    for (const int shift : {1, 2, 4, 8}) strings ^= strings << shift;
+    if (in_string_) strings = ~strings;
+    strings &= (uint32_t{1} << kBlock) - 1;
+    const int closing = CountFew(bits.closing & ~strings);
+    if (closing >= depth_) return false;
+    depth_ += CountFew(bits.opening & ~strings) - closing;
+    in_string_ = (strings >> (kBlock - 1) & 1) != 0;
+    return true;
+  }
+
+ private:
+  int depth_ = 0;
+  bool in_string_ = false;
+  bool escaped_ = false;
+};
 
 size_t SkipContainer(std::string_view text, size_t at) {
-  size_t depth = 0;
+  ContainerDepth depth;
   while (at < text.size()) {
-    switch (kStructure[static_cast<unsigned char>(text[at])]) {
-      case kOpen:
-        ++depth;
-        ++at;
-        break;
-      case kClose:
-        ++at;
-        if (--depth == 0) return at;
-        break;
-      case kQuote:
-        at = SkipString(text, at);
-        break;
-      default:
-        ++at;
+    const bool has_block = at + kBlock <= text.size();
+    if (has_block && depth.TakeBlock(ReadBlock(text.data() + at))) {
+      at += kBlock;
+      continue;
+    }
+    const size_t end = has_block ? at + kBlock : text.size();
+    while (at < end) {
+      if (depth.Take(text[at++])) return at;
     }
   }
   return at;
@@ -112,18 +186,13 @@ size_t SkipJsonSpace(std::string_view text, size_t at) {
 
 size_t SkipJsonValue(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
-  switch (kStructure[static_cast<unsigned char>(text[at])]) {
-    case kQuote:
-      return SkipString(text, at);
-    case kOpen:
-      return SkipContainer(text, at);
-    default:
-      while (at < text.size() && text[at] != ',' && text[at] != '}' && text[at] != ']' &&
-             !IsSpace(text[at])) {
-        ++at;
-      }
-      return at;
+  if (text[at] == '"') return SkipString(text, at);
+  if (text[at] == '{' || text[at] == '[') return SkipContainer(text, at);
+  while (at < text.size() && text[at] != ',' && text[at] != '}' && text[at] != ']' &&
+         !IsSpace(text[at])) {
+    ++at;
   }
+  return at;
 }
 
 std::optional<JsonMember> JsonMembers::Next() {
@@ -153,7 +222,9 @@ std::optional<std::string_view> JsonElements::Next() {
 
 bool JsonKeyIs(std::string_view raw_key, std::string_view name) {
   if (raw_key == name) return name.find('\\') == std::string_view::npos;
-  return raw_key.find('\\') != std::string_view::npos && UnescapeJson(raw_key) == name;
+  // An escape is longer than what it stands for.
+  return raw_key.size() > name.size() && raw_key.find('\\') != std::string_view::npos &&
+         UnescapeJson(raw_key) == name;
 }
 
 std::string UnescapeJson(std::string_view raw) {

@@ -36,6 +36,7 @@ int64_t DigestOf(const Event& event) {
 Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
                    std::unique_ptr<Processor> processor, const FollowerOptions& options)
     : log_(log),
+      pages_(log, options.batch, options.read_ahead),
       model_(model),
       env_(env),
       instance_(std::move(instance)),
@@ -110,8 +111,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
     MUSTER_TRY(LookForReplays());
   }
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
-  const auto positions = Positions();
-  MUSTER_ASSIGN(EventPage page, log_.Read(positions, options_.batch));
+  MUSTER_ASSIGN(const EventPage page, pages_.Read(Positions()));
   if (!page.events.empty()) {
     Status handled = HandleBatch(page.events);
     if (!handled && !IsTrouble(handled.error())) handled = HandleOneByOne(page.events, stop);

@@ -11,6 +11,7 @@
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/replica.h"
+#include "replica/page_reader.h"
 #include "replica/read_model.h"
 
 namespace muster {
@@ -19,6 +20,7 @@ struct FollowerOptions {
   int batch = 1'000;
   int max_attempts = 5;
   milliseconds retry_delay{200};
+  bool read_ahead = false;          // by another thread
   milliseconds flush_every{5'000};  // stores positions of slots in which nothing happens
 };
 
@@ -87,6 +89,7 @@ class Follower {
   ReadModelProgress MovesFor(std::span<const Event> events) const;
 
   EventLog& log_;
+  PageReader pages_;
   ReadModel& model_;
   Env& env_;
   const Instance instance_;

@@ -25,6 +25,8 @@ class ThreadHands final : public Hands {
 
   void SetWorker(const Worker& worker) { worker_ = &worker; }
 
+  bool HaveThreads() const override { return true; }
+
   void Give(Follower& follower) override {
     auto hand = std::make_unique<Hand>();
     Hand* own = hand.get();

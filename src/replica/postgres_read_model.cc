@@ -71,15 +71,18 @@ struct Statements {
                 which +
                 " AND c.slot = mine.slot AND n.n = cardinality($4::integer[]) RETURNING c.slot, "
                 "c.generation, c.position, c.handled, c.digest")};
-    // Fails as a whole where a slot is in another generation or at another position.
+    // Fails as a whole where a slot is in another generation or at another position. What each slot
+    // needs stands in arrays at its own number: for a join the planner, which knows nothing of the
+    // table, goes through all of them once for each slot.
+    const auto at_slot = [](int parameter) {
+      return "($" + std::to_string(parameter) + "::bigint[])[c.slot - $5::integer + 1]";
+    };
     move = {"move",
-            in("WITH moved AS (UPDATE $S.checkpoints c SET position = m.next, handled = c.handled "
-               "+ m.handled, digest = c.digest # m.digest FROM unnest($4::integer[], "
-               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) m(slot, "
-               "generation, was, next, handled, digest) WHERE " +
-               which +
-               " AND c.slot = m.slot AND c.generation = m.generation AND c.position = m.was "
-               "RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
+            in("WITH moved AS (UPDATE $S.checkpoints c SET position = " + at_slot(8) +
+               ", handled = c.handled + " + at_slot(9) + ", digest = c.digest # " + at_slot(10) +
+               " WHERE " + which + " AND c.slot = ANY ($4::integer[]) AND c.generation = " +
+               at_slot(6) + " AND c.position = " + at_slot(7) +
+               " RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
                "cardinality($4::integer[]) THEN 0 ELSE ('" +
                std::string(kFenced) + "' || n.n)::integer END FROM n")};
     park_streams = {"park_streams",
@@ -418,15 +421,27 @@ class PostgresReadModel final : public ReadModel {
   void AddMoves(std::deque<Call>& calls, const Instance& instance,
                 const ReadModelProgress& progress) const {
     if (progress.moves.empty()) return;
+    const auto [lowest, highest] =
+        std::minmax_element(progress.moves.begin(), progress.moves.end(),
+                            [](const SlotMove& a, const SlotMove& b) { return a.slot < b.slot; });
+    const int first = lowest->slot;
+    const auto by_slot = [&](int64_t SlotMove::*member) {
+      std::vector<int64_t> values(static_cast<size_t>(highest->slot - first + 1));
+      for (const SlotMove& move : progress.moves) {
+        values[static_cast<size_t>(move.slot - first)] = move.*member;
+      }
+      return values;
+    };
+    const auto self = [](int64_t value) { return value; };
     // Behind a BEGIN that was sent already everything is in one transaction anyway.
-    calls.emplace_front(statements_.move)
-        .Of(instance)
-        .Ints(progress.moves, [](const SlotMove& move) { return move.slot; })
-        .Longs(progress.moves, [](const SlotMove& move) { return move.generation; })
-        .Longs(progress.moves, [](const SlotMove& move) { return move.from; })
-        .Longs(progress.moves, [](const SlotMove& move) { return move.to; })
-        .Longs(progress.moves, [](const SlotMove& move) { return move.handled; })
-        .Longs(progress.moves, [](const SlotMove& move) { return move.digest; });
+    Call& call = calls.emplace_front(statements_.move);
+    call.Of(instance).Ints(progress.moves, [](const SlotMove& move) { return move.slot; });
+    call.params.Int32(first);
+    call.Longs(by_slot(&SlotMove::generation), self)
+        .Longs(by_slot(&SlotMove::from), self)
+        .Longs(by_slot(&SlotMove::to), self)
+        .Longs(by_slot(&SlotMove::handled), self)
+        .Longs(by_slot(&SlotMove::digest), self);
   }
 
   void AddParked(std::deque<Call>& calls, const Instance& instance,

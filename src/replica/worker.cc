@@ -252,7 +252,8 @@ Status Worker::EnsureFollowers(const SetView& view) {
           std::move(processor),
           FollowerOptions{.batch = options_.batch,
                           .max_attempts = options_.max_attempts,
-                          .retry_delay = options_.retry_delay});
+                          .retry_delay = options_.retry_delay,
+                          .read_ahead = hands_.HaveThreads()});
       follower->on_parked = [this, projection](const std::string& stream,
                                                const std::string& error) {
         if (!options_.observer) return;

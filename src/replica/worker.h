@@ -20,6 +20,9 @@ class Hands {
  public:
   virtual ~Hands() = default;
 
+  // Whether others than the caller may work at the same time.
+  virtual bool HaveThreads() const = 0;
+
   // Lets a follower step until it is taken back.
   virtual void Give(Follower& follower) = 0;
 

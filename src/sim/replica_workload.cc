@@ -44,6 +44,8 @@ class InlineHands final : public Hands {
   void SetWorker(const Worker& worker) { worker_ = &worker; }
   std::stop_source& Stop() { return stop_; }
 
+  bool HaveThreads() const override { return false; }
+
   void Give(Follower& follower) override { given_.push_back(&follower); }
 
   bool Take(Follower& follower, milliseconds /*patience*/) override {
