@@ -57,7 +57,7 @@ class AttendedStore final : public Store {
 // Somebody with the program: runs the plan, and resumes it until it is completed.
 class PlanUser {
  public:
-  PlanUser(PlanWorld& world, Simulation& sim, std::string name, Env& env)
+  PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, Env& env)
       : world_(world),
         sim_(sim),
         env_(env),
