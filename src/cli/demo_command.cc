@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/demo_job.h"
 #include "cli/exit_codes.h"
+#include "cli/plan_demo.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/table.h"
@@ -105,9 +106,9 @@ class WorkerProcesses {
 
   Status StartOne(const DemoFolder& folder, const std::string& name) {
     // What a worker would log, the demo tells in its own words.
-    const char* argv[] = {"muster",          "demo", "--worker",
-                          name.c_str(),      "--in", folder.path.c_str(),
-                          "--log-level=off", nullptr};
+    const char* argv[] = {
+        "muster",          "demo", "work", "--worker", name.c_str(), "--in", folder.path.c_str(),
+        "--log-level=off", nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end_, STDOUT_FILENO);
@@ -314,14 +315,22 @@ Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
 
 void AddDemoCommand(CLI::App& app, Context& context) {
   CLI::App* command =
-      app.add_subcommand("demo", "Watch workers share a job, crash, and lose nothing");
+      app.add_subcommand("demo", "Watch a migration be killed, fail, and go on where it was");
   command->group("Set up and check");
   auto options = std::make_shared<DemoOptions>();
   command->add_flag("--keep", options->keep, "Keep the demo's files to look at them");
-  command->add_option("--worker", options->worker)->group("");
-  command->add_option("--in", options->folder)->group("");
-  command->footer("  muster demo\n  muster demo --keep --progress=plain");
-  command->callback([options, &context] {
+  command->footer("  muster demo\n  muster demo work --keep --progress=plain");
+  command->callback([options, command, &context] {
+    if (!command->get_subcommands().empty()) return;
+    context.action = [options, &context] { return RunPlanDemo(options->keep, context); };
+  });
+  CLI::App* work =
+      command->add_subcommand("work", "Watch workers share a job, crash, and lose nothing");
+  work->add_flag("--keep", options->keep, "Keep the demo's files to look at them");
+  work->add_option("--worker", options->worker)->group("");
+  work->add_option("--in", options->folder)->group("");
+  work->footer("  muster demo work\n  muster demo work --keep --progress=plain");
+  work->callback([options, &context] {
     context.action = [options, &context]() -> Result<int> {
       if (!options->worker.empty()) return RunWorkerProcess(*options, context);
       return Demo(*options, context).Run();

@@ -16,7 +16,7 @@
 
 namespace muster::cli {
 
-// The job of `muster demo`: shards of made-up orders are migrated into a SQLite target by workers
+// The job of `muster demo work`: shards of made-up orders are migrated into a SQLite target by workers
 // that share the shards by leases.
 
 inline constexpr int kDemoShards = 12;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted_bug.h"
 #include "plan/fields.h"
 #include "plan/plan_json.h"
 #include "plan/profile_states.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
+constexpr int64_t kFormat = 1;  // grows when an older version could not go on with a run
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
@@ -27,6 +29,22 @@ Json CancelMachine(const Plan& plan, const std::string& profile) {
   state["Retry"] = RetryService();
   state["End"] = true;
   return {{"StartAt", "CancelMigration"}, {"States", {{"CancelMigration", std::move(state)}}}};
+}
+
+// What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
+// may be too much for a history: then it is what the call has answered. Null: neither tells.
+Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
+  const Json& details = exit["stateExitedEventDetails"];
+  if (details.contains("output")) {
+    const Json output = Json::parse(details.value("output", ""), nullptr, false);
+    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
+    return results.is_object() ? results.value(task, Json()) : Json();
+  }
+  const auto before = exit.value("previousEventId", size_t{0});
+  if (before == 0 || before > history.size()) return {};
+  const auto answer = history[before - 1].find("taskSucceededEventDetails");
+  if (answer == history[before - 1].end()) return {};
+  return Json::parse(answer->value("output", ""), nullptr, false);
 }
 
 }  // namespace
@@ -63,7 +81,8 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be kept is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
-  return ToJsonText({{"plan", run.plan},
+  return ToJsonText({{"format", kFormat},
+                     {"plan", run.plan},
                      {"path", run.path},
                      {"hash", run.hash},
                      {"profile", run.profile},
@@ -77,6 +96,10 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
 
 Result<RunState> ReadRunBody(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
+  if (body.is_object() && body.contains("format") && body["format"] > kFormat)
+    return Error{Code::kInvalid,
+                 "migration '" + record.key + "' was begun by a newer version of muster",
+                 "go on with it by that version"};
   if (!body.is_object() || !body.contains("execution") || !body.contains("inputs"))
     return Error{Code::kCorrupt, "the record of migration '" + record.key + "' is not one"};
   RunState run;
@@ -143,23 +166,22 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
   }
   std::map<std::string, int64_t> reconciled;  // ranks, by the state whose exit tells
   for (const Rank& rank : plan.ranks) reconciled[states->ReconcileName(rank)] = rank.number;
+  if (PLANTED_BUG(successes_are_forgotten)) return;
   for (const Json& event : history) {
     const auto details = event.find("stateExitedEventDetails");
     if (details == event.end()) continue;
     const std::string name = details->value("name", "");
-    const auto found = tasks.find(name);
-    const auto rank = reconciled.find(name);
-    if (found == tasks.end() && rank == reconciled.end()) continue;
-    const Json output = Json::parse(details->value("output", ""), nullptr, false);
-    if (rank != reconciled.end()) {
+    if (const auto rank = reconciled.find(name); rank != reconciled.end()) {
+      const Json output = Json::parse(details->value("output", ""), nullptr, false);
       // One that has failed has no result.
       const Json result = output.is_object() ? output.value("reconcile", Json()) : Json();
       if (result.is_object() && result.contains("result"))
         done["reconcile/" + std::to_string(rank->second)] = result["result"];
       continue;
     }
-    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
-    Json result = results.is_object() ? results.value(found->second.name, Json()) : Json();
+    const auto found = tasks.find(name);
+    if (found == tasks.end()) continue;
+    Json result = ResultIn(history, event, found->second.name);
     // A task that has failed leaves its error there.
     if (result.is_object() && !result.contains("Error"))
       done[found->second.key] = std::move(result);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/planted_bug.h"
 #include "plan/compile.h"
 #include "plan/fields.h"
 #include "plan/order.h"
@@ -151,22 +152,32 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_ASSIGN(const Record before, Read(id));
   MUSTER_ASSIGN(RunState run, Describe(before));
   const bool again = options.again.rank || options.again.task;
-  if (run.hash != HashOf(plan) && !options.accept_changes) {
+  if (!PLANTED_BUG(plans_are_not_pinned) && run.hash != HashOf(plan) && !options.accept_changes) {
     return Error{Code::kConflict,
                  "the plan of migration '" + id +
                      "' has changed since it began: " + DescribeChanges(before, plan),
                  "undo that, or accept it with --accept-changes"};
   }
-  if (run.status == "COMPLETED" && !again)
-    return Error{Code::kConflict, "migration '" + id + "' is completed",
-                 "'muster retry " + id + " --rank N' does a part of it again"};
+  const Error completed{Code::kConflict, "migration '" + id + "' is completed",
+                        "'muster retry " + id + " --rank N' does a part of it again"};
+  if (run.status == "COMPLETED" && !again) return completed;
+  const std::string hash = run.hash;
   MUSTER_ASSIGN(Record record, Take(id, stop));
   MUSTER_ASSIGN(run, Describe(record));
+  // While this one waited, another may have completed it, or gone on by another plan.
+  if (!PLANTED_BUG(completed_runs_are_begun_again) &&
+      (run.hash != hash || (run.status == "COMPLETED" && !again))) {
+    Renew(id, true);
+    if (run.hash == hash) return completed;
+    return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
+  }
   Json done = DoneOf(record);
   MUSTER_TRY(DropWish(id));
   if (run.status == "IN_PROGRESS") {
-    // Left by another process, perhaps before it had begun. It has to be the same machine.
-    MUSTER_TRY(Begin(plan, run, done));
+    // Left by another process, perhaps before it had begun. A version that makes another machine of
+    // the same plan goes on with the one that was begun.
+    MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
+    if (!begun || run.hash != HashOf(plan)) MUSTER_TRY(Begin(plan, run, done));
     return run;
   }
   MUSTER_ASSIGN(done, DoneSoFar(plan, run, std::move(done)));

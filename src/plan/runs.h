@@ -77,6 +77,10 @@ class Runs {
   // this many calls at once.
   Result<RunState> Drive(const RunState& run, int threads, std::stop_token stop);
 
+  // Keeps a run ours for as long as a lease, or lets go of it. Drive does that by itself; it is for
+  // whoever drives the run's execution in another way. A run that is not ours is left alone.
+  void Renew(const std::string& id, bool release);
+
   // Ends one that runs, at once: what it has started is cancelled as far as that is possible, and
   // the migration's status becomes CANCELLED. A repetition finishes what a crash has left;
   // kConflict: it has ended.
@@ -109,7 +113,6 @@ class Runs {
   // None: another process has it, or had it until lately.
   Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, std::stop_token stop);
-  void Renew(const std::string& id, bool release);
   void Attend(const RunState& run, const std::stop_token& done);
   void Publish(const RunState& run, const std::map<std::string, int64_t>& rows);
   Result<bool> IsToDrain(const RunState& run);

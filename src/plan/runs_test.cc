@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "plan/past_runs.h"
+#include "plan/profile_states.h"
 #include "plan/run_progress.h"
 #include "states/virtual_env.h"
 
@@ -160,6 +161,36 @@ TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   EXPECT_EQ(calls["Extract-2-C"], 1);
   EXPECT_EQ(calls["Transform-2-load-c"], 2);
   EXPECT_EQ(Json::parse(done.output)["appflow"]["A"]["rows"], 1);
+}
+
+// The history keeps no output of more than 8 KiB, and that of a task holds its whole lane's.
+TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
+  std::string text =
+      "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
+      "retry: {extract: {attempts: 0}}\nobjects:\n";
+  std::string names;
+  for (int i = 0; i < 130; ++i) {
+    const std::string name = std::string(60, 'x') + std::to_string(100 + i);
+    text += "  " + name + ": {}\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  const Plan lane =
+      *ParsePlan(text + "ranks: [{rank: 1, extract: [" + names + "]}]\n", "p.yaml", {}).plan;
+  const auto run = runs.Start(lane, lane.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  const auto names_of = NewProfileStates(lane, lane.profiles.front());
+  const std::string last =
+      names_of->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
+  tasks.failing = {last};
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  tasks.failing = {};
+  const auto again = runs.Resume("m", lane, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  for (const auto& [state, calls] : tasks.calls()) {
+    if (!state.starts_with("Extract-")) continue;
+    EXPECT_EQ(calls, state == last ? 2 : 1) << state;
+  }
 }
 
 TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {

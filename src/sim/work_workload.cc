@@ -486,7 +486,7 @@ WorkloadInfo WorkWorkload() {
 
 const std::vector<WorkloadInfo>& Workloads() {
   static const std::vector<WorkloadInfo> kWorkloads{WorkWorkload(), ReplicaWorkload(),
-                                                    StatesWorkload()};
+                                                    StatesWorkload(), PlanWorkload()};
   return kWorkloads;
 }
 

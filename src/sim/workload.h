@@ -44,4 +44,7 @@ WorkloadInfo ReplicaWorkload();
 // Processes drive executions of a state machine with branches, retries, timers and callbacks.
 WorkloadInfo StatesWorkload();
 
+// People run, resume, edit and cancel plans that fail on their way.
+WorkloadInfo PlanWorkload();
+
 }  // namespace muster::sim

@@ -156,6 +156,7 @@ Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime dead
       MUSTER_ASSIGN(FlowRecord execution, codec_.Decode(*std::move(stored)));
       branch.info.input = std::move(execution.info.input);
       branch.info.start = execution.info.start;
+      drive->orphaned = execution.flow.ended();
     }
   }
   drive->interpreter =
@@ -184,6 +185,12 @@ Status Driver::Advance(Drive& drive) {
   }
   if (TimedOut(drive)) {
     TimeOut(drive);
+    Decide(drive);
+    return {};
+  }
+  if (drive.orphaned && !PLANTED_BUG(orphans_go_on)) {
+    // Branches are ended one level after another: this one need not work until it is its turn.
+    EndFlow(record, *drive.interpreter, FlowStatus::kAborted, {}, env_.WallNow());
     Decide(drive);
     return {};
   }

@@ -95,6 +95,7 @@ class Driver {
     std::unique_ptr<Interpreter> interpreter;
     Due due = Due::Never();
     bool release = true;
+    bool orphaned = false;  // a branch whose execution has ended
     Next next = Next::kRest;
   };
 

@@ -1,0 +1,326 @@
+#include "sim/plan_world.h"
+
+#include "plan/order.h"
+#include "plan/profile_states.h"
+#include "states/flow_record.h"
+
+namespace muster::sim {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr int kNotifyRetries = 5;  // as the compiler has it
+constexpr int64_t kMostRetries = 2;
+
+std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
+int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
+
+Json FlowIn(const Record& record) {
+  return Json::parse(record.body, nullptr, false).value("flow", Json::object());
+}
+std::string TokenIn(const Json& flow) {
+  return flow.contains("task") ? flow["task"].value("token", "") : "";
+}
+
+plan::Plan Parse(const std::string& text) {
+  plan::CheckedPlan checked = plan::ParsePlan(text, "sim.yaml", {});
+  // It is our own: whatever is wrong with it is wrong here.
+  if (!checked.plan) throw std::logic_error(checked.problems.front() + "\n" + text);
+  return *std::move(checked.plan);
+}
+
+}  // namespace
+
+// What tasks call: far away, and remembers what it was asked.
+class PlanWorld::Executor final : public TaskExecutor {
+ public:
+  explicit Executor(PlanWorld& world) : world_(world) {}
+
+  bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
+
+  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    if (!world_.started_.contains(call.token))
+      world_.Violate("H", call.token + " was called before its start was stored");
+    if (world_.reached_.contains(call.token))
+      world_.sim_.Sometimes("44 a call whose answer is unknown is made again");
+    const auto task = world_.tasks_.find(call.state);
+    const bool known = task != world_.tasks_.end();
+    if (known && task->second.slow) {
+      // Longer than a lease: only KeepAlive holds it.
+      for (int i = 0; i < 6; ++i) {
+        if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+        context.env().Sleep(seconds(4), {});
+      }
+    }
+    if (known && task->second.pending) {
+      if (auto reached = Reach(call, context); !reached) return reached.error();
+      return TaskPending{{{"job", call.token}}, seconds(7)};
+    }
+    return Ask(call, context);
+  }
+
+  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override {
+    if (resume.value("job", "") != call.token)
+      world_.Violate("H", call.token + " is asked about by what another has started");
+    return Ask(call, context);
+  }
+
+  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+
+ private:
+  TaskOutcome Ask(const TaskCall& call, TaskContext& context) {
+    const auto reached = Reach(call, context);
+    if (!reached) return reached.error();
+    if (call.resource == "muster:notify" && !*reached)
+      return TaskFailure{"Notify.Failed", "the target does not answer"};
+    return world_.AnswerOf(call);
+  }
+
+  // Until the service has answered. It may hear of a call when nobody waits for it any more: that
+  // refers to nothing of this call.
+  tl::expected<bool, TaskFailure> Reach(const TaskCall& call, TaskContext& context) {
+    const std::string dedupe =
+        call.resource == "muster:notify" ? call.input.value("dedupe", "") : "";
+    for (;;) {
+      auto reached = world_.wire_.Call<bool>(
+          "call " + call.state, true,
+          [world = &world_, token = call.token, dedupe](bool) -> Result<bool> {
+            world->reached_.insert(token);
+            return dedupe.empty() || world->Deliver(dedupe);
+          });
+      if (reached) return *reached;
+      if (!context.KeepAlive()) return tl::unexpected(TaskFailure{"Cancelled", ""});
+      context.env().Sleep(seconds(1), {});
+    }
+  }
+
+  PlanWorld& world_;
+};
+
+PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), wire_(sim) {
+  DrawPlan();
+  inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
+  target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
+  store_ = std::make_unique<FaultyStore>(
+      sim,
+      StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
+                                      const std::optional<Record>& after,
+                                      bool) { Changed(change, before, after); }});
+}
+
+void PlanWorld::DrawPlan() {
+  Random& random = sim_.random();
+  std::string objects;
+  std::string scripts;
+  std::string ranks;
+  const int64_t count = random.Between(1, 3);
+  for (int64_t rank = 1; rank <= count; ++rank) {
+    std::string extract;
+    std::string transform;
+    const std::string number = std::to_string(rank);
+    for (int64_t i = random.Between(1, 2); i > 0; --i) {
+      const std::string name = "O" + number + std::to_string(i);
+      objects += (objects.empty() ? "" : ", ") + name + ": {rows: 1}";
+      extract += (extract.empty() ? "" : ", ") + name;
+    }
+    for (int64_t i = random.Between(0, 2); i > 0; --i) {
+      const std::string name = "s" + number + std::to_string(i);
+      scripts += "  " + name + ": {file: a.sql, schema: s, table: " + name + "}\n";
+      transform += (transform.empty() ? "" : ", ") + name;
+    }
+    ranks += "  - {rank: " + number + ", extract: [" + extract + "], transform: [" + transform +
+             "]" + (random.OneIn(3) ? ", needs: []" : "") + "}\n";
+  }
+  const char* policies[] = {"finish-rank", "fail-fast", "continue"};
+  const std::string text =
+      "plan: sim\nprofiles: {local: {source: a, target: b, staging: c, notify: "
+      "[\"file:told\"]}}\n" +
+      std::string("on_failure: ") + policies[random.Between(0, 2)] + "\n" +
+      (random.OneIn(3) ? "pools: {flows: 2, jobs: 2}\n" : "") +
+      "retry: {extract: {interval: 4s, attempts: " + std::to_string(kMostRetries) +
+      "}, transform: {interval: 2s, attempts: " + std::to_string(random.Between(0, kMostRetries)) +
+      "}}\nobjects: {" + objects + "}\n" + (scripts.empty() ? "" : "scripts:\n" + scripts) +
+      "ranks:\n" + ranks;
+  plan_ = Parse(text);
+  std::string edited = text;
+  edited.replace(edited.find("rows: 1"), 7, "rows: 2");
+  edited_ = Parse(edited);
+  const auto states = plan::NewProfileStates(plan_, plan_.profiles.front());
+  const auto add = [&](size_t rank, plan::Phase phase, const std::string& name) {
+    const bool extracts = phase == plan::Phase::kExtract;
+    Task task{
+        .key = (extracts ? "extract/" : "transform/") + name,
+        .name = name,
+        .rank = rank,
+        .extracts = extracts,
+        .most_retries = (extracts ? plan_.objects.at(name).rules : plan_.scripts.at(name).rules)
+                            .retry.attempts};
+    task.busy = random.Between(0, task.most_retries);
+    task.broken = random.OneIn(6);
+    task.slow = random.OneIn(6);
+    task.pending = random.OneIn(4);
+    task.rows = random.Between(0, 99);
+    tasks_[states->LastState(plan_.ranks[rank], phase, name)] = std::move(task);
+  };
+  for (size_t rank = 0; rank < plan_.ranks.size(); ++rank) {
+    for (const auto& object : plan_.ranks[rank].extract)
+      add(rank, plan::Phase::kExtract, object.name);
+    for (const auto& script : plan_.ranks[rank].transform)
+      add(rank, plan::Phase::kTransform, script.name);
+  }
+}
+
+std::unique_ptr<TaskExecutor> PlanWorld::NewExecutor() { return std::make_unique<Executor>(*this); }
+
+bool PlanWorld::Succeeds(const Task& task, const std::string& execution, int64_t retry) const {
+  if (task.broken && execution == kMigration) return false;
+  return retry >= task.busy;
+}
+
+TaskOutcome PlanWorld::AnswerOf(const TaskCall& call) const {
+  const auto task = tasks_.find(call.state);
+  if (task == tasks_.end()) return TaskSuccess{Json::object()};
+  if (Succeeds(task->second, call.execution, RetryOf(call.token)))
+    return TaskSuccess{{{"rows", task->second.rows}}};
+  return TaskFailure{"Busy", "try again"};
+}
+
+// What the target of notifications says. The key is what it knows repeats by.
+bool PlanWorld::Deliver(const std::string& dedupe) {
+  if (target_down_ > 0) {
+    --target_down_;
+    ++refused_[dedupe];
+    sim_.Sometimes("47 the target of a notification is down");
+    return false;
+  }
+  if (++delivered_[dedupe] > 1) sim_.Sometimes("47 a notification arrives again with the same key");
+  return true;
+}
+
+void PlanWorld::Changed(const Change& change, const std::optional<Record>& before,
+                        const std::optional<Record>& after) {
+  if (!after || (before && before->body == after->body)) return;
+  if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
+  if (change.record.kind == states::kKind) FlowChanged(before, *after);
+}
+
+void PlanWorld::RunChanged(const Record& before, const Record& after) {
+  const Json was = Json::parse(before.body);
+  const Json is = Json::parse(after.body);
+  if (is["attempt"] != was["attempt"].get<int64_t>() + 1)
+    Violate("R", "attempt " + was["attempt"].dump() + " is followed by " + is["attempt"].dump());
+  if (after.owner != before.owner)
+    Violate("R", after.owner + " began an attempt of a run that " + before.owner + " drives");
+  const std::string status = StatusOf(was["execution"]);
+  if (status == "RUNNING") Violate("R", "an attempt was begun while the one before it went on");
+  if (status == "SUCCEEDED") Violate("P", "a completed run was begun again");
+  if (is["hash"] != was["hash"]) Violate("R", "a run goes on by another plan");
+}
+
+void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& after) {
+  const Json flow = FlowIn(after);
+  if (!flow.contains("status")) return Violate("H", after.key + " is too large to be looked into");
+  const std::string token = TokenIn(flow);
+  if (before) {
+    const Json old = FlowIn(*before);
+    const std::string was = TokenIn(old);
+    if (old["status"] != "RUNNING" && old["status"] != flow["status"])
+      Violate("P", after.key + " had ended and was changed");
+    if (!was.empty() && was != token && flow["status"] != "ABORTED") Ended(was, old["state"]);
+    if (before->epoch > 1 && old.contains("backing_off"))
+      sim_.Sometimes("44 a backoff survives a change of hands");
+    if (before->epoch > 1 && old["state"].get<std::string>().starts_with("Notify"))
+      sim_.Sometimes("44 a caught failure changes hands");
+  }
+  if (!token.empty() && started_.insert(token).second) Began(token, flow["state"]);
+}
+
+// Whether a task may begin that needs this one.
+bool PlanWorld::MayFollow(const Task& earlier, const std::string& execution) const {
+  if (done_.contains(earlier.key) || late_.contains(earlier.key)) return true;
+  const auto failed = failed_.find(execution);
+  return plan_.on_failure == plan::FailurePolicy::kContinue && failed != failed_.end() &&
+         failed->second.contains(earlier.key);
+}
+
+void PlanWorld::Began(const std::string& token, const std::string& state) {
+  const auto found = tasks_.find(state);
+  if (found == tasks_.end()) return;
+  const Task& task = found->second;
+  const std::string execution = ExecutionOf(token);
+  if (done_.contains(task.key)) Violate("R", state + " was started again, but had succeeded");
+  if (RetryOf(token) > task.most_retries) Violate("R", state + " was retried too often");
+  if (execution != kMigration && !done_.empty())
+    sim_.Sometimes("a later attempt does what did not succeed");
+  const plan::Order order(plan_);
+  for (const auto& [other_state, other] : tasks_) {
+    const bool before = order.IsBefore(other.rank, task.rank) ||
+                        (other.rank == task.rank && other.extracts && !task.extracts);
+    if (before && !MayFollow(other, execution))
+      Violate("R", state + " was started before " + other_state + " was done");
+  }
+}
+
+// The answer to a call was stored.
+void PlanWorld::Ended(const std::string& token, const std::string& state) {
+  const auto found = tasks_.find(state);
+  if (found == tasks_.end()) return;
+  const Task& task = found->second;
+  const std::string execution = ExecutionOf(token);
+  if (!Succeeds(task, execution, RetryOf(token))) {
+    if (RetryOf(token) == task.most_retries) failed_[execution].insert(task.key);
+    return;
+  }
+  // What is stored after a cancel may come too late for the next attempt to know of it.
+  (StatusOf(execution) == "RUNNING" ? done_ : late_).insert(task.key);
+}
+
+std::string PlanWorld::StatusOf(const std::string& execution) {
+  const auto stored = store_->Truth().Get(states::kKind, execution).value();
+  return stored ? FlowIn(*stored).value("status", "") : "";
+}
+
+std::vector<std::string> PlanWorld::Executions() {
+  std::vector<std::string> all;
+  const auto stored = store_->Truth().Get("plan.run", kMigration).value();
+  if (!stored) return all;
+  const int64_t attempts = Json::parse(stored->body)["attempt"];
+  for (int64_t i = 1; i <= attempts; ++i)
+    all.push_back(i == 1 ? kMigration : kMigration + ("." + std::to_string(i)));
+  return all;
+}
+
+bool PlanWorld::Completed() {
+  const auto executions = Executions();
+  return !executions.empty() && StatusOf(executions.back()) == "SUCCEEDED";
+}
+
+void PlanWorld::CheckEnd() {
+  if (!Completed()) return Violate("V", "the migration was never completed");
+  const auto executions = Executions();
+  const auto stored = store_->Truth().Get(states::kKind, executions.back()).value();
+  const Json output = FlowIn(*stored)["output"];
+  for (const auto& [state, task] : tasks_) {
+    const Json& results = output[task.extracts ? "appflow" : "glue"];
+    const Json result = results.value(task.name, Json::object());
+    if (result.value("rows", -1) != task.rows)
+      Violate("L", state + " gave " + result.dump() + ", not " + std::to_string(task.rows));
+  }
+  for (const std::string& execution : executions) CheckNotifications(execution);
+}
+
+// Whoever is to be told was told of every failure, or has refused to hear of it. One that was
+// cancelled, or failed because of another, may end before.
+void PlanWorld::CheckNotifications(const std::string& execution) {
+  if (StatusOf(execution) == "ABORTED" || plan_.on_failure == plan::FailurePolicy::kFailFast)
+    return;
+  for (const auto& [state, task] : tasks_) {
+    if (!failed_[execution].contains(task.key)) continue;
+    const std::string key =
+        execution + "/" + std::to_string(plan_.ranks[task.rank].number) + "/" + task.name;
+    if (!delivered_.contains(key) && refused_[key] <= kNotifyRetries)
+      Violate("R", "nobody was told that " + state + " failed in " + execution);
+  }
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/task.h"
+#include "plan/runs.h"
+#include "sim/faulty_store.h"
+#include "sim/faulty_wire.h"
+
+namespace muster::sim {
+
+// A plan drawn by chance, the services that its tasks call, and everything that must hold of its
+// runs. It judges by what is stored and what the services are asked.
+class PlanWorld {
+ public:
+  static constexpr char kMigration[] = "m";
+
+  // One task of the plan, and how it behaves.
+  struct Task {
+    std::string key;  // "extract/OBJECT", "transform/SCRIPT"
+    std::string name;
+    size_t rank = 0;  // its place in the plan
+    bool extracts = false;
+    int64_t most_retries = 0;
+    int64_t busy = 0;      // how many calls fail in each attempt before one succeeds
+    bool broken = false;   // fails for good in the first attempt
+    bool slow = false;     // takes longer than a lease
+    bool pending = false;  // goes on elsewhere, and is asked about
+    int64_t rows = 0;      // its result
+  };
+
+  explicit PlanWorld(Simulation& sim);
+
+  const plan::Plan& plan() const { return plan_; }
+  const plan::Plan& edited() const { return edited_; }  // the same with one number changed
+  const std::map<std::string, std::string>& inputs() const { return inputs_; }
+  FaultyStore& store() { return *store_; }
+
+  // Makes the calls of one process.
+  std::unique_ptr<TaskExecutor> NewExecutor();
+
+  // Whether the latest attempt, as it is stored, is completed.
+  bool Completed();
+  // What the store says of an execution; empty: nothing.
+  std::string StatusOf(const std::string& execution);
+  // Every execution that the migration has had, in their order.
+  std::vector<std::string> Executions();
+
+  // Compares the end with what the plan says.
+  void CheckEnd();
+
+ private:
+  class Executor;
+
+  void DrawPlan();
+  void Changed(const Change& change, const std::optional<Record>& before,
+               const std::optional<Record>& after);
+  void RunChanged(const Record& before, const Record& after);
+  void FlowChanged(const std::optional<Record>& before, const Record& after);
+  void Began(const std::string& token, const std::string& state);
+  void Ended(const std::string& token, const std::string& state);
+  bool MayFollow(const Task& earlier, const std::string& execution) const;
+  TaskOutcome AnswerOf(const TaskCall& call) const;
+  bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;
+  bool Deliver(const std::string& dedupe);
+  void CheckNotifications(const std::string& execution);
+  void Violate(const std::string& invariant, std::string message) {
+    sim_.Violate(invariant, std::move(message));
+  }
+
+  Simulation& sim_;
+  plan::Plan plan_;
+  plan::Plan edited_;
+  std::map<std::string, std::string> inputs_;
+  std::map<std::string, Task> tasks_;  // by the state that calls
+  std::unique_ptr<FaultyStore> store_;
+  FaultyWire wire_;
+  int64_t target_down_ = 0;        // how many notifications are refused, before it is up for good
+  std::set<std::string> started_;  // tokens whose start was stored
+  std::set<std::string> reached_;  // tokens that a service has seen
+  std::set<std::string> done_;     // keys of tasks that have succeeded
+  std::set<std::string> late_;     // those that did after a cancel
+  std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
+  std::map<std::string, int> delivered_;                 // notifications, by what they are known by
+  std::map<std::string, int> refused_;
+};
+
+}  // namespace muster::sim
