@@ -16,8 +16,8 @@
 
 namespace muster::cli {
 
-// The job of `muster demo work`: shards of made-up orders are migrated into a SQLite target by workers
-// that share the shards by leases.
+// The job of `muster demo work`: shards of made-up orders are migrated into a SQLite target by
+// workers that share the shards by leases.
 
 inline constexpr int kDemoShards = 12;
 inline constexpr int64_t kDemoDocuments = 1'000;  // in each shard
