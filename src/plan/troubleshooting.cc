@@ -13,7 +13,7 @@ struct Case {
 };
 
 const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases{
+  static const std::vector<Case> kCases{
       {{"Transform.ForeignKey", "Reconcile.ForeignKey"},
        {},
        {"the order of ranks is wrong, or the parent's rows are missing",
@@ -35,7 +35,7 @@ const std::vector<Case>& Cases() {
        {"there is more data than the time-out was estimated for",
         "give the task more DPU or a longer timeout, or split the rank"}},
   };
-  return cases;
+  return kCases;
 }
 
 }  // namespace
