@@ -79,7 +79,7 @@ class PlanCompiler {
     Json selected{{"appflow.$", from + "appflow"}, {"glue.$", from + "glue"}};
     if (plan_.on_failure == FailurePolicy::kContinue) {
       std::vector<std::string> lists{"extractFailed", "transformFailed"};
-      if (states_->Reconcile(rank)) lists.push_back("reconcileFailed");
+      if (states_->Reconcile(rank)) lists.emplace_back("reconcileFailed");
       for (const std::string& list : lists) {
         selected[list + ".$"] = from + list;
         failure_lists_.push_back(path + "." + field + "." + list);
