@@ -272,7 +272,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         return Error{Code::kUnavailable, owned.error().message};
       }
       running_[name] =
-          Running{projection, std::move(follower), side_effects, desired.touched, false};
+          Running{projection, std::move(follower), side_effects, desired.touched};
     }
   }
   for (auto it = running_.begin(); it != running_.end();) {
@@ -313,8 +313,9 @@ Status Worker::Start(const SetView& view) {
 
 bool Worker::Stop(Running& running, milliseconds patience) {
   if (!running.given) return true;
+  running.asked_back = true;
   if (!hands_.Take(*running.follower, patience)) return false;
-  running.given = false;
+  running.given = running.asked_back = false;
   // Saves the next owner to look where nothing is. It does no harm if it fails.
   static_cast<void>(running.follower->Flush());
   return true;
@@ -333,9 +334,10 @@ Status Worker::LookAfter(const SetView& view) {
     const DesiredState desired = DesiredOf(view, name.first);
     const bool held =
         std::find(desired.held.begin(), desired.held.end(), name.second) != desired.held.end();
-    if (desired.paused || held) {
-      if (!Stop(running, milliseconds(0))) continue;
-    } else if (!running.given) {
+    const bool wanted = !desired.paused && !held;
+    const bool asked_back = running.asked_back && !PLANTED_BUG(asked_back_is_forgotten);
+    if (!wanted || asked_back) Stop(running, milliseconds(0));
+    if (wanted && !running.given) {
       std::map<int64_t, int> hangs;
       for (const Suspect& suspect : view.suspects) {
         if (suspect.projection == name.first && suspect.version == name.second) {

@@ -55,6 +55,7 @@ class Worker {
     bool side_effects = true;
     int64_t touched = 0;
     bool given = false;
+    bool asked_back = false;  // it steps no more, whatever has been wanted of it since
   };
   using Name = std::pair<std::string, int>;  // projection, version
 

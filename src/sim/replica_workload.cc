@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "replica/operations.h"
 #include "replica/set_records.h"
 #include "replica/worker.h"
 #include "sim/faulty_store.h"
@@ -39,7 +40,8 @@ ReplicaOptions Options(const std::string& name) {
 // Steps the followers itself: a process of the simulation is one thread.
 class InlineHands final : public Hands {
  public:
-  InlineHands(Env& env, std::function<bool()> done) : env_(env), done_(std::move(done)) {}
+  InlineHands(Simulation& sim, Env& env, std::function<bool()> done)
+      : sim_(sim), env_(env), done_(std::move(done)) {}
 
   void SetWorker(const Worker& worker) { worker_ = &worker; }
   std::stop_source& Stop() { return stop_; }
@@ -48,8 +50,10 @@ class InlineHands final : public Hands {
 
   void Give(Follower& follower) override { given_.push_back(&follower); }
 
+  // A thread may be within a step when it is asked to stop: it ends, but is not back yet.
   bool Take(Follower& follower, milliseconds /*patience*/) override {
-    std::erase(given_, &follower);
+    const bool within_a_step = std::erase(given_, &follower) > 0 && sim_.random().OneIn(2);
+    if (within_a_step) return false;
     failures_.erase(&follower);
     return true;
   }
@@ -82,6 +86,7 @@ class InlineHands final : public Hands {
   }
 
  private:
+  Simulation& sim_;
   Env& env_;
   const std::function<bool()> done_;
   const Worker* worker_ = nullptr;
@@ -137,7 +142,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
     sim.AddProcess("appender", [this](Env& env, std::stop_token stop) { AppendAll(env, stop); });
     if (!crowd_ && !tiny && random.OneIn(2)) {
-      sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Scale(env, stop); });
+      sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Operate(env, stop); });
     }
   }
 
@@ -218,7 +223,7 @@ class ReplicaWorkloadImpl final : public Workload {
       }
       last = event.generation;
     };
-    InlineHands hands(env, [this] { return AllDone(); });
+    InlineHands hands(*sim_, env, [this] { return AllDone(); });
     Worker worker(*store_, *log_, *model_, env, options,
                   {std::make_shared<SimProjection>(*this, env)}, hands);
     hands.SetWorker(worker);
@@ -243,16 +248,24 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void Scale(Env& env, std::stop_token stop) {
+  // Scales the set, or pauses the projection and resumes it, perhaps before anybody has seen it.
+  void Operate(Env& env, std::stop_token stop) {
+    Random& random = sim_->random();
     while (!AllDone() && !stop.stop_requested() && sim_->faults_on()) {
-      const auto workers = sim_->random().Between(1, 4);
-      Record record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = ScaleKey(kSet)};
-      if (auto stored = store_->Truth().Get(record.kind, record.key).value()) record = *stored;
-      record.body = "{\"workers\":" + std::to_string(workers) + "}";
-      const Change change = Change::Put(record, Due::Never());
-      static_cast<void>(store_->Truth().Write({&change, 1}));
-      env.Sleep(seconds(sim_->random().Between(10, 90)), stop);
+      if (random.OneIn(2)) {
+        static_cast<void>(ScaleSet(store_->Truth(), kSet, static_cast<int>(random.Between(1, 4))));
+      } else {
+        Pause(true);
+        env.Sleep(seconds(random.Between(0, 8)), stop);
+        Pause(false);
+      }
+      env.Sleep(seconds(random.Between(10, 90)), stop);
     }
+    Pause(false);  // it may have crashed before it did
+  }
+
+  void Pause(bool paused) {
+    if (!PauseProjection(store_->Truth(), kSet, kProjection, paused)) Violate("V", "no pause");
   }
 
   bool AllDone() {
