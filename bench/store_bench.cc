@@ -156,7 +156,7 @@ class DynamoDbBackend final : public Backend {
 
  private:
   static constexpr const char* kTable = "bench";
-  testing::DynamoDbServer server_{{.warm = true}};
+  testing::DynamoDbServer server_{{.heap_mib = 3072, .warm = true}};
 };
 
 std::unique_ptr<Backend> NewBackend(const std::string& name) {

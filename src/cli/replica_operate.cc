@@ -13,6 +13,8 @@ namespace muster::cli {
 namespace {
 
 constexpr int64_t kNearlyThere = 1'000;
+constexpr std::chrono::seconds kStopPatience{10};
+constexpr milliseconds kLookAgain{100};
 
 class Operation {
  public:
@@ -69,7 +71,23 @@ class Operation {
   Result<int> Pause() {
     const bool pause = options_.action == "pause";
     MUSTER_TRY(PauseProjection(*open_.store, set_, options_.target, pause));
-    return Say(Named() + (pause ? " is paused" : " goes on"));
+    if (!pause) return Say(Named() + " goes on");
+    MUSTER_ASSIGN(const auto going, AwaitPaused());
+    if (going.empty()) return Say(Named() + " is paused");
+    return Error{Code::kUnavailable,
+                 Named() + " is to be paused, but worker " + going.front() +
+                     " has not stopped within " + std::to_string(kStopPatience.count()) + " s",
+                 "it stops after the batch that it is in: ask again later"};
+  }
+
+  // The workers that have not stopped in time.
+  Result<std::vector<std::string>> AwaitPaused() {
+    const MonoTime give_up = context_.env.MonoNow() + kStopPatience;
+    while (true) {
+      MUSTER_ASSIGN(auto going, NotPausedYet(*open_.store, set_, options_.target));
+      if (going.empty() || context_.env.MonoNow() >= give_up) return going;
+      open_.store->Wait(kReplicaKind, kLookAgain, {});
+    }
   }
 
   Result<int> Reset() {

@@ -97,6 +97,23 @@ Status PauseProjection(Store& store, const std::string& set, const std::string& 
   });
 }
 
+Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
+                                              const std::string& projection) {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  std::vector<std::string> names;
+  for (const auto& [id, member] : view.members) {
+    const auto& stopped = member.state.stopped;
+    // Past its deadline a worker has stopped by itself, or is dead.
+    const bool running =
+        member.state.phase == MemberState::Phase::kRunning && member.record.due > now;
+    if (running && std::find(stopped.begin(), stopped.end(), projection) == stopped.end()) {
+      names.push_back(member.state.name);
+    }
+  }
+  return names;
+}
+
 Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers) {
   return ChangeRecord(store, set, ScaleKey(set), [&](const std::string&) -> Result<std::string> {
     return "{\"workers\":" + std::to_string(workers.value_or(0)) + "}";

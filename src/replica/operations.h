@@ -25,6 +25,10 @@ Status ChangeDesired(Store& store, const std::string& set, const std::string& pr
 Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
                        bool paused);
 
+// The workers, by name, that may still handle events of a projection that was paused.
+Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
+                                              const std::string& projection);
+
 // At most so many workers have a part in the set, the others stand by; none: all have.
 Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers);
 

@@ -376,8 +376,15 @@ TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
   ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
   ASSERT_TRUE(AwaitAll()) << Count();
 
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
+  ASSERT_TRUE(Await([&] { return Must(NotPausedYet(*store_, "set", "record")).empty(); }));
+  Append(5);
+  EXPECT_EQ(Count(), "80");
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
+  ASSERT_TRUE(AwaitAll()) << Count();
+
   ASSERT_TRUE(ResetProjection(*store_, *log_, *model_, "set", *worker.recorder));
-  ASSERT_TRUE(Await([&] { return worker.recorder->handled >= 160; }));
+  ASSERT_TRUE(Await([&] { return worker.recorder->handled >= 170; }));
   ASSERT_TRUE(AwaitAll()) << Count();
 
   Rebuild rebuild(*store_, *log_, *model_, RealEnv(), "set", *worker.recorder);

@@ -115,6 +115,7 @@ std::string MemberState::ToBody() const {
             {"handled", handled},
             {"pause_ms", pause_ms}};
   if (!error.empty()) json["error"] = error.substr(0, 1000);
+  if (!stopped.empty()) json["stopped"] = stopped;
   return ToJsonText(json);
 }
 
@@ -128,6 +129,7 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
   Read(json, "handled", member.handled);
   Read(json, "pause_ms", member.pause_ms);
   Read(json, "error", member.error);
+  Read(json, "stopped", member.stopped);
   const auto* const found = std::find(std::begin(kPhaseNames), std::end(kPhaseNames), phase);
   if (found == std::end(kPhaseNames)) {
     return Error{Code::kCorrupt, "a worker's state '" + phase + "' is not known"};

@@ -46,11 +46,12 @@ struct Generation {
 struct MemberState {
   enum class Phase { kPending, kReady, kRunning, kStopping, kStopped, kDead };
   Phase phase = Phase::kPending;
-  int64_t generation = 0;  // that it is ready for or running in
-  std::string name = {};   // for people
-  int64_t handled = 0;     // events since it registered
-  std::string error = {};  // its latest trouble, or why it is dead
-  int64_t pause_ms = 0;    // the longest of a slot in the last reconfiguration
+  int64_t generation = 0;                 // that it is ready for or running in
+  std::string name = {};                  // for people
+  int64_t handled = 0;                    // events since it registered
+  std::string error = {};                 // its latest trouble, or why it is dead
+  int64_t pause_ms = 0;                   // the longest of a slot in the last reconfiguration
+  std::vector<std::string> stopped = {};  // projections that it has stopped for an operator
 
   bool Alive() const { return phase <= Phase::kRunning; }
   // Ready or beyond: whoever is running was ready before.

@@ -271,8 +271,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         return Error{Code::kUnavailable, owned.error().message};
       }
-      running_[name] =
-          Running{projection, std::move(follower), side_effects, desired.touched};
+      running_[name] = Running{projection, std::move(follower), side_effects, desired.touched};
     }
   }
   for (auto it = running_.begin(); it != running_.end();) {
@@ -330,6 +329,7 @@ bool Worker::StopAll(milliseconds patience) {
 // Starts, pauses and watches the followers of a generation that runs.
 Status Worker::LookAfter(const SetView& view) {
   if (!go_) return {};
+  std::vector<std::string> stopped;
   for (auto& [name, running] : running_) {
     const DesiredState desired = DesiredOf(view, name.first);
     const bool held =
@@ -337,6 +337,9 @@ Status Worker::LookAfter(const SetView& view) {
     const bool wanted = !desired.paused && !held;
     const bool asked_back = running.asked_back && !PLANTED_BUG(asked_back_is_forgotten);
     if (!wanted || asked_back) Stop(running, milliseconds(0));
+    if (desired.paused && !running.given && name.second == desired.active) {
+      stopped.push_back(name.first);
+    }
     if (wanted && !running.given) {
       std::map<int64_t, int> hangs;
       for (const Suspect& suspect : view.suspects) {
@@ -366,7 +369,9 @@ Status Worker::LookAfter(const SetView& view) {
       Tell(ReplicaEvent::Kind::kTrouble, member_.state().error);
     }
   }
-  return {};
+  if (stopped == member_.state().stopped) return {};
+  member_.state().stopped = std::move(stopped);
+  return member_.Say(member_.state().phase, member_.state().generation);
 }
 
 // A processor does not come back. Its thread cannot be ended, but the others need not wait: the

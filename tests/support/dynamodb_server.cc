@@ -68,7 +68,8 @@ std::string DynamoDbServer::Url(const std::string& table, int port) {
 }
 
 void DynamoDbServer::Start() {
-  std::vector<std::string> command = {"java", "-Xmx512m", "-XX:+UseSerialGC"};
+  std::vector<std::string> command = {"java", "-Xmx" + std::to_string(options_.heap_mib) + "m",
+                                      "-XX:+UseSerialGC"};
   if (!options_.warm) command.emplace_back("-XX:TieredStopAtLevel=1");
   const std::vector<std::string> rest = {"-Duser.home=" + process_.folder(),
                                          std::string("-Djava.library.path=") + kHome,

@@ -19,7 +19,8 @@ class DynamoDbServer {
  public:
   struct Options {
     bool durable = false;  // keeps its data in a file, so that it survives Kill
-    bool warm = false;     // let Java optimise: starts slower, runs faster; for measurements
+    int heap_mib = 512;
+    bool warm = false;  // let Java optimise: starts slower, runs faster; for measurements
   };
 
   // Why no such server can be had on this machine; empty if one can.
