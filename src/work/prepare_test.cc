@@ -11,6 +11,7 @@
 #include "pipeline/memory_source.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
+#include "work/records.h"
 
 namespace muster {
 namespace {
@@ -72,10 +73,16 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
     for (size_t i = 0; i < kItems; ++i) source_.Add("orders", {std::to_string(i), "{}"});
   }
 
-  Result<bool> Prepare(const std::string& worker) {
+  Result<bool> Prepare(const std::string& worker, bool new_incarnation = false) {
+    const RunSpec run{.name = "run", .new_incarnation = new_incarnation};
     const auto coordinator =
-        WorkCoordinator::Join(*store_, env_, {.name = "run"}, {.lease = 60s}, worker).value();
+        WorkCoordinator::Join(*store_, env_, run, {.lease = 60s}, worker).value();
     return PrepareWork(*coordinator, pipeline_, {}, store_->stop.get_token());
+  }
+
+  void Lose(std::string_view kind, std::string_view key) {
+    const Change change = Change::Delete(*store_->Get(kind, key).value());
+    ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
   }
 
   size_t CountItems() {
@@ -103,7 +110,7 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, PrepareTest, ::testing::Values("sqlite", "postgresql"),
                          [](const auto& store) { return store.param; });
 
-TEST_P(PrepareTest, AHundredThousandItemsAreCreatedInBatchesAndGoOnAfterAStop) {
+TEST_P(PrepareTest, AHundredThousandItemsAreCreatedInBatchesAndGoOnAfterAStopAndALoss) {
   const MonoTime start = env_.MonoNow();
   store_->stop_at = 150;
   ASSERT_FALSE(Prepare("first").value());
@@ -117,6 +124,13 @@ TEST_P(PrepareTest, AHundredThousandItemsAreCreatedInBatchesAndGoOnAfterAStop) {
   EXPECT_LT(store_->writes, 350);
   EXPECT_EQ(CountItems(), kItems);
   EXPECT_TRUE(ReadRun(*store_, "run")->ready);
+
+  Lose(kPageKind, PageKey("run", 2));
+  Lose(kWorkKind, ListItems(*store_, "run", "", 1).value().front().key);
+  ASSERT_TRUE(Prepare("third", /*new_incarnation=*/true).value());
+  EXPECT_EQ(CountItems(), kItems);
+  EXPECT_TRUE(ReadRun(*store_, "run")->ready);
+  EXPECT_TRUE(store_->Get(kPageKind, PageKey("run", 2)).value());
 }
 
 }  // namespace

@@ -13,6 +13,27 @@ Error Missing(const std::string& what) {
 
 }  // namespace
 
+Result<bool> IsWhole(Store& store, const std::string& run, int pages) {
+  std::set<std::string> stored;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records,
+                  store.Scan(kWorkKind, run + "/", after, kMaxBatch));
+    if (records.empty()) break;
+    after = records.back().key;
+    for (const Record& record : records) stored.insert(record.key);
+  }
+  for (int page = 1; page <= pages; ++page) {
+    MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kPageKind, PageKey(run, page)));
+    if (!record) return false;
+    MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(record->body));
+    if (body.done) continue;
+    for (const std::string& name : body.items) {
+      if (!stored.contains(ItemKey(run, name))) return false;
+    }
+  }
+  return true;
+}
+
 Result<bool> RunRoster::Settled() {
   Result<bool> settled = AllPagesSettled();
   const bool missing = !settled && settled.error().code == Code::kIncompatible;

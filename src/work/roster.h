@@ -14,6 +14,10 @@
 
 namespace muster {
 
+// Whether the store has all pages of a run that was prepared, and the items that they name. Not so
+// if it lost commits while the run was being prepared.
+Result<bool> IsWhole(Store& store, const std::string& run, int pages);
+
 // Who of a run is still at work: reads its items by key, page by page and along their successors,
 // and remembers what it has seen done. A page that is all done is marked so in
 // the store, and read by nobody again. So all workers together read every item about once.
