@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "muster/env.h"
 #include "raw_dynamodb.h"
@@ -57,13 +58,18 @@ class DynamoDb final : public Table {
 
   void Flush() {
     if (batch_.empty()) return;
-    server_.Call("BatchWriteItem", Json{{"RequestItems", {{table_, std::move(batch_)}}}}.dump());
+    const std::string answer = server_.Call(
+        "BatchWriteItem", Json{{"RequestItems", {{table_, std::move(batch_)}}}}.dump());
+    if (!Json::parse(answer).value("UnprocessedItems", Json::object()).empty()) {
+      throw std::runtime_error("the table took only a part of a batch: " + answer);
+    }
     batch_ = Json::array();
   }
 
   int64_t Count(bool due) {
     Json query{{"TableName", table_},
                {"Select", "COUNT"},
+               {"Limit", 5000},  // without one, each page reads all that is left into memory
                {"KeyConditionExpression", "pk = :pk"},
                {"ExpressionAttributeValues", {{":pk", {{"S", space_ + "/" + kKind}}}}}};
     if (due) query["FilterExpression"] = "attribute_exists(due)";
