@@ -157,6 +157,8 @@ class WorkCoordinator {
 
  private:
   WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker);
+  Result<std::unique_ptr<Lease>> ClaimItem(const std::stop_token& stop);
+  Result<bool> WasGivenAway(const ItemBody& item);
   void WithdrawWish();
 
   Store& store_;

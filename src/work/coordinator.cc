@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
 #include "work/item_body.h"
@@ -126,12 +127,9 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
                  "if the store was restored or replaced, start a worker with --new-incarnation"};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
-  MUSTER_ASSIGN(std::vector<Lease> claimed,
-                Lease::Claim(store_, env_, kWorkKind, spec_.name, worker_,
-                             {.lease = terms_.lease, .max_lease = terms_.max_lease}, 1, stop));
-  if (claimed.empty()) return std::nullopt;
+  MUSTER_ASSIGN(auto lease, ClaimItem(stop));
+  if (!lease) return std::nullopt;
   WithdrawWish();
-  auto lease = std::make_unique<Lease>(std::move(claimed.front()));
   auto item = ItemBody::FromJson(lease->body());
   if (!item) return item.error().Within("item '" + lease->key() + "'");
   const Partition& partition = item->partition;
@@ -146,6 +144,37 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
   item->since_ms = env_.WallNow().time_since_epoch().count();
   item->since_read = item->progress.counts.read;
   return WorkItem(std::move(lease), std::make_unique<ItemBody>(*std::move(item)), std::move(fence));
+}
+
+// None: nothing is due. A store that went back may get an item from somebody who still remembers
+// how another was split before. What that other one does not know of is nobody's work.
+Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token& stop) {
+  const LeaseTerms terms{.lease = terms_.lease, .max_lease = terms_.max_lease};
+  for (;;) {
+    MUSTER_ASSIGN(std::vector<Lease> claimed,
+                  Lease::Claim(store_, env_, kWorkKind, spec_.name, worker_, terms, 1, stop));
+    if (claimed.empty()) return nullptr;
+    Lease& lease = claimed.front();
+    const auto item = ItemBody::FromJson(lease.body());
+    if (!item || item->from.empty()) return std::make_unique<Lease>(std::move(lease));
+    auto given = WasGivenAway(*item);
+    if (!given) {
+      static_cast<void>(lease.Release());
+      return given.error();
+    }
+    if (*given) return std::make_unique<Lease>(std::move(lease));
+    Log(Level::kWarning, "an item that the one before it does not know of is removed",
+        {{"item", lease.key()}, {"from", item->from}});
+    MUSTER_TRY(lease.Remove());
+  }
+}
+
+Result<bool> WorkCoordinator::WasGivenAway(const ItemBody& item) {
+  MUSTER_ASSIGN(const std::optional<Record> record,
+                store_.Get(kWorkKind, ItemKey(spec_.name, item.from)));
+  if (!record) return false;
+  MUSTER_ASSIGN(const ItemBody former, ItemBody::FromJson(record->body));
+  return former.Gave(item);
 }
 
 Result<bool> WorkCoordinator::AllSettled() {

@@ -1,5 +1,6 @@
 #include "work/item_body.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -99,9 +100,10 @@ std::string_view StateName(ItemBody::State state) {
   return "open";
 }
 
-ItemBody ItemBody::Of(const Partition& partition) {
+ItemBody ItemBody::Of(const Partition& partition, std::string from) {
   ItemBody body;
   body.partition = partition;
+  body.from = std::move(from);
   body.progress.end = partition.end;
   return body;
 }
@@ -120,6 +122,13 @@ std::vector<Partition> ItemBody::Successors() const {
   return parts;
 }
 
+bool ItemBody::Gave(const ItemBody& successor) const {
+  const std::vector<Partition> parts = Successors();
+  return std::any_of(parts.begin(), parts.end(), [&](const Partition& part) {
+    return part.begin == successor.partition.begin && part.end == successor.partition.end;
+  });
+}
+
 double ItemBody::Left() const {
   const double left = 1.0 - fraction.value_or(0.0);
   return partition.documents ? static_cast<double>(*partition.documents) * left : left;
@@ -129,6 +138,7 @@ std::string ItemBody::ToJson() const {
   Json json{{"state", StateName(state)},
             {"partition", muster::ToJson(partition)},
             {"progress", Json::parse(progress.ToJson(), nullptr, /*allow_exceptions=*/false)}};
+  if (!from.empty()) json["from"] = from;
   PutIfAny(json, "fraction", fraction);
   if (kept) json["kept"] = true;
   if (whole) json["whole"] = true;
@@ -166,6 +176,9 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   auto read = Progress::FromJson(progress->dump());
   if (!read) return bad;
   body.progress = *std::move(read);
+  if (const Json* from = fields.Find("from"); from != nullptr && from->is_string()) {
+    body.from = from->get<std::string>();
+  }
   body.fraction = fields.Number<double>("fraction");
   body.kept = fields.Flag("kept");
   body.whole = fields.Flag("whole");

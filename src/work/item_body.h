@@ -14,7 +14,8 @@ namespace muster {
 struct ItemBody {
   enum class State { kOpen, kDone, kQuarantined };
   State state = State::kOpen;
-  Partition partition;  // as it was created: splits lower only progress.end
+  Partition partition;    // as it was created: splits lower only progress.end
+  std::string from = {};  // the item that gave it away, by name; empty: a partition of the source
   Progress progress;
   std::optional<double> fraction = {};  // of [begin, progress.end) that is done
   bool kept = false;                    // the sink knows the progress itself
@@ -28,14 +29,17 @@ struct ItemBody {
   // item had.
   std::vector<Partition> Successors() const;
 
+  // Whether that one was given away by this.
+  bool Gave(const ItemBody& successor) const;
+
   // About how many documents are left; where nobody knows, a fraction.
   double Left() const;
 
   std::string ToJson() const;
   static Result<ItemBody> FromJson(const std::string& json);
 
-  // A new item of a source's partition.
-  static ItemBody Of(const Partition& partition);
+  // A new item of a source's partition, or of a part that an item gave away.
+  static ItemBody Of(const Partition& partition, std::string from = {});
 };
 
 std::string_view StateName(ItemBody::State state);

@@ -88,6 +88,13 @@ Status Lease::Park(std::string body) {
   return Settle(std::move(next), Due::Never());
 }
 
+Status Lease::Remove() {
+  deadline_ = MonoTime::min();
+  const Change change = Change::Delete(record_);
+  MUSTER_TRY(store_->Write({&change, 1}));
+  return {};
+}
+
 Status Lease::Release() {
   Record next = record_;
   next.owner.clear();

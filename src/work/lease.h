@@ -59,6 +59,9 @@ class Lease {
   // Takes it out of circulation: nobody's, and never due until somebody makes it so.
   Status Park(std::string body);
 
+  // Deletes the record: it should never have been there.
+  Status Remove();
+
   // Gives it back, due at once. The attempt does not count: who stops in good order is not to
   // blame.
   Status Release();

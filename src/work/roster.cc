@@ -91,7 +91,8 @@ Result<bool> RunRoster::PageSettled(int page) {
       std::vector<Partition> successors;
       MUSTER_TRY(Look(items[i], successors));
       if (PLANTED_BUG(settled_without_successors)) successors.clear();
-      for (const Partition& part : successors) items.push_back({NameOf(part), part});
+      const std::string from = items[i].name;
+      for (const Partition& part : successors) items.push_back({NameOf(part), part, from});
     }
     if (!open_.empty()) return false;
     if (!doubtful_ && quarantined_.size() > quarantined_before) return true;
@@ -124,9 +125,10 @@ Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
     // overlap with what others have made of it since: the predecessor is to be read again.
     doubtful_ = remembered_;
     if (doubtful_) return {};
-    const Change change = NewItem(run_, ItemBody::Of(*item.successor));
+    const ItemBody body = ItemBody::Of(*item.successor, item.from);
+    const Change change = NewItem(run_, body);
     MUSTER_TRY(store_.Write({&change, 1}));
-    open_.push_back({key, "", ItemBody::Of(*item.successor)});
+    open_.push_back({key, "", body});
     return {};
   }
   auto body = ItemBody::FromJson(record->body);

@@ -47,6 +47,7 @@ class RunRoster {
   struct Named {
     std::string name;
     std::optional<Partition> successor;  // none: one of the page's own
+    std::string from = {};               // who gave it away
   };
   Status Look(const Named& item, std::vector<Partition>& successors);
 

@@ -29,6 +29,8 @@ class Slot {
         return true;
       } else if (*outcome == ShardOutcome::kAllDone || *outcome == ShardOutcome::kNothingDue) {
         coordinator_.store().Wait(kWorkKind, coordinator_.terms().idle_wait, stop_);
+        // A store that lost commits may have forgotten the preparation, and nobody else looks.
+        prepared_ = false;
       }
     }
     return false;

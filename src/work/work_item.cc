@@ -41,7 +41,7 @@ Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   parts.back().documents = documents;
   std::vector<Change> changes;
   for (size_t i = body_->created; i < parts.size(); ++i) {
-    changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i])));
+    changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_)));
   }
   Backoff backoff(lease_->env(), {});
   for (;;) {
