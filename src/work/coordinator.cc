@@ -56,7 +56,7 @@ class Joining {
                    .transforms = spec_.transforms,
                    .created_ms = env_.WallNow().time_since_epoch().count()};
       // What leads to the items comes last: who finds the run finds all that it needs.
-      MUSTER_TRY(PrepareAnew());
+      MUSTER_TRY(BeginPreparation(store_, spec_.name));
       const Change run = Change::Put(
           Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
           Due::Never());
@@ -68,7 +68,7 @@ class Joining {
     if (!spec_.new_incarnation || body.incarnation == incarnation_) return true;
     if (body.ready && !body.finished) {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
-      if (!body.ready) MUSTER_TRY(PrepareAnew());
+      if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
     }
     body.incarnation = incarnation_;
     body.adopts = true;
@@ -76,18 +76,6 @@ class Joining {
     const Change change = Change::Put(*std::move(stored), Due::Never());
     MUSTER_TRY(store_.Write({&change, 1}));
     return false;
-  }
-
-  // The preparation begins with the first page. What is there already stays as it is.
-  Status PrepareAnew() {
-    Record record{.kind = kPrepareKind, .queue = spec_.name, .key = spec_.name};
-    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(record.kind, record.key));
-    if (stored) record = *stored;
-    record.owner.clear();
-    record.body = PrepareBody{}.ToJson();
-    const Change change = Change::Put(std::move(record), Due::Now());
-    MUSTER_TRY(store_.Write({&change, 1}));
-    return {};
   }
 
   Store& store_;

@@ -20,6 +20,20 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
   return body.ready;
 }
 
+// A preparation that has ended, of a run that is not ready: the store has lost what was said last,
+// or all of it.
+Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
+  MUSTER_ASSIGN(const std::optional<Record> record,
+                coordinator.store().Get(kPrepareKind, coordinator.run()));
+  if (record) {
+    MUSTER_ASSIGN(const PrepareBody body, PrepareBody::FromJson(record->body));
+    if (!body.done) return {};
+  }
+  MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
+  if (ready) return {};
+  return BeginPreparation(coordinator.store(), coordinator.run());
+}
+
 // Creates the items of a run, page by page, from where a former holder of the preparation was.
 class Preparation {
  public:
@@ -164,7 +178,10 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
                 Lease::Claim(coordinator.store(), coordinator.env(), kPrepareKind,
                              coordinator.run(), coordinator.worker(),
                              {.lease = terms.lease, .max_lease = terms.max_lease}, 1, stop));
-  if (claimed.empty()) return false;
+  if (claimed.empty()) {
+    MUSTER_TRY(BeginAgainIfForgotten(coordinator));
+    return false;
+  }
   Lease& lease = claimed.front();
   MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
   const Status prepared = Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);

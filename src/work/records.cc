@@ -101,6 +101,17 @@ Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
                      .pages = Field(parsed, "pages", 0)};
 }
 
+Status BeginPreparation(Store& store, const std::string& run) {
+  Record record{.kind = kPrepareKind, .queue = run, .key = run};
+  MUSTER_ASSIGN(const std::optional<Record> stored, store.Get(record.kind, record.key));
+  if (stored) record = *stored;
+  record.owner.clear();
+  record.body = PrepareBody{}.ToJson();
+  const Change change = Change::Put(std::move(record), Due::Now());
+  MUSTER_TRY(store.Write({&change, 1}));
+  return {};
+}
+
 Change NewItem(const std::string& run, const ItemBody& body) {
   return Change::Put(Record{.kind = kWorkKind,
                             .queue = run,

@@ -53,6 +53,9 @@ struct PrepareBody {
   static Result<PrepareBody> FromJson(const std::string& json);
 };
 
+// Lets the preparation of a run begin with the first page. What is there already stays as it is.
+Status BeginPreparation(Store& store, const std::string& run);
+
 // Creates an item, due now.
 Change NewItem(const std::string& run, const ItemBody& body);
 
