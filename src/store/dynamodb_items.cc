@@ -57,10 +57,11 @@ DynamoDbUpdate& DynamoDbUpdate::Set(const std::string& name, WallTime time) {
   return Set(name, DynamoDbMilliseconds(time));
 }
 
-DynamoDbUpdate& DynamoDbUpdate::AddOne(const std::string& name) {
-  Append(add_, ", ", "#" + name + " :one");
+DynamoDbUpdate& DynamoDbUpdate::Add(const std::string& name, int64_t number) {
+  const std::string value = ":add" + std::to_string(number);
+  Append(add_, ", ", "#" + name + " " + value);
   names_["#" + name] = name;
-  values_[":one"] = DynamoDbNumber(1);
+  values_[value] = DynamoDbNumber(number);
   return *this;
 }
 

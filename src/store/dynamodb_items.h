@@ -61,7 +61,7 @@ class DynamoDbUpdate {
   DynamoDbUpdate& Set(const std::string& name, std::string_view text);
   DynamoDbUpdate& Set(const std::string& name, int64_t number);
   DynamoDbUpdate& Set(const std::string& name, WallTime time);
-  DynamoDbUpdate& AddOne(const std::string& name);
+  DynamoDbUpdate& Add(const std::string& name, int64_t number);
   DynamoDbUpdate& Remove(const std::string& name);
 
   DynamoDbUpdate& IfMissing();

@@ -375,9 +375,9 @@ class DynamoDbStore final : public Store {
           .Set("claim", request.claim_id)
           .Set("due", times.due)
           .Set("ready", times.ready)
-          .AddOne("version")
-          .AddOne("epoch")
-          .AddOne("attempt")
+          .Add("version", ClaimStep(request))
+          .Add("epoch", 1)
+          .Add("attempt", 1)
           .If("queue", "=", request.queue)
           .If("attempt", "=", attempt)
           .If("ready", "<=", DynamoDbMilliseconds(reading.Horizon()));

@@ -74,7 +74,7 @@ class MemoryStore final : public Store {
       record.owner = request.owner;
       record.epoch += PLANTED_BUG(epoch_stays_for_the_same_owner) && again ? 0 : 1;
       record.attempt += 1;
-      record.version += 1;
+      record.version += ClaimStep(request);
       record.due = env_.WallNow() + LeaseFor(record.attempt, request.lease, request.max_lease);
       entry->claim_id = request.claim_id;
       List(*entry);

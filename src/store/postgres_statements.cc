@@ -26,7 +26,7 @@ std::string Fill(std::string_view text,
 // The same as LeaseFor, for the attempt that this claim makes.
 constexpr std::string_view kTake = R"(
   UPDATE {table} r
-  SET owner = $4, claim_id = $5, version = r.version + 1, epoch = r.epoch + 1,
+  SET owner = $4, claim_id = $5, version = r.version + $8, epoch = r.epoch + 1,
       attempt = r.attempt + 1,
       due = {now} + least($6::bigint * power(2::float8, least(r.attempt, 62)), $7::bigint)
                     * interval '1 millisecond')";
@@ -41,7 +41,7 @@ constexpr std::string_view kPick = R"(
     ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED))";
 constexpr std::string_view kTakePicked =
     "{take} FROM picked WHERE r.ctid = picked.ctid RETURNING {columns}";
-constexpr std::string_view kFromFloor = "AND due >= $8::timestamptz";
+constexpr std::string_view kFromFloor = "AND due >= $9::timestamptz";
 
 constexpr std::string_view kTakeKey = R"({take}
   WHERE r.kind = $1 AND r.queue = $2 AND r.key = $3 AND r.due <= statement_timestamp() {condition}

@@ -20,7 +20,7 @@ struct PostgresStatements {
   PgStatement scan;  // kind, prefix, after, limit
   PgStatement now;
 
-  // kind, queue, limit or key, owner, claim_id, lease, max_lease
+  // kind, queue, limit or key, owner, claim_id, lease, max_lease, ClaimStep
   PgStatement claim;        // and the due time to look from; answers with the old due times as well
   PgStatement claim_again;  // what claim_id still holds, or a new claim
   PgStatement claim_key;

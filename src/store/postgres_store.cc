@@ -217,6 +217,7 @@ class PostgresStore final : public Store {
     request.key.empty() ? params.Int64(request.limit) : params.Text(request.key);
     params.Text(request.owner).Text(request.claim_id);
     params.Int64(request.lease.count()).Int64(request.max_lease.count());
+    params.Int64(ClaimStep(request));
   }
 
   Result<std::vector<Record>> ClaimDue(const ClaimRequest& request) {

@@ -222,7 +222,7 @@ TEST_F(PostgresStoreTest, AServerThatRestartsIsReachedAgainByTheNextCall) {
   auto claimed = store->Claim(NewClaim());
   ASSERT_TRUE(claimed) << claimed.error().ToString();
   ASSERT_EQ(claimed->size(), 1u);
-  EXPECT_EQ(claimed->front().version, record.version + 1);
+  EXPECT_GT(claimed->front().version, record.version);
 }
 
 TEST_F(PostgresStoreTest, AServerThatIsDownIsUnavailableUntilItIsBack) {
@@ -499,11 +499,11 @@ TEST_F(PostgresStoreTest, ClaimsAndWritesGoDownTheIndexAmongManyFinishedRecords)
                          "RETURN all_lines; END$plan$; SELECT pg_temp.plan();");
   };
   const std::string claim =
-      explain(statements.claim, "'work', 'q', 10, 'o', 'c', 1000, 9000, '-infinity'");
+      explain(statements.claim, "'work', 'q', 10, 'o', 'c', 1000, 9000, 7, '-infinity'");
   EXPECT_NE(claim.find("Index Scan using records_due"), std::string::npos) << claim;
   EXPECT_NE(
       claim.find("Index Cond: ((kind = $1) AND (queue = $2) AND (due <= statement_timestamp()) "
-                 "AND (due >= $8))"),
+                 "AND (due >= $9))"),
       std::string::npos)
       << claim;
   EXPECT_NE(claim.find("Tid Scan"), std::string::npos) << claim;
@@ -511,7 +511,7 @@ TEST_F(PostgresStoreTest, ClaimsAndWritesGoDownTheIndexAmongManyFinishedRecords)
   EXPECT_EQ(claim.find("Seq Scan"), std::string::npos) << claim;
 
   const std::string again =
-      explain(statements.claim_again, "'work', 'q', 10, 'o', 'c', 1000, 9000");
+      explain(statements.claim_again, "'work', 'q', 10, 'o', 'c', 1000, 9000, 7");
   EXPECT_NE(again.find("Index Scan using records_due"), std::string::npos) << again;
   EXPECT_EQ(again.find("Seq Scan"), std::string::npos) << again;
 

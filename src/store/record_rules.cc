@@ -131,6 +131,15 @@ Status CheckClaim(const ClaimRequest& request) {
 
 int64_t FirstVersion(Env& env) { return static_cast<int64_t>(env.Random() >> 4) + 1; }
 
+int64_t ClaimStep(const ClaimRequest& request) {
+  constexpr uint64_t kMost = uint64_t{1} << 20;
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : request.claim_id) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return static_cast<int64_t>(1 + (hash ^ (hash >> 32)) % kMost);
+}
+
 milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease) {
   for (int doubled = 1; doubled < attempt && lease < max_lease; ++doubled) lease *= 2;
   return std::min(lease, max_lease);

@@ -20,4 +20,8 @@ Status CheckClaim(const ClaimRequest& request);
 // changes.
 int64_t FirstVersion(Env& env);
 
+// By how much a claim raises the version. It differs from claim to claim, so that a holder whose
+// store went back in time cannot take a record that others have claimed since for the one it knew.
+int64_t ClaimStep(const ClaimRequest& request);
+
 }  // namespace muster

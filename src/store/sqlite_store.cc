@@ -197,7 +197,7 @@ class SqliteStore final : public Store {
     for (size_t i = 0; i < records.size(); ++i) {
       Record& record = records[i];
       record.owner = request.owner;
-      ++record.version;
+      record.version += ClaimStep(request);
       ++record.epoch;
       ++record.attempt;
       const int64_t due = now + LeaseFor(record.attempt, request.lease, request.max_lease).count();
