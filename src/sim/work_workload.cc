@@ -271,8 +271,11 @@ class WorkWorkloadImpl final : public Workload {
                const std::optional<Record>& after, bool late) {
     if (change.record.kind != kWorkKind) return;
     const std::string& key = change.record.key;
-    if (!after && went_back_) return;
-    if (!after) return Violate("P", key + " disappeared");
+    if (!after && !went_back_) return Violate("P", key + " disappeared");
+    if (!after) {
+      known_.erase(key);  // whoever claimed it did nothing by that
+      return;
+    }
     if (!before) return Created(*after);
     if (change.record.version == 0) return;  // was there already
     const ItemBody was = ItemBody::FromJson(before->body).value();
