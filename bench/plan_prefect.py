@@ -41,7 +41,7 @@ def measure(run, count):
     return statistics.median(times)
 
 
-with prefect_test_harness():
+with prefect_test_harness(server_startup_timeout=120):
     chain(1)
     wide(1)
     tasks = int(sys.argv[1])
