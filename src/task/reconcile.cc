@@ -1,6 +1,8 @@
 #include "task/reconcile.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "task/staged_views.h"
 #include "task/transform_target.h"
@@ -112,7 +114,7 @@ class Reconciliation {
       MUSTER_ASSIGN(const KeyCheck check, target.CheckKeys(table));
       keys_ += check.keys;
       for (const KeyViolation& violation : check.violations) {
-        const std::string loader = LoaderOf(" " + violation.parent + " ", script.references);
+        const std::string loader = LoaderOf(violation.parent, script.references);
         found_.orphans.push_back(
             violation.ToString() +
             (loader.empty() ? ": no rank that " + script.script + " refers to loads it" : loader));
@@ -145,16 +147,30 @@ Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& sto
   return Reconciliation(job, stop).Run();
 }
 
-std::string LoaderOf(const std::string& message, const std::map<std::string, int64_t>& references) {
-  for (const auto& [table, rank] : references) {
-    // PostgreSQL's own words have the table without its schema.
-    const std::string plain = "table \"" + table.substr(table.find('.') + 1) + "\"";
-    const bool named = message.find(" " + table + " ") != message.npos ||
-                       message.find(" " + Joined(table) + " ") != message.npos ||
-                       message.find("not present in " + plain) != message.npos;
-    if (named) return ": rank " + std::to_string(rank) + " loads " + table;
+std::string ParentIn(const std::string& message) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAround{
+      {{" to what ", " does not have"},      // KeyViolation's own words
+       {"not present in table \"", "\""}}};  // PostgreSQL's
+  for (const auto& [before, after] : kAround) {
+    size_t begin = message.find(before);
+    if (begin == message.npos) continue;
+    begin += before.size();
+    return message.substr(begin, message.find(after, begin) - begin);
   }
   return "";
+}
+
+std::string LoaderOf(const std::string& parent, const std::map<std::string, int64_t>& references) {
+  std::string loaders;
+  for (const auto& [table, rank] : references) {
+    const bool whole = parent == table || parent == Joined(table);
+    // PostgreSQL's own words have the table without its schema.
+    if (!whole && parent != table.substr(table.find('.') + 1)) continue;
+    const std::string loader = "rank " + std::to_string(rank) + " loads " + table;
+    if (whole) return ": " + loader;
+    loaders += (loaders.empty() ? ": " : " and ") + loader;
+  }
+  return loaders;
 }
 
 }  // namespace muster::task

@@ -38,8 +38,12 @@ struct Reconciled {
 // Counts and compares.
 Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop);
 
-// ": rank 2600 loads feed.posts" if a message speaks of a table, as some database writes it, that a
-// rank is known to load; else empty.
-std::string LoaderOf(const std::string& message, const std::map<std::string, int64_t>& references);
+// The table that lacks a row, of all that the message about a violated foreign key speaks of;
+// empty: it names none.
+std::string ParentIn(const std::string& message);
+
+// ": rank 2600 loads feed.posts" if a rank is known to load the parent, as some database writes its
+// name; else empty.
+std::string LoaderOf(const std::string& parent, const std::map<std::string, int64_t>& references);
 
 }  // namespace muster::task

@@ -88,7 +88,8 @@ class TransformExecutor : public TaskExecutor {
     const Error& error = result.error();
     if (error.message.find(kForeignKeyViolated) == std::string::npos)
       return TaskFailure{FailureName("Transform", error.code), Redact(error.ToString())};
-    const Error named{error.code, error.message + LoaderOf(error.message, ReferencesOf(call)),
+    const Error named{error.code,
+                      error.message + LoaderOf(ParentIn(error.message), ReferencesOf(call)),
                       error.hint};
     return TaskFailure{"Transform.ForeignKey", Redact(named.ToString())};
   }

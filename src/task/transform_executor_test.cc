@@ -106,7 +106,8 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
                                             {{"TENANT_ID", "acme"},
                                              {"ENTITY_NAME", "load"},
                                              {"TARGET_SCHEMA", "cont"},
-                                             {"TARGET_TABLE", table}}}},
+                                             {"TARGET_TABLE", table}}},
+                                           {"references", references_}},
                              .credentials = nullptr,
                              .token = std::to_string(++calls_),
                              .execution = "run",
@@ -136,6 +137,7 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Database> database_;
   std::unique_ptr<TaskExecutor> executor_ = MakeTransformExecutor();
   TestContext context_;
+  Json references_ = Json::object();
   int calls_ = 0;
 };
 
@@ -194,8 +196,11 @@ TEST_P(TransformTest, AMissingParentIsNamedAndNothingIsLoaded) {
   Stage("User", kPeople);
   Succeed(kLoadPeople);
   Stage("Site", "Id,Owner\ns1,p1\ns2,p9\n");
+  references_ = {{"cont.people", 200}, {"a.sites", 250}, {"cont.sites", 300}};
   const TaskFailure failure = Fail("SELECT Id AS id, Owner AS owner FROM Site", "sites");
   EXPECT_EQ(failure.error, "Transform.ForeignKey");
+  EXPECT_NE(failure.cause.find(": rank 200 loads cont.people ("), std::string::npos)
+      << failure.cause;
   EXPECT_NE(failure.cause.find("people"), std::string::npos) << failure.cause;
   EXPECT_NE(failure.cause.find("p9"), std::string::npos) << failure.cause;
   EXPECT_NE(failure.cause.find("check the ranks"), std::string::npos) << failure.cause;
