@@ -145,7 +145,15 @@ class RunCommand {
     MUSTER_ASSIGN(const auto runs, runs_->List("", options_.limit));
     Json list = Json::array();
     Table table({{"MIGRATION"}, {"TENANT"}, {"PLAN"}, {"STATUS"}, {"ATTEMPT"}, {"STARTED"}});
+    int exit_code = kDone;
     for (const RunState& run : runs) {
+      if (run.status == plan::kUnreadable) {
+        list.push_back({{"migration_id", run.id}, {"status", run.status}, {"cause", run.cause}});
+        exit_code = kFailed;
+        table.AddRow({{run.id}, {""}, {""}, {run.status, StyleOfStatus(run.status)}, {""}, {""}});
+        context_.err << run.cause << '\n';
+        continue;
+      }
       list.push_back(MigrationJson(run));
       table.AddRow({{run.id},
                     {run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
@@ -159,7 +167,7 @@ class RunCommand {
     } else {
       table.Print(context_.out, context_.color);
     }
-    return kDone;
+    return exit_code;
   }
 
  private:

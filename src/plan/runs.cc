@@ -235,8 +235,17 @@ Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {
   MUSTER_ASSIGN(const auto records, store_.Scan(kRunKind, "", after, limit));
   std::vector<RunState> runs;
   for (const Record& record : records) {
-    MUSTER_ASSIGN(RunState run, Describe(record));
-    runs.push_back(std::move(run));
+    auto run = Describe(record);
+    if (!run) {
+      const Error& error = run.error();
+      if (error.code != Code::kInvalid && error.code != Code::kCorrupt) return error;
+      RunState unreadable;
+      unreadable.id = record.key;
+      unreadable.status = kUnreadable;
+      unreadable.cause = error.ToString();
+      run = std::move(unreadable);
+    }
+    runs.push_back(*std::move(run));
   }
   return runs;
 }

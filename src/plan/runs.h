@@ -19,6 +19,9 @@ inline constexpr milliseconds kRunLease{15'000};
 // What the store calls the records of runs.
 inline constexpr const char* kRunKind = "plan.run";
 
+// The status of a run that this version cannot read.
+inline constexpr const char* kUnreadable = "UNREADABLE";
+
 // The execution of a migration's attempt.
 std::string ExecutionOf(const std::string& id, int64_t attempt);
 
@@ -32,7 +35,7 @@ struct RunState {
   std::map<std::string, std::string> inputs;
   int64_t attempt = 1;
   std::string execution;  // its state machine's, of this attempt
-  std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED
+  std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
   std::string error;
   std::string cause;
   std::string output;  // JSON text, once it is completed
@@ -103,6 +106,8 @@ class Runs {
 
   // kNotFound: there is none.
   Result<RunState> Find(const std::string& id);
+  // In the order of their ids. One that cannot be read, as a newer version's, has the status
+  // kUnreadable and its cause: the others are listed all the same.
   Result<std::vector<RunState>> List(const std::string& after, int limit);
 
  private:

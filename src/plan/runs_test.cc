@@ -131,6 +131,19 @@ TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
   EXPECT_EQ((*runs.List("", 10)).size(), 1U);
 }
 
+TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
+  RunWhole();
+  const Record newer{
+      .kind = kRunKind, .queue = "default", .key = "later", .body = R"({"format": 1000})"};
+  ASSERT_TRUE(store->Write({{Change::Put(newer, Due::Never())}}));
+  const auto listed = runs.List("", 10);
+  ASSERT_TRUE(listed) << listed.error().ToString();
+  ASSERT_EQ(listed->size(), 2U);
+  EXPECT_EQ((*listed)[0].status, kUnreadable);
+  EXPECT_NE((*listed)[0].cause.find("newer version"), std::string::npos) << (*listed)[0].cause;
+  EXPECT_EQ((*listed)[1].status, "COMPLETED");
+}
+
 TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
