@@ -4,6 +4,8 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string_view>
 
@@ -18,6 +20,9 @@ constexpr int kTries = 6;
 constexpr milliseconds kFirstPause{100};
 constexpr size_t kMaxListBytes = 8 * 1024 * 1024;
 constexpr int kMaxPages = 1'000;
+// AWS takes 10,000 parts of at least 5 MiB; each is held in memory.
+constexpr size_t kPartBytes = 16 * 1024 * 1024;
+constexpr size_t kMaxParts = 10'000;
 
 std::string EncodePath(std::string_view key) {
   std::string path;
@@ -136,7 +141,10 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
     case 401:
     case 403:
       error.code = Code::kPermission;
-      error.hint = "the credentials need s3:GetObject and s3:ListBucket there";
+      error.hint =
+          "the credentials need s3:GetObject and s3:ListBucket there, and to write s3:PutObject "
+          "and "
+          "s3:DeleteObject";
       break;
     case 301:
     case 307:
@@ -151,13 +159,14 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
 
 Result<HttpResponse> S3Client::Send(const std::string& method, const std::string& key,
                                     const std::string& query, const HttpHeaders& headers,
-                                    size_t max_bytes) {
+                                    size_t max_bytes, std::string body) {
   const std::string what = "s3://" + location_.bucket + "/" + key;
   milliseconds pause = kFirstPause;
   for (int attempt = 1;; ++attempt) {
     HttpRequest request{.method = method,
                         .url = base_url_ + EncodePath(key) + (query.empty() ? "" : "?" + query),
                         .headers = headers,
+                        .body = body,
                         .max_response_bytes = max_bytes + 64 * 1024,
                         .writes = false};
     MUSTER_ASSIGN(const AwsCredentials credentials, credentials_.Get());
@@ -206,6 +215,63 @@ Result<std::string> S3Client::Read(const std::string& key, uint64_t offset, uint
   }
   if (response->body.size() != length) return short_object;
   return std::move(response->body);
+}
+
+Status S3Client::Write(const std::string& key, std::string bytes) {
+  MUSTER_TRY(Send("PUT", location_.prefix + key, "", {}, 0, std::move(bytes)));
+  return {};
+}
+
+Status S3Client::WriteFile(const std::string& key, const std::string& path) {
+  std::error_code failed;
+  const size_t size = std::filesystem::file_size(path, failed);
+  std::ifstream file(path, std::ios::binary);
+  if (failed || !file) return Error{Code::kUnavailable, path + " cannot be read"};
+  if (size <= kPartBytes) {
+    std::string bytes(size, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(size));
+    if (!file) return Error{Code::kUnavailable, path + " cannot be read"};
+    return Write(key, std::move(bytes));
+  }
+  const std::string whole = location_.prefix + key;
+  MUSTER_ASSIGN(const HttpResponse begun, Send("POST", whole, "uploads=", {}, 0));
+  const std::string id(Element(begun.body, "UploadId").value_or(""));
+  if (id.empty()) return Error{Code::kIncompatible, place_ + key + ": no upload in parts is begun"};
+  const std::string upload = "uploadId=" + PercentEncode(id);
+  Status written = WriteParts(whole, file, std::max(kPartBytes, size / kMaxParts + 1), upload);
+  // Parts that nobody completes cost money.
+  if (!written) static_cast<void>(Send("DELETE", whole, upload, {}, 0));
+  return written;
+}
+
+Status S3Client::WriteParts(const std::string& key, std::istream& file, size_t part_bytes,
+                            const std::string& upload) {
+  std::string parts;
+  for (int number = 1; file.peek() != std::istream::traits_type::eof(); ++number) {
+    std::string bytes(part_bytes, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(part_bytes));
+    bytes.resize(static_cast<size_t>(file.gcount()));
+    const std::string part = std::to_string(number);
+    MUSTER_ASSIGN(const HttpResponse answer,
+                  Send("PUT", key, "partNumber=" + part + "&" + upload, {}, 0, std::move(bytes)));
+    parts += "<Part><PartNumber>" + part + "</PartNumber><ETag>" +
+             std::string(answer.Header("ETag").value_or("")) + "</ETag></Part>";
+  }
+  if (file.bad()) return Error{Code::kUnavailable, place_ + key + ": its file cannot be read"};
+  MUSTER_ASSIGN(const HttpResponse whole,
+                Send("POST", key, upload, {}, 0,
+                     "<CompleteMultipartUpload>" + parts + "</CompleteMultipartUpload>"));
+  // It may say 200 and then, that it has failed.
+  if (whole.body.find("<CompleteMultipartUploadResult") == std::string::npos)
+    return Error{Code::kUnavailable,
+                 place_ + key + ": " + std::string(Element(whole.body, "Message").value_or(""))};
+  return {};
+}
+
+Status S3Client::Remove(const std::string& key) {
+  const auto removed = Send("DELETE", location_.prefix + key, "", {}, 0);
+  if (!removed && removed.error().code != Code::kNotFound) return removed.error();
+  return {};
 }
 
 Result<std::vector<std::string>> S3Client::List() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -28,9 +29,9 @@ struct S3Location {
   static Result<S3Location> FromUrl(const Url& url);
 };
 
-// Reads objects below one location, signed with the credentials that AWS's own tools would use.
-// What fails for a moment (5xx, a lost connection, "slow down") is tried again with growing pauses.
-// Thread-safe. `env` must outlive it.
+// Reads and writes objects below one location, signed with the credentials that AWS's own tools
+// would use. What fails for a moment (5xx, a lost connection, "slow down") is tried again with
+// growing pauses. Thread-safe. `env` must outlive it.
 //
 // Errors: kNotFound; kPermission, also for a bucket that is not there but may not be listed;
 // kUnavailable when all tries failed; kInvalid when the server does not understand.
@@ -46,12 +47,23 @@ class S3Client {
   // Exactly the bytes [offset, offset + length); kCorrupt when the object ends before.
   Result<std::string> Read(const std::string& key, uint64_t offset, uint64_t length);
 
+  // Makes an object of these bytes, or of a file's, in place of another one: whole or not at all,
+  // and the same however often it is done.
+  Status Write(const std::string& key, std::string bytes);
+  Status WriteFile(const std::string& key, const std::string& path);
+
+  // One that is not there is as good.
+  Status Remove(const std::string& key);
+
   // The names directly below the location, up to the next slash, in the order of their bytes.
   Result<std::vector<std::string>> List();
 
  private:
   Result<HttpResponse> Send(const std::string& method, const std::string& key,
-                            const std::string& query, const HttpHeaders& headers, size_t max_bytes);
+                            const std::string& query, const HttpHeaders& headers, size_t max_bytes,
+                            std::string body = {});
+  Status WriteParts(const std::string& key, std::istream& file, size_t part_bytes,
+                    const std::string& upload);
   Error ErrorOf(const std::string& what, const HttpResponse& response) const;
 
   const S3Location location_;
