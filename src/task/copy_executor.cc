@@ -61,7 +61,7 @@ Result<CopyCall> ReadCall(const TaskCall& call) {
 Json ResultOf(const CopyCall& call, const Manifest& manifest) {
   return Json{{"rows", manifest.rows},
               {"bytes", manifest.bytes},
-              {"file", call.staging.folder() + "/" + manifest.file},
+              {"file", call.staging.Place() + manifest.file},
               {"failed", manifest.failed}};
 }
 
@@ -71,13 +71,11 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
   if (!found) return found;
   if (found->tenant != call.tenant || found->migration != call.migration) {
     return Error{Code::kConflict,
-                 call.staging.folder() + " holds " + call.object + " of tenant '" + found->tenant +
+                 call.staging.Place() + " holds " + call.object + " of tenant '" + found->tenant +
                      "', migration '" + found->migration + "'",
                  "give each migration a staging folder of its own"};
   }
-  std::error_code failed;
-  const auto size = fs::file_size(call.staging.folder() + "/" + found->file, failed);
-  const bool complete = !failed && static_cast<int64_t>(size) == found->bytes;
+  MUSTER_ASSIGN(const bool complete, call.staging.IsWhole(*found));
   if (found->token != call.token || found->format != call.format || !complete) {
     return std::optional<Manifest>();
   }

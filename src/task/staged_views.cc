@@ -21,6 +21,7 @@ std::string StagedRowsSql(const std::string& path, const std::string& format,
 
 Status MakeStagedViews(DuckDb& db, const Staging& staging, const std::vector<Manifest>& objects) {
   for (const Manifest& one : objects) {
+    MUSTER_TRY(staging.Bring(one));
     const std::string path = staging.folder() + "/" + one.file;
     const Status made =
         db.Execute("CREATE VIEW " + DuckIdentifier(one.object) + " AS SELECT * FROM " +

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/url.h"
 #include "pipeline/file_output.h"
+#include "task/staging_bucket.h"
 
 namespace muster::task {
 namespace {
@@ -24,8 +25,7 @@ Json ToJson(const Manifest& manifest) {
       {"migration", manifest.migration}, {"token", manifest.token},   {"columns", columns}};
 }
 
-Result<Manifest> ReadManifest(const std::string& path) {
-  MUSTER_ASSIGN(const Json json, ReadJsonFile(path));
+Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
   try {
     Manifest manifest{.object = json.at("object"),
                       .file = json.at("file"),
@@ -48,12 +48,36 @@ Result<Manifest> ReadManifest(const std::string& path) {
   }
 }
 
+Result<Manifest> ReadManifest(const std::string& path) {
+  MUSTER_ASSIGN(const Json json, ReadJsonFile(path));
+  return ManifestOf(json, path);
+}
+
+// None: it is not there.
+Result<std::optional<Manifest>> ReadManifest(StagingBucket& bucket, const std::string& name) {
+  const auto text = bucket.ReadAll(name);
+  if (!text && text.error().code == Code::kNotFound) return std::optional<Manifest>();
+  if (!text) return text.error();
+  const std::string place = bucket.client().Place() + name;
+  MUSTER_ASSIGN(const Json json, ParseJson(*text, place));
+  MUSTER_ASSIGN(Manifest manifest, ManifestOf(json, place));
+  return std::optional<Manifest>(std::move(manifest));
+}
+
+std::string NameIn(const std::string& path) { return fs::path(path).filename().string(); }
+
 }  // namespace
 
 Result<Staging> Staging::At(const std::string& folder) {
+  if (folder.starts_with("s3://")) {
+    MUSTER_ASSIGN(auto bucket, StagingBucket::Open(folder));
+    Staging staging(bucket->folder());
+    staging.bucket_ = std::move(bucket);
+    return staging;
+  }
   if (folder.find("://") != std::string::npos) {
     return Error{Code::kInvalid, "staging: '" + folder + "' is no folder on this machine",
-                 "give the path of one"};
+                 "give the path of one, or s3://BUCKET/PREFIX"};
   }
   std::error_code failed;
   const fs::path absolute = fs::absolute(folder, failed).lexically_normal();
@@ -63,6 +87,8 @@ Result<Staging> Staging::At(const std::string& folder) {
   return Staging(std::move(path));
 }
 
+std::string Staging::Place() const { return bucket_ ? bucket_->client().Place() : folder_ + "/"; }
+
 std::string Staging::PathOf(const std::string& object, const std::string& ending) const {
   std::string name = PercentEncode(object);
   if (name.starts_with('.')) name.replace(0, 1, "%2E");
@@ -71,6 +97,7 @@ std::string Staging::PathOf(const std::string& object, const std::string& ending
 
 Result<std::optional<Manifest>> Staging::Find(const std::string& object) const {
   const std::string path = PathOf(object, std::string(kManifest));
+  if (bucket_) return ReadManifest(*bucket_, NameIn(path));
   std::error_code failed;
   if (!fs::exists(path, failed)) return std::optional<Manifest>();
   MUSTER_ASSIGN(Manifest manifest, ReadManifest(path));
@@ -78,6 +105,16 @@ Result<std::optional<Manifest>> Staging::Find(const std::string& object) const {
 }
 
 Result<std::vector<Manifest>> Staging::List() const {
+  std::vector<Manifest> all;
+  if (bucket_) {
+    MUSTER_ASSIGN(const std::vector<std::string> names, bucket_->client().List());
+    for (const std::string& name : names) {
+      if (!name.ends_with(kManifest)) continue;
+      MUSTER_ASSIGN(auto manifest, ReadManifest(*bucket_, name));
+      if (manifest) all.push_back(*std::move(manifest));
+    }
+    return all;
+  }
   std::vector<std::string> paths;
   std::error_code failed;
   for (fs::directory_iterator at(folder_, failed), end; !failed && at != end;
@@ -87,7 +124,6 @@ Result<std::vector<Manifest>> Staging::List() const {
   }
   if (failed) return Error{Code::kNotFound, folder_ + ": " + failed.message()};
   std::sort(paths.begin(), paths.end());
-  std::vector<Manifest> all;
   for (const std::string& path : paths) {
     MUSTER_ASSIGN(Manifest manifest, ReadManifest(path));
     all.push_back(std::move(manifest));
@@ -111,12 +147,39 @@ Status Staging::Begin(const std::string& object) const {
   // From here on until Publish the object is not staged.
   fs::remove(PathOf(object, std::string(kManifest)), failed);
   if (failed) return FileError("removing", PathOf(object, std::string(kManifest)), failed.value());
-  return {};
+  return bucket_ ? bucket_->client().Remove(NameIn(PathOf(object, std::string(kManifest))))
+                 : Status();
 }
 
 Status Staging::Publish(const Manifest& manifest) const {
-  return ReplaceFile(PathOf(manifest.object, std::string(kManifest)),
-                     ToJsonText(ToJson(manifest)) + "\n");
+  const std::string path = PathOf(manifest.object, std::string(kManifest));
+  const std::string text = ToJsonText(ToJson(manifest)) + "\n";
+  if (!bucket_) return ReplaceFile(path, text);
+  MUSTER_TRY(bucket_->client().WriteFile(manifest.file, folder_ + "/" + manifest.file));
+  MUSTER_TRY(Keep(NameIn(PathOf(manifest.object, ".failed.jsonl"))));
+  return bucket_->client().Write(NameIn(path), text);
+}
+
+Result<bool> Staging::IsWhole(const Manifest& manifest) const {
+  if (bucket_) {
+    const auto size = bucket_->client().Size(manifest.file);
+    if (!size && size.error().code != Code::kNotFound) return size.error();
+    return size && static_cast<int64_t>(*size) == manifest.bytes;
+  }
+  std::error_code failed;
+  const auto size = fs::file_size(folder_ + "/" + manifest.file, failed);
+  return !failed && static_cast<int64_t>(size) == manifest.bytes;
+}
+
+Status Staging::Bring(const Manifest& manifest) const {
+  return bucket_ ? bucket_->Bring(manifest.file, manifest.bytes, manifest.sha256) : Status();
+}
+
+Status Staging::Keep(const std::string& name) const {
+  if (!bucket_) return {};
+  std::error_code failed;
+  if (!fs::exists(folder_ + "/" + name, failed)) return bucket_->client().Remove(name);
+  return bucket_->client().WriteFile(name, folder_ + "/" + name);
 }
 
 }  // namespace muster::task

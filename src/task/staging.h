@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@ namespace muster::task {
 
 // What a staging folder says of one object in it. The folder belongs to one migration of one
 // tenant; an object lies in OBJECT.jsonl or OBJECT.parquet, and counts only once its manifest,
-// OBJECT.manifest.json, is there: that is written last.
+// OBJECT.manifest.json, is there: that is written last. The folder may be one in S3.
 struct Manifest {
   std::string object = {};
   std::string file = {};    // its name in the folder
@@ -29,13 +30,20 @@ struct Manifest {
   std::vector<std::pair<std::string, std::string>> columns = {};
 };
 
-// One folder of staged objects.
+class StagingBucket;
+
+// One folder of staged objects, on this machine or in S3. What is in S3 is made, and read, in a
+// folder on this machine that is gone with the last copy of this.
 class Staging {
  public:
-  // The absolute path. kInvalid: it is none on this machine.
+  // A path, or s3://BUCKET/PREFIX. kInvalid: it is neither.
   static Result<Staging> At(const std::string& folder);
 
+  // On this machine; an absolute path.
   const std::string& folder() const { return folder_; }
+
+  // What a person knows it by, with a slash at its end.
+  std::string Place() const;
 
   // Where something of an object lies: PathOf("User", ".jsonl"). Names that are no file names are
   // percent-encoded.
@@ -50,9 +58,18 @@ class Staging {
   Status Begin(const std::string& object) const;
   Status Publish(const Manifest& manifest) const;
 
+  // Whether the object's file is there as its manifest says.
+  Result<bool> IsWhole(const Manifest& manifest) const;
+  // Its file lies in folder() afterwards.
+  Status Bring(const Manifest& manifest) const;
+
+  // A file in folder() that is no object is kept, or was removed.
+  Status Keep(const std::string& name) const;
+
  private:
   explicit Staging(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
+  std::shared_ptr<StagingBucket> bucket_;  // null: it is on this machine only
 };
 
 }  // namespace muster::task

@@ -79,11 +79,16 @@ class Transformation {
     if (!staged && staged.error().code != Code::kNotFound) return staged.error();
     if (!staged) return {};
     const std::set<std::string> words = WordsOf(job_.text);
+    const std::string text = Lower(job_.text);
+    // Others may have to be brought from far away.
+    std::vector<Manifest> mentioned;
     for (const Manifest& one : *staged) {
       if (words.contains(Lower(one.object))) objects_[one.object] = one.rows;
       staged_ += (staged_.empty() ? "" : ", ") + one.object;
+      const bool quoted = one.object.find('"') != std::string::npos;
+      if (quoted || text.find(Lower(one.object)) != std::string::npos) mentioned.push_back(one);
     }
-    return MakeStagedViews(*db_, job_.staging, *staged);
+    return MakeStagedViews(*db_, job_.staging, mentioned);
   }
 
   Status RunStatement(const SqlStatement& statement) {
@@ -106,7 +111,7 @@ class Transformation {
   // What a person who mistypes an object, or runs a script before its extraction, needs to know.
   Error WithHint(Error error) const {
     if (error.message.find("Table with name") != std::string::npos) {
-      error.hint = staged_.empty() ? "nothing is staged in " + job_.staging.folder()
+      error.hint = staged_.empty() ? "nothing is staged in " + job_.staging.Place()
                                    : "staged are " + staged_.substr(0, 1'000);
     }
     return error;
@@ -130,19 +135,20 @@ class Transformation {
     MUSTER_ASSIGN(rejected_, Count(kRows, std::string(kRejected) + " IS NOT NULL"));
     const std::string folder = job_.staging.folder() + "/rejected";
     const std::string entity = job_.Argument("ENTITY_NAME");
-    const std::string path =
-        folder + "/" + PercentEncode(entity.empty() ? job_.Argument("TARGET_TABLE") : entity) +
-        ".jsonl";
+    const std::string name =
+        PercentEncode(entity.empty() ? job_.Argument("TARGET_TABLE") : entity) + ".jsonl";
+    const std::string path = folder + "/" + name;
     std::error_code failed;
     if (rejected_ == 0) {
       fs::remove(path, failed);
-      return {};
+      return job_.staging.Keep("rejected/" + name);
     }
     fs::create_directories(folder, failed);
     if (failed) return FileError("making", folder, failed.value());
-    return db_->Execute("COPY (SELECT * FROM " + std::string(kRows) + " WHERE " +
-                        std::string(kRejected) + " IS NOT NULL) TO " + DuckLiteral(path) +
-                        " (FORMAT json)");
+    MUSTER_TRY(db_->Execute("COPY (SELECT * FROM " + std::string(kRows) + " WHERE " +
+                            std::string(kRejected) + " IS NOT NULL) TO " + DuckLiteral(path) +
+                            " (FORMAT json)"));
+    return job_.staging.Keep("rejected/" + name);
   }
 
   Status LoadFurtherTables() {
