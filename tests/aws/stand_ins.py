@@ -54,10 +54,12 @@ class StandIn(http.server.ThreadingHTTPServer):
 
 class AppFlow(StandIn):
     """Flows take a poll or two, and end as they are told: flows[NAME] lists how its executions end, the last of them for
-    good. "Refused" is no execution: the service itself fails once."""
+    good. "Refused" is no execution: the service itself fails once; nor is "Expired": the caller's credentials are over. The
+    executions of flows in `held` do not end."""
 
     def __init__(self):
         self.flows = {}
+        self.held = set()
         self.executions = collections.defaultdict(list)  # by flow, oldest first
         super().__init__()
 
@@ -75,6 +77,8 @@ class AppFlow(StandIn):
         ending = endings.pop(0) if len(endings) > 1 else endings[0]
         if ending == "Refused":
             raise Refusal(500, "InternalServerException", "try again")
+        if ending == "Expired":
+            raise Refusal(403, "ExpiredTokenException", "The security token included in the request is expired")
         begun = self.executions[name]
         token = request.get("clientToken")
         for execution in begun:
@@ -88,7 +92,7 @@ class AppFlow(StandIn):
         for execution in reversed(self.executions[name]):
             execution["asked"] += 1
             record = {"executionId": execution["executionId"], "executionStatus": "InProgress"}
-            if execution["asked"] > 1:
+            if execution["asked"] > 1 and name not in self.held:
                 record["executionStatus"] = execution["ending"]
                 record["executionResult"] = {"recordsProcessed": 7}
                 if execution["ending"] == "Error":
