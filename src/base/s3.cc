@@ -159,7 +159,7 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
 
 Result<HttpResponse> S3Client::Send(const std::string& method, const std::string& key,
                                     const std::string& query, const HttpHeaders& headers,
-                                    size_t max_bytes, std::string body) {
+                                    size_t max_bytes, const std::string& body) {
   const std::string what = "s3://" + location_.bucket + "/" + key;
   milliseconds pause = kFirstPause;
   for (int attempt = 1;; ++attempt) {
@@ -217,8 +217,8 @@ Result<std::string> S3Client::Read(const std::string& key, uint64_t offset, uint
   return std::move(response->body);
 }
 
-Status S3Client::Write(const std::string& key, std::string bytes) {
-  MUSTER_TRY(Send("PUT", location_.prefix + key, "", {}, 0, std::move(bytes)));
+Status S3Client::Write(const std::string& key, const std::string& bytes) {
+  MUSTER_TRY(Send("PUT", location_.prefix + key, "", {}, 0, bytes));
   return {};
 }
 
@@ -231,7 +231,7 @@ Status S3Client::WriteFile(const std::string& key, const std::string& path) {
     std::string bytes(size, '\0');
     file.read(bytes.data(), static_cast<std::streamsize>(size));
     if (!file) return Error{Code::kUnavailable, path + " cannot be read"};
-    return Write(key, std::move(bytes));
+    return Write(key, bytes);
   }
   const std::string whole = location_.prefix + key;
   MUSTER_ASSIGN(const HttpResponse begun, Send("POST", whole, "uploads=", {}, 0));
@@ -253,7 +253,7 @@ Status S3Client::WriteParts(const std::string& key, std::istream& file, size_t p
     bytes.resize(static_cast<size_t>(file.gcount()));
     const std::string part = std::to_string(number);
     MUSTER_ASSIGN(const HttpResponse answer,
-                  Send("PUT", key, "partNumber=" + part + "&" + upload, {}, 0, std::move(bytes)));
+                  Send("PUT", key, "partNumber=" + part + "&" + upload, {}, 0, bytes));
     parts += "<Part><PartNumber>" + part + "</PartNumber><ETag>" +
              std::string(answer.Header("ETag").value_or("")) + "</ETag></Part>";
   }

@@ -49,7 +49,7 @@ class S3Client {
 
   // Makes an object of these bytes, or of a file's, in place of another one: whole or not at all,
   // and the same however often it is done.
-  Status Write(const std::string& key, std::string bytes);
+  Status Write(const std::string& key, const std::string& bytes);
   Status WriteFile(const std::string& key, const std::string& path);
 
   // One that is not there is as good.
@@ -61,7 +61,7 @@ class S3Client {
  private:
   Result<HttpResponse> Send(const std::string& method, const std::string& key,
                             const std::string& query, const HttpHeaders& headers, size_t max_bytes,
-                            std::string body = {});
+                            const std::string& body = {});
   Status WriteParts(const std::string& key, std::istream& file, size_t part_bytes,
                     const std::string& upload);
   Error ErrorOf(const std::string& what, const HttpResponse& response) const;
