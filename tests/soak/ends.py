@@ -51,7 +51,9 @@ class OpenSearchSource:
                 lines.append(json.dumps({"index": {"_index": self.INDEX,
                                                    "_id": document(n)["id"]}}))
                 lines.append(json.dumps(document(n)))
-            answer = self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
+            answer = None
+            for _ in range(10):  # a busy server may take too long; the ids make it harmless
+                answer = answer or self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
             assert answer and not answer["errors"], answer
         self.server.call("POST", f"/{self.INDEX}/_refresh")
 
