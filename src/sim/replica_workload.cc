@@ -142,6 +142,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
     sim.AddProcess("appender", [this](Env& env, std::stop_token stop) { AppendAll(env, stop); });
     if (!crowd_ && !tiny && random.OneIn(2)) {
+      late_ = random.OneIn(2);
       sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Operate(env, stop); });
     }
   }
@@ -236,6 +237,10 @@ class ReplicaWorkloadImpl final : public Workload {
   // One event after the other, all through the time in which things go wrong.
   void AppendAll(Env& env, std::stop_token stop) {
     while (appended_ < events_ && !stop.stop_requested()) {
+      if (appended_ + 1 == events_ && late_) {
+        env.Sleep(seconds(1), stop);
+        continue;
+      }
       const int64_t number = appended_++;
       const StreamAppend append{.stream = "stream" + std::to_string(number % streams_),
                                 .expected = kAnyVersion,
@@ -262,6 +267,14 @@ class ReplicaWorkloadImpl final : public Workload {
       env.Sleep(seconds(random.Between(10, 90)), stop);
     }
     Pause(false);  // it may have crashed before it did
+    // Nothing else happens now that would hide what a pause has left behind.
+    for (int times = 0; times < 4 && late_; ++times) {
+      env.Sleep(seconds(random.Between(4, 12)), {});
+      Pause(true);
+      env.Sleep(seconds(random.Between(1, 8)), {});
+      Pause(false);
+    }
+    late_ = false;
   }
 
   void Pause(bool paused) {
@@ -480,6 +493,7 @@ class ReplicaWorkloadImpl final : public Workload {
   int64_t events_ = 0;
   int64_t streams_ = 1;
   nanoseconds append_for_ = seconds(240);
+  bool late_ = false;  // the last event comes when the operator has done all
   int64_t poison_ = -1;
   int64_t hang_ = -1;
   int hangs_ = 0;

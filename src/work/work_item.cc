@@ -30,10 +30,7 @@ MonoTime WorkItem::deadline() const { return lease_->deadline(); }
 bool WorkItem::Expired() const { return lease_->Expired(); }
 Result<bool> WorkItem::StillOurs() const { return lease_->StillOurs(); }
 
-Status WorkItem::FinishSuccessors() {
-  if (PLANTED_BUG(successors_are_not_finished)) return {};
-  return CreateSuccessors(std::nullopt);
-}
+Status WorkItem::FinishSuccessors() { return CreateSuccessors(std::nullopt); }
 
 Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   std::vector<Partition> parts = body_->Successors();
