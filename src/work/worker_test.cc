@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -23,7 +25,7 @@ class NoLetters final : public DeadLetters {
   Status Flush() override { return {}; }
 };
 
-// Calls back when something happens to an item.
+// Calls back when something happens to an item. Slots are threads.
 class Watcher final : public WorkObserver {
  public:
   void Advanced(const WorkItem& item, const Progress& progress) override {
@@ -31,12 +33,16 @@ class Watcher final : public WorkObserver {
   }
   void Split(const WorkItem&, const Progress&) override { ++splits; }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error*) override {
+    std::lock_guard lock(mutex_);
     outcomes.emplace_back(item.name(), outcome);
   }
 
   std::function<void(const WorkItem&, const Progress&)> on_advance;
-  int splits = 0;
+  std::atomic<int> splits = 0;
   std::vector<std::pair<std::string, ShardOutcome>> outcomes;
+
+ private:
+  std::mutex mutex_;
 };
 
 class WorkerTest : public ::testing::Test {
