@@ -54,7 +54,7 @@ class PostgresSource final : public Source {
     MUSTER_ASSIGN(const std::vector<std::string> names, Names(*connection));
     std::vector<Collection> collections;
     for (const std::string& name : names) {
-      MUSTER_ASSIGN(const PgRelation relation, Describe(*connection, name));
+      MUSTER_ASSIGN(const PgRelation relation, RelationOf(*connection, name));
       collections.push_back({name, MetadataOf(ShapeOfRelation(relation))});
     }
     return collections;
@@ -141,7 +141,7 @@ class PostgresSource final : public Source {
     return names;
   }
 
-  Result<PgRelation> Describe(PgConnection& connection, const std::string& collection) const {
+  Result<PgRelation> RelationOf(PgConnection& connection, const std::string& collection) const {
     if (!options_.query.empty()) {
       return RelationOfQuery(connection, collection, options_.query, options_.key);
     }
@@ -172,7 +172,7 @@ class PostgresSource final : public Source {
     if (std::find(names.begin(), names.end(), collection) == names.end()) {
       return Error{Code::kNotFound, "the source has no collection '" + collection + "'"};
     }
-    MUSTER_ASSIGN(PgRelation relation, Describe(*connection, collection));
+    MUSTER_ASSIGN(PgRelation relation, RelationOf(*connection, collection));
     return &relations_.emplace(collection, std::move(relation)).first->second;
   }
 

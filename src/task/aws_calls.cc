@@ -48,11 +48,11 @@ AwsNaming SdkNaming(const AwsService& service) {
   return {service.error_name, service.error_name, "", false};
 }
 
-OrFailure<HttpResponse> AwsCalls::Send(const AwsService& service, HttpRequest request,
+OrFailure<HttpResponse> AwsCalls::Send(const AwsService& service, const HttpRequest& request,
                                        bool repeatable, const AwsNaming& naming,
                                        std::stop_token stop) {
-  auto response = client_.Send({service.name, service.host, service.signing}, std::move(request),
-                               repeatable, std::move(stop));
+  auto response = client_.Send({service.name, service.host, service.signing}, request, repeatable,
+                               std::move(stop));
   if (!response) return tl::unexpected(NotSent(naming, response.error()));
   if (response->status < 400) return *std::move(response);
   return tl::unexpected(Refused(service, naming, DecodeAwsError(*response)));
@@ -73,7 +73,7 @@ OrFailure<AwsReply> AwsCalls::Call(const AwsService& service, std::string_view a
     return tl::unexpected(TaskFailure{"States.Runtime", request.error().ToString()});
   }
   if (OnlyReads(action)) request->writes = false;
-  auto response = Send(service, *std::move(request), repeatable, naming, std::move(stop));
+  auto response = Send(service, *request, repeatable, naming, std::move(stop));
   if (!response) return tl::unexpected(std::move(response).error());
   auto body = DecodeAwsAnswer(service, action, *response,
                               naming.optimised ? AwsTimes::kMilliseconds : AwsTimes::kText);

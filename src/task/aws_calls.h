@@ -45,8 +45,8 @@ class AwsCalls {
                            const AwsNaming& naming, const std::string& token, std::stop_token stop);
 
   // A request that is made by hand. A status of 400 or more is a failure.
-  OrFailure<HttpResponse> Send(const AwsService& service, HttpRequest request, bool repeatable,
-                               const AwsNaming& naming, std::stop_token stop);
+  OrFailure<HttpResponse> Send(const AwsService& service, const HttpRequest& request,
+                               bool repeatable, const AwsNaming& naming, std::stop_token stop);
 
  private:
   AwsClient& client_;

@@ -67,7 +67,7 @@ TaskOutcome InvokeLambda(AwsCalls& calls, const TaskCall& call, std::stop_token 
   // The longest that a function may run, and a little more.
   request.timeout =
       std::min<std::chrono::milliseconds>(call.timeout.value_or(15min) + 10s, 15min + 10s);
-  auto response = calls.Send(kLambda, std::move(request), false, kNaming, std::move(stop));
+  auto response = calls.Send(kLambda, request, false, kNaming, std::move(stop));
   if (!response) return std::move(response).error();
   Json answer = PayloadOf(response->body);
   if (response->Header("X-Amz-Function-Error")) {
