@@ -143,8 +143,7 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
       error.code = Code::kPermission;
       error.hint =
           "the credentials need s3:GetObject and s3:ListBucket there, and to write s3:PutObject "
-          "and "
-          "s3:DeleteObject";
+          "and s3:DeleteObject";
       break;
     case 301:
     case 307:
@@ -246,6 +245,7 @@ Status S3Client::WriteFile(const std::string& key, const std::string& path) {
 
 Status S3Client::WriteParts(const std::string& key, std::istream& file, size_t part_bytes,
                             const std::string& upload) {
+  const std::string what = "s3://" + location_.bucket + "/" + key;
   std::string parts;
   for (int number = 1; file.peek() != std::istream::traits_type::eof(); ++number) {
     std::string bytes(part_bytes, '\0');
@@ -257,14 +257,14 @@ Status S3Client::WriteParts(const std::string& key, std::istream& file, size_t p
     parts += "<Part><PartNumber>" + part + "</PartNumber><ETag>" +
              std::string(answer.Header("ETag").value_or("")) + "</ETag></Part>";
   }
-  if (file.bad()) return Error{Code::kUnavailable, place_ + key + ": its file cannot be read"};
+  if (file.bad()) return Error{Code::kUnavailable, what + ": its file cannot be read"};
   MUSTER_ASSIGN(const HttpResponse whole,
                 Send("POST", key, upload, {}, 0,
                      "<CompleteMultipartUpload>" + parts + "</CompleteMultipartUpload>"));
   // It may say 200 and then, that it has failed.
   if (whole.body.find("<CompleteMultipartUploadResult") == std::string::npos)
     return Error{Code::kUnavailable,
-                 place_ + key + ": " + std::string(Element(whole.body, "Message").value_or(""))};
+                 what + ": " + std::string(Element(whole.body, "Message").value_or(""))};
   return {};
 }
 

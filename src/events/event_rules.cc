@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "base/fnv.h"
 #include "base/text_rules.h"
 
 namespace muster {
@@ -34,8 +35,7 @@ Status CheckLimit(int limit) {
 // FNV-1a, finished so that the low bits depend on all others. Stored with every event: never to be
 // changed.
 int SlotOf(std::string_view stream, int slots) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : stream) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  uint64_t hash = Fnv1a(stream);
   hash ^= hash >> 32;
   hash *= 0x9e3779b97f4a7c15;
   hash ^= hash >> 29;

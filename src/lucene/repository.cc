@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/fnv.h"
 #include "lucene/metadata.h"
 
 namespace muster::lucene {
@@ -90,10 +91,7 @@ std::string RefusalOf(const SnapshotIndex& index) {
 }  // namespace
 
 std::string HashedPath(const std::string& index_id, int shard) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : std::to_string(shard) + index_id) {
-    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  }
+  const uint64_t hash = Fnv1a(std::to_string(shard) + index_id);
   std::string path(1,
                    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[hash >> 58]);
   for (int bit = 57; bit > 43; --bit) path += (hash >> bit & 1) != 0 ? '1' : '0';

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string>
 
+#include "base/fnv.h"
+
 namespace muster {
 namespace {
 
@@ -123,10 +125,10 @@ simdjson::error_code HashObject(ondemand::object object, DocumentHash& hash) {
 }  // namespace
 
 DocumentHash HashBytes(std::string_view bytes) {
-  DocumentHash hash{0xcbf29ce484222325, 0x84222325cbf29ce4};
+  DocumentHash hash{kFnvStart, 0x84222325cbf29ce4};
   for (const char c : bytes) {
-    hash.low = (hash.low ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    hash.high = (hash.high ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash.low = FnvStep(hash.low, c);
+    hash.high = FnvStep(hash.high, c);
   }
   return {Mix(hash.low), Mix(hash.high + bytes.size())};
 }

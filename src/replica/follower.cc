@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
 
@@ -25,9 +26,8 @@ bool IsTrouble(const Error& error) {
 }  // namespace
 
 int64_t DigestOf(const Event& event) {
-  uint64_t hash = 0xcbf29ce484222325 ^ static_cast<uint64_t>(event.position);
-  hash *= 0x9e3779b97f4a7c15;
-  for (const char c : event.id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const uint64_t start = (kFnvStart ^ static_cast<uint64_t>(event.position)) * 0x9e3779b97f4a7c15;
+  uint64_t hash = Fnv1a(event.id, start);
   hash ^= hash >> 31;
   hash *= 0xbf58476d1ce4e5b9;
   return static_cast<int64_t>(hash ^ (hash >> 29));

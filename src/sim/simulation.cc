@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/fnv.h"
+
 namespace muster::sim {
 namespace {
 
@@ -89,7 +91,7 @@ class Simulation::ProcessEnv final : public Env {
 };
 
 Simulation::Simulation(uint64_t seed, FaultPlan plan)
-    : random_(seed), plan_(plan), trace_hash_(0xcbf29ce484222325) {}
+    : random_(seed), plan_(plan), trace_hash_(kFnvStart) {}
 
 // Whatever still runs is unwound, so that no thread outlives what it refers to.
 Simulation::~Simulation() {
@@ -258,9 +260,7 @@ void Simulation::Note(std::string_view text) {
   line += CurrentName();
   line += "  ";
   line += text;
-  for (const char c : line) {
-    trace_hash_ = (trace_hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  trace_hash_ = Fnv1a(line, trace_hash_);
   trace_.push_back(std::move(line));
 }
 

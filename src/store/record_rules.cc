@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/fnv.h"
 #include "base/text_rules.h"
 
 namespace muster {
@@ -133,10 +134,7 @@ int64_t FirstVersion(Env& env) { return static_cast<int64_t>(env.Random() >> 4) 
 
 int64_t ClaimStep(const ClaimRequest& request) {
   constexpr uint64_t kMost = uint64_t{1} << 20;
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : request.claim_id) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  const uint64_t hash = Fnv1a(request.claim_id);
   return static_cast<int64_t>(1 + (hash ^ (hash >> 32)) % kMost);
 }
 
