@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +30,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr const char* kMigration = "demo";
-constexpr const char* kScale = "0.02";  // 20,000 rows
+constexpr int64_t kPart = 50;  // of a whole tenant: 20,000 rows
 constexpr const char* kOrphans = "Simpplr__Feed_Item_Comment__c";
 constexpr const char* kFailingRank = "2800";
 // Once this is staged, about half of the migration is done.
@@ -63,6 +64,21 @@ Result<std::string> ReadAll(const fs::path& path) {
 
 void Replace(std::string& text, const std::string& old, const std::string& by) {
   if (const size_t at = text.find(old); at != text.npos) text.replace(at, old.size(), by);
+}
+
+// What the plan expects of a whole tenant is as much less as its data, or no time left were true.
+std::string OfAPart(const std::string& plan) {
+  constexpr std::string_view kRows = "{rows: ";
+  std::string part;
+  size_t done = 0;
+  for (size_t at = plan.find(kRows); at != plan.npos; at = plan.find(kRows, done)) {
+    const size_t number = at + kRows.size();
+    const size_t end = plan.find_first_not_of("0123456789", number);
+    const int64_t rows = std::stoll(plan.substr(number, end - number)) / kPart;
+    part += plan.substr(done, number - done) + std::to_string(std::max<int64_t>(1, rows));
+    done = end;
+  }
+  return part + plan.substr(done);
 }
 
 const char* NameOf(ProgressMode mode) {
@@ -118,12 +134,13 @@ class PlanDemo {
     return Report();
   }
 
-  // A copy of the example that waits less between two tries, its data, and an empty target.
+  // A copy of the example that waits less between two tries, a part of its data, and an empty
+  // target.
   Status Prepare() {
     MUSTER_ASSIGN(std::string plan, ReadAll(example_ / "plan.yaml"));
     Replace(plan, "interval: 30s", "interval: 1s");
     Replace(plan, "interval: 120s", "interval: 1s");
-    std::ofstream(folder_ / "plan.yaml") << plan;
+    std::ofstream(folder_ / "plan.yaml") << OfAPart(plan);
     std::error_code error;
     fs::copy(example_ / "scripts", folder_ / "scripts", error);
     if (error) return CannotDo("the example cannot be copied", error);
@@ -135,7 +152,8 @@ class PlanDemo {
   }
 
   Status MakeData(const std::vector<std::string>& more) {
-    std::vector<std::string> command{(example_ / "generate").string(), "--scale", kScale};
+    std::vector<std::string> command{(example_ / "generate").string(), "--scale",
+                                     std::to_string(1.0 / kPart)};
     command.insert(command.end(), more.begin(), more.end());
     command.emplace_back("salesforce.db");
     MUSTER_ASSIGN(const pid_t pid, Spawn(command[0], command));
