@@ -52,8 +52,8 @@ class OpenSearchStoreTest : public ::testing::Test {
 
   std::unique_ptr<Store> Open(int port) const {
     auto store = OpenStore(UrlOf(port), RealEnv());
-    EXPECT_TRUE(store) << store.error().ToString();
-    return store ? *std::move(store) : nullptr;
+    if (!store) throw std::runtime_error(store.error().ToString());
+    return *std::move(store);
   }
   std::unique_ptr<Store> Open() const { return Open(Server().port()); }
 
