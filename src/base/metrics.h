@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,16 @@ class Metrics {
   // `bounds` are the upper bounds of the buckets, ascending; the last bucket has none.
   Histogram GetHistogram(const std::string& name, const std::string& help,
                          const std::vector<double>& bounds, const Labels& labels = {});
+
+  // What a histogram has seen so far; the quantiles are as exact as its buckets. None: there is no
+  // such histogram, or it has seen nothing.
+  struct Digest {
+    int64_t count = 0;
+    double mean = 0;
+    double p50 = 0;
+    double p99 = 0;
+  };
+  std::optional<Digest> DigestOf(const std::string& name, const Labels& labels) const;
 
   // Everything, in Prometheus' text exposition format.
   std::string Text() const;

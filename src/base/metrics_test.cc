@@ -12,6 +12,24 @@ bool HasLine(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
+TEST(Metrics, ADigestTellsWhereMostOfAHistogramLies) {
+  Metrics metrics;
+  const Metrics::Labels labels{{"run", "r"}};
+  auto seconds = metrics.GetHistogram("write_seconds", "Of a batch.", {0.01, 0.1, 1}, labels);
+  EXPECT_FALSE(metrics.DigestOf("write_seconds", labels));
+  for (int i = 0; i < 98; ++i) seconds.Observe(0.05);
+  seconds.Observe(0.5);
+  seconds.Observe(5);
+  EXPECT_FALSE(metrics.DigestOf("write_seconds", {{"run", "other"}}));
+  const auto digest = metrics.DigestOf("write_seconds", labels);
+  ASSERT_TRUE(digest);
+  EXPECT_EQ(digest->count, 100);
+  EXPECT_NEAR(digest->mean, 0.104, 1e-9);
+  EXPECT_GT(digest->p50, 0.01);
+  EXPECT_LE(digest->p50, 0.1);
+  EXPECT_NEAR(digest->p99, 1, 1e-9);
+}
+
 TEST(Metrics, TextIsTheExpositionFormat) {
   Metrics metrics;
   metrics.GetCounter("claims_total", "Claims made.", {{"queue", "a\"b"}}).Add(2);
