@@ -1,8 +1,7 @@
 #include <utility>
 
-#include "base/json.h"
-#include "muster/pipeline.h"
 #include "pipeline/escape.h"
+#include "pipeline/progress_json.h"
 
 namespace muster {
 namespace {
@@ -44,20 +43,22 @@ Progress Progress::CutAt(const std::string& new_end) const {
   return cut;
 }
 
-std::string Progress::ToJson() const {
-  Json json{{"position", EscapeBytes(position)},
-            {"end", EscapeBytes(end)},
+Json JsonOf(const Progress& progress) {
+  const Counts& counts = progress.counts;
+  Json json{{"position", EscapeBytes(progress.position)},
+            {"end", EscapeBytes(progress.end)},
             {"read", counts.read},
             {"written", counts.written},
             {"skipped", counts.skipped},
             {"failed", counts.failed},
             {"bytes", counts.bytes}};
-  for (const std::string& former : former_ends) json["former_ends"].push_back(EscapeBytes(former));
-  return ToJsonText(json);
+  for (const std::string& former : progress.former_ends) {
+    json["former_ends"].push_back(EscapeBytes(former));
+  }
+  return json;
 }
 
-Result<Progress> Progress::FromJson(std::string_view text) {
-  MUSTER_ASSIGN(const Json json, ParseJson(text, "progress"));
+Result<Progress> ProgressOf(const Json& json) {
   if (!json.is_object()) return NoProgress("no object");
   Progress progress;
   MUSTER_ASSIGN(progress.position, PositionIn(json, "position"));
@@ -76,6 +77,13 @@ Result<Progress> Progress::FromJson(std::string_view text) {
     }
   }
   return progress;
+}
+
+std::string Progress::ToJson() const { return ToJsonText(JsonOf(*this)); }
+
+Result<Progress> Progress::FromJson(std::string_view text) {
+  MUSTER_ASSIGN(const Json json, ParseJson(text, "progress"));
+  return ProgressOf(json);
 }
 
 }  // namespace muster

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "base/metrics.h"
+#include "muster/store.h"
+
+namespace muster {
+
+// A store whose calls are counted and timed: muster_store_seconds by operation,
+// muster_store_errors_total by operation and code, muster_store_conflicts_total and
+// muster_store_claimed_total. What it is given must outlive it.
+class MeteredStore final : public Store {
+ public:
+  MeteredStore(Store& store, Metrics& metrics, Env& env);
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override;
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override;
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override;
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override;
+  Result<WallTime> Now() override;
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override;
+
+ private:
+  template <class Call>
+  auto Timed(const char* operation, const Metrics::Histogram& seconds, Call call);
+
+  Store& store_;
+  Metrics& metrics_;
+  Env& env_;
+  const Metrics::Histogram get_;
+  const Metrics::Histogram scan_;
+  const Metrics::Histogram write_;
+  const Metrics::Histogram claim_;
+  const Metrics::Histogram now_;
+  const Metrics::Counter conflicts_;
+  const Metrics::Counter claimed_;
+};
+
+}  // namespace muster
