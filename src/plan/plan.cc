@@ -73,6 +73,7 @@ CheckedPlan ParsePlan(std::string_view text, const std::string& path,
   std::error_code ignored;
   plan.folder = std::filesystem::absolute(path, ignored).parent_path().string();
   plan.variables = variables;
+  plan.given = variables;
   CheckSecrets(document->root, problems);
   PlanReader(*document, problems, plan).Read();
   OrderRanks(plan);

@@ -139,6 +139,7 @@ struct Plan {
   std::string folder;  // absolute, that of its file
   std::string name;
   std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> given;  // of them, those that are not from the file
   // What a run is given, with what it is where nobody gives it.
   std::map<std::string, std::optional<std::string>> inputs;
   NameTemplates names;

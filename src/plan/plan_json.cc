@@ -117,49 +117,6 @@ Json Canonical(const Plan& plan) {
   return json;
 }
 
-Result<Plan> ReadCanonical(const Json& json) {
-  Plan plan;
-  try {
-    plan.name = json.at("plan");
-    plan.variables = json.at("variables").get<std::map<std::string, std::string>>();
-    for (const auto& [name, value] : json.at("inputs").items())
-      plan.inputs[name] = value.is_null() ? std::nullopt : std::optional(value.get<std::string>());
-    plan.names.status_table = json.at("names").at("status_table");
-    plan.names.topic = json.at("names").at("topic");
-    for (const auto& [name, profile] : json.at("profiles").items()) {
-      plan.profiles.push_back(
-          {.name = name,
-           .kind = static_cast<ProfileKind>(profile.at("kind").get<int>()),
-           .format = static_cast<StagingFormat>(profile.at("format").get<int>())});
-    }
-    for (const auto& [name, object] : json.at("objects").items())
-      plan.objects[name] = {.name = name, .rows = object.at("rows")};
-    for (const auto& [name, script] : json.at("scripts").items()) {
-      TransformTask& task = plan.scripts[name];
-      task.name = name;
-      task.schema = script.at("schema");
-      task.table = script.at("table");
-      task.dpu = script.at("dpu");
-      for (const Json& object : script.at("reads"))
-        task.reads.push_back({object.get<std::string>()});
-    }
-    for (const auto& [number, rank] : json.at("ranks").items()) {
-      Rank made{.number = std::stoll(number)};
-      made.name = rank.at("name");
-      made.external = rank.at("external");
-      made.tables = rank.at("tables").get<std::vector<std::string>>();
-      for (const Json& object : rank.at("extract"))
-        made.extract.push_back({object.get<std::string>()});
-      for (const Json& script : rank.at("transform"))
-        made.transform.push_back({script.get<std::string>()});
-      plan.ranks.push_back(std::move(made));
-    }
-  } catch (const std::exception& error) {
-    return Error{Code::kCorrupt, std::string("a plan that a run has pinned: ") + error.what()};
-  }
-  return plan;
-}
-
 std::string HashOf(const Plan& plan) { return Sha256Hex(ToJsonText(Canonical(plan))); }
 
 std::vector<Difference> Compare(const Plan& before, const Plan& after) {

@@ -11,8 +11,8 @@ namespace muster::plan {
 // the same give the same.
 Json Canonical(const Plan& plan);
 
-// The plan that Canonical has written down, as far as its ranks, tasks, variables, inputs, names
-// and profiles go: enough to tell what a run of it does. kCorrupt: it is none.
+// The plan that Canonical has written down, but for where it stands in files, its prices, and the
+// foreign keys of its tables. kCorrupt: it is none.
 Result<Plan> ReadCanonical(const Json& json);
 
 // What a run pins: the SHA-256 of all that.

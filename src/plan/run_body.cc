@@ -87,6 +87,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"hash", run.hash},
                      {"profile", run.profile},
                      {"inputs", run.inputs},
+                     {"variables", run.variables},
                      {"attempt", run.attempt},
                      {"execution", run.execution},
                      {"done", done},
@@ -108,9 +109,14 @@ Result<RunState> ReadRunBody(const Record& record) {
   run.path = body.value("path", "");
   run.hash = body.value("hash", "");
   run.profile = body.value("profile", "");
-  for (const auto& [name, value] : body["inputs"].items()) {
-    if (value.is_string()) run.inputs[name] = value.get<std::string>();
-  }
+  const auto read = [&](const char* field, std::map<std::string, std::string>& into) {
+    if (!body.contains(field)) return;
+    for (const auto& [name, value] : body[field].items()) {
+      if (value.is_string()) into[name] = value.get<std::string>();
+    }
+  };
+  read("inputs", run.inputs);
+  read("variables", run.variables);
   run.attempt = body.value("attempt", 1);
   run.execution = body["execution"].is_string() ? body["execution"].get<std::string>() : "";
   return run;

@@ -1,6 +1,7 @@
 #include "plan/runs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "base/planted_bug.h"
@@ -47,6 +48,7 @@ Result<RunState> Runs::Describe(const Record& record) {
   MUSTER_ASSIGN(RunState run, ReadRunBody(record));
   MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
   run.status = StatusOf(execution);
+  run.driven_until = record.due;
   if (execution) {
     run.error = execution->error;
     run.cause = execution->cause;
@@ -73,17 +75,20 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                              std::map<std::string, std::string> inputs) {
   MUSTER_TRY(CompleteInputs(plan, inputs));
   const std::string id = inputs["migrationId"];
-  RunState run{.id = id,
-               .plan = plan.name,
-               .path = plan.path,
-               .hash = HashOf(plan),
-               .profile = profile.name,
-               .inputs = std::move(inputs),
-               .execution = {},
-               .status = "IN_PROGRESS",
-               .error = {},
-               .cause = {},
-               .output = {}};
+  RunState run{
+      .id = id,
+      .plan = plan.name,
+      .path = (std::filesystem::path(plan.folder) / std::filesystem::path(plan.path).filename())
+                  .string(),
+      .hash = HashOf(plan),
+      .profile = profile.name,
+      .inputs = std::move(inputs),
+      .variables = plan.given,
+      .execution = {},
+      .status = "IN_PROGRESS",
+      .error = {},
+      .cause = {},
+      .output = {}};
   run.execution = ExecutionOf(id, 1);
   Record record{.kind = kRunKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
@@ -186,6 +191,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   if (run.hash != HashOf(plan)) ForgetReconciled(plan, done);
   ++run.attempt;
   run.hash = HashOf(plan);
+  run.variables = plan.given;
   run.execution = ExecutionOf(id, run.attempt);
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
@@ -213,22 +219,41 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   return Find(run.id);
 }
 
+Result<Json> Runs::HistoryOf(const RunState& run) {
+  auto history = states_.History(run.execution);
+  // A process may have died between the record and the execution.
+  if (!history && history.error().code == Code::kNotFound) return Json::array();
+  return history;
+}
+
 Result<RunReport> Runs::Report(const RunState& run) {
   MUSTER_ASSIGN(const Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   if (!plan) return RunReport();
   MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
-  MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
-  Json history = Json::array();
-  if (execution) {
-    MUSTER_ASSIGN(history, states_.History(run.execution));
-  }
+  MUSTER_ASSIGN(const Json history, HistoryOf(run));
   return MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
   MUSTER_ASSIGN(const Record record, Read(id));
   return Describe(record);
+}
+
+Result<RunView> Runs::View(const std::string& id) {
+  MUSTER_ASSIGN(const Record record, Read(id));
+  MUSTER_ASSIGN(RunState run, Describe(record));
+  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  if (!plan) {
+    return Error{Code::kNotFound,
+                 "the plan of migration '" + id + "' was too large to be kept with it"};
+  }
+  MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+  MUSTER_ASSIGN(const Json history, HistoryOf(run));
+  MUSTER_ASSIGN(const auto live, LiveRows(run));
+  const RunReport report =
+      MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
+  return ViewRun(*plan, std::move(run), report, history, live, env_.WallNow());
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {

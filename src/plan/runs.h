@@ -9,6 +9,8 @@
 #include "muster/store.h"
 #include "plan/plan.h"
 #include "plan/run_report.h"
+#include "plan/run_state.h"
+#include "plan/run_view.h"
 #include "plan/task_gate.h"
 
 namespace muster::plan {
@@ -24,24 +26,6 @@ inline constexpr const char* kUnreadable = "UNREADABLE";
 
 // The execution of a migration's attempt.
 std::string ExecutionOf(const std::string& id, int64_t attempt);
-
-// A migration as it stands in the store.
-struct RunState {
-  std::string id;  // the input migrationId
-  std::string plan;
-  std::string path;
-  std::string hash;
-  std::string profile;
-  std::map<std::string, std::string> inputs;
-  int64_t attempt = 1;
-  std::string execution;  // its state machine's, of this attempt
-  std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
-  std::string error;
-  std::string cause;
-  std::string output;  // JSON text, once it is completed
-  WallTime start{};    // of this attempt
-  std::optional<WallTime> stop = {};
-};
 
 // What is to be done again although it succeeded.
 struct Again {
@@ -106,6 +90,8 @@ class Runs {
 
   // kNotFound: there is none.
   Result<RunState> Find(const std::string& id);
+  // The same with all of its tasks. kNotFound also where the plan was too large to be kept.
+  Result<RunView> View(const std::string& id);
   // In the order of their ids. One that cannot be read, as a newer version's, has the status
   // kUnreadable and its cause: the others are listed all the same.
   Result<std::vector<RunState>> List(const std::string& after, int limit);
@@ -113,6 +99,7 @@ class Runs {
  private:
   Result<Record> Read(const std::string& id);
   Result<RunState> Describe(const Record& record);
+  Result<Json> HistoryOf(const RunState& run);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   // None: another process has it, or had it until lately.

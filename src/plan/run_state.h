@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "muster/env.h"
+
+namespace muster::plan {
+
+// A migration as it stands in the store.
+struct RunState {
+  std::string id;  // the input migrationId
+  std::string plan;
+  std::string path;  // of the plan's file, absolute
+  std::string hash;
+  std::string profile;
+  std::map<std::string, std::string> inputs;
+  std::map<std::string, std::string> variables = {};  // that did not come from the file
+  int64_t attempt = 1;
+  std::string execution;  // its state machine's, of this attempt
+  std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
+  std::string error;
+  std::string cause;
+  std::string output;  // JSON text, once it is completed
+  WallTime start{};    // of this attempt
+  std::optional<WallTime> stop = {};
+  std::optional<WallTime> driven_until = {};  // past: nobody drives it at the moment
+};
+
+}  // namespace muster::plan

@@ -1,0 +1,447 @@
+#include "plan/run_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "plan/estimate.h"
+#include "plan/profile_states.h"
+#include "states/timestamp.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr size_t kMaxLog = 1'000;
+
+// Which task a state is part of, and in what role.
+struct StateRole {
+  size_t rank = 0;
+  size_t task = 0;
+  bool first = false;  // where attempts begin
+  bool last = false;   // whose end is success
+};
+
+std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
+
+WallTime TimeOf(const Json& event) {
+  const auto time = states::ParseTimestamp(event.value("timestamp", ""));
+  return time ? time->ToWallTime() : WallTime{};
+}
+
+const Json& DetailsOf(const Json& event) {
+  static const Json kNone = Json::object();
+  for (const auto& [key, value] : event.items()) {
+    if (key.ends_with("EventDetails")) return value;
+  }
+  return kNone;
+}
+
+TaskStatus StatusOf(PartState state) {
+  switch (state) {
+    case PartState::kWaiting:
+      return TaskStatus::kWaiting;
+    case PartState::kRunning:
+      return TaskStatus::kRunning;
+    case PartState::kSucceeded:
+      return TaskStatus::kSucceeded;
+    case PartState::kFailed:
+      return TaskStatus::kFailed;
+    case PartState::kStopped:
+      return TaskStatus::kStopped;
+  }
+  return TaskStatus::kWaiting;
+}
+
+bool EndedBadly(const TaskAttempt& attempt) {
+  return attempt.status == "failed" || attempt.status == "timed_out";
+}
+
+class Viewer {
+ public:
+  Viewer(const Plan& plan, RunState run, WallTime now) : plan_(plan), now_(now) {
+    view_.run = std::move(run);
+    if (const auto profile = plan.FindProfile(view_.run.profile)) profile_ = **profile;
+    states_ = NewProfileStates(plan, profile_);
+    for (const Rank& rank : plan.ranks) AddRank(rank);
+  }
+
+  RunView View(const RunReport& report, const Json& history,
+               const std::map<std::string, int64_t>& live) {
+    for (const Json& event : history) Add(event);
+    for (const RankReport& rank : report.ranks) Take(rank, live);
+    for (const RankProgress& rank : ProgressOf(report, live, now_).running) {
+      view_.ranks[*plan_.FindRank(rank.number)].progress = rank;
+    }
+    for (RankView& rank : view_.ranks) Settle(rank);
+    for (RankView& rank : view_.ranks) {
+      for (TaskView& task : rank.tasks) Explain(rank, task);
+      if (rank.status != TaskStatus::kSucceeded && rank.status != TaskStatus::kRunning) {
+        rank.why = WhyRank(rank);
+      }
+    }
+    FindCriticalPath();
+    if (view_.run.status == "IN_PROGRESS") Expect();
+    return std::move(view_);
+  }
+
+ private:
+  void AddRank(const Rank& rank) {
+    RankView& added = view_.ranks.emplace_back();
+    added.number = rank.number;
+    added.name = rank.name;
+    added.group = rank.group;
+    added.external = rank.external;
+    added.needs = rank.needs;
+    for (const Reference& object : rank.extract) {
+      const ExtractTask& task = plan_.objects.at(object.name);
+      Chain chain;
+      states_->AddExtract(chain, rank, task, "failed");
+      AddTask(rank, Phase::kExtract, task.name, task.rules, chain);
+    }
+    for (const Reference& script : rank.transform) {
+      const TransformTask& task = plan_.scripts.at(script.name);
+      Chain chain;
+      states_->AddTransform(chain, rank, task, "failed");
+      TaskView& view = AddTask(rank, Phase::kTransform, task.name, task.rules, chain);
+      view.reads = plan_.ReadBy(task, rank);
+      view.target = task.Target();
+    }
+  }
+
+  TaskView& AddTask(const Rank& rank, Phase phase, const std::string& name, const PhaseRules& rules,
+                    Chain& chain) {
+    const size_t rank_place = view_.ranks.size() - 1;
+    std::vector<TaskView>& tasks = view_.ranks.back().tasks;
+    const size_t place = tasks.size();
+    const Json machine = chain.Finish();
+    const std::string start = machine["StartAt"];
+    for (const auto& [state, definition] : machine["States"].items()) {
+      roles_[state] = {rank_place, place, state == start,
+                       state == states_->LastState(rank, phase, name)};
+    }
+    roles_[states_->NotifyName(rank, phase, name)] = {rank_place, place};
+    rules_[std::pair(phase, name)] = rules.retry;
+    TaskView& task = tasks.emplace_back();
+    task.phase = phase;
+    task.name = name;
+    task.rank = rank.number;
+    task.max_attempts = rules.retry.attempts + 1;
+    return task;
+  }
+
+  void Add(const Json& event) {
+    const std::string type = event.value("type", "");
+    const Json& details = DetailsOf(event);
+    const int64_t id = event.value("id", int64_t{0});
+    std::string state;
+    if (type.ends_with("StateEntered") || type.ends_with("StateExited")) {
+      state = details.value("name", "");
+    } else if (const auto before = state_of_.find(event.value("previousEventId", int64_t{0}));
+               before != state_of_.end()) {
+      state = before->second;
+    }
+    state_of_[id] = state;
+    const auto role = roles_.find(state);
+    if (role == roles_.end()) return;
+    Add(type, details, TimeOf(event), state, role->second,
+        view_.ranks[role->second.rank].tasks[role->second.task]);
+  }
+
+  void Add(const std::string& type, const Json& details, WallTime at, const std::string& state,
+           const StateRole& role, TaskView& task) {
+    const std::string error = details.value("error", "");
+    const std::string cause = details.value("cause", "");
+    const bool failure = !error.empty() || type.ends_with("Failed") || type.ends_with("TimedOut");
+    std::string text = state + ": " + type;
+    if (!error.empty()) text += ": " + error + (cause.empty() ? "" : ": " + cause);
+    task.log.push_back({at, failure ? "error" : "info", std::move(text)});
+    if (task.log.size() > kMaxLog) task.log.erase(task.log.begin());
+    if (role.first && type == "TaskScheduled") {
+      if (!task.attempts.empty()) {
+        TaskAttempt& before = task.attempts.back();
+        if (!before.end) before.end = at;
+        if (before.status == "running") before.status = "failed";
+        before.backoff_until = at;
+      }
+      task.attempts.push_back({.start = at});
+      task.input = details.value("parameters", "");
+      return;
+    }
+    if (type.ends_with("StateExited") && role.last) {
+      TakeResult(details.value("output", ""), task);
+      return;
+    }
+    if (!failure || task.attempts.empty()) return;
+    TaskAttempt& attempt = task.attempts.back();
+    attempt.end = at;
+    attempt.status = type.ends_with("TimedOut") ? "timed_out" : "failed";
+    attempt.error = error;
+    attempt.cause = cause;
+  }
+
+  // What the task leaves, unless that is its error.
+  static void TakeResult(const std::string& text, TaskView& task) {
+    const Json output = Json::parse(text, nullptr, false);
+    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
+    const Json result = results.is_object() ? results.value(task.name, Json()) : Json();
+    if (result.is_object() && !result.contains("Error")) task.output = ToJsonText(result);
+  }
+
+  void Take(const RankReport& report, const std::map<std::string, int64_t>& live) {
+    RankView& rank = view_.ranks[*plan_.FindRank(report.number)];
+    rank.status = StatusOf(report.state);
+    rank.reconciled = report.reconciled;
+    rank.failure = report.failure;
+    for (size_t i = 0; i < report.tasks.size(); ++i) Take(report.tasks[i], live, rank.tasks[i]);
+  }
+
+  void Take(const TaskReport& report, const std::map<std::string, int64_t>& live, TaskView& task) {
+    task.status = StatusOf(report.state);
+    task.start = report.start;
+    task.end = report.stop;
+    task.rows = report.rows;
+    task.expected_rows = report.expected_rows;
+    task.failure = report.failure;
+    task.earlier = report.state == PartState::kSucceeded && !report.start;
+    if (const auto rows = live.find(report.first_state);
+        report.state == PartState::kRunning && rows != live.end())
+      task.rows = rows->second;
+    if (!task.attempts.empty()) Settle(task);
+  }
+
+  // What follows for a task that was begun, and for its last attempt.
+  void Settle(TaskView& task) {
+    TaskAttempt& last = task.attempts.back();
+    if (task.status == TaskStatus::kRunning && EndedBadly(last)) {
+      const RetryRule& rule = rules_.at(std::pair(task.phase, task.name));
+      const double wait = static_cast<double>(rule.interval_s) *
+                          std::pow(rule.backoff, static_cast<double>(task.attempts.size() - 1));
+      task.status = TaskStatus::kBackoff;
+      task.next_try = *last.end + std::chrono::milliseconds(static_cast<int64_t>(1000 * wait));
+      last.backoff_until = task.next_try;
+    }
+    if (task.status == TaskStatus::kStopped) task.end = last.end ? last.end : view_.run.stop;
+    if (task.status == TaskStatus::kRunning || last.end) return;
+    last.end = task.end;
+    last.status = TaskStatusName(task.status);
+  }
+
+  void Settle(RankView& rank) {
+    std::set<TaskStatus> seen;
+    for (const TaskView& task : rank.tasks) {
+      seen.insert(task.status);
+      if (task.start) rank.start = std::min(rank.start.value_or(*task.start), *task.start);
+      if (task.end) rank.end = std::max(rank.end.value_or(*task.end), *task.end);
+    }
+    if (rank.external) rank.status = TaskStatus::kSucceeded;
+    if (rank.status == TaskStatus::kRunning && seen.contains(TaskStatus::kBackoff) &&
+        !seen.contains(TaskStatus::kRunning))
+      rank.status = TaskStatus::kBackoff;
+    const bool goes_on = rank.status == TaskStatus::kRunning || rank.status == TaskStatus::kBackoff;
+    if (goes_on || rank.status == TaskStatus::kWaiting) rank.end.reset();
+  }
+
+  const RankView* FindRank(int64_t number) const {
+    for (const RankView& rank : view_.ranks) {
+      if (rank.number == number) return &rank;
+    }
+    return nullptr;
+  }
+
+  std::string WhyRank(const RankView& rank) const {
+    if (rank.failure) return "its rows are not all there: " + rank.failure->cause;
+    if (rank.status == TaskStatus::kFailed) return "a task of it has failed";
+    if (rank.status == TaskStatus::kBackoff) return "a task of it waits to be tried again";
+    if (rank.status == TaskStatus::kStopped) return "the run has ended meanwhile";
+    std::string waits;
+    for (const int64_t need : rank.needs) {
+      const RankView* needed = FindRank(need);
+      if (needed == nullptr || needed->status == TaskStatus::kSucceeded) continue;
+      if (needed->status == TaskStatus::kFailed) return RankWord(need) + " has failed";
+      waits += (waits.empty() ? "waits for " : ", ") + RankWord(need);
+    }
+    if (!waits.empty()) return waits;
+    if (view_.run.status == "FAILED") return "the run has failed before";
+    if (view_.run.status == "CANCELLED") return "the run was cancelled before";
+    return "comes next";
+  }
+
+  void Explain(const RankView& rank, TaskView& task) const {
+    switch (task.status) {
+      case TaskStatus::kRunning:
+      case TaskStatus::kSucceeded:
+        return;
+      case TaskStatus::kFailed:
+        task.why = "failed after " + std::to_string(task.attempts.size()) +
+                   (task.attempts.size() == 1 ? " attempt" : " attempts");
+        if (task.failure && !task.failure->error.empty()) task.why += ": " + task.failure->error;
+        return;
+      case TaskStatus::kBackoff:
+        task.why = "attempt " + std::to_string(task.attempts.size()) + " of " +
+                   std::to_string(task.max_attempts) + " has failed; backs off before the next";
+        return;
+      case TaskStatus::kStopped:
+        task.why = "the run has ended while it ran";
+        return;
+      case TaskStatus::kWaiting:
+        break;
+    }
+    const bool extracted =
+        std::all_of(rank.tasks.begin(), rank.tasks.end(), [](const TaskView& other) {
+          return other.phase != Phase::kExtract || other.status == TaskStatus::kSucceeded;
+        });
+    task.why = WhyRank(rank);
+    if (rank.status == TaskStatus::kWaiting) return;
+    if (task.phase == Phase::kTransform && !extracted) {
+      task.why = rank.status == TaskStatus::kFailed
+                     ? "the extract phase of " + RankWord(rank.number) + " has failed"
+                     : "waits for the extract phase of " + RankWord(rank.number);
+    } else if (view_.run.status == "IN_PROGRESS") {
+      task.why = "waits for a free place";
+    }
+  }
+
+  // Of the tasks that had to end before this one could begin, the one that ended last.
+  const TaskView* Before(const TaskView& task) const {
+    const TaskView* latest = nullptr;
+    const auto consider = [&](const TaskView& other) {
+      if (!other.end || !task.start || *other.end > *task.start) return;
+      if (latest == nullptr || *other.end > *latest->end) latest = &other;
+    };
+    const RankView* rank = FindRank(task.rank);
+    for (const TaskView& other : rank->tasks) {
+      // Of its own phase only one whose place it took.
+      if (&other != &task) consider(other);
+    }
+    for (const int64_t need : rank->needs) {
+      const RankView* needed = FindRank(need);
+      if (needed == nullptr) continue;
+      for (const TaskView& other : needed->tasks) consider(other);
+    }
+    return latest;
+  }
+
+  void FindCriticalPath() {
+    const TaskView* last = nullptr;
+    for (const RankView& rank : view_.ranks) {
+      for (const TaskView& task : rank.tasks) {
+        if (!task.start) continue;
+        const auto end = [&](const TaskView& of) { return of.end.value_or(now_); };
+        if (last == nullptr || end(task) > end(*last)) last = &task;
+      }
+    }
+    std::set<std::string> keys;
+    // Tasks that took no time can each end when the other begins.
+    for (; last != nullptr && keys.insert(last->Key()).second; last = Before(*last)) {
+      view_.critical_path.insert(view_.critical_path.begin(), last->Key());
+    }
+    for (RankView& rank : view_.ranks) {
+      for (TaskView& task : rank.tasks) task.critical = task.start && keys.contains(task.Key());
+    }
+  }
+
+  std::chrono::milliseconds EstimateOf(size_t rank, const TaskView& task) const {
+    const SecondsRange range =
+        task.phase == Phase::kExtract
+            ? EstimateExtract(plan_, plan_.objects.at(task.name))
+            : EstimateTransform(plan_, plan_.ranks[rank], plan_.scripts.at(task.name),
+                                profile_.format);
+    return std::chrono::milliseconds(static_cast<int64_t>(500 * (range.min + range.max)));
+  }
+
+  // How long what has been done took beside what the plan expected of it.
+  double Pace() const {
+    std::chrono::duration<double> took{0};
+    std::chrono::duration<double> expected{0};
+    for (size_t i = 0; i < view_.ranks.size(); ++i) {
+      for (const TaskView& task : view_.ranks[i].tasks) {
+        if (task.status != TaskStatus::kSucceeded || task.attempts.empty()) continue;
+        const TaskAttempt& last = task.attempts.back();
+        took += last.end.value_or(now_) - last.start;
+        expected += EstimateOf(i, task);
+      }
+    }
+    return expected.count() > 0 ? took / expected : 1;
+  }
+
+  // What is left takes as long as the plan expects, at the pace of what has been done; everything
+  // as early as its needs let it.
+  void Expect() {
+    const double pace = Pace();
+    std::map<int64_t, WallTime> ends;
+    WallTime all = now_;
+    for (size_t i = 0; i < view_.ranks.size(); ++i) {
+      WallTime ready = now_;
+      for (const int64_t need : view_.ranks[i].needs) {
+        if (const auto end = ends.find(need); end != ends.end())
+          ready = std::max(ready, end->second);
+      }
+      for (const Phase phase : {Phase::kExtract, Phase::kTransform}) {
+        WallTime done = ready;
+        for (const TaskView& task : view_.ranks[i].tasks) {
+          if (task.phase != phase || task.status == TaskStatus::kSucceeded) continue;
+          const WallTime start = task.next_try             ? *task.next_try
+                                 : task.start && !task.end ? *task.start
+                                                           : ready;
+          const auto takes = std::chrono::duration<double>(EstimateOf(i, task)) * pace;
+          done =
+              std::max(done, start + std::chrono::duration_cast<std::chrono::milliseconds>(takes));
+        }
+        ready = done;
+      }
+      ends[view_.ranks[i].number] = ready;
+      all = std::max(all, ready);
+    }
+    view_.expected_end = all;
+  }
+
+  const Plan& plan_;
+  const WallTime now_;
+  RunView view_;
+  Profile profile_;
+  std::unique_ptr<ProfileStates> states_;  // which refers to it
+  std::map<std::string, StateRole> roles_;
+  std::map<std::pair<Phase, std::string>, RetryRule> rules_;
+  std::map<int64_t, std::string> state_of_;  // of an event
+};
+
+}  // namespace
+
+std::string_view TaskStatusName(TaskStatus status) {
+  switch (status) {
+    case TaskStatus::kWaiting:
+      return "waiting";
+    case TaskStatus::kRunning:
+      return "running";
+    case TaskStatus::kBackoff:
+      return "backoff";
+    case TaskStatus::kSucceeded:
+      return "succeeded";
+    case TaskStatus::kFailed:
+      return "failed";
+    case TaskStatus::kStopped:
+      return "stopped";
+  }
+  return "";
+}
+
+std::string_view PhaseWord(Phase phase) {
+  return phase == Phase::kExtract ? "extract" : "transform";
+}
+
+const TaskView* RunView::Find(Phase phase, const std::string& name) const {
+  for (const RankView& rank : ranks) {
+    for (const TaskView& task : rank.tasks) {
+      if (task.phase == phase && task.name == name) return &task;
+    }
+  }
+  return nullptr;
+}
+
+RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const Json& history,
+                const std::map<std::string, int64_t>& live, WallTime now) {
+  return Viewer(plan, std::move(run), now).View(report, history, live);
+}
+
+}  // namespace muster::plan
