@@ -172,6 +172,16 @@ Result<Suspect> Suspect::FromBody(const std::string& body) {
   return suspect;
 }
 
+Result<std::vector<std::string>> ListSets(Store& store) {
+  std::vector<std::string> sets;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> next, store.Scan(kReplicaKind, "", after, 1));
+    if (next.empty()) return sets;
+    sets.push_back(next.front().key.substr(0, next.front().key.find('/')));
+    after = sets.back() + "/\x7f";  // behind all of its records: their names are plain
+  }
+}
+
 Result<SetView> ReadSet(Store& store, const std::string& set) {
   SetView view;
   view.set_record = Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};

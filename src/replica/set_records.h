@@ -99,6 +99,9 @@ struct SetView {
   std::optional<int> scale;  // at most so many members
 };
 
+// The names of the sets in a store.
+Result<std::vector<std::string>> ListSets(Store& store);
+
 Result<SetView> ReadSet(Store& store, const std::string& set);
 
 // kInvalid, unless the name can be part of a key.

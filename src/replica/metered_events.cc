@@ -1,0 +1,116 @@
+#include "replica/metered_events.h"
+
+#include "base/log.h"
+
+namespace muster {
+namespace {
+
+const char* KindName(ReplicaEvent::Kind kind) {
+  switch (kind) {
+    case ReplicaEvent::Kind::kRegistered:
+      return "registered";
+    case ReplicaEvent::Kind::kReady:
+      return "ready";
+    case ReplicaEvent::Kind::kRunning:
+      return "running";
+    case ReplicaEvent::Kind::kStandby:
+      return "standby";
+    case ReplicaEvent::Kind::kReconfigured:
+      return "reconfigured";
+    case ReplicaEvent::Kind::kParked:
+      return "parked";
+    case ReplicaEvent::Kind::kLost:
+      return "lost";
+    case ReplicaEvent::Kind::kTrouble:
+      return "trouble";
+    case ReplicaEvent::Kind::kStopped:
+      return "stopped";
+  }
+  return "other";
+}
+
+// Whether it begins something that lasts, and ends what the worker did before.
+bool IsStage(ReplicaEvent::Kind kind) {
+  return kind != ReplicaEvent::Kind::kReconfigured && kind != ReplicaEvent::Kind::kParked &&
+         kind != ReplicaEvent::Kind::kTrouble;
+}
+
+std::string StageName(ReplicaEvent::Kind kind, int64_t generation) {
+  const std::string number = std::to_string(generation);
+  if (kind == ReplicaEvent::Kind::kReady) return "barrier " + number;
+  if (kind == ReplicaEvent::Kind::kRunning) return "generation " + number;
+  return KindName(kind);
+}
+
+const std::vector<double>& Bounds() {
+  static const std::vector<double> kBounds{0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+  return kBounds;
+}
+
+}  // namespace
+
+MeteredEvents::MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, Env& env)
+    : set_(std::move(set)),
+      metrics_(metrics),
+      tracer_(tracer),
+      env_(env),
+      barrier_(metrics.GetHistogram("muster_replica_barrier_seconds",
+                                    "From ready to running in a generation", Bounds())),
+      pause_(metrics.GetHistogram("muster_replica_pause_seconds",
+                                  "For how long slots were nobody's", Bounds())) {}
+
+void MeteredEvents::Take(const ReplicaEvent& event) {
+  metrics_
+      .GetCounter("muster_replica_events_total", "What workers have told, by kind",
+                  {{"kind", KindName(event.kind)}})
+      .Add();
+  for (const auto& [slot, length] : event.pauses) {
+    pause_.Observe(std::chrono::duration<double>(length).count());
+  }
+  Log(Level::kInfo, "replica event",
+      {{"set", set_},
+       {"worker", event.worker},
+       {"generation", event.generation},
+       {"event", std::string_view(KindName(event.kind))},
+       {"projection", event.projection},
+       {"why", event.error}});
+  const std::optional<Stage> before = Enter(event);
+  if (!before) return;
+  if (before->kind == ReplicaEvent::Kind::kReady && event.kind == ReplicaEvent::Kind::kRunning) {
+    barrier_.Observe(std::chrono::duration<double>(env_.MonoNow() - before->since).count());
+  }
+  Trace(event, *before);
+}
+
+// What the worker did until now; for what only happens, that moment.
+std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const ReplicaEvent& event) {
+  const Stage now{event.kind, event.generation, env_.MonoNow(), env_.WallNow()};
+  if (!IsStage(event.kind)) {
+    if (event.error.empty()) return std::nullopt;
+    return now;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto [stage, first] = stages_.emplace(event.worker, now);
+  if (first) return std::nullopt;
+  const Stage before = std::exchange(stage->second, now);
+  if (event.kind == ReplicaEvent::Kind::kStopped) stages_.erase(stage);
+  return before;
+}
+
+void MeteredEvents::Trace(const ReplicaEvent& event, const Stage& stage) {
+  const std::string name = StageName(stage.kind, stage.generation);
+  const std::string start = std::to_string(stage.since_wall.time_since_epoch().count());
+  tracer_.Add({.name = name,
+               .trace = set_,
+               .itself = event.worker + " " + name + " " + start,
+               .start = stage.since_wall,
+               .end = env_.WallNow(),
+               .attributes = {{"muster.set", set_},
+                              {"muster.worker", event.worker},
+                              {"muster.generation", std::to_string(stage.generation)},
+                              {"muster.projection", event.projection},
+                              {"muster.outcome", KindName(event.kind)}},
+               .error = event.error});
+}
+
+}  // namespace muster

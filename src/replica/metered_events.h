@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/metrics.h"
+#include "base/tracer.h"
+#include "muster/env.h"
+#include "muster/replica.h"
+
+namespace muster {
+
+// Tells of what the workers of a replica set do: in metrics (muster_replica_events_total by kind,
+// muster_replica_barrier_seconds from ready to running, muster_replica_pause_seconds of slots), in
+// traces, where each worker's barriers and generations are spans of the set's trace, and in logs.
+// What it is given must outlive it. Thread-safe.
+class MeteredEvents {
+ public:
+  MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, Env& env);
+
+  void Take(const ReplicaEvent& event);
+
+ private:
+  // What a worker does since when.
+  struct Stage {
+    ReplicaEvent::Kind kind = ReplicaEvent::Kind::kRegistered;
+    int64_t generation = 0;
+    MonoTime since{};
+    WallTime since_wall{};
+  };
+
+  std::optional<Stage> Enter(const ReplicaEvent& event);
+  void Trace(const ReplicaEvent& event, const Stage& stage);
+
+  const std::string set_;
+  Metrics& metrics_;
+  Tracer& tracer_;
+  Env& env_;
+  Metrics::Histogram barrier_;
+  Metrics::Histogram pause_;
+  std::mutex mutex_;
+  std::map<std::string, Stage> stages_;  // by worker
+};
+
+}  // namespace muster
