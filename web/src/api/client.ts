@@ -1,0 +1,62 @@
+import type { Action, ActionResult, Problem } from "./types";
+
+// A request that was refused or got no answer, with what to do next.
+export class ApiError extends Error {
+  constructor(
+    readonly problem: Problem,
+    readonly status: number,
+    readonly retryAfterMs?: number,
+  ) {
+    super(problem.message);
+  }
+}
+
+export function apiPath(...parts: (string | number)[]): string {
+  return "/api/v1/" + parts.map((part) => encodeURIComponent(part)).join("/");
+}
+
+// What went wrong, in words, of an answer that is no success.
+export async function refusal(response: Response): Promise<ApiError> {
+  const after = Number(response.headers.get("Retry-After"));
+  let problem: Problem = {
+    code: "internal",
+    message: `the server answered ${response.status} ${response.statusText}`.trim(),
+  };
+  try {
+    problem = ((await response.json()) as { error: Problem }).error ?? problem;
+  } catch {
+    // A proxy in between may answer with a page of its own: the status says enough.
+  }
+  return new ApiError(problem, response.status, after > 0 ? after * 1000 : undefined);
+}
+
+async function request<T>(path: string, init: RequestInit): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, credentials: "same-origin" });
+  } catch {
+    throw new ApiError(
+      {
+        code: "unavailable",
+        message: "the server cannot be reached",
+        hint: "is it still running?",
+      },
+      0,
+    );
+  }
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return request<T>(path, signal ? { signal } : {});
+}
+
+export function act(action: Action, preview: boolean): Promise<ActionResult> {
+  const body = preview ? { ...action.body, preview: true } : { ...action.body };
+  return request<ActionResult>(action.path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
