@@ -253,6 +253,7 @@ struct ItemInfo {
   State state = State::kOpen;
   std::string holder = {};                  // the last; empty: nobody
   std::optional<milliseconds> due_in = {};  // the lease's end or the next attempt; none: never
+  std::optional<WallTime> due = {};         // the same, by the store's clock
   int64_t epoch = 0;
   int attempt = 0;
   Partition partition = {};

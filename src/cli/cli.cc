@@ -31,6 +31,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddRunCommands(app, context);
   AddWorkerCommand(app, context);
   AddWorkCommand(app, context);
+  AddServeCommand(app, context);
   AddDemoCommand(app, context);
   AddDoctorCommand(app, context);
   AddEventsCommand(app, context);

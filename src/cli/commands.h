@@ -18,6 +18,7 @@ void AddMigrateCommand(CLI::App& app, Context& context);
 void AddPlanCommand(CLI::App& app, Context& context);
 void AddReplicaCommand(CLI::App& app, Context& context);
 void AddRunCommands(CLI::App& app, Context& context);
+void AddServeCommand(CLI::App& app, Context& context);
 void AddSimCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
 void AddStatesCommand(CLI::App& app, Context& context);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "task/notify_executor.h"
 
 namespace muster::cli {
+
+// How long the end of a run waits for the delivery of its news.
+inline constexpr std::chrono::milliseconds kNewsPatience{10'000};
 
 // Everything that Task states can call from this program.
 class Executors {

@@ -1,9 +1,12 @@
 #include "cli/flow.h"
 
+#include "pipeline/metered_sink.h"
+
 namespace muster::cli {
 
 Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const std::string& run,
-                                         const std::string& dead_letters, Env& env) {
+                                         const std::string& dead_letters, Env& env,
+                                         Metrics* metrics) {
   std::unique_ptr<Flow> flow(new Flow(env));
   MUSTER_ASSIGN(flow->allowed_, FilterOf(settings));
   MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
@@ -12,12 +15,13 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
   flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
   MUSTER_ASSIGN(flow->dead_letters_, OpenDeadLetters(flow->dead_letters_path_, run));
   flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);
+  if (metrics != nullptr) flow->metered_ = NewMeteredSink(*flow->sink_, run, *metrics, env);
   const BatchLimits preferred = flow->sink_->PreferredLimits();
   flow->pipeline_ = std::make_unique<Pipeline>(Pipeline{
       .env = env,
       .source = *flow->source_,
       .transforms = *flow->transforms_,
-      .sink = *flow->sink_,
+      .sink = flow->metered_ ? *flow->metered_ : *flow->sink_,
       .dead_letters = *flow->dead_letters_,
       .throttle = flow->throttle_,
       .options = {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/metrics.h"
 #include "cli/pipeline_settings.h"
 #include "muster/migrate.h"
 
@@ -11,11 +12,12 @@ namespace muster::cli {
 // Everything that a pipeline refers to, opened as the command line says.
 class Flow {
  public:
+  // With `metrics`, what the sink does is counted there.
   // `run` names the migration in the dead letters, which go to `dead_letters` unless the command
   // line says otherwise.
   static Result<std::unique_ptr<Flow>> Open(const PipelineSettings& settings,
                                             const std::string& run, const std::string& dead_letters,
-                                            Env& env);
+                                            Env& env, Metrics* metrics = nullptr);
 
   Pipeline& pipeline() { return *pipeline_; }
   const CollectionFilter& allowed() const { return allowed_; }
@@ -26,6 +28,7 @@ class Flow {
 
   std::unique_ptr<Source> source_;
   std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Sink> metered_;
   std::unique_ptr<TransformPlan> transforms_;
   std::unique_ptr<DeadLetters> dead_letters_;
   Throttle throttle_;

@@ -246,7 +246,11 @@ class PlanDemo {
                  << run.status << " in attempt " << run.attempt << ": " << plan.objects.size()
                  << " objects, " << plan.scripts.size() << " scripts, " << extracted
                  << " rows extracted; " << broken << " broken references in the target\n";
-    if (keep_) context_.out << "Everything is in " << folder_.string() << '\n';
+    if (keep_) {
+      context_.out << "Everything is in " << folder_.string()
+                   << "; to see it in a browser: muster serve --store sqlite:"
+                   << (folder_ / "muster.db").string() << '\n';
+    }
     context_.out << "Next: muster plan explain " << (example_ / "plan.yaml").string() << '\n';
     return broken == 0 ? kDone : kFailed;
   }

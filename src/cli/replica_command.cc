@@ -41,6 +41,7 @@ void AddReplicaCommand(CLI::App& app, Context& context) {
   command->add_flag("--rollback", options->rollback, "Back to the version before; for rebuild");
   command->add_flag("--finish", options->finish,
                     "Drop the version that is not active; for rebuild");
+  AddServeOption(*command, options->serve);
   command->footer(
       "  muster replica run orders.yaml --workers 2\n"
       "  muster replica status orders.yaml\n"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/context.h"
+#include "cli/serve_options.h"
 #include "muster/events.h"
 #include "muster/store.h"
 #include "replica/read_model.h"
@@ -24,6 +25,7 @@ struct ReplicaCommandOptions {
   bool slots = false;
   bool rollback = false;
   bool finish = false;
+  ServeBesideOptions serve;  // for run
 };
 
 // A replica set's file, and what it names, opened.

@@ -7,7 +7,10 @@
 #include "cli/replica_context.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "cli/worker_name.h"
+#include "replica/metered_events.h"
 #include "replica/operations.h"
+#include "store/metered_store.h"
 
 namespace muster::cli {
 namespace {
@@ -57,12 +60,22 @@ class ReplicaRun {
     std::stop_callback on_signal(signals.Token(), [this] { stop_.request_stop(); });
     progress_.emplace(context_.progress, context_.err, context_.env,
                       "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });
+    DashboardBeside dashboard(context_, "muster replica run", options_.serve);
+    MeteredStore store(*open.store, dashboard.metrics(), context_.env);
+    MUSTER_TRY(
+        dashboard.Start(open.file.store.value_or(context_.store), *open.store, options_.file));
+    MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
+                          context_.env);
     std::vector<std::unique_ptr<Orchestrator>> workers;
     ReplicaOptions options = open.file.options;
-    if (!options_.name.empty()) options.worker = options_.name;
-    options.observer = [this](const ReplicaEvent& event) { progress_->Say(InWords(event)); };
-    for (int i = 0; i < options_.workers; ++i) {
-      MUSTER_ASSIGN(auto worker, NewOrchestrator(*open.store, *open.log, open.file.read_model,
+    const std::string name = options_.name.empty() ? DefaultWorkerName() : options_.name;
+    options.observer = [&](const ReplicaEvent& event) {
+      metered.Take(event);
+      progress_->Say(InWords(event));
+    };
+    for (int i = 1; i <= options_.workers; ++i) {
+      options.worker = options_.workers == 1 ? name : name + "." + std::to_string(i);
+      MUSTER_ASSIGN(auto worker, NewOrchestrator(store, *open.log, open.file.read_model,
                                                  open.file.projections, options, context_.env));
       workers.push_back(std::move(worker));
     }

@@ -6,8 +6,10 @@
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
+#include "cli/metered_executor.h"
 #include "cli/migration_report.h"
 #include "cli/run_follower.h"
+#include "cli/serve_options.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -15,14 +17,13 @@
 #include "muster/states.h"
 #include "plan/runs.h"
 #include "states/timestamp.h"
+#include "store/metered_store.h"
 
 namespace muster::cli {
 namespace {
 
 using plan::Runs;
 using plan::RunState;
-
-constexpr milliseconds kNewsPatience{10'000};
 
 struct RunCommandOptions {
   std::string file;  // of run
@@ -38,6 +39,7 @@ struct RunCommandOptions {
   bool drain = false;
   bool now = false;
   int threads = 8;
+  ServeBesideOptions serve;
   int limit = 100;
 };
 
@@ -57,10 +59,13 @@ Result<std::map<std::string, std::string>> Pairs(const std::string& option,
 class RunCommand {
  public:
   RunCommand(const RunCommandOptions& options, Context& context)
-      : options_(options), context_(context), executors_(context.env, context.store) {}
+      : options_(options),
+        context_(context),
+        executors_(context.env, context.store),
+        dashboard_(context, "muster run", options.serve) {}
 
   Result<int> Run() {
-    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file));
+    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file, {}));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
     MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
     MUSTER_TRY(Open(plan));
@@ -71,7 +76,8 @@ class RunCommand {
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState before, runs_->Find(options_.id));
-    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.plan.empty() ? before.path : options_.plan));
+    MUSTER_ASSIGN(const plan::Plan plan,
+                  Load(options_.plan.empty() ? before.path : options_.plan, before.variables));
     MUSTER_TRY(Open(plan));
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes};
     resume.again.rank = options_.rank;
@@ -171,8 +177,11 @@ class RunCommand {
   }
 
  private:
-  Result<plan::Plan> Load(const std::string& path) {
+  // `before`: what variables were when the run began.
+  Result<plan::Plan> Load(const std::string& path,
+                          const std::map<std::string, std::string>& before) {
     MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
+    variables.insert(before.begin(), before.end());
     const PlanOptions plan_options{.variables = std::move(variables)};
     const auto problems = CheckPlan(path, plan_options);
     if (problems.empty()) return plan::LoadPlan(path, plan_options);
@@ -184,12 +193,17 @@ class RunCommand {
   // The store, and what drives runs on it.
   Status Open(const std::optional<plan::Plan>& plan) {
     if (!store_) {
-      MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
+      MUSTER_ASSIGN(opened_, OpenStore(context_.store, context_.env));
+      store_ = std::make_unique<MeteredStore>(*opened_, dashboard_.metrics(), context_.env);
+      MUSTER_TRY(dashboard_.Start(context_.store, *opened_));
     }
     std::vector<TaskExecutor*> executors = executors_.all();
     if (plan) {
       MakeProgress("run " + plan->name);
-      watched_ = std::make_unique<WatchedExecutor>(executors, *progress_);
+      metered_ =
+          std::make_unique<MeteredExecutor>(executors, dashboard_.metrics(), dashboard_.tracer());
+      watched_ =
+          std::make_unique<WatchedExecutor>(std::vector<TaskExecutor*>{metered_.get()}, *progress_);
       executors = {watched_.get()};
     }
     runs_.reset();
@@ -219,6 +233,7 @@ class RunCommand {
       ended = runs_->Drive(run, options_.threads, signals_.Token());
     }
     if (!ended) return ended.error();
+    Trace(*ended);
     progress_->Finish();
     // Who cannot be told soon is told of, and tried again by the next who drives the run.
     MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
@@ -226,6 +241,19 @@ class RunCommand {
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' goes on with it"};
     return Report(*ended);
+  }
+
+  // What its tasks are parts of.
+  void Trace(const RunState& run) {
+    dashboard_.tracer().Add({.name = "run " + run.plan,
+                             .trace = run.execution,
+                             .itself = run.execution,
+                             .start = run.start,
+                             .end = run.stop.value_or(context_.env.WallNow()),
+                             .attributes = {{"muster.run", run.execution},
+                                            {"muster.migration", run.id},
+                                            {"muster.status", run.status}},
+                             .error = run.error});
   }
 
   Result<int> Report(const RunState& run) {
@@ -244,8 +272,11 @@ class RunCommand {
   Context& context_;
   const StopOnSignals signals_;
   Executors executors_;
+  std::unique_ptr<Store> opened_;
+  DashboardBeside dashboard_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Progress> progress_;
+  std::unique_ptr<MeteredExecutor> metered_;
   std::unique_ptr<WatchedExecutor> watched_;
   std::unique_ptr<plan::TaskGate> gate_;
   std::unique_ptr<States> states_;
@@ -277,6 +308,7 @@ void AddDriving(CLI::App* command, RunCommandOptions& options) {
   command->add_option("--threads", options.threads, "How many tasks may run here at once")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
+  AddServeOption(*command, options.serve);
 }
 
 void AddResuming(CLI::App* command, RunCommandOptions& options) {

@@ -4,11 +4,12 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "cli/run_summary.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "muster/work.h"
-#include "pipeline/dead_letter_source.h"
+#include "work/item_words.h"
+#include "work/redrive.h"
+#include "work/run_summary.h"
 
 namespace muster::cli {
 namespace {
@@ -22,47 +23,17 @@ struct WorkCommandOptions {
   std::string sink;
 };
 
-std::string_view StateName(ItemInfo::State state) {
-  switch (state) {
-    case ItemInfo::State::kDone:
-      return "done";
-    case ItemInfo::State::kQuarantined:
-      return "quarantined";
-    default:
-      return "open";
-  }
-}
-
 std::string Percent(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return "100%";
   if (!item.fraction) return item.progress.position.empty() ? "0%" : "?";
   return std::to_string(static_cast<int>(*item.fraction * 100)) + "%";
 }
 
-std::string Span(milliseconds span) {
-  const int64_t seconds = std::max<int64_t>(0, (span.count() + 999) / 1000);
-  if (seconds < 120) return std::to_string(seconds) + " s";
-  if (seconds < 7200) return std::to_string(seconds / 60) + " min";
-  return std::to_string(seconds / 3600) + " h";
-}
-
-// Why nobody works on it, or who does.
-std::string Why(const ItemInfo& item) {
-  if (item.state == ItemInfo::State::kDone) return "";
-  if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
-  if (IsHeld(item)) return "held, lease ends in " + Span(*item.due_in);
-  if (item.due_in && item.due_in->count() > 0) {
-    return "tried again in " + Span(*item.due_in) + ": " + item.error;
-  }
-  if (!item.holder.empty()) return "its holder has gone; waits for a worker";
-  return "waits for a worker";
-}
-
 Json ToJson(const ItemInfo& item) {
   Json json{{"item", item.name},
-            {"state", StateName(item.state)},
+            {"state", ItemStateName(item.state)},
             {"holder", item.holder},
-            {"why", Why(item)},
+            {"why", WhyItem(item)},
             {"epoch", item.epoch},
             {"attempt", item.attempt},
             {"read", item.progress.counts.read},
@@ -77,16 +48,6 @@ Json ToJson(const ItemInfo& item) {
   if (!item.error.empty()) json["error"] = item.error;
   return json;
 }
-
-// Nobody watches a redrive.
-class Unobserved final : public MigrationObserver {
- public:
-  void Prepared(const std::vector<TargetChange>& /*changes*/) override {}
-  void CollectionStarted(const std::string& /*collection*/,
-                         const std::vector<Partition>& /*partitions*/) override {}
-  void Advanced(const Partition& /*partition*/, const muster::Progress& /*progress*/) override {}
-  void CollectionEnded(const std::string& /*collection*/, const Counts& /*counts*/) override {}
-};
 
 class WorkCommand {
  public:
@@ -124,7 +85,7 @@ class WorkCommand {
            {std::to_string(sum.counts.read)},
            {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
            {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
-           {left ? Span(*left) : ""}});
+           {left ? FormatSpan(*left) : ""}});
       Json json{{"run", run.name},
                 {"state", state},
                 {"source", run.source},
@@ -165,7 +126,7 @@ class WorkCommand {
                  {"WHY"}});
     Json list = Json::array();
     MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
-      if (!options_.state.empty() && StateName(item.state) != options_.state) return;
+      if (!options_.state.empty() && ItemStateName(item.state) != options_.state) return;
       if (context_.json) {
         list.push_back(ToJson(item));
         return;
@@ -173,7 +134,7 @@ class WorkCommand {
       const auto left = TimeLeft(item);
       table.AddRow(
           {{item.name},
-           {std::string(StateName(item.state)),
+           {std::string(ItemStateName(item.state)),
             item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
            {item.holder},
            {Percent(item)},
@@ -181,8 +142,8 @@ class WorkCommand {
            {std::to_string(item.progress.counts.failed)},
            {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
                                      : ""},
-           {left ? Span(*left) : ""},
-           {Why(item)}});
+           {left ? FormatSpan(*left) : ""},
+           {WhyItem(item)}});
     }));
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -234,20 +195,8 @@ class WorkCommand {
   // Writes dead letters into the sink as they are. What fails again goes to a new file.
   Result<int> Redrive() {
     StopOnSignals signals;
-    const std::string again = options_.letters + ".again";
-    MUSTER_ASSIGN(const auto source, OpenDeadLetterSource(options_.letters));
-    MUSTER_ASSIGN(const auto sink, OpenSink(options_.sink, context_.env));
-    MUSTER_ASSIGN(const auto transforms, ParseTransforms("", ""));
-    MUSTER_ASSIGN(const auto dead_letters, OpenDeadLetters(again, "redrive"));
-    Throttle throttle(context_.env);
-    Pipeline pipeline{.env = context_.env,
-                      .source = *source,
-                      .transforms = *transforms,
-                      .sink = *sink,
-                      .dead_letters = *dead_letters,
-                      .throttle = throttle};
-    Unobserved observer;
-    MUSTER_ASSIGN(const Counts counts, MigrateAll(pipeline, {}, observer, signals.Token()));
+    MUSTER_ASSIGN(const Counts counts, RedriveDeadLetters(options_.letters, options_.sink,
+                                                          context_.env, signals.Token()));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"read", counts.read},
                                       {"written", counts.written},
@@ -255,7 +204,8 @@ class WorkCommand {
                    << '\n';
     } else {
       context_.out << counts.written << " of " << counts.read << " documents are written now\n";
-      if (counts.failed > 0) context_.out << "The others are in " << again << '\n';
+      if (counts.failed > 0)
+        context_.out << "The others are in " << AgainPathOf(options_.letters) << '\n';
     }
     return counts.failed > 0 ? kDoneWithRejects : kDone;
   }

@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <climits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,11 +13,15 @@
 #include "cli/flow.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
-#include "cli/run_summary.h"
+#include "cli/serve_options.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/worker_name.h"
 #include "muster/work.h"
+#include "store/metered_store.h"
+#include "work/metered_observer.h"
+#include "work/run_summary.h"
 
 namespace muster::cli {
 namespace {
@@ -36,6 +37,7 @@ struct WorkerCommandOptions {
   double max_hold_s = 600;
   double checkpoint_interval_s = 2;
   int max_attempts = WorkTerms{}.max_attempts;
+  ServeBesideOptions serve;
 };
 
 milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
@@ -43,12 +45,6 @@ milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(
 // Equal commands share a run.
 std::string DerivedName(const RunSpec& spec) {
   return "run-" + Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
-}
-
-std::string DefaultWorkerName() {
-  char host[HOST_NAME_MAX + 1] = {};
-  gethostname(host, sizeof host - 1);
-  return std::string(host) + "-" + std::to_string(getpid());
 }
 
 // Adds up what this worker does, and tells of it.
@@ -152,22 +148,28 @@ class WorkerCommand {
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
     if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
-    MUSTER_ASSIGN(const auto flow,
-                  Flow::Open(options_.flow, worker.run.name,
-                             worker.run.name + ".dead-letters.jsonl", context_.env));
+    std::unique_ptr<Store> opened;  // outlives whatever shows it
+    DashboardBeside dashboard(context_, "muster worker", options_.serve);
+    MUSTER_ASSIGN(const auto flow, Flow::Open(options_.flow, worker.run.name,
+                                              worker.run.name + ".dead-letters.jsonl", context_.env,
+                                              &dashboard.metrics()));
     worker.allowed = flow->allowed();
-    MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
+    MUSTER_ASSIGN(opened, OpenStore(context_.store, context_.env));
+    MeteredStore store(*opened, dashboard.metrics(), context_.env);
+    MUSTER_TRY(dashboard.Start(context_.store, *opened));
     cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
                            [] { return TerminalWidth(STDERR_FILENO); });
     progress.Say("run " + worker.run.name + ", worker " + worker.worker);
     Tally tally(progress);
+    MeteredObserver observer(tally, dashboard.metrics(), dashboard.tracer(), context_.env,
+                             worker.run.name, worker.worker);
     std::jthread follower;
     if (context_.progress != ProgressMode::kNone) {
       follower = std::jthread([&](const std::stop_token& stop) {
-        FollowRun(*store, worker.run.name, context_.env, progress, stop);
+        FollowRun(store, worker.run.name, context_.env, progress, stop);
       });
     }
-    auto report = RunWorker(*store, flow->pipeline(), worker, tally, signals.Token());
+    auto report = RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
     progress.Finish();
     if (!report) return report.error();
@@ -274,6 +276,7 @@ void AddWorkerCommand(CLI::App& app, Context& context) {
                    "Attempts without progress before an item is quarantined (5)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
+  AddServeOption(*command, options->serve);
   command->footer(
       "  muster worker --store sqlite:work.db jsonl:orders.jsonl sqlite:orders.db#orders\n"
       "  muster worker --store postgresql://me@db/app --slots 4 \\\n"

@@ -55,6 +55,7 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
                 .fraction = body->fraction,
                 .error = body->error};
   if (record.due) info.due_in = *record.due - now;
+  info.due = record.due;
   const milliseconds held = now.time_since_epoch() - milliseconds(body->since_ms);
   if (info.state == ItemInfo::State::kOpen && !record.owner.empty() && body->since_ms > 0 &&
       held.count() > 0) {

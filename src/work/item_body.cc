@@ -9,6 +9,7 @@
 #include "muster/migrate.h"
 #include "muster/store.h"
 #include "pipeline/escape.h"
+#include "pipeline/progress_json.h"
 
 namespace muster {
 namespace {
@@ -137,7 +138,7 @@ double ItemBody::Left() const {
 std::string ItemBody::ToJson() const {
   Json json{{"state", StateName(state)},
             {"partition", muster::ToJson(partition)},
-            {"progress", Json::parse(progress.ToJson(), nullptr, /*allow_exceptions=*/false)}};
+            {"progress", JsonOf(progress)}};
   if (!from.empty()) json["from"] = from;
   PutIfAny(json, "fraction", fraction);
   if (kept) json["kept"] = true;
@@ -158,8 +159,10 @@ std::string ItemBody::ToJson() const {
 
 Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  const Error bad{Code::kCorrupt, "body of a work item is not one of ours: " + json.substr(0, 200),
-                  "use a namespace of its own for each deployment"};
+  const auto bad = [&] {
+    return Error{Code::kCorrupt, "body of a work item is not one of ours: " + json.substr(0, 200),
+                 "use a namespace of its own for each deployment"};
+  };
   Fields fields(parsed);
   ItemBody body;
   const std::string state = fields.Bytes("state");
@@ -171,10 +174,10 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   }
   auto partition = PartitionOf(fields.Find("partition"));
   const Json* progress = fields.Find("progress");
-  if (!known || !partition || progress == nullptr) return bad;
+  if (!known || !partition || progress == nullptr) return bad();
   body.partition = *std::move(partition);
-  auto read = Progress::FromJson(progress->dump());
-  if (!read) return bad;
+  auto read = ProgressOf(*progress);
+  if (!read) return bad();
   body.progress = *std::move(read);
   if (const Json* from = fields.Find("from"); from != nullptr && from->is_string()) {
     body.from = from->get<std::string>();
@@ -188,7 +191,7 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   if (const Json* error = fields.Find("error"); error != nullptr && error->is_string()) {
     body.error = error->get<std::string>();
   }
-  if (!fields.good() || body.created > body.progress.former_ends.size()) return bad;
+  if (!fields.good() || body.created > body.progress.former_ends.size()) return bad();
   return body;
 }
 

@@ -192,7 +192,8 @@ class ItemMigration {
     const bool good = outcome == ShardOutcome::kCompleted || outcome == ShardOutcome::kHandedOver ||
                       outcome == ShardOutcome::kReleased;
     Log(good ? Level::kInfo : Level::kWarning, ShardOutcomeName(outcome),
-        {{"worker", coordinator_.worker()},
+        {{"run", coordinator_.run()},
+         {"worker", coordinator_.worker()},
          {"item", item_.name()},
          {"epoch", item_.fence().epoch},
          {"attempt", item_.attempt()},

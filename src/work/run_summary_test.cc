@@ -1,8 +1,8 @@
-#include "cli/run_summary.h"
+#include "work/run_summary.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::cli {
+namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,4 +60,4 @@ TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster

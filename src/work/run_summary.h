@@ -6,7 +6,7 @@
 
 #include "muster/work.h"
 
-namespace muster::cli {
+namespace muster {
 
 // Whether somebody has it right now.
 bool IsHeld(const ItemInfo& item);
@@ -46,4 +46,4 @@ class RunSummary {
 Status EachItem(Store& store, const std::string& run,
                 const std::function<void(const ItemInfo& item)>& each);
 
-}  // namespace muster::cli
+}  // namespace muster

@@ -1,8 +1,8 @@
-#include "cli/run_summary.h"
+#include "work/run_summary.h"
 
 #include <algorithm>
 
-namespace muster::cli {
+namespace muster {
 namespace {
 
 // Of less than this, how much has been read says little about the whole.
@@ -85,4 +85,4 @@ Status EachItem(Store& store, const std::string& run,
   }
 }
 
-}  // namespace muster::cli
+}  // namespace muster

@@ -1,0 +1,79 @@
+#include "cli/metered_executor.h"
+
+#include "base/log.h"
+
+namespace muster::cli {
+namespace {
+
+// States of a plan have their rank in their names: "Extract-600-Account", "Reconcile-Rank600".
+std::string RankIn(const std::string& state) {
+  const size_t start = state.find_first_of("0123456789");
+  if (start == state.npos) return "";
+  return state.substr(start, state.find_first_not_of("0123456789", start) - start);
+}
+
+}  // namespace
+
+TaskExecutor* MeteredExecutor::Find(std::string_view resource) const {
+  for (TaskExecutor* executor : executors_) {
+    if (executor->Runs(resource)) return executor;
+  }
+  return nullptr;
+}
+
+TaskOutcome MeteredExecutor::Told(const TaskCall& call, TaskOutcome outcome, MonoTime start,
+                                  TaskContext& context) {
+  const char* name = std::holds_alternative<TaskSuccess>(outcome)   ? "succeeded"
+                     : std::holds_alternative<TaskFailure>(outcome) ? "failed"
+                                                                    : "pending";
+  const auto took = context.env().MonoNow() - start;
+  metrics_
+      .GetCounter("muster_task_outcomes_total", "Answers to calls of tasks",
+                  {{"resource", call.resource}, {"outcome", name}})
+      .Add();
+  metrics_
+      .GetHistogram("muster_task_call_seconds", "How long calls of tasks take",
+                    {0.01, 0.1, 1, 10, 60, 600, 3600}, {{"resource", call.resource}})
+      .Observe(std::chrono::duration<double>(took).count());
+  const auto* failure = std::get_if<TaskFailure>(&outcome);
+  const std::string why = failure == nullptr ? "" : failure->error + ": " + failure->cause;
+  const std::string rank = RankIn(call.state);
+  const WallTime now = context.env().WallNow();
+  tracer_.Add({.name = call.state,
+               .trace = call.execution,
+               .itself = call.token + std::to_string(now.time_since_epoch().count()),
+               .parent = call.execution,
+               .start = now - std::chrono::duration_cast<std::chrono::milliseconds>(took),
+               .end = now,
+               .attributes = {{"muster.run", call.execution},
+                              {"muster.rank", rank},
+                              {"muster.task", call.state},
+                              {"muster.resource", call.resource},
+                              {"muster.outcome", name}},
+               .error = why});
+  // For people there is WatchedExecutor.
+  Log(Level::kInfo, "task called",
+      {{"run", call.execution},
+       {"rank", rank},
+       {"task", call.state},
+       {"resource", call.resource},
+       {"outcome", std::string_view(name)},
+       {"why", why}});
+  return outcome;
+}
+
+TaskOutcome MeteredExecutor::Start(const TaskCall& call, TaskContext& context) {
+  const MonoTime start = context.env().MonoNow();
+  return Told(call, Find(call.resource)->Start(call, context), start, context);
+}
+
+TaskOutcome MeteredExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
+  const MonoTime start = context.env().MonoNow();
+  return Told(call, Find(call.resource)->Poll(call, resume, context), start, context);
+}
+
+void MeteredExecutor::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
+  Find(call.resource)->Cancel(call, resume, context);
+}
+
+}  // namespace muster::cli

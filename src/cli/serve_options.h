@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/metrics.h"
+#include "cli/context.h"
+#include "cli/executors.h"
+#include "cli/metered_executor.h"
+#include "serve/dashboard.h"
+
+namespace CLI {
+class App;
+}
+
+namespace muster::cli {
+
+// How a command that does something else is to be watched: `--serve` and `--otlp`.
+struct ServeBesideOptions {
+  std::optional<int> port;
+  std::string otlp;
+};
+void AddServeOption(CLI::App& command, ServeBesideOptions& options);
+void AddOtlpOption(CLI::App& command, std::string& endpoint);
+
+// What a command tells of itself as long as it runs: numbers, traces, and a dashboard.
+class DashboardBeside {
+ public:
+  DashboardBeside(Context& context, const std::string& service, const ServeBesideOptions& options)
+      : context_(context), port_(options.port), tracer_(options.otlp, service) {}
+
+  // Does nothing without --serve. `store` is the command's own,
+  // opened by `url`; it must outlive this.
+  Status Start(const std::string& url, Store& store, const std::string& replica_file = "");
+
+  Metrics& metrics() { return metrics_; }
+  Tracer& tracer() { return tracer_; }
+
+ private:
+  Context& context_;
+  const std::optional<int> port_;
+  Metrics metrics_;
+  Tracer tracer_;
+  std::unique_ptr<serve::Dashboard> dashboard_;
+};
+
+// Tells where the dashboard is: with the link that logs in, if nobody has had it yet or it is
+// `asked` for.
+void TellDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
+                   std::ostream& out);
+
+// What a dashboard's retried migrations call, on the store of a URL.
+std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
+                                                          Tracer& tracer, const std::string& url);
+
+std::string DefaultTokenFile();
+std::string DefaultAuditLog();
+
+}  // namespace muster::cli

@@ -1,0 +1,196 @@
+#include "serve/access.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/secrets.h"
+#include "base/sha256.h"
+
+namespace muster::serve {
+namespace {
+
+constexpr char kCookie[] = "muster_session";
+constexpr size_t kTokenBytes = 32;
+constexpr size_t kMaxFileBytes = 4096;
+
+Result<std::string> NewToken() {
+  std::string bytes(kTokenBytes, '\0');
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return Error{Code::kInternal, "the system gives no random numbers"};
+  }
+  return Hex(bytes);
+}
+
+Error NoTokens(const std::string& path, const std::string& why, const std::string& hint) {
+  return {Code::kPermission, "the tokens in " + path + " cannot be used: " + why, hint};
+}
+
+Status CreateTokens(const std::string& path) {
+  MUSTER_ASSIGN(const std::string for_operator, NewToken());
+  MUSTER_ASSIGN(const std::string for_viewer, NewToken());
+  const std::string text = "operator " + for_operator + "\nviewer " + for_viewer + "\n";
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  const std::string fresh = path + "." + std::to_string(getpid());
+  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) {
+    return Error{Code::kInvalid, "cannot create " + path + ": " + std::strerror(errno),
+                 "name another file with --token-file"};
+  }
+  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(file);
+  // Only if nobody was faster: two servers that start together share one set of tokens.
+  const bool linked = written && link(fresh.c_str(), path.c_str()) == 0;
+  const int reason = errno;
+  unlink(fresh.c_str());
+  if (linked || (written && reason == EEXIST)) return {};
+  return Error{Code::kInvalid, "cannot create " + path + ": " + std::strerror(reason),
+               "name another file with --token-file"};
+}
+
+// As long for any two texts of one length, so that nobody finds a token letter by letter.
+bool SameSecret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+std::optional<std::string_view> CookieOf(const WebRequest& request) {
+  const auto header = request.Header("Cookie");
+  if (!header) return std::nullopt;
+  for (std::string_view rest = *header; !rest.empty();) {
+    const size_t end = std::min(rest.find(';'), rest.size());
+    std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    if (!pair.starts_with(kCookie) || pair.substr(sizeof kCookie - 1, 1) != "=") continue;
+    return pair.substr(sizeof kCookie);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> BearerOf(const WebRequest& request) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto header = request.Header("Authorization");
+  if (!header || !header->starts_with(kScheme)) return std::nullopt;
+  return header->substr(kScheme.size());
+}
+
+}  // namespace
+
+std::string_view RoleName(Role role) { return role == Role::kOperator ? "operator" : "viewer"; }
+
+Result<Tokens> LoadTokens(const std::string& path) {
+  Tokens tokens;
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) {
+    MUSTER_TRY(CreateTokens(path));
+    tokens.created = true;
+    if (lstat(path.c_str(), &info) != 0) return NoTokens(path, std::strerror(errno), "");
+  }
+  if (!S_ISREG(info.st_mode)) return NoTokens(path, "it is no file", "remove it");
+  if (info.st_uid != geteuid()) {
+    return NoTokens(path, "the file is another user's", "name another one with --token-file");
+  }
+  if ((info.st_mode & 077) != 0) {
+    return NoTokens(path, "others may read it",
+                    "remove it, since somebody may know them, and start again");
+  }
+  MUSTER_ASSIGN(const std::string text, ReadFile(path, kMaxFileBytes));
+  const auto value = [&](const std::string& name) {
+    const size_t start = text.starts_with(name + " ") ? 0 : text.find("\n" + name + " ");
+    if (start == text.npos) return std::string();
+    const size_t begin = text.find(' ', start) + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  tokens.for_operator = value("operator");
+  tokens.for_viewer = value("viewer");
+  if (tokens.for_operator.size() < kTokenBytes || tokens.for_viewer.size() < kTokenBytes) {
+    return NoTokens(path, "it holds no tokens", "remove it: a new one will be made");
+  }
+  RememberSecret(tokens.for_operator);
+  RememberSecret(tokens.for_viewer);
+  return tokens;
+}
+
+Access::Access(Tokens tokens, const std::vector<std::string>& hosts, int port, bool tls)
+    : tokens_(std::move(tokens)),
+      tls_(tls),
+      // What is in the browser is not the token: it opens nothing but this server.
+      operator_cookie_(Hex(HmacSha256(tokens_.for_operator, "muster session"))),
+      viewer_cookie_(Hex(HmacSha256(tokens_.for_viewer, "muster session"))) {
+  RememberSecret(operator_cookie_);
+  RememberSecret(viewer_cookie_);
+  const std::string suffix = ":" + std::to_string(port);
+  for (const std::string& host : hosts) {
+    const bool bare = host.find(':') == host.npos || host.ends_with(']');
+    if (bare) hosts_.push_back(host + suffix);
+    if (!bare || port == (tls ? 443 : 80)) hosts_.push_back(host);
+  }
+  for (const std::string& host : hosts_) origins_.push_back((tls ? "https://" : "http://") + host);
+}
+
+std::optional<WebResponse> Access::RefuseOrigin(const WebRequest& request) const {
+  const auto has = [](const std::vector<std::string>& all, std::string_view one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  const auto host = request.Header("Host");
+  if (!host || !has(hosts_, *host)) {
+    return WebResponse::OfProblem(403, "forbidden", "this server has another name",
+                                  "open it by the address that it printed, or allow the name with "
+                                  "--allow-host");
+  }
+  if (request.IsRead()) return std::nullopt;
+  const auto origin = request.Header("Origin");
+  const bool program = !request.HasHeader("Origin") && BearerOf(request);
+  if (program || (origin && has(origins_, *origin))) return std::nullopt;
+  return WebResponse::OfProblem(403, "forbidden", "the request comes from another page",
+                                "programs send no Origin, and a bearer token");
+}
+
+std::optional<Role> Access::RoleOf(std::string_view token, bool is_cookie) const {
+  if (SameSecret(token, is_cookie ? operator_cookie_ : tokens_.for_operator)) {
+    return Role::kOperator;
+  }
+  if (SameSecret(token, is_cookie ? viewer_cookie_ : tokens_.for_viewer)) return Role::kViewer;
+  return std::nullopt;
+}
+
+std::optional<Caller> Access::Identify(const WebRequest& request) const {
+  std::optional<Role> role;
+  if (request.HasHeader("Authorization")) {
+    const auto bearer = BearerOf(request);
+    if (bearer) role = RoleOf(*bearer, false);
+  } else if (const auto cookie = CookieOf(request)) {
+    role = RoleOf(*cookie, true);
+  }
+  if (!role) return std::nullopt;
+  return Caller{*role, std::string(RoleName(*role)) + "@" + request.peer};
+}
+
+std::string Access::Attributes() const {
+  return std::string("; Path=/; HttpOnly; SameSite=Strict") + (tls_ ? "; Secure" : "");
+}
+
+std::optional<std::string> Access::Login(std::string_view token) const {
+  const auto role = RoleOf(token, false);
+  if (!role) return std::nullopt;
+  return std::string(kCookie) + "=" +
+         (*role == Role::kOperator ? operator_cookie_ : viewer_cookie_) + Attributes() +
+         "; Max-Age=2592000";
+}
+
+std::string Access::Logout() const {
+  return std::string(kCookie) + "=" + Attributes() + "; Max-Age=0";
+}
+
+}  // namespace muster::serve

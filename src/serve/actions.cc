@@ -1,0 +1,276 @@
+#include "serve/actions.h"
+
+#include "muster/work.h"
+#include "replica/operations.h"
+#include "serve/migration_driver.h"
+#include "serve/overview.h"
+#include "work/redrive.h"
+#include "work/run_summary.h"
+
+namespace muster::serve {
+namespace {
+
+using plan::RunView;
+using plan::TaskStatus;
+
+constexpr size_t kMostAffected = 1'000;
+
+// An ActionResult while it is put together.
+class Outcome {
+ public:
+  Outcome(const ActionCall& call, std::string what, std::string command)
+      : json_{{"preview", call.preview},
+              {"what", std::move(what)},
+              {"affects", Json::array()},
+              {"command", std::move(command)}} {}
+
+  void Affects(const std::string& kind, const std::string& name, const std::string& effect) {
+    ++affected_;
+    if (json_["affects"].size() < kMostAffected) {
+      json_["affects"].push_back({{"kind", kind}, {"name", name}, {"effect", effect}});
+    }
+  }
+
+  Json Take() {
+    json_["affected"] = affected_;
+    return std::move(json_);
+  }
+
+ private:
+  Json json_;
+  int64_t affected_ = 0;
+};
+
+// What a retry does, told before it does it.
+void TellRetry(const RunView& view, const plan::Again& again, Outcome& outcome) {
+  for (const plan::RankView& rank : view.ranks) {
+    for (const plan::TaskView& task : rank.tasks) {
+      const bool asked = again.rank == rank.number || again.task == task.name;
+      if (task.status == TaskStatus::kSucceeded && !asked) continue;
+      outcome.Affects("task", task.Key(),
+                      task.status == TaskStatus::kSucceeded ? "is done again although it succeeded"
+                      : task.attempts.empty()               ? "is done"
+                                                            : "is tried again");
+    }
+  }
+}
+
+}  // namespace
+
+Status Actions::StartJob(const ActionCall& call, const std::string& name, Jobs::Work work) {
+  return jobs_.Start(
+      name, std::move(work), [this, name, actor = call.actor](const Result<std::string>& ended) {
+        static_cast<void>(audit_.Add(actor, name, ended ? "ended" : "failed",
+                                     {{"text", ended ? *ended : ended.error().ToString()}}));
+      });
+}
+
+Result<Json> Actions::CancelMigration(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& id = call.names[1];
+  MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
+  if (run.status != "IN_PROGRESS")
+    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
+  Outcome outcome(call, "migration '" + id + "' ends; what it has started is cancelled",
+                  CommandOn(*store, "cancel " + Quoted(id)));
+  outcome.Affects("migration", id, "ends as CANCELLED; a retry goes on with it");
+  if (const auto view = store->runs->View(id)) {
+    for (const plan::RankView& rank : view->ranks) {
+      for (const plan::TaskView& task : rank.tasks) {
+        if (task.status == TaskStatus::kSucceeded || task.status == TaskStatus::kFailed) continue;
+        const bool waits = task.status == TaskStatus::kWaiting;
+        outcome.Affects("task", task.Key(), waits ? "is not begun" : "is stopped");
+      }
+    }
+  }
+  if (!call.preview) MUSTER_TRY(MigrationDriver(*store, site_.env()).Cancel(id));
+  return outcome.Take();
+}
+
+Result<Json> Actions::RetryMigration(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& id = call.names[1];
+  plan::ResumeOptions options;
+  std::string arguments = "retry " + Quoted(id);
+  if (call.body.contains("rank")) {
+    options.again.rank = call.body["rank"].get<int64_t>();
+    arguments += " --rank " + std::to_string(*options.again.rank);
+  }
+  if (call.body.contains("task")) {
+    options.again.task = call.body["task"].get<std::string>();
+    arguments += " --task " + Quoted(*options.again.task);
+  }
+  MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
+  MUSTER_ASSIGN(const WallTime now, store->store->Now());
+  if (run.status == "IN_PROGRESS" && run.driven_until && *run.driven_until > now)
+    return Error{Code::kConflict, "migration '" + id + "' runs",
+                 "wait until it has ended, or cancel it first"};
+  if (run.status == "COMPLETED" && !options.again.rank && !options.again.task)
+    return Error{Code::kConflict, "migration '" + id + "' is completed",
+                 "name a rank or task that is to be done again"};
+  Outcome outcome(call, "this server goes on with migration '" + id + "'",
+                  CommandOn(*store, arguments));
+  if (const auto view = store->runs->View(id)) TellRetry(*view, options.again, outcome);
+  MUSTER_ASSIGN(plan::Plan loaded, MigrationDriver::Load(run));
+  if (call.preview) return outcome.Take();
+  MUSTER_TRY(StartJob(call, "retry of " + id,
+                      [this, store, id, options, loaded = std::move(loaded)](
+                          const std::stop_token& stop) -> Result<std::string> {
+                        MUSTER_ASSIGN(
+                            const plan::RunState ended,
+                            MigrationDriver(*store, site_.env()).Retry(id, loaded, options, stop));
+                        return id + ": " + ended.status;
+                      }));
+  return outcome.Take();
+}
+
+Result<Json> Actions::RetryOne(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& run = call.names[1];
+  const std::string& name = call.names[2];
+  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
+  if (item.state != ItemInfo::State::kQuarantined) {
+    return Error{Code::kConflict, "item '" + name + "' is not quarantined",
+                 "only an item that was given up can be retried by hand"};
+  }
+  Outcome outcome(call, "item '" + name + "' is open again",
+                  CommandOn(*store, "work retry " + Quoted(name) + " --run " + Quoted(run)));
+  outcome.Affects(
+      "item", name,
+      "is tried again from " + std::to_string(item.progress.counts.read) + " documents on");
+  if (!call.preview) MUSTER_TRY(RetryItem(*store->store, run, name));
+  return outcome.Take();
+}
+
+Result<Json> Actions::ReleaseOne(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& run = call.names[1];
+  const std::string& name = call.names[2];
+  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
+  if (item.state != ItemInfo::State::kOpen || item.holder.empty())
+    return Error{Code::kConflict, "nobody holds item '" + name + "'"};
+  Outcome outcome(call, "item '" + name + "' is free; its holder stops when it notices",
+                  CommandOn(*store, "work release " + Quoted(name) + " --run " + Quoted(run)));
+  outcome.Affects("item", name, "is taken from " + item.holder + " and is due at once");
+  if (!call.preview) MUSTER_TRY(ReleaseItem(*store->store, run, name));
+  return outcome.Take();
+}
+
+Result<Json> Actions::RetryAll(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& run = call.names[1];
+  MUSTER_TRY(ReadRun(*store->store, run));
+  std::vector<std::string> names;
+  MUSTER_TRY(EachItem(*store->store, run, [&](const ItemInfo& item) {
+    if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
+  }));
+  Outcome outcome(call, std::to_string(names.size()) + " items are open again",
+                  CommandOn(*store, "work retry --all --run " + Quoted(run)));
+  for (const std::string& name : names) {
+    outcome.Affects("item", name, "is tried again");
+    if (call.preview) continue;
+    const Status retried = RetryItem(*store->store, run, name);
+    // Somebody else was faster.
+    if (!retried && retried.error().code != Code::kConflict) return retried.error();
+  }
+  return outcome.Take();
+}
+
+Result<Json> Actions::Scale(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& set = call.names[1];
+  MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
+  std::optional<int> workers;
+  if (call.body.contains("workers")) workers = call.body["workers"].get<int>();
+  if (workers && *workers < 1) {
+    return Error{Code::kInvalid, "'workers' is below 1", "leave it out for all"};
+  }
+  const SiteReplica* replica = site_.FindReplica(store->number, set);
+  const std::string count = workers ? std::to_string(*workers) : "all";
+  Outcome outcome(call,
+                  workers ? "at most " + count + " workers of set '" + set + "' have a part"
+                          : "all workers of set '" + set + "' have a part",
+                  "muster replica scale " + (replica == nullptr ? "FILE" : Quoted(replica->path)) +
+                      " " + count);
+  for (const auto& [id, member] : view.members) {
+    if (!member.state.Alive()) continue;
+    outcome.Affects("worker", member.state.name.empty() ? id : member.state.name,
+                    "takes part in the next generation, or stands by");
+  }
+  if (!call.preview) {
+    MUSTER_TRY(ScaleSet(*store->store, set, workers));
+    SignalSet(*store->store, set);
+  }
+  return outcome.Take();
+}
+
+Result<Json> Actions::SteerProjection(const ActionCall& call) {
+  MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
+  const std::string& set = call.names[1];
+  const std::string& name = call.names[2];
+  const std::string& action = call.names[3];
+  if (action != "pause" && action != "resume" && action != "replay")
+    return Error{Code::kNotFound, "there is no action '" + action + "'"};
+  MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
+  const auto& known = view.generation.projections;
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    return Error{Code::kNotFound, "set '" + set + "' has no projection '" + name + "'"};
+  const SiteReplica* replica = site_.FindReplica(store->number, set);
+  const std::string file = replica == nullptr ? "FILE" : Quoted(replica->path);
+  Outcome outcome(call,
+                  action == "pause"    ? "projection '" + name + "' is paused"
+                  : action == "resume" ? "projection '" + name + "' goes on"
+                                       : "parked streams of '" + name + "' will be tried again",
+                  "muster replica " + action + " " + file + " " + Quoted(name));
+  if (action != "replay") {
+    outcome.Affects("projection", name,
+                    action == "pause" ? "stands still; its lag grows" : "goes on where it stood");
+    if (!call.preview) MUSTER_TRY(PauseProjection(*store->store, set, name, action == "pause"));
+    return outcome.Take();
+  }
+  if (replica == nullptr) {
+    return Error{Code::kConflict, "the file of set '" + set + "' is not known",
+                 "start the server with --replica FILE"};
+  }
+  const std::string stream = call.body.value("stream", "");
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*store->store, set, name));
+  const Instance instance{set, name, desired.active};
+  std::vector<int> slots(static_cast<size_t>(replica->log->slots()));
+  for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int>(i);
+  MUSTER_ASSIGN(const auto parked, replica->model->Parked(instance, slots));
+  for (const ParkedStream& one : parked) {
+    if (!stream.empty() && one.stream != stream) continue;
+    outcome.Affects("stream", one.stream,
+                    std::to_string(one.versions.size()) + " events are tried again");
+  }
+  if (!call.preview) MUSTER_TRY(replica->model->AskReplay(instance, stream));
+  return outcome.Take();
+}
+
+Result<Json> Actions::Redrive(const ActionCall& call) {
+  MUSTER_ASSIGN(const LetterFile file, letters_.Find(call.names[0]));
+  const LetterRun run = FindLetterRun(site_, file);
+  if (run.store == nullptr) {
+    return Error{Code::kConflict, "no store knows the run '" + file.run + "' of " + file.name,
+                 "use 'muster work redrive " + file.name + " SINK'"};
+  }
+  Outcome outcome(call,
+                  std::to_string(file.letters) + " dead letters are written to " + run.sink +
+                      "; what fails again goes to " + AgainPathOf(file.name),
+                  "muster work redrive " + Quoted(file.path) + " " + Quoted(run.sink));
+  for (const auto& [signature, count] : file.signatures) {
+    outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
+  }
+  if (call.preview) return outcome.Take();
+  MUSTER_TRY(StartJob(call, RedriveJob(file.name),
+                      [this, path = file.path,
+                       sink = run.sink](const std::stop_token& stop) -> Result<std::string> {
+                        MUSTER_ASSIGN(const Counts counts,
+                                      RedriveDeadLetters(path, sink, site_.env(), stop));
+                        return std::to_string(counts.written) + " of " +
+                               std::to_string(counts.read) + " documents are written now";
+                      }));
+  return outcome.Take();
+}
+
+}  // namespace muster::serve

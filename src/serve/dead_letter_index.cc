@@ -1,0 +1,154 @@
+#include "serve/dead_letter_index.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "serve/signature.h"
+
+namespace muster::serve {
+namespace {
+
+constexpr int64_t kMaxScan = 256 * 1024 * 1024;  // at a time; the rest comes next time
+constexpr int64_t kMaxPageScan = 64 * 1024 * 1024;
+constexpr size_t kMaxSignatures = 1'000;
+constexpr size_t kShownBytes = 4'000;
+
+bool IsLetterFile(const std::string& name) {
+  return name.ends_with("dead-letters.jsonl") || name.ends_with("dead-letters.jsonl.again");
+}
+
+// A letter's fields come before its document, and a text cannot hold an unescaped quote: so that
+// the document, which may be large, is found without being parsed.
+std::optional<LetterHead> ReadHead(const std::string& line, int64_t offset, bool with_document) {
+  const size_t mark = line.find(",\"document");
+  if (mark == line.npos) return std::nullopt;
+  const Json json = Json::parse(line.substr(0, mark) + "}", nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto text = [&](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  LetterHead head{.offset = offset,
+                  .run = text("run"),
+                  .collection = text("collection"),
+                  .item = text("item"),
+                  .id = text("id"),
+                  .position = text("position"),
+                  .error = text("error")};
+  if (with_document) {
+    const size_t begin = line.find(':', mark) + 1;
+    const size_t end = line.rfind('}');
+    if (end != line.npos && end > begin) {
+      head.document = line.substr(begin, std::min(end - begin, kShownBytes));
+    }
+  }
+  return head;
+}
+
+}  // namespace
+
+Status DeadLetterIndex::Scan(Known& known) {
+  struct stat info {};
+  if (stat(known.file.path.c_str(), &info) != 0) {
+    return Error{Code::kNotFound, "cannot read " + known.file.path + ": " + std::strerror(errno)};
+  }
+  if (info.st_ino != known.inode || info.st_size < known.scanned) {
+    known.scanned = 0;
+    known.inode = info.st_ino;
+    known.file.letters = 0;
+    known.file.signatures.clear();
+    known.file.examples.clear();
+  }
+  known.file.bytes = info.st_size;
+  known.file.changed = WallTime(
+      std::chrono::milliseconds(info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000));
+  std::ifstream in(known.file.path, std::ios::binary);
+  in.seekg(known.scanned);
+  const int64_t until = known.scanned + kMaxScan;
+  // A line without its end is being written.
+  for (std::string line; known.scanned < until && std::getline(in, line) && !in.eof();) {
+    const int64_t offset = known.scanned;
+    known.scanned += static_cast<int64_t>(line.size()) + 1;
+    const auto head = ReadHead(line, offset, false);
+    if (!head) continue;
+    ++known.file.letters;
+    if (known.file.run.empty()) known.file.run = head->run;
+    const std::string signature = SignatureOf(head->error);
+    if (known.file.signatures.size() >= kMaxSignatures &&
+        !known.file.signatures.contains(signature)) {
+      continue;
+    }
+    ++known.file.signatures[signature];
+    known.file.examples.try_emplace(signature, *head);
+  }
+  return {};
+}
+
+Result<std::vector<LetterFile>> DeadLetterIndex::Files() {
+  const std::lock_guard lock(mutex_);
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder_, error);
+  if (error) {
+    return Error{Code::kNotFound, "cannot read the folder " + folder_ + ": " + error.message(),
+                 "name the one with dead letters with --dead-letters"};
+  }
+  std::vector<LetterFile> files;
+  for (; entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    // What a link leads to is not ours to show.
+    if (!IsLetterFile(name) ||
+        entries->symlink_status(error).type() != std::filesystem::file_type::regular) {
+      continue;
+    }
+    Known& known = known_[name];
+    known.file.name = name;
+    known.file.path = entries->path().string();
+    if (Scan(known)) files.push_back(known.file);
+    if (error) break;
+  }
+  return files;
+}
+
+Result<LetterFile> DeadLetterIndex::Find(const std::string& name) {
+  MUSTER_ASSIGN(const std::vector<LetterFile> files, Files());
+  for (const LetterFile& file : files) {
+    if (file.name == name) return file;
+  }
+  return Error{Code::kNotFound, "there is no file '" + name + "' of dead letters",
+               "/api/v1/dead-letters lists those there are"};
+}
+
+Result<LetterPage> DeadLetterIndex::Read(const std::string& name, int64_t after, int limit,
+                                         const std::string& signature) {
+  MUSTER_ASSIGN(const LetterFile file, Find(name));
+  std::ifstream in(file.path, std::ios::binary);
+  if (after > 0) {
+    // Only a line's begin is an offset that a page has given.
+    in.seekg(after - 1);
+    if (after > file.bytes || in.get() != '\n') {
+      return Error{Code::kInvalid, "no letter begins at " + std::to_string(after),
+                   "use the 'next' of the page before"};
+    }
+  }
+  LetterPage page;
+  int64_t at = after;
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    const bool full = page.letters.size() >= static_cast<size_t>(limit);
+    if (full || at - after > kMaxPageScan) {
+      page.next = at;
+      break;
+    }
+    auto head = ReadHead(line, at, true);
+    at += static_cast<int64_t>(line.size()) + 1;
+    if (!head || (!signature.empty() && SignatureOf(head->error) != signature)) continue;
+    page.letters.push_back(*std::move(head));
+  }
+  return page;
+}
+
+}  // namespace muster::serve

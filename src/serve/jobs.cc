@@ -1,0 +1,39 @@
+#include "serve/jobs.h"
+
+namespace muster::serve {
+
+Status Jobs::Start(const std::string& name, Work work,
+                   std::function<void(const Result<std::string>&)> ended) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = states_.find(name); found != states_.end() && found->second.running) {
+    return Error{Code::kConflict, name + " is under way already"};
+  }
+  if (running_ >= most_) {
+    return Error{Code::kUnavailable,
+                 "this server does " + std::to_string(most_) + " things at once already",
+                 "wait until one has ended, or use the command line"};
+  }
+  ++running_;
+  states_[name] = {};
+  // The one before of this name has ended, or is about to return.
+  threads_[name] = std::jthread(
+      [this, name, work = std::move(work), ended = std::move(ended)](const std::stop_token& stop) {
+        const Result<std::string> outcome = work(stop);
+        ended(outcome);
+        const std::lock_guard done(mutex_);
+        --running_;
+        states_[name] = {.running = false,
+                         .failed = !outcome,
+                         .text = outcome ? *outcome : outcome.error().ToString()};
+      });
+  return {};
+}
+
+std::optional<Jobs::State> Jobs::Find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = states_.find(name);
+  if (found == states_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace muster::serve

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "plan/runs.h"
+#include "plan/task_gate.h"
+#include "serve/site.h"
+
+namespace muster::serve {
+
+// Changes one migration of a store as the command line does. The store and `env` must outlive it.
+class MigrationDriver {
+ public:
+  MigrationDriver(const SiteStore& store, Env& env);
+
+  // The plan of a run as its file is now, with the variables that it was begun with. kInvalid says
+  // everything that is wrong in it.
+  static Result<plan::Plan> Load(const plan::RunState& run);
+
+  // `muster retry`: goes on with it until it has ended or a stop is requested.
+  Result<plan::RunState> Retry(const std::string& id, const plan::Plan& plan,
+                               const plan::ResumeOptions& options, const std::stop_token& stop);
+
+  // `muster cancel`.
+  Status Cancel(const std::string& id) { return runs_.Cancel(id); }
+
+ private:
+  const std::unique_ptr<MigrationTasks> tasks_;
+  plan::TaskGate gate_;
+  States states_;
+  plan::Runs runs_;
+};
+
+}  // namespace muster::serve

@@ -1,0 +1,241 @@
+#include "serve/migration_view.h"
+
+#include "serve/merge_patch.h"
+#include "serve/offers.h"
+
+namespace muster::serve {
+namespace {
+
+using plan::RankView;
+using plan::RunState;
+using plan::RunView;
+using plan::TaskStatus;
+using plan::TaskView;
+
+constexpr size_t kMaxEnded = 10'000;
+
+void PutTime(Json& json, const char* name, const std::optional<WallTime>& time) {
+  if (time) json[name] = Ms(*time);
+}
+
+void PutText(Json& json, const char* name, const std::string& text) {
+  if (!text.empty()) json[name] = text;
+}
+
+Json SummaryOf(const SiteStore& store, const RunState& run, WallTime now) {
+  const auto tenant = run.inputs.find("tenantId");
+  Json json{{"store", store.number},
+            {"migration", run.id},
+            {"tenant", tenant == run.inputs.end() ? "" : tenant->second},
+            {"plan", run.plan},
+            {"profile", run.profile},
+            {"status", run.status},
+            {"attempt", run.attempt},
+            {"started_at", Ms(run.start)},
+            {"tasks", Json::object()}};
+  PutTime(json, "ended_at", run.stop);
+  PutText(json, "why", WhyRun(run, now));
+  PutText(json, "error", run.error);
+  return json;
+}
+
+void AddTasks(const RunView& view, Json& json) {
+  std::map<TaskStatus, int> counts;
+  int total = 0;
+  Json current = Json::array();
+  for (const RankView& rank : view.ranks) {
+    for (const TaskView& task : rank.tasks) {
+      ++counts[task.status];
+      ++total;
+    }
+    if (rank.status == TaskStatus::kRunning || rank.status == TaskStatus::kBackoff) {
+      current.push_back(rank.number);
+    }
+  }
+  json["tasks"]["total"] = total;
+  for (const auto& [status, count] : counts) json["tasks"][plan::TaskStatusName(status)] = count;
+  if (!current.empty()) json["current_ranks"] = std::move(current);
+  // To the second: what moves all the time would be news all the time.
+  if (view.expected_end) {
+    json["expected_end_at"] = Ms(std::chrono::ceil<std::chrono::seconds>(*view.expected_end));
+  }
+}
+
+Json AttemptsOf(const TaskView& task) {
+  Json attempts = Json::array();
+  for (const plan::TaskAttempt& attempt : task.attempts) {
+    Json json{{"status", attempt.status}, {"started_at", Ms(attempt.start)}};
+    PutTime(json, "ended_at", attempt.end);
+    PutTime(json, "backoff_until_at", attempt.backoff_until);
+    PutText(json, "error", attempt.error);
+    PutText(json, "cause", attempt.cause);
+    attempts.push_back(std::move(json));
+  }
+  return attempts;
+}
+
+Json TaskOf(const TaskView& task) {
+  Json json{{"phase", plan::PhaseWord(task.phase)},
+            {"task", task.name},
+            {"rank", task.rank},
+            {"status", plan::TaskStatusName(task.status)},
+            {"max_attempts", task.max_attempts},
+            {"attempts", AttemptsOf(task)}};
+  PutText(json, "why", task.why);
+  if (task.earlier) json["earlier"] = true;
+  if (task.critical) json["critical"] = true;
+  PutTime(json, "started_at", task.start);
+  PutTime(json, "ended_at", task.end);
+  PutTime(json, "next_try_at", task.next_try);
+  if (task.rows) json["rows"] = *task.rows;
+  if (task.expected_rows > 0) json["expected_rows"] = task.expected_rows;
+  if (!task.reads.empty()) json["reads"] = task.reads;
+  PutText(json, "target", task.target);
+  return json;
+}
+
+Json RankOf(const RankView& rank) {
+  Json json{{"rank", rank.number},
+            {"needs", rank.needs},
+            {"status", plan::TaskStatusName(rank.status)},
+            {"tasks", Json::object()}};
+  PutText(json, "name", rank.name);
+  PutText(json, "group", rank.group);
+  if (rank.external) json["external"] = true;
+  PutText(json, "why", rank.why);
+  PutTime(json, "started_at", rank.start);
+  PutTime(json, "ended_at", rank.end);
+  if (!rank.reconciled.is_null()) json["reconciled"] = rank.reconciled;
+  if (rank.progress) {
+    json["rows"] = rank.progress->rows;
+    json["expected_rows"] = rank.progress->expected_rows;
+    json["rows_per_second"] = rank.progress->rows_per_s;
+    if (rank.progress->left_s) json["left_ms"] = static_cast<int64_t>(*rank.progress->left_s * 1e3);
+  }
+  for (const TaskView& task : rank.tasks) AppendMember(json["tasks"], task.Key(), TaskOf(task));
+  return json;
+}
+
+Json RunActions(const SiteStore& store, const RunState& run, const Json& retry_body,
+                const std::string& why_no_retry) {
+  const bool runs = run.status == "IN_PROGRESS";
+  return {{"retry", Offer(ApiPath("stores", store.number, "migrations", run.id, "retry"),
+                          retry_body, why_no_retry)},
+          {"cancel", Offer(ApiPath("stores", store.number, "migrations", run.id, "cancel"),
+                           Json::object(), runs ? "" : "the run has ended: " + run.status)}};
+}
+
+std::string WhyNoRetry(const RunState& run, WallTime now) {
+  if (run.status == "COMPLETED") return "it is completed: there is nothing that did not succeed";
+  if (run.status == "IN_PROGRESS" && run.driven_until && *run.driven_until > now) return "it runs";
+  return "";
+}
+
+}  // namespace
+
+std::string WhyRun(const RunState& run, WallTime now) {
+  if (run.status == "FAILED") {
+    return "failed: " + run.error + (run.cause.empty() ? "" : ": " + run.cause) +
+           "; a retry does what did not succeed";
+  }
+  if (run.status == "CANCELLED") return "cancelled; a retry goes on with it";
+  if (run.status == "IN_PROGRESS" && (!run.driven_until || *run.driven_until <= now)) {
+    return "nobody drives it: its process has gone; a retry goes on with it";
+  }
+  return "";
+}
+
+Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
+  MUSTER_ASSIGN(const WallTime now, store.store->Now());
+  MUSTER_ASSIGN(const std::vector<RunState> runs, store.runs->List("", kMaxBatch));
+  for (const RunState& run : runs) {
+    const std::string key = store.number + "/" + run.id;
+    const bool ended = run.stop.has_value();
+    const std::string version = store.number + "/" + run.execution;
+    if (ended) {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = ended_.find(version); found != ended_.end()) {
+        AppendMember(into, key, found->second);
+        continue;
+      }
+    }
+    Json summary = SummaryOf(store, run, now);
+    if (const auto view = store.runs->View(run.id)) AddTasks(*view, summary);
+    if (ended) {
+      const std::lock_guard lock(mutex_);
+      if (ended_.size() > kMaxEnded) ended_.clear();
+      ended_[version] = summary;
+    }
+    AppendMember(into, key, std::move(summary));
+  }
+  return runs.size() == static_cast<size_t>(kMaxBatch);
+}
+
+Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) {
+  MUSTER_ASSIGN(const WallTime now, store.store->Now());
+  MUSTER_ASSIGN(const RunState run, store.runs->Find(id));
+  Json json = SummaryOf(store, run, now);
+  json["path"] = run.path;
+  json["hash"] = run.hash;
+  json["inputs"] = run.inputs;
+  json["execution"] = run.execution;
+  PutText(json, "cause", run.cause);
+  json["ranks"] = Json::object();
+  json["critical_path"] = Json::array();
+  const auto view = store.runs->View(id);
+  if (view) {
+    AddTasks(*view, json);
+    for (const RankView& rank : view->ranks) {
+      AppendMember(json["ranks"], std::to_string(rank.number), RankOf(rank));
+    }
+    json["critical_path"] = view->critical_path;
+  } else {
+    json["why_no_ranks"] = view.error().ToString();
+  }
+  json["commands"] = {
+      CommandLine("Show it", CommandOn(store, "status " + Quoted(id))),
+      CommandLine("Tell what it has done", CommandOn(store, "history " + Quoted(id))),
+      CommandLine("Go on with it", CommandOn(store, "resume " + Quoted(id))),
+      CommandLine("End it", CommandOn(store, "cancel " + Quoted(id)))};
+  json["actions"] = RunActions(store, run, Json::object(), WhyNoRetry(run, now));
+  return json;
+}
+
+Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id, plan::Phase phase,
+                                  const std::string& name) {
+  MUSTER_ASSIGN(const WallTime now, store.store->Now());
+  MUSTER_ASSIGN(const RunView view, store.runs->View(id));
+  const TaskView* task = view.Find(phase, name);
+  if (task == nullptr) {
+    return Error{Code::kNotFound, "migration '" + id + "' has no task '" + name + "' to " +
+                                      std::string(plan::PhaseWord(phase))};
+  }
+  Json json = TaskOf(*task);
+  json["store"] = store.number;
+  json["migration"] = id;
+  PutText(json, "input", task->input);
+  PutText(json, "output", task->output);
+  if (!task->attempts.empty() && task->status != TaskStatus::kSucceeded) {
+    PutText(json, "error", task->attempts.back().error);
+    PutText(json, "cause", task->attempts.back().cause);
+  }
+  if (task->failure) {
+    PutText(json, "likely_cause", task->failure->likely);
+    PutText(json, "remedy", task->failure->remedy);
+  }
+  json["log"] = Json::array();
+  for (const plan::TaskLogLine& line : task->log) {
+    json["log"].push_back({{"at", Ms(line.at)}, {"level", line.level}, {"text", line.text}});
+  }
+  json["commands"] = {
+      CommandLine("Do it again, and what did not succeed",
+                  CommandOn(store, "retry " + Quoted(id) + " --task " + Quoted(name))),
+      CommandLine("Tell what the run has done", CommandOn(store, "history " + Quoted(id)))};
+  const bool runs =
+      view.run.status == "IN_PROGRESS" && view.run.driven_until && *view.run.driven_until > now;
+  json["actions"] =
+      RunActions(store, view.run, {{"task", name}}, runs ? "the run has not ended" : "");
+  return json;
+}
+
+}  // namespace muster::serve

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "serve/site.h"
+
+namespace muster::serve {
+
+// Runs of plans, as docs/api/openapi.yaml describes them. Thread-safe.
+class MigrationViews {
+ public:
+  // The runs of a store by "STORE/ID", up to 1,000; the answer is whether there are more.
+  Result<bool> AddSummaries(const SiteStore& store, Json& into);
+
+  static Result<Json> One(const SiteStore& store, const std::string& id);
+  static Result<Json> Task(const SiteStore& store, const std::string& id, plan::Phase phase,
+                           const std::string& task);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Json> ended_;  // summaries that will not change any more
+};
+
+// Why a run does not go on; empty: it does, or is completed. `now` is the store's.
+std::string WhyRun(const plan::RunState& run, WallTime now);
+
+}  // namespace muster::serve

@@ -1,0 +1,215 @@
+#include "serve/overview.h"
+
+#include "muster/work.h"
+#include "replica/operations.h"
+#include "serve/merge_patch.h"
+#include "serve/offers.h"
+#include "serve/work_view.h"
+
+namespace muster::serve {
+namespace {
+
+constexpr size_t kMostOnOverview = 10;
+constexpr size_t kMostGroups = 1'000;
+
+}  // namespace
+
+std::string RedriveJob(const std::string& file) { return "redrive of " + file; }
+
+LetterRun FindLetterRun(const Site& site, const LetterFile& file) {
+  for (const SiteStore& store : site.stores()) {
+    if (const auto run = ReadRun(*store.store, file.run)) return {&store, run->sink};
+  }
+  return {};
+}
+
+Json Overview::Stores() {
+  Json stores = Json::object();
+  for (const SiteStore& store : site_.stores()) {
+    Json json{{"url", store.url}, {"reachable", true}};
+    if (const auto now = store.store->Now(); !now) {
+      json["reachable"] = false;
+      json["why"] = now.error().ToString();
+    }
+    stores[store.number] = std::move(json);
+  }
+  return stores;
+}
+
+Json Overview::All() {
+  Json json{{"stores", Stores()},
+            {"migrations", Json::object()},
+            {"work", Json::object()},
+            {"replica_sets", Json::object()}};
+  for (const SiteStore& store : site_.stores()) {
+    Json& told = json["stores"][store.number];
+    if (!told["reachable"].get<bool>()) continue;
+    const auto tell = [&](const Status& status) {
+      if (status) return;
+      told["reachable"] = false;
+      told["why"] = status.error().ToString();
+    };
+    const auto more = migrations_.AddSummaries(store, json["migrations"]);
+    if (more && *more) json["truncated"] = true;
+    tell(more ? Status{} : Status{more.error()});
+    tell(replicas_.AddSummaries(site_, store, json["replica_sets"]));
+  }
+  const FailureGroups failures = Collect(json["work"]);
+  json["failures"] = failures.Largest(kMostOnOverview);
+  json["failures_total"] = failures.total();
+  int64_t letters = 0;
+  if (const auto files = letters_.Files()) {
+    for (const LetterFile& file : *files) letters += file.letters;
+  }
+  json["dead_letters"] = letters;
+  return json;
+}
+
+Json Overview::Failures() {
+  Json work = Json::object();
+  const FailureGroups failures = Collect(work);
+  return {{"total", failures.total()}, {"groups", failures.Largest(kMostGroups)}};
+}
+
+FailureGroups Overview::Collect(Json& work) {
+  FailureGroups groups;
+  for (const SiteStore& store : site_.stores()) {
+    Status status = CollectMigrations(store, groups);
+    if (status) status = AddWorkSummaries(store, work, groups);
+    if (status) status = CollectReplicas(store, groups);
+    if (!status) {
+      groups.Add({.kind = "store",
+                  .store = store.number,
+                  .name = store.url,
+                  .error = status.error().ToString(),
+                  .path = ApiPath("overview")});
+    }
+  }
+  CollectLetters(groups);
+  return groups;
+}
+
+// The last attempt, if that is what keeps the task from being done.
+const plan::TaskAttempt* FailureOf(const plan::TaskView& task) {
+  if (task.status == plan::TaskStatus::kSucceeded || task.attempts.empty()) return nullptr;
+  const plan::TaskAttempt& last = task.attempts.back();
+  return last.error.empty() ? nullptr : &last;
+}
+
+Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups) {
+  MUSTER_ASSIGN(const auto runs, store.runs->List("", kMaxBatch));
+  for (const plan::RunState& run : runs) {
+    if (run.status == "COMPLETED" || run.status == "CANCELLED") continue;
+    const auto view = store.runs->View(run.id);
+    bool told = false;
+    for (const plan::RankView& rank : view ? view->ranks : std::vector<plan::RankView>{}) {
+      for (const plan::TaskView& task : rank.tasks) {
+        const auto failure = FailureOf(task);
+        if (!failure) continue;
+        told = true;
+        groups.Add({.kind = "task",
+                    .store = store.number,
+                    .run = run.id,
+                    .name = task.Key(),
+                    .error = failure->error + (failure->cause.empty() ? "" : ": " + failure->cause),
+                    .at = failure->end,
+                    .path = ApiPath("stores", store.number, "migrations", run.id, "tasks",
+                                    plan::PhaseWord(task.phase), task.name)});
+      }
+    }
+    if (told || run.status != "FAILED") continue;
+    groups.Add({.kind = "task",
+                .store = store.number,
+                .run = run.id,
+                .name = run.id,
+                .error = run.error + (run.cause.empty() ? "" : ": " + run.cause),
+                .at = run.stop,
+                .path = ApiPath("stores", store.number, "migrations", run.id)});
+  }
+  return {};
+}
+
+Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) {
+  MUSTER_ASSIGN(const std::vector<std::string> sets, ListSets(*store.store));
+  for (const std::string& set : sets) {
+    MUSTER_ASSIGN(const SetView view, ReadSet(*store.store, set));
+    const std::string path = ApiPath("stores", store.number, "replica-sets", set);
+    for (const auto& [id, member] : view.members) {
+      if (member.state.error.empty()) continue;
+      groups.Add({.kind = "worker",
+                  .store = store.number,
+                  .run = set,
+                  .name = member.state.name.empty() ? id : member.state.name,
+                  .error = member.state.error,
+                  .path = path});
+    }
+    const SiteReplica* replica = site_.FindReplica(store.number, set);
+    if (replica == nullptr) continue;
+    std::vector<int> slots(static_cast<size_t>(replica->log->slots()));
+    for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int>(i);
+    for (const std::string& projection : replica->projections) {
+      MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*store.store, set, projection));
+      MUSTER_ASSIGN(const auto parked,
+                    replica->model->Parked({set, projection, desired.active}, slots));
+      for (const ParkedStream& stream : parked) {
+        groups.Add({.kind = "stream",
+                    .store = store.number,
+                    .run = set,
+                    .name = projection + "/" + stream.stream,
+                    .error = stream.error,
+                    .path = path});
+      }
+    }
+  }
+  return {};
+}
+
+void Overview::CollectLetters(FailureGroups& groups) {
+  const auto files = letters_.Files();
+  if (!files) return;
+  for (const LetterFile& file : *files) {
+    for (const auto& [signature, count] : file.signatures) {
+      const LetterHead& example = file.examples.at(signature);
+      groups.Add({.kind = "dead_letter",
+                  .run = file.run,
+                  .name = example.collection + "/" + example.id,
+                  .error = example.error,
+                  .path = ApiPath("dead-letters", file.name) +
+                          "?after=" + std::to_string(example.offset) + "&limit=1"},
+                 count);
+    }
+  }
+}
+
+Result<Json> Overview::DeadLetterFiles() {
+  MUSTER_ASSIGN(const std::vector<LetterFile> files, letters_.Files());
+  Json json{{"folder", letters_.folder()}, {"files", Json::object()}};
+  for (const LetterFile& file : files) {
+    const LetterRun run = FindLetterRun(site_, file);
+    Json one{{"run", file.run},
+             {"letters", file.letters},
+             {"bytes", file.bytes},
+             {"changed_at", Ms(file.changed)},
+             {"signatures", file.signatures}};
+    std::string why_not;
+    if (run.store != nullptr) {
+      one["store"] = run.store->number;
+      one["sink"] = run.sink;
+    } else {
+      why_not = "no store knows the run '" + file.run +
+                "', and with it the sink: use 'muster work redrive FILE SINK'";
+    }
+    const auto job = jobs_.Find(RedriveJob(file.name));
+    if (job) {
+      one["job"] = {{"running", job->running}, {"failed", job->failed}, {"text", job->text}};
+      if (job->running) why_not = "it is under way";
+    }
+    if (file.letters == 0) why_not = "it holds no letter";
+    one["actions"] = {
+        {"redrive", Offer(ApiPath("dead-letters", file.name, "redrive"), Json::object(), why_not)}};
+    AppendMember(json["files"], file.name, std::move(one));
+  }
+  return json;
+}
+
+}  // namespace muster::serve

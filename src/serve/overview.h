@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "serve/dead_letter_index.h"
+#include "serve/failures.h"
+#include "serve/jobs.h"
+#include "serve/migration_view.h"
+#include "serve/replica_view.h"
+#include "serve/site.h"
+
+namespace muster::serve {
+
+// What goes beyond one store. Thread-safe.
+class Overview {
+ public:
+  Overview(const Site& site, MigrationViews& migrations, ReplicaViews& replicas,
+           DeadLetterIndex& letters, const Jobs& jobs)
+      : site_(site), migrations_(migrations), replicas_(replicas), letters_(letters), jobs_(jobs) {}
+
+  // Everything in short. A store that does not answer is told as such, and the others are shown.
+  Json All();
+  Json Stores();
+  Json Failures();
+  Result<Json> DeadLetterFiles();
+
+ private:
+  // The items of runs are walked for their failures: what the runs come to is known with that.
+  FailureGroups Collect(Json& work);
+  Status CollectMigrations(const SiteStore& store, FailureGroups& groups);
+  Status CollectReplicas(const SiteStore& store, FailureGroups& groups);
+  void CollectLetters(FailureGroups& groups);
+
+  const Site& site_;
+  MigrationViews& migrations_;
+  ReplicaViews& replicas_;
+  DeadLetterIndex& letters_;
+  const Jobs& jobs_;
+};
+
+// The job of a file of dead letters.
+std::string RedriveJob(const std::string& file);
+
+// The run that a file of dead letters is of, and the store that knows it.
+struct LetterRun {
+  const SiteStore* store = nullptr;
+  std::string sink;
+};
+LetterRun FindLetterRun(const Site& site, const LetterFile& file);
+
+}  // namespace muster::serve

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/json.h"
+#include "muster/result.h"
+#include "replica/set_records.h"
+#include "serve/series.h"
+#include "serve/site.h"
+
+namespace muster::serve {
+
+// Replica sets, as docs/api/openapi.yaml describes them. It remembers the changes that it has seen,
+// since a set's records tell only how it is. Thread-safe.
+class ReplicaViews {
+ public:
+  // The sets of a store by "STORE/SET".
+  Status AddSummaries(const Site& site, const SiteStore& store, Json& into);
+
+  Result<Json> One(const Site& site, const SiteStore& store, const std::string& set,
+                   SeriesBook& series);
+
+ private:
+  struct Transition {
+    WallTime at{};
+    int64_t generation = 0;
+    std::string what;
+    std::string cause;
+  };
+  struct Seen {
+    bool any = false;
+    int64_t generation = 0;
+    Generation::Phase phase = Generation::Phase::kPreparing;
+    std::map<std::string, MemberState::Phase> members;
+    std::deque<Transition> transitions;
+  };
+
+  void Notice(const std::string& key, const SetView& view, WallTime now);
+  Json TransitionsOf(const std::string& key);
+
+  std::mutex mutex_;
+  std::map<std::string, Seen> seen_;
+};
+
+}  // namespace muster::serve

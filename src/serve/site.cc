@@ -1,0 +1,85 @@
+#include "serve/site.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/secrets.h"
+
+namespace muster::serve {
+
+Result<std::string> Site::AddStore(const std::string& url, Store* shared,
+                                   const SiteOptions& options) {
+  const std::string shown = Redact(url);
+  for (const SiteStore& store : stores_) {
+    if (store.url == shown) return store.number;
+  }
+  SiteStore& added = stores_.emplace_back();
+  added.number = std::to_string(stores_.size() - 1);
+  added.url = shown;
+  added.store = shared;
+  if (shared == nullptr) {
+    MUSTER_ASSIGN(added.own, OpenStore(url, env_));
+    added.store = added.own.get();
+  }
+  added.make_tasks = [make = options.make_tasks, url] { return make(url); };
+  added.states =
+      std::make_unique<States>(*added.store, env_, std::vector<TaskExecutor*>(), StatesOptions{});
+  added.runs = std::make_unique<plan::Runs>(*added.store, *added.states, env_);
+  return added.number;
+}
+
+Result<std::unique_ptr<Site>> Site::Open(const SiteOptions& options, Env& env) {
+  std::unique_ptr<Site> site(new Site(env));
+  site->dead_letters_ = options.dead_letters;
+  Store* shared = options.shared;
+  for (const std::string& url : options.stores) {
+    MUSTER_TRY(site->AddStore(url, std::exchange(shared, nullptr), options));
+  }
+  for (const std::string& path : options.replica_files) {
+    SiteReplica replica;
+    replica.path = path;
+    MUSTER_ASSIGN(replica.file, ReadReplicaFile(path));
+    const std::string url =
+        replica.file.store.value_or(options.stores.empty() ? "" : options.stores.front());
+    MUSTER_ASSIGN(replica.store, site->AddStore(url, nullptr, options));
+    MUSTER_ASSIGN(replica.log, OpenEventLog(replica.file.events, env, replica.file.event_options));
+    MUSTER_ASSIGN(replica.model, OpenReadModel(replica.file.read_model, env));
+    for (const auto& projection : replica.file.projections) {
+      replica.projections.push_back(projection->name());
+    }
+    site->replicas_.push_back(std::move(replica));
+  }
+  return site;
+}
+
+Result<const SiteStore*> Site::FindStore(const std::string& number) const {
+  for (const SiteStore& store : stores_) {
+    if (store.number == number) return &store;
+  }
+  return Error{Code::kNotFound, "there is no store '" + number + "'",
+               "/api/v1/session lists those there are"};
+}
+
+const SiteReplica* Site::FindReplica(const std::string& store, const std::string& set) const {
+  for (const SiteReplica& replica : replicas_) {
+    if (replica.store == store && replica.file.options.set == set) return &replica;
+  }
+  return nullptr;
+}
+
+std::string Quoted(const std::string& argument) {
+  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./:=@%+,").find(c) != std::string_view::npos;
+  });
+  if (plain) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string CommandOn(const SiteStore& store, const std::string& command) {
+  return "muster " + command + " --store " + Quoted(store.url);
+}
+
+}  // namespace muster::serve

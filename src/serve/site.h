@@ -1,0 +1,85 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "muster/env.h"
+#include "muster/events.h"
+#include "muster/result.h"
+#include "muster/states.h"
+#include "muster/store.h"
+#include "plan/runs.h"
+#include "replica/read_model.h"
+#include "replica/replica_file.h"
+#include "serve/migration_tasks.h"
+
+namespace muster::serve {
+
+// A store that is served.
+struct SiteStore {
+  std::string number;  // its name in paths: "0", "1", …
+  std::string url;     // without secrets
+  Store* store = nullptr;
+  std::unique_ptr<Store> own = {};
+  std::unique_ptr<States> states = {};  // can call nothing: for that there is MigrationDriver
+  std::unique_ptr<plan::Runs> runs = {};
+  std::function<std::unique_ptr<MigrationTasks>()> make_tasks = {};
+};
+
+// A replica set whose file is known, and with it the log and the read models.
+struct SiteReplica {
+  std::string path;
+  std::string store;  // its number
+  ReplicaFile file;
+  std::vector<std::string> projections;
+  std::unique_ptr<EventLog> log;
+  std::unique_ptr<ReadModel> model;
+};
+
+struct SiteOptions {
+  std::vector<std::string> stores;         // URLs
+  Store* shared = nullptr;                 // the first of them, where this process has it open
+  std::vector<std::string> replica_files;  // their stores are served as well
+  std::string dead_letters = ".";          // a folder
+  // For the store of a URL.
+  std::function<std::unique_ptr<MigrationTasks>(const std::string& url)> make_tasks;
+};
+
+// All that is served. Thread-safe, once it is open.
+class Site {
+ public:
+  // Fails when a store or a set cannot be opened. `env` must outlive it.
+  static Result<std::unique_ptr<Site>> Open(const SiteOptions& options, Env& env);
+
+  Env& env() const { return env_; }
+  const std::vector<SiteStore>& stores() const { return stores_; }
+  const std::string& dead_letters() const { return dead_letters_; }
+
+  // kNotFound: there is none.
+  Result<const SiteStore*> FindStore(const std::string& number) const;
+  // None: its file is not known.
+  const SiteReplica* FindReplica(const std::string& store, const std::string& set) const;
+
+ private:
+  explicit Site(Env& env) : env_(env) {}
+  Result<std::string> AddStore(const std::string& url, Store* shared, const SiteOptions& options);
+
+  Env& env_;
+  std::vector<SiteStore> stores_;
+  std::vector<SiteReplica> replicas_;
+  std::string dead_letters_;
+};
+
+// Times in answers.
+inline int64_t Ms(WallTime time) { return time.time_since_epoch().count(); }
+
+// A command line that shows or does the same, on this store.
+std::string CommandOn(const SiteStore& store, const std::string& command);
+
+// An argument as a shell reads it.
+std::string Quoted(const std::string& argument);
+
+}  // namespace muster::serve

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+
+namespace muster::serve {
+
+// What /api/v1/overview tells, in Prometheus' text format: how things stand in the stores, whoever
+// works on them. docs/guide/metrics.md lists the names.
+std::string StateMetrics(const Json& overview);
+
+// CPU time and memory of this process, by the names that Prometheus' own clients use.
+std::string ProcessMetrics();
+
+}  // namespace muster::serve

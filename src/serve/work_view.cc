@@ -1,0 +1,244 @@
+#include "serve/work_view.h"
+
+#include <cmath>
+#include <map>
+
+#include "muster/work.h"
+#include "serve/merge_patch.h"
+#include "serve/offers.h"
+#include "work/item_words.h"
+#include "work/run_summary.h"
+
+namespace muster::serve {
+namespace {
+
+constexpr size_t kMaxItems = 100'000;
+
+Json CountsOf(const Counts& counts) {
+  return {{"read", counts.read},
+          {"written", counts.written},
+          {"skipped", counts.skipped},
+          {"failed", counts.failed},
+          {"bytes", counts.bytes}};
+}
+
+std::string WhyNobody(const RunInfo& run, const RunSummary& sum) {
+  if (run.finished && sum.quarantined == 0) return "";
+  if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
+    return std::to_string(sum.quarantined) +
+           " items were given up; retry them when their cause is mended";
+  }
+  if (sum.held > 0) return "";
+  if (!run.ready) return "its items are being made, or whoever makes them has gone";
+  return sum.waiting > 0 ? "no worker holds an item: start one with 'muster worker'" : "";
+}
+
+Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum) {
+  Json json{{"store", store.number},
+            {"run", run.name},
+            {"state", run.finished ? "finished"
+                      : run.ready  ? "running"
+                                   : "preparing"},
+            {"source", run.source},
+            {"sink", run.sink},
+            {"created_at", Ms(run.created)},
+            {"items", sum.items},
+            {"done", sum.done},
+            {"held", sum.held},
+            {"waiting", sum.waiting},
+            {"quarantined", sum.quarantined},
+            {"counts", CountsOf(sum.counts)},
+            {"docs_per_second", std::round(sum.docs_per_second)}};
+  if (const std::string why = WhyNobody(run, sum); !why.empty()) json["why"] = why;
+  if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
+  if (const auto left = sum.Left(sum.docs_per_second); left && !run.finished) {
+    json["left_ms"] = left->count();
+  }
+  return json;
+}
+
+std::string OnRun(const std::string& command, const std::string& run) {
+  return "work " + command + " --run " + Quoted(run);
+}
+
+double Tenths(double value) { return std::round(value * 10) / 10; }
+
+// 0 waiting, 1 held, 2 backing off, 3 done, 4 quarantined.
+int CodeOf(const ItemInfo& item) {
+  if (item.state == ItemInfo::State::kDone) return 3;
+  if (item.state == ItemInfo::State::kQuarantined) return 4;
+  if (IsHeld(item)) return 1;
+  return item.due_in && item.due_in->count() > 0 ? 2 : 0;
+}
+
+int PercentOf(const ItemInfo& item) {
+  if (item.state == ItemInfo::State::kDone) return 100;
+  if (item.fraction) return static_cast<int>(*item.fraction * 100);
+  return item.progress.position.empty() ? 0 : -1;
+}
+
+// Whoever claims an item closes the sink to all who held it before.
+int64_t FencedOf(const ItemInfo& item) { return std::max<int64_t>(0, item.epoch - 1); }
+
+}  // namespace
+
+Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failures) {
+  MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store.store));
+  for (const RunInfo& run : runs) {
+    RunSummary sum;
+    MUSTER_TRY(EachItem(*store.store, run.name, [&](const ItemInfo& item) {
+      sum.Add(item);
+      if (item.error.empty() || item.state == ItemInfo::State::kDone) return;
+      failures.Add({.kind = "item",
+                    .store = store.number,
+                    .run = run.name,
+                    .name = item.name,
+                    .error = item.error,
+                    .path = ApiPath("stores", store.number, "work", run.name, "items", item.name)});
+    }));
+    AppendMember(into, store.number + "/" + run.name, SummaryOf(store, run, sum));
+  }
+  return {};
+}
+
+Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesBook& series,
+                        const Metrics& metrics) {
+  MUSTER_ASSIGN(const RunInfo run, ReadRun(*store.store, name));
+  RunSummary sum;
+  struct Share {
+    int64_t items = 0;
+    int64_t done = 0;
+    double rate = 0;
+    Counts counts;
+  };
+  std::map<std::string, Share> workers;
+  std::map<std::string, Share> collections;
+  MUSTER_TRY(EachItem(*store.store, name, [&](const ItemInfo& item) {
+    sum.Add(item);
+    Share& collection = collections[item.partition.collection];
+    ++collection.items;
+    collection.counts += item.progress.counts;
+    if (item.state == ItemInfo::State::kDone) ++collection.done;
+    if (!IsHeld(item)) return;
+    Share& worker = workers[item.holder];
+    ++worker.items;
+    worker.rate += item.docs_per_second;
+  }));
+  MUSTER_ASSIGN(const WallTime now, store.store->Now());
+  const std::string key = store.number + "/work/" + name;
+  const auto writes = metrics.DigestOf("muster_sink_write_seconds", {{"run", name}});
+  SeriesBook::Point point{.at = now,
+                          .totals = {{"docs", static_cast<double>(sum.counts.read)},
+                                     {"bytes", static_cast<double>(sum.counts.bytes)},
+                                     {"failed", static_cast<double>(sum.counts.failed)}},
+                          .levels = {{"held", static_cast<double>(sum.held)}}};
+  if (writes) {
+    point.levels.emplace_back("write_p50_ms", writes->p50 * 1e3);
+    point.levels.emplace_back("write_p99_ms", writes->p99 * 1e3);
+  }
+  series.Add(key, point);
+  Json json = SummaryOf(store, run, sum);
+  json["incarnation"] = run.incarnation;
+  json["workers"] = Json::object();
+  for (const auto& [worker, share] : workers) {
+    AppendMember(json["workers"], worker,
+                 {{"items", share.items}, {"docs_per_second", std::round(share.rate)}});
+  }
+  json["collections"] = Json::object();
+  for (const auto& [collection, share] : collections) {
+    AppendMember(
+        json["collections"], collection,
+        {{"items", share.items}, {"done", share.done}, {"counts", CountsOf(share.counts)}});
+  }
+  json["series"] = series.Columns(key);
+  if (writes) {
+    json["latency"] = {{"writes", writes->count},
+                       {"mean_ms", Tenths(writes->mean * 1e3)},
+                       {"p50_ms", Tenths(writes->p50 * 1e3)},
+                       {"p99_ms", Tenths(writes->p99 * 1e3)}};
+  } else {
+    json["why_no_latency"] =
+        "how long writes take is measured where they are made: look at the dashboard of a worker "
+        "with --serve, or at its muster_sink_write_seconds";
+  }
+  json["commands"] = {
+      CommandLine("Show it", CommandOn(store, OnRun("status", name))),
+      CommandLine("List its items", CommandOn(store, OnRun("list", name))),
+      CommandLine("Retry what was given up", CommandOn(store, OnRun("retry --all", name)))};
+  json["actions"] = {
+      {"retry", Offer(ApiPath("stores", store.number, "work", name, "retry"), Json::object(),
+                      sum.quarantined > 0 ? "" : "no item was given up")}};
+  return json;
+}
+
+Result<Json> WorkItems(const SiteStore& store, const std::string& run) {
+  MUSTER_TRY(ReadRun(*store.store, run));
+  std::map<std::string, int> holders;
+  Json items = Json::object();
+  bool truncated = false;
+  MUSTER_TRY(EachItem(*store.store, run, [&](const ItemInfo& item) {
+    if (items.size() >= kMaxItems) {
+      truncated = true;
+      return;
+    }
+    int holder = -1;
+    if (IsHeld(item)) {
+      holder = holders.emplace(item.holder, static_cast<int>(holders.size())).first->second;
+    }
+    const int code = CodeOf(item);
+    const bool timed = code == 1 || code == 2;
+    AppendMember(
+        items, item.name,
+        Json::array({code, PercentOf(item), holder, timed ? Ms(*item.due) : 0, item.attempt,
+                     item.epoch, item.progress.counts.read, item.progress.counts.failed,
+                     code == 1 ? std::llround(item.docs_per_second) : 0, FencedOf(item)}));
+  }));
+  Json json{{"columns",
+             {"state", "percent", "holder", "due_at", "attempt", "epoch", "read", "failed",
+              "docs_per_second", "fenced"}},
+            {"holders", Json::object()},
+            {"items", std::move(items)}};
+  for (const auto& [name, number] : holders) json["holders"][std::to_string(number)] = name;
+  if (truncated) json["truncated"] = true;
+  return json;
+}
+
+Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
+                            const std::string& name) {
+  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store.store, run, name));
+  Json json{{"store", store.number},
+            {"run", run},
+            {"item", item.name},
+            {"collection", item.partition.collection},
+            {"shard", item.partition.shard},
+            {"state", ItemStateName(item.state)},
+            {"why", WhyItem(item)},
+            {"epoch", item.epoch},
+            {"attempt", item.attempt},
+            {"fenced", FencedOf(item)},
+            {"counts", CountsOf(item.progress.counts)},
+            {"successors", item.successors}};
+  if (!item.holder.empty()) json["holder"] = item.holder;
+  if (item.due && item.state == ItemInfo::State::kOpen) json["due_at"] = Ms(*item.due);
+  if (item.fraction) json["fraction"] = *item.fraction;
+  if (IsHeld(item)) json["docs_per_second"] = std::round(item.docs_per_second);
+  if (const auto left = TimeLeft(item)) json["left_ms"] = left->count();
+  if (!item.progress.position.empty()) json["position"] = item.progress.position;
+  if (!item.progress.end.empty()) json["end"] = item.progress.end;
+  if (!item.error.empty()) json["error"] = item.error;
+  const std::string quoted = Quoted(name);
+  json["commands"] = {
+      CommandLine("Show it", CommandOn(store, OnRun("show " + quoted, run))),
+      CommandLine("Try it again", CommandOn(store, OnRun("retry " + quoted, run))),
+      CommandLine("Take it from its holder", CommandOn(store, OnRun("release " + quoted, run)))};
+  const bool given_up = item.state == ItemInfo::State::kQuarantined;
+  const bool has_holder = item.state == ItemInfo::State::kOpen && !item.holder.empty();
+  json["actions"] = {
+      {"retry", Offer(ApiPath("stores", store.number, "work", run, "items", name, "retry"),
+                      Json::object(), given_up ? "" : "only an item that was given up is retried")},
+      {"release", Offer(ApiPath("stores", store.number, "work", run, "items", name, "release"),
+                        Json::object(), has_holder ? "" : "nobody holds it")}};
+  return json;
+}
+
+}  // namespace muster::serve

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/metrics.h"
+#include "muster/result.h"
+#include "serve/failures.h"
+#include "serve/series.h"
+#include "serve/site.h"
+
+namespace muster::serve {
+
+// Migrations that workers share, as docs/api/openapi.yaml describes them. Each reads what the
+// commands under `muster work` read.
+
+// The runs of a store by "STORE/RUN", and the items of theirs that have failed.
+Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failures);
+
+// `metrics` are this process': if it is a worker of the run, they tell how long writes take.
+Result<Json> WorkDetail(const SiteStore& store, const std::string& run, SeriesBook& series,
+                        const Metrics& metrics);
+Result<Json> WorkItems(const SiteStore& store, const std::string& run);
+Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
+                            const std::string& item);
+
+}  // namespace muster::serve

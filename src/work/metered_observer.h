@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/metrics.h"
+#include "base/tracer.h"
+#include "muster/work.h"
+
+namespace muster {
+
+// Tells metrics, traces and logs what becomes of items, and passes it on:
+// muster_leases_acquired_total, muster_leases_ended_total by outcome, muster_progress_total,
+// muster_splits_total, muster_documents_total by outcome and muster_document_bytes_total.
+// Thread-safe; what it is given must outlive it.
+class MeteredObserver final : public WorkObserver {
+ public:
+  // `run` and `worker` are how traces and logs name them.
+  MeteredObserver(WorkObserver& observer, Metrics& metrics, Tracer& tracer, Env& env,
+                  std::string run, std::string worker);
+
+  void Acquired(const WorkItem& item, const Progress& from) override;
+  void Advanced(const WorkItem& item, const Progress& progress) override;
+  void Split(const WorkItem& item, const Progress& progress) override;
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override;
+
+ private:
+  struct InHand {
+    Counts counts = {};
+    WallTime since{};
+  };
+
+  WorkObserver& observer_;
+  Metrics& metrics_;
+  Tracer& tracer_;
+  Env& env_;
+  const std::string run_;
+  const std::string worker_;
+  const Metrics::Counter progress_;
+  const Metrics::Counter splits_;
+  const Metrics::Counter written_;
+  const Metrics::Counter skipped_;
+  const Metrics::Counter failed_;
+  const Metrics::Counter bytes_;
+  std::mutex mutex_;
+  std::map<std::string, InHand> seen_;
+};
+
+}  // namespace muster
