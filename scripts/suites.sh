@@ -52,6 +52,14 @@ suite_unit() { run_ctest release unit "$1"; }
 suite_contract() { run_ctest release contract "$1"; }
 suite_sim() { run_ctest release sim "$1"; }
 suite_e2e() { run_ctest release e2e "$1"; }
+# The dashboard in a browser.
+suite_web() {
+  if build_preset release muster_program; then
+    tests/web/run --cases "$1"
+  else
+    echo "failed the build of release" >"$1"
+  fi
+}
 # A short run; docs/internals/lucene.md tells of long ones.
 suite_fuzz() { run_case "$1" "the decoders of src/lucene" tests/fuzz/fuzz 15; }
 # Not among those that run by default: three more servers to download.
@@ -69,7 +77,8 @@ suite_tsan() {
     store_tests store_contract postgres_store_tests sqlite_store_tests opensearch_store_tests \
     dynamodb_store_tests event_log_contract replica_tests read_model_contract replica_set_tests \
     pipeline_tests pipeline_file_tests opensearch_bulk postgres_pipeline_tests \
-    sqlite_pipeline_tests sink_contract source_contract work_tests
+    sqlite_pipeline_tests sink_contract source_contract work_tests serve_tests serve_security \
+    serve_live serve_beside
 }
 
 check_format() {
@@ -89,6 +98,7 @@ check_tidy() {
 suite_lint() {
   run_case "$1" clang-format check_format
   run_case "$1" clang-tidy check_tidy
+  run_case "$1" "tsc and prettier" web/build --check
 }
 
 # The simulator's traces must not depend on the build: an order that does is undefined behaviour,

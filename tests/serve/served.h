@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/http.h"
+#include "support/server_process.h"
+
+namespace muster::testing {
+
+// `muster serve` as a process of its own, on a free port. Throws std::runtime_error when it does
+// not come up.
+class Served {
+ public:
+  // `arguments` follow "serve --store STORE"; the store is a SQLite file in the folder.
+  explicit Served(const std::vector<std::string>& arguments = {},
+                  const std::vector<std::string>& settings = {});
+
+  ServerProcess& process() { return process_; }
+  std::string folder() const { return process_.folder(); }
+  std::string store_url() const { return "sqlite:" + folder() + "/store.db"; }
+  int port() const { return port_; }
+  const std::string& operator_token() const { return operator_; }
+  const std::string& viewer_token() const { return viewer_; }
+  std::string login_link() const;
+  std::string cookie();  // of an operator
+
+  void Start();  // again, on the same port
+
+  HttpResponse Send(const std::string& method, const std::string& path, HttpHeaders headers = {},
+                    const std::string& body = "");
+  HttpResponse Get(const std::string& path);  // as operator
+  HttpResponse Post(const std::string& path, const std::string& body);
+
+ private:
+  std::string Url(const std::string& path) const;
+
+  const std::vector<std::string> arguments_;
+  const std::vector<std::string> settings_;
+  ServerProcess process_;
+  int port_ = 0;
+  std::string operator_;
+  std::string viewer_;
+  HttpClient client_{{.verify_tls = false, .use_proxy = false}};
+};
+
+// A connection of bytes, for what a well-behaved client never does.
+class RawConnection {
+ public:
+  explicit RawConnection(int port);
+  ~RawConnection();
+  RawConnection(const RawConnection&) = delete;
+  RawConnection& operator=(const RawConnection&) = delete;
+
+  bool Send(const std::string& bytes);  // false: the other side has hung up
+  // What comes until `mark` is in it, the other side hangs up or the time is over.
+  std::string ReadUntil(const std::string& mark, int seconds = 30);
+  bool closed() const { return closed_; }  // seen while reading
+
+ private:
+  int socket_ = -1;
+  bool closed_ = false;
+};
+
+}  // namespace muster::testing

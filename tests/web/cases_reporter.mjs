@@ -1,0 +1,10 @@
+// For node --test-reporter: a line for each test, as scripts/suites.sh wants them.
+export default async function* cases(events) {
+  for await (const { type, data } of events) {
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    if (data.details?.type === "suite" || data.name.endsWith(".mjs")) continue;
+    const verdict =
+      data.skip !== undefined ? "skipped" : type === "test:pass" ? "passed" : "failed";
+    yield `${verdict} ${data.name}\n`;
+  }
+}
