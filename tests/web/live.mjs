@@ -40,6 +40,7 @@ export function live({ on }) {
     { allow: refused },
     async (page, show, stage) => {
       await show("#/");
+      await page.getByRole("link", { name: stage.migration.id, exact: true }).waitFor();
       const ids = [];
       page.on("request", (request) => {
         if (request.url().includes("/api/v1/events")) ids.push(request.headers()["last-event-id"]);

@@ -130,7 +130,8 @@ async function follow(signal: AbortSignal): Promise<void> {
     stayAwake();
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      // What a stream still brings that another has replaced is not for the topics of now.
+      if (done || signal.aborted) return;
       stayAwake();
       const events = parser.push(value);
       if (!events.length) continue;
