@@ -1,21 +1,15 @@
 #pragma once
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 
+#include "must.h"
 #include "muster/store.h"
 #include "side.h"
 
 namespace muster::bench {
 
 std::unique_ptr<Store> MustOpen(const std::string& url);
-
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().ToString());
-  return *std::move(result);
-}
 
 // A claim as a worker makes it.
 ClaimRequest NewClaim(int limit);

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/postgres.h"
 #include "median.h"
+#include "must.h"
 #include "muster/replica.h"
 #include "replica/set_records.h"
 #include "support/postgres_server.h"
@@ -42,12 +43,6 @@ struct Options {
   bool smoke = false;
   bool json = false;
 };
-
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().ToString());
-  return *std::move(result);
-}
 
 double SecondsSince(MonoTime begin) {
   return std::chrono::duration<double>(RealEnv().MonoNow() - begin).count();

@@ -16,6 +16,7 @@
 
 #include "base/http.h"
 #include "base/json.h"
+#include "must.h"
 #include "muster/work.h"
 #include "support/server_process.h"
 
@@ -36,12 +37,6 @@ struct LoadOptions {
   bool smoke = false;
   bool json = false;
 };
-
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().ToString());
-  return *std::move(result);
-}
 
 // A run of many items that nobody works on: what has to be read for every look.
 class WideSource final : public Source {

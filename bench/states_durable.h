@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "bars.h"
+#include "must.h"
 #include "muster/result.h"
 
 namespace muster::bench {
@@ -18,12 +19,6 @@ struct StatesLoad {
   int items = 100'000;
   bool smoke = false;
 };
-
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().ToString());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 double SecondsSince(std::chrono::steady_clock::time_point start);
 void Print(const std::string& what, double value, const std::string& unit);

@@ -202,8 +202,7 @@ class RunCommand {
       MakeProgress("run " + plan->name);
       metered_ =
           std::make_unique<MeteredExecutor>(executors, dashboard_.metrics(), dashboard_.tracer());
-      watched_ =
-          std::make_unique<WatchedExecutor>(std::vector<TaskExecutor*>{metered_.get()}, *progress_);
+      watched_ = std::make_unique<WatchedExecutor>(*metered_, *progress_);
       executors = {watched_.get()};
     }
     runs_.reset();

@@ -15,13 +15,6 @@ std::string RowsOf(const Json& result) {
 
 }  // namespace
 
-TaskExecutor* WatchedExecutor::Find(std::string_view resource) const {
-  for (TaskExecutor* executor : executors_) {
-    if (executor->Runs(resource)) return executor;
-  }
-  return nullptr;
-}
-
 TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
   if (!plan::IsPlanTask(call.resource)) return outcome;
   if (const auto* success = std::get_if<TaskSuccess>(&outcome)) {
@@ -33,15 +26,15 @@ TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
 }
 
 TaskOutcome WatchedExecutor::Start(const TaskCall& call, TaskContext& context) {
-  return Told(call, Find(call.resource)->Start(call, context));
+  return Told(call, executor_.Start(call, context));
 }
 
 TaskOutcome WatchedExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
-  return Told(call, Find(call.resource)->Poll(call, resume, context));
+  return Told(call, executor_.Poll(call, resume, context));
 }
 
 void WatchedExecutor::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
-  Find(call.resource)->Cancel(call, resume, context);
+  executor_.Cancel(call, resume, context);
 }
 
 }  // namespace muster::cli

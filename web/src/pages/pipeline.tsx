@@ -10,45 +10,31 @@ export function Pipeline({ work }: { work: WorkDetail }) {
   const none = <Empty>Numbers are collected from now on.</Empty>;
   const enough = series.at.length > 1;
   const latency = series.write_p50_ms && series.write_p99_ms;
+  const perSecond = (
+    title: string,
+    name: string,
+    values: number[] | undefined,
+    colour: string,
+    format: (value: number) => string,
+  ) => (
+    <Panel title={title} note="a second">
+      {enough ? (
+        <Chart
+          label={`${title} a second`}
+          at={series.at}
+          format={format}
+          lines={[{ name, values: values ?? [], colour }]}
+        />
+      ) : (
+        none
+      )}
+    </Panel>
+  );
   return (
     <>
       <div class="columns">
-        <Panel title="Documents" note="a second">
-          {enough ? (
-            <Chart
-              label="Documents a second"
-              at={series.at}
-              format={short}
-              lines={[
-                {
-                  name: "documents/s",
-                  values: series.docs_per_second ?? [],
-                  colour: "series-1",
-                },
-              ]}
-            />
-          ) : (
-            none
-          )}
-        </Panel>
-        <Panel title="Bytes" note="a second">
-          {enough ? (
-            <Chart
-              label="Bytes a second"
-              at={series.at}
-              format={bytes}
-              lines={[
-                {
-                  name: "bytes/s",
-                  values: series.bytes_per_second ?? [],
-                  colour: "series-5",
-                },
-              ]}
-            />
-          ) : (
-            none
-          )}
-        </Panel>
+        {perSecond("Documents", "documents/s", series.docs_per_second, "series-1", short)}
+        {perSecond("Bytes", "bytes/s", series.bytes_per_second, "series-5", bytes)}
         <Panel
           title="Bulk latency"
           note={work.latency?.writes !== undefined && `${count(work.latency.writes)} writes`}
@@ -82,24 +68,7 @@ export function Pipeline({ work }: { work: WorkDetail }) {
             <Empty>{work.why_no_latency ?? "It is not measured here."}</Empty>
           )}
         </Panel>
-        <Panel title="Rejects" note="a second">
-          {enough ? (
-            <Chart
-              label="Rejected documents a second"
-              at={series.at}
-              format={short}
-              lines={[
-                {
-                  name: "rejected/s",
-                  values: series.failed_per_second ?? [],
-                  colour: "series-6",
-                },
-              ]}
-            />
-          ) : (
-            none
-          )}
-        </Panel>
+        {perSecond("Rejects", "rejected/s", series.failed_per_second, "series-6", short)}
       </div>
       <div class="columns">
         <Workers work={work} />
