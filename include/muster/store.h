@@ -59,12 +59,20 @@ struct Change {
   Op op = Op::kPut;
   Record record;
   Due due = Due::Unchanged();
+  // A loss of power may undo it, together with all that came after it, as long as nothing that is
+  // not deferred has been written since. No other crash does. For what would be done again in the
+  // same way: there a store need not wait for its disk.
+  bool deferred = false;
 
   // Creates (version 0) or replaces: owner, attempt and body are stored as they stand in `record`.
   // queue counts at creation only, epoch not at all: a new record has epoch 0 and only a claim
   // raises it.
-  static Change Put(Record record, Due due) { return {Op::kPut, std::move(record), due}; }
-  static Change Delete(Record record) { return {Op::kDelete, std::move(record), Due::Never()}; }
+  static Change Put(Record record, Due due, bool deferred = false) {
+    return {Op::kPut, std::move(record), due, deferred};
+  }
+  static Change Delete(Record record) {
+    return {Op::kDelete, std::move(record), Due::Never(), false};
+  }
 };
 
 // What became of one change.
@@ -85,6 +93,7 @@ struct ClaimRequest {
   bool repeat = false;   // this claim_id was tried before and its outcome is unknown
   milliseconds lease{60'000};
   milliseconds max_lease{3'600'000};
+  bool deferred = false;  // as in a Change: a loss of power may give the same epoch out again
 };
 
 // How long a claim lasts that raises `attempt` to this: the lease, doubled for every attempt after
@@ -94,8 +103,9 @@ milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
 // All coordination, in one place. Every backend keeps the same promises; the contract suite in
 // tests/contract holds them to it.
 //
-// - A change of a single record is atomic and durable before the call returns. Changes of several
-//   records in one call are for speed only: some may be applied and others not.
+// - A change of a single record is atomic, and durable before the call returns unless it is
+//   deferred. Changes of several records in one call are for speed only: some may be applied and
+//   others not.
 // - kUnavailable, kReadOnly, kFull, kInvalid: nothing was applied. kUnknownOutcome: it may have
 // been, or
 //   may still be, applied: read again, then decide.

@@ -1,5 +1,7 @@
 #include "sim/faulty_store.h"
 
+#include <algorithm>
+
 #include "store/backends.h"
 
 namespace muster::sim {
@@ -9,6 +11,7 @@ constexpr nanoseconds kLongestReadOnly = std::chrono::seconds(60);
 constexpr nanoseconds kLongestThrottle = std::chrono::seconds(15);
 constexpr milliseconds kLargestJump = std::chrono::minutes(10);
 constexpr nanoseconds kJumpEvery = std::chrono::seconds(20);
+constexpr nanoseconds kLongestUnsynced = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -83,6 +86,7 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
       [this, server = server_, changes = std::vector<Change>(changes.begin(), changes.end())](
           bool late) -> Result<std::vector<Written>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
+        LosePowerNowAndThen(std::ranges::all_of(changes, &Change::deferred));
         if (harsher_ && changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
           static_cast<void>(Apply({changes.data(), changes.size() / 2}, late));
           sim_.Sometimes("24 only some changes of a request survive");
@@ -115,6 +119,7 @@ Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
   return wire_.Call<std::vector<Record>>(
       "claim", true, [this, server = server_, wanted](bool late) -> Result<std::vector<Record>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
+        LosePowerNowAndThen(wanted.deferred);
         ClaimRequest request = wanted;
         auto all = truth_->Scan(request.kind, "", "", kMaxBatch);
         if (harsher_ && all && !all->empty() && !request.repeat &&
@@ -166,9 +171,30 @@ void FaultyStore::GoBackNowAndThen() {
   auto backup = std::make_shared<std::unique_ptr<Store>>(CopyMemoryStore(*truth_));
   sim_.After(lost, [this, backup] {
     sim_.Note("the store goes back");
-    truth_ = std::move(*backup);
-    ++server_;
-    if (observer_.went_back) observer_.went_back();
+    BecomeWhatItWas(std::move(*backup));
+  });
+}
+
+void FaultyStore::BecomeWhatItWas(std::unique_ptr<Store> backup) {
+  truth_ = std::move(backup);
+  ++server_;
+  if (observer_.went_back) observer_.went_back();
+}
+
+// Called before every write. The power that fails soon after a deferred one takes it back, and all
+// that follow, unless the disk was waited for in between.
+void FaultyStore::LosePowerNowAndThen(bool deferred) {
+  if (!may_lose_power_) return;
+  if (!deferred) unsynced_since_.reset();
+  if (!deferred || !sim_.Fires(Fault::kPowerLoss, 60)) return;
+  unsynced_since_ = std::make_shared<std::unique_ptr<Store>>(CopyMemoryStore(*truth_));
+  sim_.After(sim_.random().UpTo(kLongestUnsynced), [this, backup = unsynced_since_] {
+    sim_.CutPower();
+    const bool lost = unsynced_since_ == backup;
+    unsynced_since_.reset();
+    if (!lost) return;
+    sim_.Sometimes("24 a loss of power takes back what the disk had not been waited for");
+    BecomeWhatItWas(std::move(*backup));
   });
 }
 

@@ -52,6 +52,10 @@ class FaultyStore final : public Store {
   // From now on also torn writes, throttling and claims by stale views.
   void MakeHarsher() { harsher_ = true; }
 
+  // All processes share one machine with the store, and it may lose power: what is deferred is
+  // lost unless something that is not was written after it.
+  void MayLosePower() { may_lose_power_ = true; }
+
   // The store may lose what it has acknowledged in up to this time. Once.
   void MayGoBack(nanoseconds at_most) { may_lose_ = at_most; }
 
@@ -61,6 +65,8 @@ class FaultyStore final : public Store {
   Status RefuseWrites(const std::string& what);
   Status Throttled(const std::string& what);
   void GoBackNowAndThen();
+  void BecomeWhatItWas(std::unique_ptr<Store> backup);
+  void LosePowerNowAndThen(bool deferred);
   Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
 
   Simulation& sim_;
@@ -72,6 +78,8 @@ class FaultyStore final : public Store {
   nanoseconds throttled_until_{0};
   nanoseconds may_lose_{0};
   bool harsher_ = false;
+  bool may_lose_power_ = false;
+  std::shared_ptr<std::unique_ptr<Store>> unsynced_since_;  // what a loss of power leaves, if less
   int server_ = 1;  // what is on its way to one that is gone arrives nowhere
 };
 

@@ -16,9 +16,9 @@ constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 
 constexpr std::string_view kFaultNames[kFaultKinds] = {
-    "crash",         "pause",      "terminate",  "clock-skew", "lost-request",
-    "delayed-write", "duplicate",  "lost-reply", "outage",     "read-only",
-    "clock-jump",    "torn-write", "throttle",   "stale-read", "go-back"};
+    "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
+    "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump",   "torn-write",
+    "throttle",  "stale-read", "go-back",   "power-loss"};
 
 // std::binary_semaphore yields to other programs before it sleeps: on a busy machine, where whoever
 // is yielded to takes its whole slice, a seed then takes a hundred times as long.
@@ -232,6 +232,15 @@ void Simulation::Crash(std::string_view why) {
   Note("crashes: " + std::string(why));
   current_->unwinding = true;
   throw ProcessCrash{};
+}
+
+void Simulation::CutPower() {
+  Note("the power fails");
+  for (const auto& process : processes_) {
+    if (!process->alive) continue;
+    process->doomed = true;
+    GiveBatonTo(*process);
+  }
 }
 
 bool Simulation::Unwinding() const { return current_ != nullptr && current_->unwinding; }

@@ -39,8 +39,9 @@ enum class Fault {
   kThrottle,      // a service refuses many requests for a while, or parts of them
   kStaleRead,     // what is claimed was picked by an old view of the store
   kGoBack,        // the store is what it was some time ago
+  kPowerLoss,     // all processes and the store lose power at the same moment
 };
-inline constexpr size_t kFaultKinds = 15;
+inline constexpr size_t kFaultKinds = 16;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer of both make a failure easier to read.
@@ -111,6 +112,9 @@ class Simulation {
 
   // The current process disappears at once, as by kill -9.
   [[noreturn]] void Crash(std::string_view why);
+
+  // All processes disappear at once. Apart from any process, that is in an action of After.
+  void CutPower();
 
   // Whether the current process is being unwound after a crash: its last calls must have no effect.
   bool Unwinding() const;

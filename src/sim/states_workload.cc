@@ -86,7 +86,9 @@ class StatesWorkloadImpl final : public Workload {
         sim,
         StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
                                         const std::optional<Record>& after,
-                                        bool) { Changed(change, before, after); }});
+                                        bool) { Changed(change, before, after); },
+                      .went_back = [this] { LostPower(); }});
+    if (random.OneIn(2)) store_->MayLosePower();
     wire_ = std::make_unique<FaultyWire>(sim);
     const int64_t executions = random.Between(1, 2);
     for (int64_t i = 0; i < executions; ++i) {
@@ -305,6 +307,21 @@ class StatesWorkloadImpl final : public Workload {
       sim_->Sometimes("44 a timer survives a change of hands");
   }
 
+  // Calls that were begun are known, and answers that were stored still are.
+  void LostPower() {
+    std::set<std::string> stored;
+    const auto records = store_->Truth().Scan("states", "", "", kMaxBatch).value();
+    for (const Record& record : records) {
+      const std::string token = TokenIn(FlowIn(record));
+      stored.insert(token);
+      if (closed_.contains(token)) Violate("F", token + ": its answer was lost with the power");
+    }
+    for (const std::string& token : reached_) {
+      if (!closed_.contains(token) && !stored.contains(token))
+        Violate("H", token + ": its start was lost with the power");
+    }
+  }
+
   void Called(const TaskCall& call, const std::string& process) {
     if (!started_.contains(call.token))
       Violate("H", call.token + " was called before its start was stored");
@@ -382,6 +399,7 @@ WorkloadInfo StatesWorkload() {
                         "46 a running execution is stopped", "46 a stop comes too late",
                         "47 the target of a notification is down",
                         "47 a notification is sent again under the same token",
+                        "24 a loss of power takes back what the disk had not been waited for",
                         "a call takes longer than a lease", "a callback is answered"},
           .small_worlds = 2,
           .small_world = 600};

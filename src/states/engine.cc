@@ -1,6 +1,7 @@
 #include "states/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -58,13 +59,15 @@ bool Driver::CallContext::KeepAlive() {
 }
 
 Driver::Driver(Store& store, Env& env, const std::vector<TaskExecutor*>& executors,
-               const StatesOptions& options, MachineCache& machines, JsonataEngine* jsonata)
+               const StatesOptions& options, MachineCache& machines, JsonataEngine* jsonata,
+               Agenda& agenda)
     : store_(store),
       env_(env),
       executors_(executors),
       options_(options),
       machines_(machines),
       jsonata_(jsonata),
+      agenda_(agenda),
       codec_(store),
       batch_(options.batch) {}
 
@@ -90,13 +93,17 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
   std::erase(*drives, nullptr);
   batch_ = calls > 1 ? std::max(1, batch_ / 2) : std::min(options_.batch, batch_ * 2);
   if (!PLANTED_BUG(calls_are_not_stored_first) || calls == 0) MUSTER_TRY(CommitAll(*drives));
+  if (calls > 1) agenda_.Leave(calls - 1);
   // Nobody who waits for branches waits for the calls of others as well.
   std::stable_partition(drives->begin(), drives->end(),
                         [](const auto& drive) { return drive->next == Next::kTellParent; });
   for (auto& drive : *drives) {
-    if (drive->next != Next::kTellParent) TellParents();
+    if (drive->next != Next::kTellParent && !parents_.empty()) agenda_.Leave(TellParents());
     if (drive->holder.Expired()) continue;
     const Status finished = Finish(*drive, stop);
+    if (finished && drive->flow().wants == Wants::kChildren &&
+        agenda_.TakeEnded(drive->record().record.key))
+      parents_.insert(drive->record().record.key);
     if (!finished && finished.error().code != Code::kLeaseLost &&
         !IsTransient(finished.error().code)) {
       Log(Level::kError, "an execution cannot be driven",
@@ -114,7 +121,8 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
                        .owner = options_.owner,
                        .claim_id = env_.NewId(),
                        .lease = options_.lease,
-                       .max_lease = options_.max_lease};
+                       .max_lease = options_.max_lease,
+                       .deferred = true};
   MonoTime asked = env_.MonoNow();
   auto claimed = store_.Claim(request);
   for (int tries = 1; !claimed && IsTransient(claimed.error().code); ++tries) {
@@ -232,6 +240,10 @@ void Driver::Decide(Drive& drive) {
   FlowRecord& record = drive.record();
   drive.release = true;
   drive.next = Next::kRest;
+  // Children are only begun and waited for: after a loss of power that is done again. Calls,
+  // answers, times and ends are not.
+  drive.deferred =
+      !flow.ended() && (flow.wants == Wants::kChildren || PLANTED_BUG(starts_are_deferred));
   const WallTime now = env_.WallNow();
   std::optional<WallTime> due;
   if (flow.ended()) {
@@ -291,7 +303,7 @@ void Driver::Decide(Drive& drive) {
 }
 
 Status Driver::Commit(Drive& drive) {
-  return drive.holder.Commit(drive.holder.Prepare(drive.due, drive.release));
+  return drive.holder.Commit(drive.holder.Prepare(drive.due, drive.release, drive.deferred));
 }
 
 Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
@@ -299,12 +311,12 @@ Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
   std::vector<Change> changes;
   for (auto& drive : drives) {
     const bool returned = drive->due.kind == Due::Kind::kUnchanged;
-    pending.push_back(returned ? drive->holder.PrepareReturn()
-                               : drive->holder.Prepare(drive->due, drive->release));
+    pending.push_back(returned
+                          ? drive->holder.PrepareReturn()
+                          : drive->holder.Prepare(drive->due, drive->release, drive->deferred));
     if (returned) drive->next = Next::kRest;
     // What needs parts is written by itself, in the right order.
-    if (pending.back().parts.empty())
-      changes.push_back(Change::Put(pending.back().next, pending.back().due));
+    if (pending.back().parts.empty()) changes.push_back(pending.back().ToChange());
   }
   std::vector<Written> answers;
   if (changes.size() > 1) {
@@ -414,6 +426,7 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
   }
   interpreter.Run(flow);
   Decide(drive);
+  drive.deferred = PLANTED_BUG(answers_are_deferred);
   return Commit(drive);
 }
 
@@ -426,7 +439,7 @@ Status Driver::LookForCallback(Drive& drive) {
   if (!stored) return {};
   // Due at once: whoever claims it takes the answer.
   Record next = drive.record().record;
-  const Change change = Change::Put(next, Due::Now());
+  const Change change = Change::Put(next, Due::Now(), true);
   MUSTER_TRY(store_.Write({&change, 1}));
   return {};
 }
@@ -465,22 +478,27 @@ Result<bool> Driver::TakeCallback(Drive& drive) {
   return false;
 }
 
-void Driver::TellParents() {
-  for (const std::string& key : parents_) TellParent(key);
-  parents_.clear();
+size_t Driver::TellParents() {
+  const std::set<std::string> parents = std::exchange(parents_, {});
+  for (const std::string& key : parents) TellParent(key);
+  return parents.size();
 }
 
 void Driver::TellParent(const std::string& key) {
+  agenda_.NoteEnded(key);
   auto parent = store_.Get(kKind, key);
+  // Whoever has it will take the note.
+  if (parent && *parent && !(*parent)->owner.empty()) return;
+  agenda_.TakeEnded(key);
   // It looks by itself now and then: this only makes it look sooner.
-  if (!parent || !*parent || !(*parent)->owner.empty() || !(*parent)->due) return;
-  if (*(*parent)->due <= env_.WallNow() + kGatherDelay) return;
+  if (!parent || !*parent || !(*parent)->due) return;
+  if (*(*parent)->due <= env_.WallNow()) return;
   auto decoded = codec_.Decode(**parent);
   if (!decoded || decoded->flow.wants != Wants::kChildren || !decoded->flow.children) return;
   const milliseconds delay =
       decoded->flow.children->open() <= kFewChildren ? milliseconds(0) : kGatherDelay;
   if (*(*parent)->due <= env_.WallNow() + delay) return;
-  const Change change = Change::Put(**std::move(parent), Due::After(delay));
+  const Change change = Change::Put(**std::move(parent), Due::After(delay), true);
   static_cast<void>(store_.Write({&change, 1}));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muster/states.h"
+#include "states/agenda.h"
 #include "states/definition.h"
 #include "states/holder.h"
 #include "states/jsonata_engine.h"
@@ -70,7 +71,8 @@ class StoreClock final : public Env {
 class Driver {
  public:
   Driver(Store& store, Env& env, const std::vector<TaskExecutor*>& executors,
-         const StatesOptions& options, MachineCache& machines, JsonataEngine* jsonata);
+         const StatesOptions& options, MachineCache& machines, JsonataEngine* jsonata,
+         Agenda& agenda);
 
   // Takes what is due and drives it until it waits or ends. False: nothing was due. Fails only when
   // no waiting can mend it.
@@ -95,6 +97,7 @@ class Driver {
     std::unique_ptr<Interpreter> interpreter;
     Due due = Due::Never();
     bool release = true;
+    bool deferred = false;  // what is to be written may be lost with the power
     bool orphaned = false;  // a branch whose execution has ended
     Next next = Next::kRest;
   };
@@ -138,7 +141,8 @@ class Driver {
   Result<std::vector<ChildResult>> ResultsFrom(Drive& drive, int64_t from);
   Status AbortChildren(Drive& drive, const ChildrenProgress& children);
   Status CleanUp(Drive& drive);
-  void TellParents();
+  // How many.
+  size_t TellParents();
   void TellParent(const std::string& key);
   bool TimedOut(const Drive& drive);
   void TimeOut(Drive& drive);
@@ -150,6 +154,7 @@ class Driver {
   const StatesOptions& options_;
   MachineCache& machines_;
   JsonataEngine* jsonata_;
+  Agenda& agenda_;
   FlowCodec codec_;
   int batch_;
   std::set<std::string> parents_;  // those with branches that have ended

@@ -27,6 +27,7 @@ int64_t MostOpen(const ChildrenProgress& children) {
 Status Driver::StartChildren(Drive& drive) {
   FlowRecord& record = drive.record();
   Flow& flow = drive.flow();
+  const int64_t started_before = flow.children->started;
   std::vector<Change> changes;
   std::optional<Failure> failure;
   const auto write = [&]() -> Status {
@@ -65,10 +66,11 @@ Status Driver::StartChildren(Drive& drive) {
     FlowCodec::Encoded encoded = codec_.Encode(child_record);
     for (Change& part : encoded.parts) changes.push_back(std::move(part));
     child_record.record.body = std::move(encoded.body);
-    changes.push_back(Change::Put(std::move(child_record.record), Due::Now()));
+    changes.push_back(Change::Put(std::move(child_record.record), Due::Now(), true));
     if (changes.size() >= kChildrenPerWrite) MUSTER_TRY(write());
   }
   MUSTER_TRY(write());
+  const auto begun = static_cast<size_t>(flow.children->started - started_before);
   if (failure) {
     MUSTER_TRY(AbortChildren(drive, *flow.children));
     drive.interpreter->ChildrenFailed(flow, *std::move(failure));
@@ -76,7 +78,10 @@ Status Driver::StartChildren(Drive& drive) {
   }
   record.poll = kFirstPoll;
   Decide(drive);
-  return Commit(drive);
+  Status committed = Commit(drive);
+  // One of them is for this thread.
+  if (begun > 1) agenda_.Leave(begun - 1);
+  return committed;
 }
 
 // Looks at those that are still open, accounts for each that has ended, and goes on when all have.

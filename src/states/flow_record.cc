@@ -33,7 +33,9 @@ std::vector<Change> Cut(const std::string& text, const std::string& key,
     size_t end = std::min(start + kPartBytes, text.size());
     while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     const std::string part_key = key + "." + std::to_string(keys.size());
-    changes.push_back(Change::Put(Part(part_key, text.substr(start, end - start)), Due::Never()));
+    // What names it is written later, and does not survive without it.
+    changes.push_back(
+        Change::Put(Part(part_key, text.substr(start, end - start)), Due::Never(), true));
     keys.push_back(part_key);
     start = end;
   }

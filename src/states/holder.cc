@@ -23,9 +23,10 @@ Holder::Holder(Store& store, Env& env, FlowRecord record, MonoTime deadline)
       claimed_attempt_(record_.record.attempt),
       deadline_(deadline) {}
 
-Holder::Pending Holder::Prepare(Due due, bool release) {
+Holder::Pending Holder::Prepare(Due due, bool release, bool deferred) {
   FlowCodec::Encoded encoded = codec_.Encode(record_);
-  Pending pending{.next = record_.record, .parts = std::move(encoded.parts), .due = due};
+  Pending pending{
+      .next = record_.record, .parts = std::move(encoded.parts), .due = due, .deferred = deferred};
   pending.next.body = std::move(encoded.body);
   pending.next.attempt = 0;
   if (release) pending.next.owner.clear();
@@ -33,7 +34,7 @@ Holder::Pending Holder::Prepare(Due due, bool release) {
 }
 
 Holder::Pending Holder::PrepareReturn() const {
-  Pending pending{.next = record_.record, .parts = {}, .due = Due::Now()};
+  Pending pending{.next = record_.record, .parts = {}, .due = Due::Now(), .deferred = true};
   pending.next.body = claimed_body_;
   pending.next.attempt = std::max(0, claimed_attempt_ - 1);
   pending.next.owner.clear();
@@ -73,7 +74,7 @@ Status Holder::TryCommit(Pending& pending) {
   }
   for (;;) {
     if (Expired()) return lost;
-    const Change change = Change::Put(pending.next, pending.due);
+    const Change change = pending.ToChange();
     auto written = store_.Write({&change, 1});
     if (written && written->front().applied) {
       Applied(std::move(pending), written->front().version);
@@ -108,7 +109,7 @@ Status Holder::TryCommit(Pending& pending) {
 
 Status Holder::Renew(milliseconds lease) {
   const MonoTime asked = env_.MonoNow();
-  Pending pending{.next = record_.record, .parts = {}, .due = Due::After(lease)};
+  Pending pending{.next = record_.record, .parts = {}, .due = Due::After(lease), .deferred = true};
   pending.next.attempt = 0;
   Status renewed = Commit(std::move(pending));
   if (renewed) deadline_ = asked + lease;

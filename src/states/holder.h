@@ -29,8 +29,11 @@ class Holder {
     Record next;
     std::vector<Change> parts;
     Due due;
+    bool deferred;
+
+    Change ToChange() const { return Change::Put(next, due, deferred); }
   };
-  Pending Prepare(Due due, bool release);
+  Pending Prepare(Due due, bool release, bool deferred);
 
   // Gives it back as it was claimed, due at once.
   Pending PrepareReturn() const;

@@ -124,6 +124,7 @@ class States::Impl {
       env_.Sleep(kPause * tries, {});
     }
     machines_.Put(machine, known);
+    agenda_.Leave(1);
     return {};
   }
 
@@ -223,7 +224,7 @@ class States::Impl {
     MUSTER_TRY(CheckName(name));
     MUSTER_ASSIGN(const FlowRecord record, Load(name));
     if (record.flow.ended()) return HasEnded(record);
-    Driver driver(store_, env_, executors_, options_, machines_, jsonata_.get());
+    Driver driver(store_, env_, executors_, options_, machines_, jsonata_.get(), agenda_);
     MUSTER_TRY(driver.EndFrom(name, FlowStatus::kAborted,
                               {.error = error, .cause = cause, .internal = false}));
     MUSTER_ASSIGN(const FlowRecord ended, Load(name));
@@ -302,8 +303,9 @@ class States::Impl {
   }
 
   Status Work(std::stop_token stop, const std::string& until_done) {
-    Driver driver(store_, env_, executors_, options_, machines_, jsonata_.get());
+    Driver driver(store_, env_, executors_, options_, machines_, jsonata_.get(), agenda_);
     while (!stop.stop_requested()) {
+      const uint64_t seen = agenda_.news();
       auto worked = driver.WorkOnce(stop);
       if (!worked && !IsTransient(worked.error().code)) return worked.error();
       if (!worked) {
@@ -315,10 +317,13 @@ class States::Impl {
       if (*worked) continue;
       if (!until_done.empty()) {
         const auto ended = HasSettled(until_done);
-        if (ended && *ended) return {};
+        if (ended && *ended) {
+          agenda_.WakeAll();
+          return {};
+        }
         if (!ended && !IsTransient(ended.error().code)) return ended.error();
       }
-      store_.Wait(kKind, options_.idle_wait, stop);
+      agenda_.Rest(store_, seen, options_.idle_wait, stop);
     }
     return {};
   }
@@ -431,6 +436,7 @@ class States::Impl {
   std::unique_ptr<JsonataEngine> jsonata_;
   MachineCache machines_;
   FlowCodec codec_;
+  Agenda agenda_;
 };
 
 States::States(Store& store, Env& env, std::vector<TaskExecutor*> executors, StatesOptions options)

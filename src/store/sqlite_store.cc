@@ -91,6 +91,7 @@ class SqliteStore final : public Store {
     if (changes.empty()) return answers;
     answers.reserve(changes.size());
     std::lock_guard lock(writer_.mutex);
+    MUSTER_TRY(WaitForDisk(!std::ranges::all_of(changes, &Change::deferred)));
     if (changes.size() == 1) {  // a statement on its own is a transaction already
       MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
       MUSTER_ASSIGN(const Written answer, Apply(changes.front(), now));
@@ -116,6 +117,7 @@ class SqliteStore final : public Store {
                     AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
       if (!taken.empty()) return taken;
     }
+    MUSTER_TRY(WaitForDisk(!request.deferred));
     MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
     MUSTER_ASSIGN(std::vector<Record> taken, Take(request));
     MUSTER_TRY(transaction.Commit());
@@ -175,6 +177,15 @@ class SqliteStore final : public Store {
                                              " ORDER BY key LIMIT ?4"));
     MUSTER_ASSIGN(read_clock_, reader_.db->Prepare(clock));
     MUSTER_ASSIGN(data_version_, reader_.db->Prepare("PRAGMA data_version"));
+    return {};
+  }
+
+  // Whether the next commit waits until the disk has it, and with it every commit before. A commit
+  // that does not wait is in the log all the same: only a loss of power can lose it.
+  Status WaitForDisk(bool wait) {
+    if (wait == waits_for_disk_) return {};
+    MUSTER_TRY(writer_.db->Execute(wait ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+    waits_for_disk_ = wait;
     return {};
   }
 
@@ -256,6 +267,7 @@ class SqliteStore final : public Store {
   Connection writer_;
   Connection reader_;  // apart, so that a read never waits for another thread's fsync
   std::atomic<uint64_t> own_changes_ = 0;
+  bool waits_for_disk_ = true;  // what the writer's connection was told last
 
   // On the writer's connection.
   SqliteStatement write_clock_, pick_, pick_key_, take_, taken_, create_, replace_, delete_;
