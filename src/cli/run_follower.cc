@@ -56,10 +56,10 @@ Result<plan::RunState> RunFollower::Follow(const std::stop_token& stop) {
 Status RunFollower::Look() {
   MUSTER_ASSIGN(const plan::RunState run, runs_.Find(run_.id));
   MUSTER_ASSIGN(const plan::RunReport report, runs_.Report(run));
-  MUSTER_ASSIGN(const auto live, runs_.LiveRows(run));
+  MUSTER_ASSIGN(const plan::LiveRun live, runs_.Live(run));
   const plan::RunProgress progress = plan::ProgressOf(report, live, context_.env.WallNow());
   run_ = run;
-  if (events_ != Events::kNone) TellTasks(report, live);
+  if (events_ != Events::kNone) TellTasks(report, live.rows);
   if (events_ == Events::kJson) TellRanks(progress);
   if (events_ != Events::kNone) TellIfLeft();
   std::string note;

@@ -151,6 +151,15 @@ class AwsStates final : public ProfileStates {
             {"Parameters", parameters}};
   }
 
+  // Glue's jobs are calls that last: whoever ends the execution stops them.
+  std::optional<Json> StopExtract() const override {
+    return Json{{"Type", "Task"},
+                {"Resource", "arn:aws:states:::aws-sdk:appflow:cancelFlowExecutions"},
+                {"Parameters",
+                 {{"FlowName.$", "$.asked.FlowName"},
+                  {"ExecutionIds.$", "States.Array($.answered.ExecutionId)"}}}};
+  }
+
   Json StartRank(const Rank& rank, const Json& input) const override {
     Json own = input;
     // Lets AWS's console show the two executions as one.

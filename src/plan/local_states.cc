@@ -123,6 +123,8 @@ class LocalStates final : public ProfileStates {
     return Status(status, status == "COMPLETED" ? "completed_at" : "");
   }
 
+  std::optional<Json> StopExtract() const override { return std::nullopt; }
+
   Json StartRank(const Rank& /*rank*/, const Json& /*input*/) const override { return {}; }
 
  private:

@@ -51,6 +51,10 @@ class ProfileStates {
   virtual Json Initialize() const = 0;
   virtual Json Update(const std::string& status) const = 0;
 
+  // Stops an extraction that goes on elsewhere, by the parameters of its first state at `$.asked`
+  // and that state's result at `$.answered`. None: what runs ends with the execution.
+  virtual std::optional<Json> StopExtract() const = 0;
+
   // Runs the state machine of a rank as a child. Only where there are such.
   virtual Json StartRank(const Rank& rank, const Json& input) const = 0;
 };

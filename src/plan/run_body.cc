@@ -25,10 +25,26 @@ bool IsId(const std::string& id) {
 Json CancelMachine(const Plan& plan, const std::string& profile) {
   const auto found = plan.FindProfile(profile);
   if (!found) return nullptr;
-  Json state = NewProfileStates(plan, **found)->Update("CANCELLED");
-  state["Retry"] = RetryService();
-  state["End"] = true;
-  return {{"StartAt", "CancelMigration"}, {"States", {{"CancelMigration", std::move(state)}}}};
+  const auto profile_states = NewProfileStates(plan, **found);
+  Json mark = profile_states->Update("CANCELLED");
+  mark["Retry"] = RetryService();
+  mark["ResultPath"] = nullptr;
+  Json states;
+  if (auto stop = profile_states->StopExtract()) {
+    (*stop)["Retry"] = RetryService();
+    (*stop)["End"] = true;
+    mark["Next"] = "StopExtractions";
+    states["StopExtractions"] = {
+        {"Type", "Map"},
+        {"ItemsPath", std::string("$['") + kBegunInput + "']"},
+        {"ItemProcessor",
+         {{"StartAt", "StopExtraction"}, {"States", {{"StopExtraction", *std::move(stop)}}}}},
+        {"End", true}};
+  } else {
+    mark["End"] = true;
+  }
+  states["CancelMigration"] = std::move(mark);
+  return {{"StartAt", "CancelMigration"}, {"States", std::move(states)}};
 }
 
 // What a task gave, by the event of its end. That holds the results of all tasks of its lane, which

@@ -17,7 +17,9 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const Record& record);
 Json DoneOf(const Record& record);
 
-// The state machine by which the migration's status becomes CANCELLED; null: there is none.
+// The state machine by which the migration's status becomes CANCELLED and what goes on elsewhere is
+// stopped; null: there is none. Its input has BegunExtracts beside the run's own.
+inline constexpr const char* kBegunInput = "muster:begun";
 Json CancelMachineOf(const Record& record);
 
 // The plan that a record holds, as ReadCanonical gives it; none: it was too large.

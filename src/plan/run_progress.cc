@@ -1,11 +1,9 @@
 #include "plan/run_progress.h"
 
-#include <algorithm>
-
 namespace muster::plan {
 namespace {
 
-// Rows that were dealt with in this attempt, and since when.
+// Rows that were dealt with by whoever drives the run now, and since when.
 struct Pace {
   int64_t rows = 0;
   std::optional<WallTime> since = {};
@@ -21,16 +19,15 @@ struct Pace {
   }
 };
 
-int64_t RowsOf(const TaskReport& task, const std::map<std::string, int64_t>& live) {
+int64_t RowsOf(const TaskReport& task, const LiveRun& live) {
   if (task.state == PartState::kSucceeded) return task.rows.value_or(task.expected_rows);
-  const auto found = live.find(task.first_state);
-  return task.state == PartState::kRunning && found != live.end() ? found->second : 0;
+  const auto found = live.rows.find(task.first_state);
+  return task.state == PartState::kRunning && found != live.rows.end() ? found->second : 0;
 }
 
 }  // namespace
 
-RunProgress ProgressOf(const RunReport& report, const std::map<std::string, int64_t>& live,
-                       WallTime now) {
+RunProgress ProgressOf(const RunReport& report, const LiveRun& live, WallTime now) {
   RunProgress progress;
   Pace run;
   for (const RankReport& rank : report.ranks) {
@@ -42,7 +39,8 @@ RunProgress ProgressOf(const RunReport& report, const std::map<std::string, int6
       if (done) ++one.done;
       one.rows += rows;
       one.expected_rows += done ? rows : std::max(rows, task.expected_rows);
-      if (task.start) pace.Add({rows, task.start});
+      const bool before = task.stop && live.since && *task.stop <= *live.since;
+      if (task.start && !before) pace.Add({rows, live.SinceOr(*task.start)});
     }
     progress.tasks += one.tasks;
     progress.done += one.done;

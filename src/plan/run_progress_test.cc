@@ -26,7 +26,7 @@ TEST(RunProgress, ARankEndsWhenItsRowsAreDoneAtTheRateSoFar) {
   rank.tasks[0].stop = kStart + seconds(5);
   rank.tasks[1].start = kStart + seconds(5);
   const RunProgress progress =
-      ProgressOf({.ranks = {rank}}, {{"Extract-1-B", 200}}, kStart + seconds(10));
+      ProgressOf({.ranks = {rank}}, {.rows = {{"Extract-1-B", 200}}}, kStart + seconds(10));
   EXPECT_EQ(progress.tasks, 3U);
   EXPECT_EQ(progress.done, 1U);
   ASSERT_EQ(progress.running.size(), 1U);
@@ -50,6 +50,22 @@ TEST(RunProgress, BeforeARankHasARateThatOfTheRunCounts) {
   EXPECT_DOUBLE_EQ(*progress.running[0].left_s, 5);
   // Without any rows nobody can tell.
   EXPECT_FALSE(ProgressOf({.ranks = {second}}, {}, kStart + seconds(20)).running[0].left_s);
+}
+
+TEST(RunProgress, TimeInWhichNobodyDroveARunDoesNotCount) {
+  RankReport rank{.number = 1, .name = "", .state = PartState::kRunning};
+  rank.tasks = {Task("A", PartState::kSucceeded, 900), Task("B", PartState::kRunning, 600)};
+  rank.tasks[0].rows = 900;
+  rank.tasks[0].start = kStart;
+  rank.tasks[0].stop = kStart + seconds(5);
+  rank.tasks[1].start = kStart + seconds(5);
+  const WallTime resumed = kStart + std::chrono::hours(2);
+  const RunProgress progress = ProgressOf(
+      {.ranks = {rank}}, {.rows = {{"Extract-1-B", 200}}, .since = resumed}, resumed + seconds(10));
+  ASSERT_EQ(progress.running.size(), 1U);
+  EXPECT_EQ(progress.running[0].rows, 1'100);
+  EXPECT_DOUBLE_EQ(progress.running[0].rows_per_s, 20);
+  EXPECT_DOUBLE_EQ(*progress.running[0].left_s, 20);
 }
 
 }  // namespace

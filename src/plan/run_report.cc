@@ -224,6 +224,41 @@ RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& histo
   return ReportMaker(plan, profile, done).Make(history, ended);
 }
 
+Json BegunExtracts(const RunReport& report, const Json& history) {
+  std::map<int64_t, std::string> state_of;  // of an event
+  std::map<std::string, Json> asked;        // by state
+  std::map<std::string, Json> answered;
+  for (const Json& event : history) {
+    const std::string type = event.value("type", "");
+    std::string& state = state_of[event.value("id", int64_t{0})];
+    if (type == "TaskStateEntered") {
+      state = event["stateEnteredEventDetails"].value("name", "");
+      answered.erase(state);
+      continue;
+    }
+    const auto before = state_of.find(event.value("previousEventId", int64_t{0}));
+    if (before == state_of.end() || before->second.empty()) continue;
+    state = before->second;
+    if (type == "TaskScheduled") {
+      asked[state] =
+          Json::parse(event["taskScheduledEventDetails"].value("parameters", ""), nullptr, false);
+    } else if (type == "TaskSucceeded") {
+      answered[state] =
+          Json::parse(event["taskSucceededEventDetails"].value("output", ""), nullptr, false);
+    }
+  }
+  Json begun = Json::array();
+  for (const RankReport& rank : report.ranks) {
+    for (const TaskReport& task : rank.tasks) {
+      const auto answer = answered.find(task.first_state);
+      const bool goes_on = task.state == PartState::kRunning || task.state == PartState::kStopped;
+      if (task.phase != Phase::kExtract || !goes_on || answer == answered.end()) continue;
+      begun.push_back({{"asked", asked[task.first_state]}, {"answered", answer->second}});
+    }
+  }
+  return begun;
+}
+
 Json ToJson(const RunReport& report) {
   Json ranks = Json::array();
   for (const RankReport& rank : report.ranks) {

@@ -54,6 +54,10 @@ struct RunReport {
 RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
                      const Json& done, bool ended);
 
+// The extractions whose first state has been left and that have not ended, as a list of {asked,
+// answered}: its parameters and its result.
+Json BegunExtracts(const RunReport& report, const Json& history);
+
 // All of it for programs: a list of ranks; docs/guide/plans.md names the fields.
 Json ToJson(const RunReport& report);
 

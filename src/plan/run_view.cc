@@ -59,18 +59,18 @@ bool EndedBadly(const TaskAttempt& attempt) {
 
 class Viewer {
  public:
-  Viewer(const Plan& plan, RunState run, WallTime now) : plan_(plan), now_(now) {
+  Viewer(const Plan& plan, RunState run, LiveRun live, WallTime now)
+      : plan_(plan), live_(std::move(live)), now_(now) {
     view_.run = std::move(run);
     if (const auto profile = plan.FindProfile(view_.run.profile)) profile_ = **profile;
     states_ = NewProfileStates(plan, profile_);
     for (const Rank& rank : plan.ranks) AddRank(rank);
   }
 
-  RunView View(const RunReport& report, const Json& history,
-               const std::map<std::string, int64_t>& live) {
+  RunView View(const RunReport& report, const Json& history) {
     for (const Json& event : history) Add(event);
-    for (const RankReport& rank : report.ranks) Take(rank, live);
-    for (const RankProgress& rank : ProgressOf(report, live, now_).running) {
+    for (const RankReport& rank : report.ranks) Take(rank);
+    for (const RankProgress& rank : ProgressOf(report, live_, now_).running) {
       view_.ranks[*plan_.FindRank(rank.number)].progress = rank;
     }
     for (RankView& rank : view_.ranks) Settle(rank);
@@ -188,15 +188,15 @@ class Viewer {
     if (result.is_object() && !result.contains("Error")) task.output = ToJsonText(result);
   }
 
-  void Take(const RankReport& report, const std::map<std::string, int64_t>& live) {
+  void Take(const RankReport& report) {
     RankView& rank = view_.ranks[*plan_.FindRank(report.number)];
     rank.status = StatusOf(report.state);
     rank.reconciled = report.reconciled;
     rank.failure = report.failure;
-    for (size_t i = 0; i < report.tasks.size(); ++i) Take(report.tasks[i], live, rank.tasks[i]);
+    for (size_t i = 0; i < report.tasks.size(); ++i) Take(report.tasks[i], rank.tasks[i]);
   }
 
-  void Take(const TaskReport& report, const std::map<std::string, int64_t>& live, TaskView& task) {
+  void Take(const TaskReport& report, TaskView& task) {
     task.status = StatusOf(report.state);
     task.start = report.start;
     task.end = report.stop;
@@ -204,8 +204,8 @@ class Viewer {
     task.expected_rows = report.expected_rows;
     task.failure = report.failure;
     task.earlier = report.state == PartState::kSucceeded && !report.start;
-    if (const auto rows = live.find(report.first_state);
-        report.state == PartState::kRunning && rows != live.end())
+    if (const auto rows = live_.rows.find(report.first_state);
+        report.state == PartState::kRunning && rows != live_.rows.end())
       task.rows = rows->second;
     if (!task.attempts.empty()) Settle(task);
   }
@@ -358,7 +358,10 @@ class Viewer {
       for (const TaskView& task : view_.ranks[i].tasks) {
         if (task.status != TaskStatus::kSucceeded || task.attempts.empty()) continue;
         const TaskAttempt& last = task.attempts.back();
-        took += last.end.value_or(now_) - last.start;
+        const WallTime end = last.end.value_or(now_);
+        // One that a crash has interrupted did not take the time in which nobody drove it.
+        const WallTime start = live_.SinceOr(last.start);
+        took += end - (start < end ? start : last.start);
         expected += EstimateOf(i, task);
       }
     }
@@ -382,7 +385,7 @@ class Viewer {
         for (const TaskView& task : view_.ranks[i].tasks) {
           if (task.phase != phase || task.status == TaskStatus::kSucceeded) continue;
           const WallTime start = task.next_try             ? *task.next_try
-                                 : task.start && !task.end ? *task.start
+                                 : task.start && !task.end ? live_.SinceOr(*task.start)
                                                            : ready;
           const auto takes = std::chrono::duration<double>(EstimateOf(i, task)) * pace;
           done =
@@ -397,6 +400,7 @@ class Viewer {
   }
 
   const Plan& plan_;
+  const LiveRun live_;
   const WallTime now_;
   RunView view_;
   Profile profile_;
@@ -440,8 +444,8 @@ const TaskView* RunView::Find(Phase phase, const std::string& name) const {
 }
 
 RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const Json& history,
-                const std::map<std::string, int64_t>& live, WallTime now) {
-  return Viewer(plan, std::move(run), now).View(report, history, live);
+                LiveRun live, WallTime now) {
+  return Viewer(plan, std::move(run), std::move(live), now).View(report, history);
 }
 
 }  // namespace muster::plan

@@ -90,8 +90,7 @@ struct RunView {
 };
 
 // How it stands is what `report` says; what it did meanwhile is from the history of its execution.
-// `live` are the rows of tasks that go on, as Runs::LiveRows tells them.
 RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const Json& history,
-                const std::map<std::string, int64_t>& live, WallTime now);
+                LiveRun live, WallTime now);
 
 }  // namespace muster::plan

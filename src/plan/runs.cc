@@ -250,10 +250,10 @@ Result<RunView> Runs::View(const std::string& id) {
   }
   MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
   MUSTER_ASSIGN(const Json history, HistoryOf(run));
-  MUSTER_ASSIGN(const auto live, LiveRows(run));
+  MUSTER_ASSIGN(LiveRun live, Live(run));
   const RunReport report =
       MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
-  return ViewRun(*plan, std::move(run), report, history, live, env_.WallNow());
+  return ViewRun(*plan, std::move(run), report, history, std::move(live), env_.WallNow());
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {

@@ -81,9 +81,8 @@ class Runs {
   // Whether a process drives it: one that has died counts until its lease is over.
   Result<bool> IsDriven(const std::string& id);
 
-  // The rows of tasks that go on, by the state in which they began: as whoever drives the run has
-  // told lately.
-  Result<std::map<std::string, int64_t>> LiveRows(const RunState& run);
+  // As whoever drives the run has told lately.
+  Result<LiveRun> Live(const RunState& run);
 
   // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
   Result<RunReport> Report(const RunState& run);
@@ -106,7 +105,7 @@ class Runs {
   Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, std::stop_token stop);
   void Attend(const RunState& run, const std::stop_token& done);
-  void Publish(const RunState& run, const std::map<std::string, int64_t>& rows);
+  void Publish(const RunState& run, const LiveRun& live);
   Result<bool> IsToDrain(const RunState& run);
   Status DropWish(const std::string& id);
   Result<bool> IsDrained(const RunState& run);

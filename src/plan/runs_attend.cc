@@ -7,19 +7,20 @@ namespace muster::plan {
 namespace {
 
 constexpr const char* kWishKind = "plan.wish";
-constexpr const char* kRowsKind = "plan.rows";
+constexpr const char* kLiveKind = "plan.rows";
 constexpr const char* kQueue = "default";
 constexpr milliseconds kLookEvery{500};
 constexpr milliseconds kRenewEvery = kRunLease / 3;
 constexpr int kMaxTries = 5;
 
 // Creates or replaces a record that one process at a time has to do with.
-Status Put(Store& store, const char* kind, const std::string& key, const std::string& body) {
+Status Put(Store& store, const char* kind, const std::string& key, const std::string& body,
+           bool deferred = false) {
   for (int tries = 0; tries < kMaxTries; ++tries) {
     MUSTER_ASSIGN(const auto found, store.Get(kind, key));
     Record record = found.value_or(Record{.kind = kind, .queue = kQueue, .key = key});
     record.body = body;
-    const auto written = store.Write({{Change::Put(std::move(record), Due::Never())}});
+    const auto written = store.Write({{Change::Put(std::move(record), Due::Never(), deferred)}});
     if (!written && written.error().code != Code::kUnknownOutcome) return written.error();
     if (written && written->front().applied) return {};
   }
@@ -39,7 +40,9 @@ Result<Json> About(Store& store, const char* kind, const RunState& run) {
 
 void Runs::Attend(const RunState& run, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
-  std::map<std::string, int64_t> told;
+  LiveRun live;
+  if (const auto now = store_.Now()) live.since = *now;
+  Publish(run, live);
   bool draining = false;
   bool cancelled = false;
   while (env_.Sleep(kLookEvery, done)) {
@@ -48,9 +51,9 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
       renew = env_.MonoNow() + kRenewEvery;
     }
     if (gate_ == nullptr) continue;
-    if (const auto rows = gate_->LiveRows(); rows != told) {
-      Publish(run, rows);
-      told = rows;
+    if (auto rows = gate_->LiveRows(); rows != live.rows) {
+      live.rows = std::move(rows);
+      Publish(run, live);
     }
     // A store that does not answer is asked again; the wish stands.
     draining = draining || IsToDrain(run).value_or(false);
@@ -60,21 +63,24 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
   }
 }
 
-void Runs::Publish(const RunState& run, const std::map<std::string, int64_t>& rows) {
+void Runs::Publish(const RunState& run, const LiveRun& live) {
+  Json body{{"execution", run.execution}, {"rows", Json(live.rows)}};
+  if (live.since) body["since"] = live.since->time_since_epoch().count();
   // Nobody relies on it: the next one may go through.
-  static_cast<void>(Put(store_, kRowsKind, run.id,
-                        ToJsonText({{"execution", run.execution}, {"rows", Json(rows)}})));
+  static_cast<void>(Put(store_, kLiveKind, run.id, ToJsonText(body), true));
 }
 
-Result<std::map<std::string, int64_t>> Runs::LiveRows(const RunState& run) {
-  MUSTER_ASSIGN(const Json body, About(store_, kRowsKind, run));
-  std::map<std::string, int64_t> rows;
-  if (body.is_null()) return rows;
-  const Json told = body.value("rows", Json::object());
-  for (const auto& [state, count] : told.items()) {
-    if (count.is_number_integer()) rows[state] = count;
+Result<LiveRun> Runs::Live(const RunState& run) {
+  MUSTER_ASSIGN(const Json body, About(store_, kLiveKind, run));
+  LiveRun live;
+  if (body.is_null()) return live;
+  const Json rows = body.value("rows", Json::object());
+  for (const auto& [state, count] : rows.items()) {
+    if (count.is_number_integer()) live.rows[state] = count;
   }
-  return rows;
+  if (const Json since = body.value("since", Json()); since.is_number_integer())
+    live.since = WallTime(milliseconds(since.get<int64_t>()));
+  return live;
 }
 
 Result<bool> Runs::IsToDrain(const RunState& run) {
@@ -118,23 +124,39 @@ Status Runs::EndCancelled(const RunState& run, const std::string& cause) {
   return MarkCancelled(run);
 }
 
-// The record has the state machine that does it, made when the run began: the plan may be gone.
+// The record has the state machine that does it, and stops what goes on elsewhere, made when the
+// run began: the plan may be gone.
 Status Runs::MarkCancelled(const RunState& run) {
   MUSTER_ASSIGN(const Record record, Read(run.id));
   const Json machine = CancelMachineOf(record);
   if (machine.is_null()) return {};
   const std::string name = run.execution + ".c";
-  MUSTER_TRY(states_.Start({.name = name,
-                            .definition = ToJsonText(machine),
-                            .origin = run.path,
-                            .machine = run.plan + ".cancel",
-                            .input = ToJsonText(Json(run.inputs))}));
+  MUSTER_ASSIGN(const auto before, states_.Find(name));
+  Status begun;
+  if (!before) {
+    MUSTER_ASSIGN(const RunReport report, Report(run));
+    MUSTER_ASSIGN(const Json history, HistoryOf(run));
+    Json input(run.inputs);
+    input[kBegunInput] = BegunExtracts(report, history);
+    begun = states_.Start({.name = name,
+                           .definition = ToJsonText(machine),
+                           .origin = run.path,
+                           .machine = run.plan + ".cancel",
+                           .input = ToJsonText(input)});
+  } else if (before->status != "RUNNING" && before->status != "SUCCEEDED") {
+    begun = states_.Redrive(name);
+  }
+  // A conflict is another process that cancels it at the same time.
+  if (!begun && begun.error().code != Code::kConflict) return begun;
   MUSTER_TRY(states_.Work({}, name));
   MUSTER_ASSIGN(const auto marked, states_.Find(name));
   if (marked && marked->status == "SUCCEEDED") return {};
   return Error{Code::kUnavailable,
-               "migration '" + run.id + "' is cancelled, but its status could not be written: " +
-                   (marked ? marked->error + ": " + marked->cause : std::string())};
+               "migration '" + run.id +
+                   "' is cancelled, but its status could not be written, or what goes on elsewhere "
+                   "could not be stopped: " +
+                   (marked ? marked->error + ": " + marked->cause : std::string()),
+               "mend that, then run 'muster cancel " + run.id + "' again"};
 }
 
 Status Runs::Cancel(const std::string& id) {

@@ -351,8 +351,8 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   auto driven =
       std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
   Runs other(*store, states, RealEnv());
-  while (!other.LiveRows(*run)->contains("Extract-1-A")) std::this_thread::yield();
-  EXPECT_EQ(other.LiveRows(*run)->at("Extract-1-A"), 7);
+  while (!other.Live(*run)->rows.contains("Extract-1-A")) std::this_thread::yield();
+  EXPECT_EQ(other.Live(*run)->rows.at("Extract-1-A"), 7);
   EXPECT_TRUE(*other.IsDriven("m"));
   tasks.Release("Extract-1-A");
   EXPECT_EQ(driven.get()->status, "COMPLETED");

@@ -55,7 +55,7 @@ class StandIn(http.server.ThreadingHTTPServer):
 class AppFlow(StandIn):
     """Flows take a poll or two, and end as they are told: flows[NAME] lists how its executions end, the last of them for
     good. "Refused" is no execution: the service itself fails once; nor is "Expired": the caller's credentials are over. The
-    executions of flows in `held` do not end."""
+    executions of flows in `held` do not end, unless they are cancelled."""
 
     def __init__(self):
         self.flows = {}
@@ -70,7 +70,16 @@ class AppFlow(StandIn):
         name = request["flowName"]
         if name not in self.flows:
             raise Refusal(404, "ResourceNotFoundException", f"Flow {name} does not exist")
+        if action == "cancel-flow-executions":
+            return self.cancel(name, request["executionIds"])
         return self.start(name, request) if action == "start-flow" else self.describe(name)
+
+    def cancel(self, name, ids):
+        begun = [execution for execution in self.executions[name] if execution["executionId"] in ids]
+        for execution in begun:
+            execution["cancelled"] = True
+        known = {execution["executionId"] for execution in begun}
+        return {"invalidExecutions": [one for one in ids if one not in known]}
 
     def start(self, name, request):
         endings = self.flows[name]
@@ -92,7 +101,9 @@ class AppFlow(StandIn):
         for execution in reversed(self.executions[name]):
             execution["asked"] += 1
             record = {"executionId": execution["executionId"], "executionStatus": "InProgress"}
-            if execution["asked"] > 1 and name not in self.held:
+            if execution.get("cancelled"):
+                record["executionStatus"] = "Canceled"
+            elif execution["asked"] > 1 and name not in self.held:
                 record["executionStatus"] = execution["ending"]
                 record["executionResult"] = {"recordsProcessed": 7}
                 if execution["ending"] == "Error":
