@@ -22,7 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kBar = 0.2;  // of what Prefect takes
+constexpr double kBar = 0.2;  // of what Prefect takes until its server has stored the tasks
+constexpr int kPhase = 10;
 
 class Nothing final : public TaskExecutor {
  public:
@@ -34,29 +35,48 @@ class Nothing final : public TaskExecutor {
   void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
 };
 
-// `ranks` ranks, each with as many tasks, which run at the same time.
-plan::Plan Trivial(int ranks, int tasks) {
+struct PlanShape {
+  const char* name;  // as bench/plan_prefect.py has it
+  const char* shown;
+  int extracts;  // in each rank, all at the same time
+  int transforms;
+};
+
+// As many tasks as are asked for, in as many ranks as they need.
+plan::Plan Trivial(const PlanShape& shape, int tasks) {
   std::string objects;
-  std::string list;
-  for (int rank = 1; rank <= ranks; ++rank) {
-    std::string extract;
-    for (int task = 0; task < tasks; ++task) {
-      const std::string name = "O" + std::to_string(rank) + "x" + std::to_string(task);
-      objects += "  " + name + ": {}\n";
-      extract += (extract.empty() ? "" : ", ") + name;
-    }
-    list += "  - {rank: " + std::to_string(rank) + ", extract: [" + extract + "]}\n";
+  std::string scripts;
+  std::string ranks;
+  for (int rank = 1, left = tasks; left > 0; ++rank) {
+    const auto names = [&](const char* kind, int most) {
+      std::vector<std::string> list;
+      for (; static_cast<int>(list.size()) < most && left > 0; --left)
+        list.push_back(kind + std::to_string(left));
+      return list;
+    };
+    const auto joined = [](const std::vector<std::string>& list) {
+      std::string text;
+      for (const std::string& name : list) text += (text.empty() ? "" : ", ") + name;
+      return "[" + text + "]";
+    };
+    const auto extract = names("O", shape.extracts);
+    const auto transform = names("s", shape.transforms);
+    for (const std::string& name : extract) objects += "  " + name + ": {}\n";
+    for (const std::string& name : transform)
+      scripts += "  " + name + ": {file: a.sql, schema: s, table: " + name + "}\n";
+    ranks += "  - {rank: " + std::to_string(rank) + ", extract: " + joined(extract) +
+             ", transform: " + joined(transform) + "}\n";
   }
   plan::CheckedPlan checked = plan::ParsePlan(
       "plan: trivial\nprofiles: {local: {source: a, target: b, staging: c}}\nobjects:\n" + objects +
-          "ranks:\n" + list,
+          (scripts.empty() ? "" : "scripts:\n" + scripts) + "ranks:\n" + ranks,
       "trivial.yaml", {});
   if (!checked.plan) throw std::runtime_error(checked.problems.front());
   return *std::move(checked.plan);
 }
 
 // Milliseconds a task.
-double Ours(const plan::Plan& plan, const std::string& url, const std::string& id) {
+double Ours(const plan::Plan& plan, int tasks, const std::string& url, const std::string& id) {
   Env& env = RealEnv();
   auto store = OpenStore(url, env);
   if (!store) throw std::runtime_error(store.error().ToString());
@@ -72,10 +92,10 @@ double Ours(const plan::Plan& plan, const std::string& url, const std::string& i
   const std::chrono::duration<double, std::milli> taken = Clock::now() - start;
   if (!ended) throw std::runtime_error(ended.error().ToString());
   if (ended->status != "COMPLETED") throw std::runtime_error(ended->cause);
-  return taken.count() / static_cast<double>(plan.objects.size());
+  return taken.count() / tasks;
 }
 
-// What Prefect says of as many tasks, one after another and all at once: milliseconds a task.
+// What bench/plan_prefect.py says of as many tasks.
 std::optional<Json> Prefect(int tasks) {
   const std::string python = MUSTER_THIRD_PARTY "/prefect/bin/python3";
   if (!std::filesystem::exists(python)) {
@@ -91,13 +111,6 @@ std::optional<Json> Prefect(int tasks) {
   if (!answer.is_object()) throw std::runtime_error("Prefect cannot run the tasks: " + text);
   return answer;
 }
-
-struct PlanShape {
-  const char* name;  // as bench/plan_prefect.py has it
-  const char* shown;
-  int ranks;
-  int tasks;
-};
 
 int Main(int argc, char** argv) {
   int tasks = 200;
@@ -116,22 +129,28 @@ int Main(int argc, char** argv) {
   const auto prefect = smoke ? std::optional<Json>() : Prefect(tasks);
   bool holds = true;
   std::cout << std::fixed << std::setprecision(2);
-  for (const PlanShape& shape : {PlanShape{"chain", "one task after another", tasks, 1},
-                                 PlanShape{"wide", "all tasks at once", 1, tasks}}) {
-    const plan::Plan plan = Trivial(shape.ranks, shape.tasks);
+  for (const PlanShape& shape :
+       {PlanShape{"ranked", "ranks of ten extracts and ten transforms", kPhase, kPhase},
+        PlanShape{"wide", "all tasks at once", tasks, 0},
+        PlanShape{"chain", "one task after another", 1, 0}}) {
+    const plan::Plan plan = Trivial(shape, tasks);
     std::vector<double> ours;
     for (int round = 0; round < rounds; ++round) {
       const std::string id = std::string(shape.name) + "-" + std::to_string(round);
-      ours.push_back(Ours(plan, "sqlite:" + folder.At(id + ".db"), id));
+      ours.push_back(Ours(plan, tasks, "sqlite:" + folder.At(id + ".db"), id));
     }
     const double median = MedianOf(ours);
     std::cout << shape.shown << ", " << tasks << " tasks\n  muster   " << median << " ms a task\n";
     if (!prefect) continue;
-    const double theirs = prefect->value(shape.name, 0.0);
-    const double ratio = median / theirs;
+    const Json& theirs = prefect->at(shape.name);
+    const double stored = theirs.at("stored");
+    const double returned = theirs.at("returned");
+    const double ratio = median / stored;
     holds = holds && ratio <= kBar;
-    std::cout << "  Prefect  " << theirs << " ms a task\n  ratio    " << ratio << " (bar: at most "
-              << kBar << (ratio <= kBar ? ", holds)\n" : ", DOES NOT HOLD)\n");
+    std::cout << "  Prefect  " << stored << " ms a task, until its server has stored it; its flow "
+              << "returns after " << returned << "\n  ratio    " << ratio << " (bar: at most "
+              << kBar << (ratio <= kBar ? ", holds" : ", DOES NOT HOLD") << "), of what returns "
+              << median / returned << '\n';
   }
   return holds ? 0 : 1;
 }
