@@ -14,6 +14,8 @@ constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
 constexpr size_t kItemPieceBytes = 64 * 1024;
 constexpr int64_t kMaxInlineEvents = 100;
+// The record is written several times for every event: it must not carry many large ones along.
+constexpr size_t kMaxInlineEventBytes = 32 * 1024;
 
 // A body ends with its history, and begins with how long that end is.
 constexpr std::string_view kTail = "{\"tail\":";
@@ -140,7 +142,7 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
     record.items.key = items_key;
     encoded.parts = CutItems(*children, record.items);
   }
-  if (record.inline_events > kMaxInlineEvents) {
+  if (record.inline_events > kMaxInlineEvents || record.events.size() > kMaxInlineEventBytes) {
     std::vector<std::string> keys;
     for (Change& change :
          Cut("[" + record.events + "]",
