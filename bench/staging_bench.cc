@@ -2,10 +2,12 @@
 // bytes, the time to stage them, to read them by SQL, and to transform and load them.
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <random>
 #include <stdexcept>
 
 #include "base/json.h"
@@ -28,15 +30,35 @@ struct StagingCosts {
   std::vector<double> load_s;
 };
 
+// Words that are rare or frequent, as in a language: a text that repeats itself would flatter
+// whatever compresses.
+std::string Sentence(std::mt19937& random) {
+  constexpr std::array<const char*, 16> kSyllables{"ba", "ter", "lo",  "mi", "ran", "sel",
+                                                   "du", "ke",  "von", "is", "per", "ga",
+                                                   "tu", "nel", "so",  "ha"};
+  std::string text;
+  for (uint64_t words = 6 + random() % 12; words > 0; --words) {
+    if (!text.empty()) text += ' ';
+    uint64_t word = random() % (1U << random() % 17);
+    do {
+      text += kSyllables[word % kSyllables.size()];
+      word /= kSyllables.size();
+    } while (word > 0);
+  }
+  return text;
+}
+
 class StagingBench {
  public:
   explicit StagingBench(int rows) : rows_(rows) {
     std::ofstream data(folder_.At("data/Comment.csv"));
     data << "Id,Feed_Item__c,Author__c,Body__c,CreatedDate\n";
+    std::mt19937 random(1);  // the same rows everywhere
     for (int i = 0; i < rows; ++i) {
-      data << "a1E" << 1'000'000'000 + i << ",a1C" << i % 9'973 << ",a05" << i % 1'999
-           << ",\"Number " << i << " of the comments, with a text of about the usual length\","
-           << "2024-01-" << 10 + i % 20 << "T10:00:00.000Z\n";
+      data << "a1E" << 1'000'000'000 + i << ",a1C" << random() % 100'000 << ",a05"
+           << random() % 2'000 << ",\"" << Sentence(random) << "\",2024-01-" << 10 + random() % 20
+           << 'T' << 10 + random() % 14 << ':' << 10 + random() % 50 << ':' << 10 + random() % 50
+           << ".000Z\n";
     }
     folder_.Write("read.sql",
                   "SELECT Author__c AS id, count(*) AS comments, max(length(Body__c)) AS longest\n"
