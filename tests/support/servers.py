@@ -96,7 +96,7 @@ class Postgres(Server):
 
     def start(self):
         self.launch([f"{self.bin}/postgres", "-D", self.data, "-p", str(self.port), "-k",
-                     self.folder, "-h", "127.0.0.1"], lambda: self.query("SELECT 1") == "1", 60)
+                     self.folder, "-h", "127.0.0.1", "-c", "max_connections=300"], lambda: self.query("SELECT 1") == "1", 60)
 
     def query(self, sql):
         done = subprocess.run([f"{self.bin}/psql", "-X", "-A", "-t", "-q", self.url, "-c", sql],
