@@ -106,6 +106,7 @@ PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), wire_(sim) {
       StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
                                       const std::optional<Record>& after,
                                       bool) { Changed(change, before, after); }});
+  if (sim.random().OneIn(2)) store_->MayLosePower();
 }
 
 void PlanWorld::DrawPlan() {
