@@ -560,6 +560,18 @@ TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
 
+TEST_P(StoreContract, WhatIsDeferredIsThereForAllAtOnce) {
+  auto second = backend_->Open("main", RealEnv());
+  const Change change = Change::Put(NewRecord("a"), Due::Now(), true);
+  ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
+  ASSERT_TRUE(second->Get("work", "a").value());
+  ClaimRequest request = ClaimOf("me");
+  request.deferred = true;
+  ASSERT_EQ(KeysOf(store_->Claim(request).value()), std::vector<std::string>{"a"});
+  EXPECT_EQ(second->Get("work", "a").value()->epoch, 1);
+  EXPECT_TRUE(second->Claim(ClaimOf("other")).value().empty());
+}
+
 TEST_P(StoreContract, LimitsAreKeptAndOneByteBeyondIsRefused) {
   EXPECT_TRUE(Put(NewRecord(std::string(kMaxKeyBytes, 'k')), Due::Now()).applied);
   EXPECT_EQ(PutError(NewRecord(std::string(kMaxKeyBytes + 1, 'k'))), Code::kInvalid);
