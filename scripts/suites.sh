@@ -77,8 +77,8 @@ suite_tsan() {
     store_tests store_contract postgres_store_tests sqlite_store_tests opensearch_store_tests \
     dynamodb_store_tests event_log_contract replica_tests read_model_contract replica_set_tests \
     pipeline_tests pipeline_file_tests opensearch_bulk postgres_pipeline_tests \
-    sqlite_pipeline_tests sink_contract source_contract work_tests serve_tests serve_security \
-    serve_live serve_beside
+    sqlite_pipeline_tests sink_contract source_contract work_tests states_tests \
+    sqlite_power_tests plan_tests serve_tests serve_security serve_live serve_beside
 }
 
 check_format() {
