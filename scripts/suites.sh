@@ -86,14 +86,7 @@ check_format() {
     xargs -0 clang-format-16 --dry-run -Werror
 }
 
-# Tests are left out: what they repeat on purpose is what the checks would remark on. Dropped from
-# the output: how many warnings there are in other people's headers.
-check_tidy() {
-  build_preset release || return
-  find src -name '*.cc' ! -name '*_test.cc' -print0 |
-    xargs -0 -P "$cores" -n 1 clang-tidy-16 --quiet -p build/release 2>&1 |
-    sed '/^[0-9]* warnings\? generated\.$/d'
-}
+check_tidy() { build_preset release && scripts/tidy; }
 
 suite_lint() {
   run_case "$1" clang-format check_format
