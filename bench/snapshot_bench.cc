@@ -84,7 +84,7 @@ std::unique_ptr<const Repository> OpenRepository(const Options& options) {
 }
 
 ShardDirectory OpenShard(const Repository& repository, const Options& options) {
-  const auto snapshot = Want(repository.ReadSnapshot(repository.SnapshotNames().back()));
+  const auto snapshot = Want(repository.ReadSnapshots()).back();
   const auto index = Want(repository.ReadIndex(snapshot, options.index));
   return Want(repository.ReadShard(snapshot, index, 0));
 }

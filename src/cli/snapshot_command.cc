@@ -117,9 +117,10 @@ class SnapshotRun {
     return lucene::OpenBucket(location, RealEnv());
   }
 
-  std::vector<std::string> ChosenSnapshots(const Repository& repository) const {
-    if (!options_.snapshot.empty()) return {options_.snapshot};
-    return repository.SnapshotNames();
+  Result<std::vector<Snapshot>> ChosenSnapshots(const Repository& repository) const {
+    if (options_.snapshot.empty()) return repository.ReadSnapshots();
+    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(options_.snapshot));
+    return std::vector{std::move(snapshot)};
   }
 
   // Whether an index is asked for; asking for one that is nowhere is noticed by ReadIndex.
@@ -130,8 +131,8 @@ class SnapshotRun {
 
   template <class Visit>
   Status ForEachIndex(const Repository& repository, Visit visit) const {
-    for (const std::string& name : ChosenSnapshots(repository)) {
-      MUSTER_ASSIGN(const Snapshot snapshot, repository.ReadSnapshot(name));
+    MUSTER_ASSIGN(const std::vector<Snapshot> snapshots, ChosenSnapshots(repository));
+    for (const Snapshot& snapshot : snapshots) {
       for (const std::string& index_name : ChosenIndices(snapshot)) {
         MUSTER_ASSIGN(const SnapshotIndex index, repository.ReadIndex(snapshot, index_name));
         MUSTER_TRY(visit(snapshot, index));

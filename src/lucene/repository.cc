@@ -189,10 +189,15 @@ Status Repository::ParseRootIndex(const std::string& name, const Json& entry,
   return {};
 }
 
-std::vector<std::string> Repository::SnapshotNames() const {
-  std::vector<std::string> names;
-  for (const RootSnapshot& snapshot : snapshots_) names.push_back(snapshot.name);
-  return names;
+Result<std::vector<Snapshot>> Repository::ReadSnapshots() const {
+  std::vector<Snapshot> snapshots;
+  for (const RootSnapshot& root : snapshots_) {
+    MUSTER_ASSIGN(Snapshot snapshot, ReadSnapshot(root.name));
+    snapshots.push_back(std::move(snapshot));
+  }
+  std::stable_sort(snapshots.begin(), snapshots.end(),
+                   [](const Snapshot& a, const Snapshot& b) { return a.start_ms < b.start_ms; });
+  return snapshots;
 }
 
 const Repository::RootSnapshot* Repository::Find(const std::string& name) const {
@@ -221,7 +226,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
   const RootSnapshot* root = Find(wanted);
   if (root == nullptr) {
     std::string names;
-    for (const std::string& one : SnapshotNames()) names += (names.empty() ? "" : ", ") + one;
+    for (const RootSnapshot& one : snapshots_) names += (names.empty() ? "" : ", ") + one.name;
     return Error{Code::kNotFound, name() + ": there is no snapshot '" + wanted + "'",
                  names.empty() ? "the repository is empty" : "there are: " + names};
   }

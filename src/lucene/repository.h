@@ -47,8 +47,8 @@ class Repository {
 
   const std::string& name() const { return blobs_->name(); }
 
-  // The names of all snapshots, oldest first as far as the root tells.
-  std::vector<std::string> SnapshotNames() const;
+  // Every snapshot, oldest first. The root lists them in no order: each one is read for its time.
+  Result<std::vector<Snapshot>> ReadSnapshots() const;
 
   // kNotFound when there is none of that name.
   Result<Snapshot> ReadSnapshot(const std::string& name) const;

@@ -265,12 +265,11 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
                  repository.name() + ": snapshot " + wanted + " is not complete",
                  "'muster snapshot list' tells which are"};
   }
-  std::vector<std::string> names = repository.SnapshotNames();
-  std::reverse(names.begin(), names.end());
-  for (const std::string& name : names) {
-    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(name));
-    if (snapshot.state == SnapshotState::kSuccess) return snapshot;
-  }
+  MUSTER_ASSIGN(const std::vector<Snapshot> oldest_first, repository.ReadSnapshots());
+  const auto newest = std::find_if(
+      oldest_first.rbegin(), oldest_first.rend(),
+      [](const Snapshot& snapshot) { return snapshot.state == SnapshotState::kSuccess; });
+  if (newest != oldest_first.rend()) return *newest;
   return Error{Code::kNotFound, repository.name() + ": has no complete snapshot",
                "take one, or name a partial one with snapshot=NAME"};
 }
@@ -280,7 +279,8 @@ Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const 
                                             const Snapshot& snapshot) {
   if (name.empty()) return std::nullopt;
   MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
-  if (since.start_ms <= 0 || since.start_ms >= snapshot.start_ms) {
+  // A server's clock moves in steps of some 200 ms: two snapshots may have the same time.
+  if (since.uuid == snapshot.uuid || since.start_ms <= 0 || since.start_ms > snapshot.start_ms) {
     return Error{Code::kInvalid,
                  repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,
                  "since=NAME is the snapshot that was migrated before"};

@@ -112,8 +112,8 @@ Status AddShard(const lucene::ShardDirectory& directory, Seeds& seeds) {
 Status AddShards(const std::string& folder, Seeds& seeds) {
   MUSTER_ASSIGN(auto blobs, lucene::OpenFolder(folder));
   MUSTER_ASSIGN(const auto repository, lucene::Repository::Open(std::move(blobs)));
-  for (const std::string& name : repository.SnapshotNames()) {
-    MUSTER_ASSIGN(const lucene::Snapshot snapshot, repository.ReadSnapshot(name));
+  MUSTER_ASSIGN(const std::vector<lucene::Snapshot> snapshots, repository.ReadSnapshots());
+  for (const lucene::Snapshot& snapshot : snapshots) {
     for (const std::string& index_name : snapshot.indices) {
       MUSTER_ASSIGN(const auto index, repository.ReadIndex(snapshot, index_name));
       for (int shard = 0; shard < index.shards; ++shard) {
