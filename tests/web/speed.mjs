@@ -1,10 +1,11 @@
 // Fast enough not to be noticed: the first paint, the size of the page, and scrolling ten thousand items.
-// What the page costs is judged always; what the clock says, only where nobody else wants the cores.
+// What the page costs is judged always. What the clock says depends on who else wants the cores, here or on
+// the host below, which nothing here tells: it is asked again until it has been good once, and frames are
+// held against those that the same page has when it does nothing.
 import assert from "node:assert/strict";
-import { cpus, loadavg } from "node:os";
 import { gzipSync } from "node:zlib";
 
-const isBusy = () => loadavg()[0] > cpus().length;
+const rounds = 10;
 
 export function speed({ on }) {
   on("the page is under 120 kB compressed", {}, async (_page, _show, stage) => {
@@ -20,7 +21,7 @@ export function speed({ on }) {
   on("the first paint comes within 200 ms", {}, async (page, show, stage) => {
     await show("#/"); // fills the cache of the browser's own code, not of the page
     const paints = [];
-    for (let round = 0; round < 5; round += 1) {
+    while (paints.length < rounds && !(Math.min(...paints) < 200)) {
       await page.goto("about:blank");
       await page.goto(stage.url, { waitUntil: "load" });
       await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]);
@@ -31,8 +32,8 @@ export function speed({ on }) {
       );
     }
     const said = `it came after ${paints.map(Math.round).join(", ")} ms`;
-    if (isBusy()) console.log(said);
-    else assert.ok(Math.min(...paints) < 200, said);
+    console.log(said);
+    assert.ok(Math.min(...paints) < 200, said);
   });
 
   for (const [view, selector] of [
@@ -45,21 +46,23 @@ export function speed({ on }) {
       await show(`#/work/${stage.work.store}/${stage.work.run}?view=${view}`);
       await page.locator(selector).waitFor();
       const cost = await costMeter(page);
-      let best = 0;
+      const seen = [];
       let least = Infinity;
-      for (let round = 0; round < 3; round += 1) {
+      let isSmooth = false;
+      while (seen.length < rounds && !isSmooth) {
+        const idle = await page.evaluate(scroll, { selector, step: 0 });
         await page.evaluate((one) => (document.querySelector(one).scrollTop = 0), selector);
         const before = await cost();
-        const { frames, perSecond, top } = await page.evaluate(scroll, selector);
-        least = Math.min(least, ((await cost()) - before) / frames);
-        best = Math.max(best, perSecond);
+        const { frames, perSecond, top } = await page.evaluate(scroll, { selector, step: 60 });
         assert.ok(top > 500, "it did not scroll");
-        if (best > 50 || isBusy()) break;
+        least = Math.min(least, ((await cost()) - before) / frames);
+        isSmooth = perSecond > 50 || perSecond > 0.9 * idle.perSecond;
+        seen.push(`${perSecond.toFixed(1)} (${idle.perSecond.toFixed(1)} when it does nothing)`);
       }
-      const said = `a frame costs ${least.toFixed(1)} ms, at ${best.toFixed(1)} frames a second`;
+      const said = `a frame costs ${least.toFixed(1)} ms, frames a second: ${seen.join(", ")}`;
       console.log(`${view}: ${said}`);
       assert.ok(least < 20, said);
-      if (!isBusy()) assert.ok(best > 50, said);
+      assert.ok(isSmooth, said);
     });
   }
 }
@@ -76,14 +79,14 @@ async function costMeter(page) {
 }
 
 // Within the page: scrolls, one step a frame.
-function scroll(selector) {
+function scroll({ selector, step }) {
   return new Promise((resolve) => {
     const box = document.querySelector(selector);
     const times = [];
-    const step = (now) => {
+    const frame = (now) => {
       times.push(now);
-      box.scrollTop += 60;
-      if (times.length < 120) return requestAnimationFrame(step);
+      box.scrollTop += step;
+      if (times.length < 120) return requestAnimationFrame(frame);
       const frames = times.length - 1;
       return resolve({
         frames,
@@ -91,6 +94,6 @@ function scroll(selector) {
         top: box.scrollTop,
       });
     };
-    requestAnimationFrame(step);
+    requestAnimationFrame(frame);
   });
 }
