@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #include "base/poll.h"
 #include "base/sqlite.h"
@@ -48,6 +51,9 @@ Result<std::vector<Record>> AllRows(SqliteStatement& statement) {
   return records;
 }
 
+// After every key that starts with `prefix`: keys are UTF-8, which has no byte 0xFF.
+std::string EndOf(std::string_view prefix) { return std::string(prefix) + '\xFF'; }
+
 // A write whose outcome cannot be told is only a failed read when nothing was to be written.
 Error ReadError(Error error) {
   if (error.code == Code::kUnknownOutcome) error.code = Code::kUnavailable;
@@ -59,16 +65,16 @@ class SqliteStore final : public Store {
   explicit SqliteStore(Env& env) : env_(env) {}
 
   Status Open(const std::string& path, const std::string& space) {
-    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
-    MUSTER_TRY(MigrateSqlite(*writer_.db, space));
-    MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
+    MUSTER_ASSIGN(writer_, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_TRY(MigrateSqlite(*writer_, space));
+    MUSTER_ASSIGN(reader_, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
     return PrepareAll(space + "_records");
   }
 
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
     MUSTER_TRY(CheckKind(kind));
     MUSTER_TRY(CheckKey(key));
-    std::lock_guard lock(reader_.mutex);
+    std::lock_guard lock(reader_mutex_);
     auto rows = AllRows(get_.Bind(kind, key));
     if (!rows) return ReadError(rows.error());
     if (rows->empty()) return std::optional<Record>{};
@@ -78,10 +84,9 @@ class SqliteStore final : public Store {
   Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
                                    std::string_view after, int limit) override {
     MUSTER_TRY(CheckScan(kind, prefix, after, limit));
-    std::lock_guard lock(reader_.mutex);
-    auto rows = AllRows(scan_.Bind(kind, after, prefix, limit));
+    std::lock_guard lock(reader_mutex_);
+    auto rows = AllRows(scan_.Bind(kind, after, prefix, EndOf(prefix), limit));
     if (!rows) return ReadError(rows.error());
-    std::erase_if(*rows, [&](const Record& record) { return !record.key.starts_with(prefix); });
     return rows;
   }
 
@@ -90,42 +95,36 @@ class SqliteStore final : public Store {
     std::vector<Written> answers;
     if (changes.empty()) return answers;
     answers.reserve(changes.size());
-    std::lock_guard lock(writer_.mutex);
-    MUSTER_TRY(WaitForDisk(!std::ranges::all_of(changes, &Change::deferred)));
-    if (changes.size() == 1) {  // a statement on its own is a transaction already
-      MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
-      MUSTER_ASSIGN(const Written answer, Apply(changes.front(), now));
-      answers.push_back(answer);
-    } else {
-      MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    const auto apply = [&]() -> Status {
       MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
       for (const Change& change : changes) {
         MUSTER_ASSIGN(const Written answer, Apply(change, now));
         answers.push_back(answer);
       }
-      MUSTER_TRY(transaction.Commit());
-    }
+      return {};
+    };
+    MUSTER_TRY(Commit(apply, std::ranges::all_of(changes, &Change::deferred)));
     ++own_changes_;
     return answers;
   }
 
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
     MUSTER_TRY(CheckClaim(request));
-    std::lock_guard lock(writer_.mutex);
-    if (request.repeat) {
-      MUSTER_ASSIGN(auto taken,
-                    AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
-      if (!taken.empty()) return taken;
-    }
-    MUSTER_TRY(WaitForDisk(!request.deferred));
-    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
-    MUSTER_ASSIGN(std::vector<Record> taken, Take(request));
-    MUSTER_TRY(transaction.Commit());
+    std::vector<Record> taken;
+    const auto take = [&]() -> Status {
+      if (request.repeat) {
+        MUSTER_ASSIGN(taken, AllRows(taken_.Bind(request.kind, request.queue, request.claim_id)));
+        if (!taken.empty()) return {};
+      }
+      MUSTER_ASSIGN(taken, Take(request));
+      return {};
+    };
+    MUSTER_TRY(Commit(take, request.deferred));
     return taken;
   }
 
   Result<WallTime> Now() override {
-    std::lock_guard lock(reader_.mutex);
+    std::lock_guard lock(reader_mutex_);
     auto now = ReadClock(read_clock_);
     if (!now) return ReadError(now.error());
     return WallTime(milliseconds(*now));
@@ -137,46 +136,73 @@ class SqliteStore final : public Store {
   }
 
  private:
-  struct Connection {
-    std::mutex mutex;
-    std::unique_ptr<SqliteDb> db;
+  struct Call {
+    const std::function<Status()>& apply;
+    const bool deferred;
+    std::optional<Status> outcome = {};  // once it has ended
   };
+
+  // Applies a change in a transaction. Whoever finds nobody at it takes along what came meanwhile
+  // from other threads: they wait for the disk once, and fail together.
+  Status Commit(const std::function<Status()>& apply, bool deferred) {
+    Call mine{apply, deferred};
+    std::unique_lock lock(calls_mutex_);
+    calls_.push_back(&mine);
+    calls_ended_.wait(lock, [&] { return mine.outcome || !is_committing_; });
+    if (mine.outcome) return *mine.outcome;
+    const std::vector<Call*> calls = std::exchange(calls_, {});
+    is_committing_ = true;
+    lock.unlock();
+    Status outcome = CommitAll(calls);
+    lock.lock();
+    is_committing_ = false;
+    for (Call* call : calls) call->outcome = outcome;
+    calls_ended_.notify_all();
+    return outcome;
+  }
+
+  Status CommitAll(const std::vector<Call*>& calls) {
+    MUSTER_TRY(WaitForDisk(!std::ranges::all_of(calls, &Call::deferred)));
+    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_));
+    for (const Call* call : calls) MUSTER_TRY(call->apply());
+    return transaction.Commit();
+  }
 
   Status PrepareAll(const std::string& table) {
     const std::string clock = "SELECT " + std::string(kNow);
     const std::string columns(kColumns);
     const std::string pick = "SELECT" + columns + ", rowid FROM " + table;
     const std::string where = " WHERE kind = ?1 AND queue = ?2 AND due <= ?3";
-    MUSTER_ASSIGN(write_clock_, writer_.db->Prepare(clock));
-    MUSTER_ASSIGN(pick_, writer_.db->Prepare(pick + " INDEXED BY " + table + "_due" + where +
-                                             " ORDER BY due LIMIT ?4"));
-    MUSTER_ASSIGN(pick_key_, writer_.db->Prepare(pick + where + " AND key = ?4"));
-    MUSTER_ASSIGN(take_, writer_.db->Prepare("UPDATE " + table +
-                                             " SET owner = ?1, claim_id = ?2, version = ?3,"
-                                             " epoch = ?4, attempt = ?5, due = ?6"
-                                             " WHERE rowid = ?7"));
-    MUSTER_ASSIGN(taken_, writer_.db->Prepare("SELECT" + columns + "FROM " + table +
-                                              " WHERE kind = ? AND queue = ? AND due IS NOT NULL"
-                                              " AND claim_id = ?"));
-    MUSTER_ASSIGN(create_, writer_.db->Prepare(
-                               "INSERT INTO " + table +
-                               " (kind, queue, key, version, owner, attempt, body, due, epoch,"
-                               " claim_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, '')"
-                               " ON CONFLICT DO NOTHING"));
-    MUSTER_ASSIGN(replace_, writer_.db->Prepare(
+    MUSTER_ASSIGN(write_clock_, writer_->Prepare(clock));
+    MUSTER_ASSIGN(pick_, writer_->Prepare(pick + " INDEXED BY " + table + "_due" + where +
+                                          " ORDER BY due LIMIT ?4"));
+    MUSTER_ASSIGN(pick_key_, writer_->Prepare(pick + where + " AND key = ?4"));
+    MUSTER_ASSIGN(take_, writer_->Prepare("UPDATE " + table +
+                                          " SET owner = ?1, claim_id = ?2, version = ?3,"
+                                          " epoch = ?4, attempt = ?5, due = ?6"
+                                          " WHERE rowid = ?7"));
+    MUSTER_ASSIGN(taken_, writer_->Prepare("SELECT" + columns + "FROM " + table +
+                                           " WHERE kind = ? AND queue = ? AND due IS NOT NULL"
+                                           " AND claim_id = ?"));
+    MUSTER_ASSIGN(create_,
+                  writer_->Prepare("INSERT INTO " + table +
+                                   " (kind, queue, key, version, owner, attempt, body, due, epoch,"
+                                   " claim_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, '')"
+                                   " ON CONFLICT DO NOTHING"));
+    MUSTER_ASSIGN(replace_, writer_->Prepare(
                                 "UPDATE " + table +
                                 " SET version = version + 1, owner = ?4, attempt = ?5, body = ?6,"
                                 " due = iif(?7, due, ?8)"
                                 " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
-    MUSTER_ASSIGN(delete_, writer_.db->Prepare("DELETE FROM " + table +
-                                               " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
-    MUSTER_ASSIGN(get_, reader_.db->Prepare("SELECT" + columns + "FROM " + table +
-                                            " WHERE kind = ? AND key = ?"));
-    MUSTER_ASSIGN(scan_, reader_.db->Prepare("SELECT" + columns + "FROM " + table +
-                                             " WHERE kind = ?1 AND key > ?2 AND key >= ?3"
-                                             " ORDER BY key LIMIT ?4"));
-    MUSTER_ASSIGN(read_clock_, reader_.db->Prepare(clock));
-    MUSTER_ASSIGN(data_version_, reader_.db->Prepare("PRAGMA data_version"));
+    MUSTER_ASSIGN(delete_, writer_->Prepare("DELETE FROM " + table +
+                                            " WHERE kind = ?1 AND key = ?2 AND version = ?3"));
+    MUSTER_ASSIGN(get_, reader_->Prepare("SELECT" + columns + "FROM " + table +
+                                         " WHERE kind = ? AND key = ?"));
+    MUSTER_ASSIGN(scan_, reader_->Prepare("SELECT" + columns + "FROM " + table +
+                                          " WHERE kind = ?1 AND key > ?2 AND key >= ?3"
+                                          " AND key < ?4 ORDER BY key LIMIT ?5"));
+    MUSTER_ASSIGN(read_clock_, reader_->Prepare(clock));
+    MUSTER_ASSIGN(data_version_, reader_->Prepare("PRAGMA data_version"));
     return {};
   }
 
@@ -184,7 +210,7 @@ class SqliteStore final : public Store {
   // that does not wait is in the log all the same: only a loss of power can lose it.
   Status WaitForDisk(bool wait) {
     if (wait == waits_for_disk_) return {};
-    MUSTER_TRY(writer_.db->Execute(wait ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+    MUSTER_TRY(writer_->Execute(wait ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
     waits_for_disk_ = wait;
     return {};
   }
@@ -234,7 +260,7 @@ class SqliteStore final : public Store {
     if (change.due.kind == Due::Kind::kAfter) due = now + change.due.delay.count();
     if (change.op == Change::Op::kDelete) {
       MUSTER_TRY(delete_.Bind(record.kind, record.key, record.version).Run());
-      return Written{.applied = writer_.db->Changes() == 1};
+      return Written{.applied = writer_->Changes() == 1};
     }
     if (record.version == 0) {
       const int64_t version = FirstVersion(env_);
@@ -242,7 +268,7 @@ class SqliteStore final : public Store {
                      .Bind(record.kind, record.queue, record.key, version, record.owner,
                            record.attempt, record.body, due)
                      .Run());
-      if (writer_.db->Changes() == 0) return Written{};
+      if (writer_->Changes() == 0) return Written{};
       return Written{.applied = true, .version = version};
     }
     const int keep_due = change.due.kind == Due::Kind::kUnchanged ? 1 : 0;
@@ -250,13 +276,13 @@ class SqliteStore final : public Store {
                    .Bind(record.kind, record.key, record.version, record.owner, record.attempt,
                          record.body, keep_due, due)
                    .Run());
-    if (writer_.db->Changes() == 0) return Written{};
+    if (writer_->Changes() == 0) return Written{};
     return Written{.applied = true, .version = record.version + 1};
   }
 
   // Changes when this or another process has written to the file.
   std::pair<uint64_t, int64_t> Signs() {
-    std::lock_guard lock(reader_.mutex);
+    std::lock_guard lock(reader_mutex_);
     int64_t others = 0;
     if (auto row = data_version_.Step(); row && *row) others = data_version_.Int(0);
     data_version_.Reset();
@@ -264,8 +290,13 @@ class SqliteStore final : public Store {
   }
 
   Env& env_;
-  Connection writer_;
-  Connection reader_;  // apart, so that a read never waits for another thread's fsync
+  std::unique_ptr<SqliteDb> writer_;  // for one thread at a time: see Commit
+  std::mutex calls_mutex_;
+  std::condition_variable calls_ended_;
+  std::vector<Call*> calls_;  // that nobody has taken along yet
+  bool is_committing_ = false;
+  std::unique_ptr<SqliteDb> reader_;  // apart, so that a read never waits for a thread's fsync
+  std::mutex reader_mutex_;
   std::atomic<uint64_t> own_changes_ = 0;
   bool waits_for_disk_ = true;  // what the writer's connection was told last
 

@@ -153,12 +153,36 @@ TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
     waitpid(child, nullptr, 0);
   }
   auto store = Open().value();
-  std::set<std::string> stored;
-  const auto records = store->Scan("work", "", "", kMaxBatch).value();
-  for (const Record& record : records) stored.insert(record.key);
-  for (const std::string& key : acknowledged) EXPECT_TRUE(stored.contains(key)) << key;
+  for (const std::string& key : acknowledged) {
+    EXPECT_TRUE(store->Get("work", key).value()) << key;
+  }
   auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();
   EXPECT_EQ(db->QueryText("PRAGMA integrity_check").value(), "ok");
+}
+
+TEST_F(SqliteStoreTest, OfWhatIsWrittenTogetherNothingIsAppliedThatFails) {
+  auto store = Open().value();
+  auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();
+  ASSERT_TRUE(
+      db->Execute("CREATE TRIGGER refuse BEFORE INSERT ON muster_records "
+                  "WHEN NEW.key LIKE 'bad%' BEGIN SELECT RAISE(ABORT, 'refused'); END"));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 50; ++round) {
+        const bool is_bad = i == 0;
+        const std::string key =
+            (is_bad ? "bad-" : "good-") + std::to_string(i) + "-" + std::to_string(round);
+        const Change change = NewChange(key);
+        const auto written = store->Write({&change, 1});
+        EXPECT_FALSE(is_bad && written) << key;
+        EXPECT_EQ(store->Get("work", key).value().has_value(), written.has_value()) << key;
+      }
+    });
+  }
+  threads.clear();
+  const Change after = NewChange("good-after");
+  EXPECT_TRUE(store->Write({&after, 1}));
 }
 
 // The tail of the log is what a power cut tears. Whatever of it is lost, the store opens with a
@@ -190,15 +214,24 @@ TEST_F(SqliteStoreTest, TornLogLosesOnlyItsTail) {
   EXPECT_GE(last, 39u);
 }
 
+// In several threads, whose writes are stored together.
 int WriteForever(const std::string& url, const std::string& prefix) {
   auto store = OpenStore(url, RealEnv());
   if (!store) return 1;
-  for (int i = 0;; ++i) {
-    const Change change = NewChange(prefix + std::to_string(i));
-    if (!(*store)->Write({&change, 1})) return 1;
-    printf("%s%d\n", prefix.c_str(), i);
-    fflush(stdout);
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0;; ++i) {
+        const std::string key = prefix + std::to_string(thread) + "-" + std::to_string(i);
+        const Change change = NewChange(key);
+        if (!(*store)->Write({&change, 1})) return;
+        printf("%s\n", key.c_str());
+        fflush(stdout);
+      }
+    });
   }
+  threads.clear();
+  return 1;
 }
 
 }  // namespace

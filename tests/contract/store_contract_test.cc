@@ -529,6 +529,35 @@ TEST_P(StoreContract, OnlyOneOfManyWritersOfOneVersionWins) {
   EXPECT_EQ(wins, 1);
 }
 
+TEST_P(StoreContract, EachOfManyWritersGetsItsOwnAnswers) {
+  if (GetParam() == "simulated") return;
+  std::atomic<int> wins = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kClaimers; ++i) {
+    threads.emplace_back([&, i] {
+      Record mine = NewRecord("own-" + std::to_string(i));
+      for (int round = 0; round < 10; ++round) {
+        Record stale = mine;
+        stale.key = "taken-" + std::to_string(round);
+        stale.version = 0;  // all create it
+        mine.body = std::to_string(round);
+        const std::vector<Change> changes{Change::Put(stale, Due::Never()),
+                                          Change::Put(mine, Due::Never())};
+        const auto written = store_->Write(changes);
+        ASSERT_TRUE(written) << written.error().ToString();
+        ASSERT_EQ(written->size(), 2U);
+        ASSERT_TRUE(written->back().applied);
+        mine.version = written->back().version;
+        if (written->front().applied) ++wins;
+        ASSERT_EQ(Stored(mine.key).version, mine.version);
+        ASSERT_EQ(Stored(mine.key).body, mine.body);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wins, 10);
+}
+
 TEST_P(StoreContract, WorkersClockDoesNotMatter) {
   for (const auto skew : {std::chrono::hours(1), std::chrono::hours(-1)}) {
     SkewedEnv env(skew);
