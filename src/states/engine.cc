@@ -68,8 +68,7 @@ Driver::Driver(Store& store, Env& env, const std::vector<TaskExecutor*>& executo
       machines_(machines),
       jsonata_(jsonata),
       agenda_(agenda),
-      codec_(store),
-      batch_(options.batch) {}
+      codec_(store) {}
 
 Result<bool> Driver::WorkOnce(std::stop_token stop) {
   auto drives = Claim(stop);
@@ -91,7 +90,9 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
       drive->next = Next::kRest, drive->due = Due::Unchanged();
   }
   std::erase(*drives, nullptr);
-  batch_ = calls > 1 ? std::max(1, batch_ / 2) : std::min(options_.batch, batch_ * 2);
+  // Where there are calls, each thread takes one; where there are none, ever more at once.
+  if (calls > 1) batch_ = 1;
+  if (calls == 0) batch_ = std::min(options_.batch, batch_ * 2);
   if (!PLANTED_BUG(calls_are_not_stored_first) || calls == 0) MUSTER_TRY(CommitAll(*drives));
   if (calls > 1) agenda_.Leave(calls - 1);
   // Nobody who waits for branches waits for the calls of others as well.

@@ -156,7 +156,7 @@ class Driver {
   JsonataEngine* jsonata_;
   Agenda& agenda_;
   FlowCodec codec_;
-  int batch_;
+  int batch_ = 1;                  // how many records the next claim takes
   std::set<std::string> parents_;  // those with branches that have ended
 };
 
