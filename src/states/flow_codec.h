@@ -1,19 +1,20 @@
 #pragma once
 
 #include "base/json.h"
-#include "muster/result.h"
-#include "states/flow.h"
+#include "states/flow_record.h"
 #include "states/history.h"
 
 namespace muster::states {
 
-// A flow as JSON, and back: what is given to the latter is used up. Items that are kept elsewhere
-// are left out.
-Json FlowToJson(const Flow& flow, bool with_items);
-Result<Flow> FlowFromJson(Json&& json);
+// What the body of a record says, in JSON. Items that are kept elsewhere are left out.
+std::string BodyToJson(const FlowRecord& record);
 
-// An event as it is stored. A payload of more than 8 KiB is left out and marked so.
-Json EventToStored(const Event& event);
+// And back, into the record. If the body is in parts, these are all it says: their keys are the
+// answer. Throws an exception if it is no body of ours. A store may write members in any order.
+Json BodyFromJson(const std::string& body, FlowRecord& record);
+
+// An event as it is stored, in JSON. A payload of more than 8 KiB is left out and marked so.
+std::string EventToStored(const Event& event);
 Event EventFromStored(Json&& json);
 
 int64_t ToMillis(WallTime time);

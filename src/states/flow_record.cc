@@ -1,7 +1,6 @@
 #include "states/flow_record.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/json.h"
 #include "states/flow_codec.h"
@@ -16,11 +15,6 @@ constexpr size_t kItemPieceBytes = 64 * 1024;
 constexpr int64_t kMaxInlineEvents = 100;
 // The record is written several times for every event: it must not carry many large ones along.
 constexpr size_t kMaxInlineEventBytes = 32 * 1024;
-
-// A body ends with its history, and begins with how long that end is.
-constexpr std::string_view kTail = "{\"tail\":";
-constexpr std::string_view kEvents = ",\"events\":[";
-constexpr std::string_view kEnd = "]}";
 
 Record Part(std::string key, const Json& body) {
   return Record{
@@ -78,37 +72,12 @@ std::string ItemsKey(const FlowRecord& record) {
          std::to_string(record.flow.retry_count);
 }
 
-// A body without its history, which stays text.
-struct BodyAndEvents {
-  Json body;
-  std::string events;
-};
-
-BodyAndEvents ReadBody(const std::string& text) {
-  size_t tail = 0;
-  if (text.starts_with(kTail))
-    std::from_chars(text.data() + kTail.size(), text.data() + text.size(), tail);
-  const bool as_written = tail >= kEvents.size() + kEnd.size() && tail < text.size() &&
-                          text.compare(text.size() - tail, kEvents.size(), kEvents) == 0;
-  if (as_written) {
-    const size_t head = text.size() - tail;
-    return {Json::parse(text.substr(0, head) + "}", nullptr, false),
-            text.substr(head + kEvents.size(), tail - kEvents.size() - kEnd.size())};
-  }
-  // A store may write JSON in its own way.
-  Json body = Json::parse(text, nullptr, false);
-  std::string events;
-  if (body.is_object() && body.contains("events")) events = ToJsonText(body["events"]);
-  if (events.size() >= 2) events = events.substr(1, events.size() - 2);
-  return {std::move(body), std::move(events)};
-}
-
 }  // namespace
 
 int64_t FlowLog::Add(Event event) {
   event.id = record_.first_event + ++record_.event_count;
   if (record_.inline_events++ > 0) record_.events += ',';
-  record_.events += ToJsonText(EventToStored(event));
+  record_.events += EventToStored(event);
   return event.id;
 }
 
@@ -154,42 +123,7 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
     record.events.clear();
     record.inline_events = 0;
   }
-  Json body = {{"tail", kEvents.size() + record.events.size() + kEnd.size()},
-               {"execution", record.execution},
-               {"definition", record.machine},
-               {"machine_name", record.info.machine_name},
-               {"start", ToMillis(record.info.start)},
-               {"flow", FlowToJson(record.flow, record.items.key.empty())}};
-  if (!record.items.key.empty()) {
-    Json pieces = Json::array();
-    for (const StoredItems::Piece& piece : record.items.pieces)
-      pieces.push_back({piece.first, piece.parts});
-    body["items"] = {{"key", record.items.key}, {"pieces", std::move(pieces)}};
-  }
-  if (record.info.redrive_count > 0) body["redrives"] = record.info.redrive_count;
-  if ((record.is_root() || record.apart) && record.flow.entry > 0 && record.info.input)
-    body["input"] = *record.info.input;
-  if (record.deadline) body["deadline"] = ToMillis(*record.deadline);
-  if (record.stop) body["stop"] = ToMillis(*record.stop);
-  if (!record.is_root()) body["parent"] = record.parent;
-  if (record.apart) body["apart"] = true;
-  if (!record.within.empty() && !record.apart) body["within"] = record.within;
-  if (record.cleanup) body["cleanup"] = true;
-  if (record.cancel) {
-    body["cancel"] = {{"resource", record.cancel->resource},
-                      {"token", record.cancel->token},
-                      {"resume", record.cancel->resume}};
-    if (record.cancel->input) body["cancel"]["input"] = *record.cancel->input;
-  }
-  if (record.poll.count() > 0) body["poll"] = record.poll.count();
-  if (!record.chunks.empty()) body["chunks"] = record.chunks;
-  body["first_event"] = record.first_event;
-  body["event_count"] = record.event_count;
-  body["inline_events"] = record.inline_events;
-  if (record.branch_events > 0) body["branch_events"] = record.branch_events;
-  encoded.body = ToJsonText(body);
-  encoded.body.pop_back();
-  encoded.body.append(kEvents).append(record.events).append(kEnd);
+  encoded.body = BodyToJson(record);
   if (encoded.body.size() <= kMaxInlineBody) return encoded;
   std::vector<std::string> keys;
   for (Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
@@ -221,57 +155,21 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
                  "the record '" + record.record.key + "' is not an execution of ours",
                  "use a namespace of its own for each deployment"};
   };
-  auto [body, events] = ReadBody(record.record.body);
-  if (!body.is_object()) return damaged();
-  if (body.contains("parts")) {
-    MUSTER_ASSIGN(const std::string text, LoadParts(body["parts"]));
-    BodyAndEvents whole = ReadBody(text);
-    body = std::move(whole.body);
-    events = std::move(whole.events);
-    if (!body.is_object()) return damaged();
-  }
-  record.events = std::move(events);
-  if (!body.contains("flow") || !body.contains("execution")) return damaged();
   try {
-    record.execution = body["execution"].get<std::string>();
-    record.machine = body["definition"].get<std::string>();
-    record.info.name = record.execution;
-    record.info.machine_name = body["machine_name"].get<std::string>();
-    record.info.start = FromMillis(body["start"].get<int64_t>());
-    record.info.redrive_count = body.value("redrives", int64_t{0});
-    MUSTER_ASSIGN(record.flow, FlowFromJson(std::move(body["flow"])));
-    if (body.contains("input")) record.info.input = MakeValue(std::move(body["input"]));
-    record.parent = body.value("parent", "");
-    record.apart = body.contains("apart");
-    record.within = record.apart ? record.record.key : body.value("within", "");
-    if (!record.within.empty()) record.info.name = record.within;
-    if ((record.is_root() || record.apart) && !record.info.input)
-      record.info.input = record.flow.input;
-    if (body.contains("deadline")) record.deadline = FromMillis(body["deadline"].get<int64_t>());
-    if (body.contains("stop")) record.stop = FromMillis(body["stop"].get<int64_t>());
-    record.cleanup = body.contains("cleanup");
-    if (body.contains("cancel")) {
-      const Json& cancel = body["cancel"];
-      record.cancel = TaskProgress{.resource = cancel["resource"].get<std::string>(),
-                                   .input = MakeValue(cancel.value("input", Json::object())),
-                                   .token = cancel["token"].get<std::string>(),
-                                   .resume = cancel["resume"],
-                                   .pending = true};
+    const Json parts = BodyFromJson(record.record.body, record);
+    if (!parts.is_null()) {
+      MUSTER_ASSIGN(const std::string text, LoadParts(parts));
+      BodyFromJson(text, record);
     }
-    record.poll = milliseconds(body.value("poll", int64_t{0}));
-    if (body.contains("items")) {
-      record.items.key = body["items"]["key"].get<std::string>();
-      for (const Json& piece : body["items"]["pieces"])
-        record.items.pieces.push_back({piece[0].get<int64_t>(), piece[1].get<int64_t>()});
-    }
-    if (body.contains("chunks")) record.chunks = body["chunks"].get<std::vector<std::string>>();
-    record.inline_events = body.value("inline_events", int64_t{0});
-    record.first_event = body["first_event"].get<int64_t>();
-    record.event_count = body["event_count"].get<int64_t>();
-    record.branch_events = body.value("branch_events", int64_t{0});
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     return damaged();
   }
+  if (record.execution.empty() || record.machine.empty() || record.flow.state.empty())
+    return damaged();
+  if (record.apart) record.within = record.record.key;
+  record.info.name = record.within.empty() ? record.execution : record.within;
+  if ((record.is_root() || record.apart) && !record.info.input)
+    record.info.input = record.flow.input;
   return record;
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -52,16 +53,21 @@ class FakeExecutor final : public TaskExecutor {
   std::map<std::string, int> calls_;
 };
 
-// Counts what costs a commit.
-class CountingStore final : public Store {
+// Counts what costs a commit, and may give JSON back in another order, as databases do that keep it
+// in their own way.
+class WatchedStore final : public Store {
  public:
-  explicit CountingStore(Store& store) : store_(store) {}
+  explicit WatchedStore(Store& store, bool reorders = false) : reorders_(reorders), store_(store) {}
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
-    return store_.Get(kind, key);
+    auto record = store_.Get(kind, key);
+    if (record && *record) Reorder(**record);
+    return record;
   }
   Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
                                    std::string_view after, int limit) override {
-    return store_.Scan(kind, prefix, after, limit);
+    auto records = store_.Scan(kind, prefix, after, limit);
+    if (records) std::for_each(records->begin(), records->end(), [&](Record& it) { Reorder(it); });
+    return records;
   }
   Result<std::vector<Written>> Write(std::span<const Change> changes) override {
     ++commits;
@@ -70,6 +76,7 @@ class CountingStore final : public Store {
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
     auto claimed = store_.Claim(request);
     if (claimed && !claimed->empty()) ++commits;
+    if (claimed) std::for_each(claimed->begin(), claimed->end(), [&](Record& it) { Reorder(it); });
     return claimed;
   }
   Result<WallTime> Now() override { return store_.Now(); }
@@ -79,6 +86,11 @@ class CountingStore final : public Store {
   std::atomic<int> commits = 0;
 
  private:
+  void Reorder(Record& record) const {
+    if (reorders_) record.body = nlohmann::json::parse(record.body).dump(1);
+  }
+
+  const bool reorders_;
   Store& store_;
 };
 
@@ -129,7 +141,7 @@ class StatesTest : public testing::Test {
 constexpr char kTask[] = R"("T":{"Type":"Task","Resource":"test:call","End":true})";
 
 TEST_F(StatesTest, OneTaskCostsFourCommits) {
-  CountingStore counting(*store_);
+  WatchedStore counting(*store_);
   FakeExecutor executor(Echo);
   States states(counting, RealEnv(), {&executor}, Quick());
   ASSERT_TRUE(states.Start(
@@ -146,7 +158,7 @@ TEST_F(StatesTest, OneTaskCostsFourCommits) {
 }
 
 TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
-  CountingStore counting(*store_);
+  WatchedStore counting(*store_);
   States states(counting, RealEnv(), {}, Quick());
   std::string chain;
   for (int i = 0; i < 20; ++i)
@@ -185,6 +197,39 @@ TEST_F(StatesTest, ParallelAndMapRunAsRecordsOfTheirOwn) {
   EXPECT_EQ(output["m"], Json::parse("[1,2,3,4,5,6,7]"));
   EXPECT_EQ(output["p"][1], 2);
   for (const auto& [token, calls] : executor_->calls()) EXPECT_EQ(calls, 1) << token;
+}
+
+TEST_F(StatesTest, RecordsMayComeBackInAnotherOrder) {
+  const std::string definition =
+      R"({"StartAt":"V","States":{
+          "V":{"Type":"Pass","Assign":{"keep":[1,{"b":2,"a":"\"x\""}]},"Next":"M"},
+          "M":{"Type":"Map","ItemProcessor":{"StartAt":"T","States":{)" +
+      std::string(kTask) +
+      R"(}},"Next":"F"},
+          "F":{"Type":"Task","Resource":"test:fail","Catch":[{"ErrorEquals":["States.ALL"],"Next":"E"}],"End":true},
+          "E":{"Type":"Pass","Parameters":{"kept.$":"$keep","error.$":"$.Error"},"End":true}}})";
+  std::vector<std::string> outputs;
+  std::vector<size_t> events;
+  for (const bool reorders : {false, true}) {
+    WatchedStore watched(*store_, reorders);
+    FakeExecutor executor([](const TaskCall& call, TaskContext&) -> TaskOutcome {
+      if (call.resource == "test:fail") return TaskFailure{"Bad", "on \"purpose\""};
+      return TaskSuccess{call.input};
+    });
+    States states(watched, RealEnv(), {&executor}, Quick());
+    const std::string name = reorders ? "reordered" : "plain";
+    const Status started =
+        states.Start({.name = name, .definition = definition, .input = R"([{"n":1},{"n":2}])"});
+    ASSERT_TRUE(started) << started.error().message;
+    ASSERT_TRUE(states.Work({}, name));
+    const Execution ended = states.Find(name).value().value();
+    EXPECT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+    outputs.push_back(ended.output);
+    events.push_back(states.History(name).value().size());
+  }
+  EXPECT_EQ(outputs[0], R"({"kept":[1,{"b":2,"a":"\"x\""}],"error":"Bad"})");
+  EXPECT_EQ(nlohmann::json::parse(outputs[0]), nlohmann::json::parse(outputs[1]));
+  EXPECT_EQ(events[0], events[1]);
 }
 
 TEST_F(StatesTest, AFailedBranchEndsItsSiblings) {
