@@ -152,6 +152,19 @@ export function pages({ on }) {
     }
   });
 
+  on("an address that changes while the page is drawn is followed", {}, async (page, _, stage) => {
+    await page.addInitScript(() => {
+      new MutationObserver((_changes, observer) => {
+        if (!document.querySelector("#app main")) return;
+        observer.disconnect();
+        location.hash = "#/failures";
+      }).observe(document, { childList: true, subtree: true });
+    });
+    await page.goto("about:blank");
+    await page.goto(stage.url);
+    await page.getByRole("heading", { level: 1, name: "Failures" }).waitFor({ timeout: 10_000 });
+  });
+
   on("a phone scrolls down, never sideways", phone, async (page, show, stage) => {
     const { store, id } = stage.failed;
     for (const address of [

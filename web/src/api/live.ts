@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { ApiError, refusal } from "./client";
 import { applyPatch } from "./patch";
 import { EventParser, type StreamEvent } from "./sse";
@@ -169,14 +169,19 @@ function take(event: StreamEvent): void {
   delete topic.problem;
 }
 
+// Before anything else can happen: an effect would miss what is told until the page is painted.
+function useTold(listener: () => void): void {
+  useLayoutEffect(() => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+}
+
 // What the API answers at `path`, as it changes. Renders again on every change of anything.
 export function useLive<T>(path: string | undefined): Topic<T> {
   const [, render] = useReducer((value: number) => value + 1, 0);
   const empty = useRef<Topic<T>>({});
-  useEffect(() => {
-    listeners.add(render as () => void);
-    return () => void listeners.delete(render as () => void);
-  }, []);
+  useTold(render as () => void);
   useEffect(() => {
     if (path === undefined) return;
     const topic = topics.get(path) ?? { users: 0 };
@@ -196,10 +201,7 @@ export function useLive<T>(path: string | undefined): Topic<T> {
 
 export function useConnection(): Connection {
   const [, render] = useReducer((value: number) => value + 1, 0);
-  useEffect(() => {
-    listeners.add(render as () => void);
-    return () => void listeners.delete(render as () => void);
-  }, []);
+  useTold(render as () => void);
   return connection;
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 // Where the reader is: `#/work/orders?state=held` is path ["work", "orders"] with one filter. All
 // that a page shows follows from it, so that an address can be kept, sent and opened again.
@@ -44,7 +44,8 @@ export function go(address: string): void {
 
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
-  useEffect(() => {
+  // Before anything else can happen: an effect would miss what changes until the page is painted.
+  useLayoutEffect(() => {
     const changed = () => setRoute(parseRoute(location.hash));
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);

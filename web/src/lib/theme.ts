@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 // Dark or light: what the system says, until the reader chooses.
 export type Theme = "dark" | "light";
@@ -30,7 +30,7 @@ export function switchTheme(): void {
 
 export function useTheme(): Theme {
   const [current, setCurrent] = useState(theme);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const changed = () => setCurrent(theme());
     listeners.add(changed);
     return () => void listeners.delete(changed);
