@@ -49,7 +49,10 @@ Result<plan::RunState> RunFollower::Follow(const std::stop_token& stop) {
     if (!looked && end - answered > kPatience) return looked.error();
     if (run_.status != "IN_PROGRESS") return run_;
     const auto pause = std::chrono::ceil<milliseconds>((end - begin) * kPauseFactor);
-    if (!env.Sleep(std::max(kLookEvery, pause), stop)) return run_;
+    if (env.Sleep(std::max(kLookEvery, pause), stop)) continue;
+    // Most often because it has ended: that is the last to be shown.
+    if (looked) static_cast<void>(Look());
+    return run_;
   }
 }
 
