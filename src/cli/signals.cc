@@ -29,9 +29,9 @@ extern "C" void OnStopSignal(int) {
   errno = saved_errno;
 }
 
-void Install(void (*handler)(int)) {
+void Install() {
   struct sigaction action {};
-  action.sa_handler = handler;
+  action.sa_handler = OnStopSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
@@ -56,15 +56,15 @@ StopOnSignals::StopOnSignals(std::string notice) {
     [[maybe_unused]] ssize_t written = write(STDERR_FILENO, notice.data(), notice.size());
     stop_.request_stop();
   });
-  Install(OnStopSignal);
+  Install();
 }
 
+// The handler stays: see the header.
 StopOnSignals::~StopOnSignals() {
-  Install(SIG_DFL);
+  wake_fd = -1;
   const char byte = 'q';
   [[maybe_unused]] ssize_t written = write(wake_[1], &byte, 1);
   waiter_.join();
-  wake_fd = -1;
   close(wake_[0]);
   close(wake_[1]);
 }

@@ -10,6 +10,10 @@ namespace muster::cli {
 // finish or hand over what it holds. A second one ends the process at once with exit code 130; what
 // was held then comes back when its lease ends.
 //
+// What is left of the process when it is gone is short: telling how the command ended. A first
+// signal then changes nothing, so that the report and the exit code are not lost; a second one
+// still ends the process.
+//
 // Only one may live at a time. Child processes don't inherit the handling.
 class StopOnSignals {
  public:

@@ -44,14 +44,26 @@ TEST(StopOnSignalsDeathTest, TheSecondSignalAbortsWithExitCode130) {
       testing::ExitedWithCode(kInterrupted), "draining… press Ctrl-C again to abort");
 }
 
-TEST(StopOnSignalsDeathTest, SignalsKillAgainAfterwards) {
+TEST(StopOnSignalsDeathTest, AfterwardsTheCommandStillTellsHowItEnded) {
   EXPECT_EXIT(
       {
         { StopOnSignals signals; }
         kill(getpid(), SIGTERM);
-        pause();
+        fputs("report", stderr);
+        exit(kDone);
       },
-      testing::KilledBySignal(SIGTERM), "");
+      testing::ExitedWithCode(kDone), "^report$");
+}
+
+TEST(StopOnSignalsDeathTest, AfterwardsTheSecondSignalAborts) {
+  EXPECT_EXIT(
+      {
+        { StopOnSignals signals; }
+        kill(getpid(), SIGTERM);
+        kill(getpid(), SIGTERM);
+        exit(kDone);
+      },
+      testing::ExitedWithCode(kInterrupted), "^$");
 }
 
 }  // namespace

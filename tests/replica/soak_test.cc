@@ -76,14 +76,30 @@ class WorkerProcess {
   // Whether it ended in good order.
   bool Stop() {
     kill(pid_, SIGCONT);
-    kill(pid_, SIGTERM);
     int status = 0;
-    waitpid(pid_, &status, 0);
+    pid_t ended = 0;
+    while (!CatchesTerm() && (ended = waitpid(pid_, &status, WNOHANG)) == 0) {
+      RealEnv().Sleep(10ms, {});
+    }
+    if (ended == 0) {
+      kill(pid_, SIGTERM);
+      waitpid(pid_, &status, 0);
+    }
     pid_ = 0;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
 
  private:
+  // Whether it has begun to handle SIGTERM; before that, it ends by it.
+  bool CatchesTerm() const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigCgt:")) continue;
+      return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) == 1;
+    }
+    return false;
+  }
+
   const std::string file_;
   const std::string log_;
   pid_t pid_ = 0;
