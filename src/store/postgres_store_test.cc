@@ -300,10 +300,14 @@ TEST_F(PostgresStoreTest, AConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent
   FaultProxy proxy(server_->port());
   auto store = Open(server_->Url(proxy.port()));
   Create(*store, "a");
-  server_->Exec(
-      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
+  const int ends = proxy.ends();
+  const std::string ended = server_->Exec(
+      "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
       "application_name = 'muster'");
-  EXPECT_EQ(store->Claim(NewClaim())->size(), 1u);
+  EXPECT_TRUE(Await([&] { return proxy.ends() - ends >= std::stoi(ended); }));
+  const auto claimed = store->Claim(NewClaim());
+  ASSERT_TRUE(claimed) << claimed.error().ToString();
+  EXPECT_EQ(claimed->size(), 1u);
   proxy.Refuse(true);
   proxy.CutAll();
   EXPECT_TRUE(Await([&] { return !store->Now(); }));  // the cut has arrived

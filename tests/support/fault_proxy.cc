@@ -121,6 +121,7 @@ void FaultProxy::Run() {
       close(pair->client);
       close(pair->server);
       pair = pairs_.erase(pair);
+      ++ends_;
     }
     if (stop) return;
     if (entries[0].revents != 0) Accept();

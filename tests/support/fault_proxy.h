@@ -28,6 +28,7 @@ class FaultProxy {
   void CutAll();                      // every connection, now
   void Refuse(bool refuse);           // new connections
   int cuts() const { return cuts_; }  // by CutRequestAfter and CutReplyAfter
+  int ends() const { return ends_; }  // of connections, that both sides can know of
   void Forget();                      // a cut that was ordered and has not happened
 
  private:
@@ -46,6 +47,7 @@ class FaultProxy {
   int listener_ = -1;
   int wake_fd_ = -1;
   std::atomic<int> cuts_ = 0;
+  std::atomic<int> ends_ = 0;
   std::mutex mutex_;
   bool stop_ = false;
   bool refuse_ = false;
