@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/history_states.h"
 #include "plan/profile_states.h"
 #include "plan/troubleshooting.h"
 #include "states/timestamp.h"
@@ -225,26 +226,18 @@ RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& histo
 }
 
 Json BegunExtracts(const RunReport& report, const Json& history) {
-  std::map<int64_t, std::string> state_of;  // of an event
-  std::map<std::string, Json> asked;        // by state
+  HistoryStates history_states;
+  std::map<std::string, Json> asked;  // by state
   std::map<std::string, Json> answered;
   for (const Json& event : history) {
     const std::string type = event.value("type", "");
-    std::string& state = state_of[event.value("id", int64_t{0})];
+    const std::string& state = history_states.Of(event);
     if (type == "TaskStateEntered") {
-      state = event["stateEnteredEventDetails"].value("name", "");
       answered.erase(state);
-      continue;
-    }
-    const auto before = state_of.find(event.value("previousEventId", int64_t{0}));
-    if (before == state_of.end() || before->second.empty()) continue;
-    state = before->second;
-    if (type == "TaskScheduled") {
-      asked[state] =
-          Json::parse(event["taskScheduledEventDetails"].value("parameters", ""), nullptr, false);
+    } else if (type == "TaskScheduled") {
+      asked[state] = Json::parse(DetailsOf(event).value("parameters", ""), nullptr, false);
     } else if (type == "TaskSucceeded") {
-      answered[state] =
-          Json::parse(event["taskSucceededEventDetails"].value("output", ""), nullptr, false);
+      answered[state] = Json::parse(DetailsOf(event).value("output", ""), nullptr, false);
     }
   }
   Json begun = Json::array();

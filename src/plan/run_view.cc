@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plan/estimate.h"
+#include "plan/history_states.h"
 #include "plan/profile_states.h"
 #include "states/timestamp.h"
 
@@ -27,14 +28,6 @@ std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
 WallTime TimeOf(const Json& event) {
   const auto time = states::ParseTimestamp(event.value("timestamp", ""));
   return time ? time->ToWallTime() : WallTime{};
-}
-
-const Json& DetailsOf(const Json& event) {
-  static const Json kNone = Json::object();
-  for (const auto& [key, value] : event.items()) {
-    if (key.ends_with("EventDetails")) return value;
-  }
-  return kNone;
 }
 
 TaskStatus StatusOf(PartState state) {
@@ -131,20 +124,10 @@ class Viewer {
   }
 
   void Add(const Json& event) {
-    const std::string type = event.value("type", "");
-    const Json& details = DetailsOf(event);
-    const int64_t id = event.value("id", int64_t{0});
-    std::string state;
-    if (type.ends_with("StateEntered") || type.ends_with("StateExited")) {
-      state = details.value("name", "");
-    } else if (const auto before = state_of_.find(event.value("previousEventId", int64_t{0}));
-               before != state_of_.end()) {
-      state = before->second;
-    }
-    state_of_[id] = state;
+    const std::string& state = history_states_.Of(event);
     const auto role = roles_.find(state);
     if (role == roles_.end()) return;
-    Add(type, details, TimeOf(event), state, role->second,
+    Add(event.value("type", ""), DetailsOf(event), TimeOf(event), state, role->second,
         view_.ranks[role->second.rank].tasks[role->second.task]);
   }
 
@@ -407,7 +390,7 @@ class Viewer {
   std::unique_ptr<ProfileStates> states_;  // which refers to it
   std::map<std::string, StateRole> roles_;
   std::map<std::pair<Phase, std::string>, RetryRule> rules_;
-  std::map<int64_t, std::string> state_of_;  // of an event
+  HistoryStates history_states_;
 };
 
 }  // namespace

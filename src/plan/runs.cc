@@ -227,11 +227,15 @@ Result<Json> Runs::HistoryOf(const RunState& run) {
 }
 
 Result<RunReport> Runs::Report(const RunState& run) {
+  MUSTER_ASSIGN(const Json history, HistoryOf(run));
+  return ReportBy(history, run);
+}
+
+Result<RunReport> Runs::ReportBy(const Json& history, const RunState& run) {
   MUSTER_ASSIGN(const Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   if (!plan) return RunReport();
   MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
-  MUSTER_ASSIGN(const Json history, HistoryOf(run));
   return MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
 }
 

@@ -99,6 +99,7 @@ class Runs {
   Result<Record> Read(const std::string& id);
   Result<RunState> Describe(const Record& record);
   Result<Json> HistoryOf(const RunState& run);
+  Result<RunReport> ReportBy(const Json& history, const RunState& run);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   // None: another process has it, or had it until lately.

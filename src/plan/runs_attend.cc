@@ -134,8 +134,8 @@ Status Runs::MarkCancelled(const RunState& run) {
   MUSTER_ASSIGN(const auto before, states_.Find(name));
   Status begun;
   if (!before) {
-    MUSTER_ASSIGN(const RunReport report, Report(run));
     MUSTER_ASSIGN(const Json history, HistoryOf(run));
+    MUSTER_ASSIGN(const RunReport report, ReportBy(history, run));
     Json input(run.inputs);
     input[kBegunInput] = BegunExtracts(report, history);
     begun = states_.Start({.name = name,
