@@ -141,6 +141,7 @@ int Main(int argc, char** argv) {
     Waiting(load, url, bars);
   }
   Waiting(load, "memory:", bars);
+  LargeInput(load, bars);
   return bars.hold() || load.smoke ? 0 : 1;
 }
 

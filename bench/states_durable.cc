@@ -219,6 +219,35 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
   }
 }
 
+void LargeInput(const StatesLoad& load, Bars& bars) {
+  const std::string definition = R"({"StartAt":"M","States":{"M":{"Type":"Map","End":true,
+    "ItemsPath":"$.items","ItemSelector":{"value.$":"$$.Map.Item.Value"},
+    "ItemProcessor":{"StartAt":"P","States":{"P":{"Type":"Pass","End":true,"Parameters":{
+      "value.$":"$.value","name.$":"$$.Execution.Input.name"}}}}}}})";
+  const int items = std::min(load.items, 1'000);
+  const auto seconds = [&](int more) {
+    Json input = {{"name", "x"}, {"items", Json::array()}, {"more", Json::array()}};
+    for (int i = 0; i < items; ++i) input["items"].push_back(i);
+    for (int i = 0; i < more; ++i)
+      input["more"].push_back({{"id", i}, {"name", "one of many"}, {"tags", {"a", "b"}}});
+    const auto store = Must(OpenStore("memory:", RealEnv()));
+    States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+    Must(states.Start({.name = "map", .definition = definition, .input = ToJsonText(input)}));
+    const double taken = InThreads(load.threads, [&](int) { Must(states.Work({}, "map")); });
+    if (Must(states.Find("map"))->status != "SUCCEEDED") throw std::runtime_error("a Map failed");
+    return taken;
+  };
+  std::vector<double> small;
+  std::vector<double> large;
+  for (int round = 0; round < load.rounds; ++round) {
+    small.push_back(seconds(0));
+    large.push_back(seconds(3'000));
+  }
+  Print("items that look at their execution", items / MedianOf(small), "a second");
+  Print("  with an input of 150 KB", items / MedianOf(large), "a second");
+  bars.AtMost("as long", MedianOf(large) / MedianOf(small), 3, " times");
+}
+
 void ManyItems(const StatesLoad& load, const std::string& store_url) {
   const std::string definition = R"({"StartAt":"M","States":{"M":{"Type":"Map","End":true,
     "ItemReader":{"Resource":"bench:items","ReaderConfig":{"InputType":"JSON"}},

@@ -34,4 +34,8 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars);
 // the bare commits of as many tasks.
 void ManyItems(const StatesLoad& load, const std::string& store_url);
 
+// A Map whose iterations look at the context, in an execution with a large input, beside the same
+// with a small one.
+void LargeInput(const StatesLoad& load, Bars& bars);
+
 }  // namespace muster::bench

@@ -12,6 +12,7 @@ namespace muster::states {
 namespace {
 
 constexpr size_t kMaxCachedMachines = 1'000;
+constexpr size_t kMaxCachedInputs = 4;
 constexpr int kMaxClaimTries = 8;
 constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
@@ -158,19 +159,28 @@ Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime dead
   MUSTER_ASSIGN(FlowRecord decoded, codec_.Decode(std::move(record)));
   MUSTER_ASSIGN(auto definition, machines_.Find(decoded.machine));
   auto drive = std::make_unique<Drive>(store_, env_, std::move(decoded), deadline);
-  if (FlowRecord& branch = drive->record(); !branch.info.input && definition->uses_context) {
-    MUSTER_ASSIGN(auto stored,
-                  store_.Get(kKind, branch.within.empty() ? branch.execution : branch.within));
-    if (stored) {
-      MUSTER_ASSIGN(FlowRecord execution, codec_.Decode(*std::move(stored)));
-      branch.info.input = std::move(execution.info.input);
-      branch.info.start = execution.info.start;
-      drive->orphaned = execution.flow.ended();
-    }
-  }
+  if (!drive->record().info.input && definition->uses_context) MUSTER_TRY(LookAtExecution(*drive));
   drive->interpreter =
       std::make_unique<Interpreter>(definition, drive->record().info, env_, jsonata_, drive->log);
   return drive;
+}
+
+// What a branch sees of its execution, and whether that still runs.
+Status Driver::LookAtExecution(Drive& drive) {
+  FlowRecord& branch = drive.record();
+  const std::string& key = branch.within.empty() ? branch.execution : branch.within;
+  MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
+  if (!stored) return {};
+  // An input may be large, and never changes. A later execution of the same name starts later.
+  Value& known = inputs_[{key, branch.info.start}];
+  if (!known || !SaysRunning(stored->body)) {
+    MUSTER_ASSIGN(FlowRecord execution, codec_.Decode(*std::move(stored)));
+    known = std::move(execution.info.input);
+    drive.orphaned = execution.flow.ended();
+  }
+  branch.info.input = known;
+  if (inputs_.size() > kMaxCachedInputs) inputs_.clear();
+  return {};
 }
 
 bool Driver::TimedOut(const Drive& drive) {

@@ -123,6 +123,7 @@ class Driver {
 
   Result<std::vector<std::unique_ptr<Drive>>> Claim(std::stop_token stop);
   Result<std::unique_ptr<Drive>> Open(Record record, MonoTime deadline);
+  Status LookAtExecution(Drive& drive);
   // Gives the flow what it waited for and runs it up to its next effect. Only reads the store.
   Status Advance(Drive& drive);
   void Decide(Drive& drive);
@@ -158,6 +159,8 @@ class Driver {
   FlowCodec codec_;
   int batch_ = 1;                  // how many records the next claim takes
   std::set<std::string> parents_;  // those with branches that have ended
+  // Of executions whose branches were claimed lately, by key and start.
+  std::map<std::pair<std::string, WallTime>, Value> inputs_;
 };
 
 }  // namespace muster::states

@@ -116,8 +116,18 @@ Interpreter::Interpreter(std::shared_ptr<const Definition> definition, Execution
       jsonata_(jsonata),
       log_(log) {}
 
-const Json& Interpreter::ScopeHolder::Context() {
-  if (context_) return *context_;
+const Json& Interpreter::ScopeHolder::Context(bool whole) {
+  if (!context_) context_ = MakeContext();
+  if (whole && !is_whole_) {
+    if (scope_.execution_input != nullptr)
+      (*context_)["Execution"]["Input"] = *scope_.execution_input;
+    is_whole_ = true;
+  }
+  return *context_;
+}
+
+// With an empty input of the execution.
+Json Interpreter::ScopeHolder::MakeContext() const {
   const ExecutionInfo& info = interpreter_.info_;
   const std::string machine =
       "arn:aws:states:us-east-1:111111111111:stateMachine:" + info.machine_name;
@@ -125,7 +135,7 @@ const Json& Interpreter::ScopeHolder::Context() {
       {"Execution",
        {{"Id",
          "arn:aws:states:us-east-1:111111111111:execution:" + info.machine_name + ":" + info.name},
-        {"Input", info.input ? *info.input : Json::object()},
+        {"Input", Json::object()},
         {"Name", info.name},
         {"RoleArn", "arn:aws:iam::111111111111:role/muster"},
         {"StartTime", FormatTimestamp(info.start)},
@@ -138,13 +148,12 @@ const Json& Interpreter::ScopeHolder::Context() {
     context["State"]["RetryCount"] = flow_.retry_count;
   }
   if (flow_.map_index) {
-    context["Map"] = {
-        {"Item",
-         {{"Index", *flow_.map_index}, {"Value", flow_.map_value ? *flow_.map_value : Json()}}}};
+    Json& item = context["Map"]["Item"];
+    item["Index"] = *flow_.map_index;
+    item["Value"] = flow_.map_value ? *flow_.map_value : Json();
   }
   if (!token_.empty()) context["Task"] = {{"Token", token_}};
-  context_ = std::move(context);
-  return *context_;
+  return context;
 }
 
 const State& Interpreter::StateOf(const Flow& flow) const {

@@ -13,7 +13,8 @@ class Interpreter::ScopeHolder {
     scope_.variables = &flow.variables;
     scope_.env = &interpreter.env_;
     scope_.jsonata = interpreter.jsonata_;
-    scope_.context = [this]() -> const Json& { return Context(); };
+    scope_.context = [this](bool whole) -> const Json& { return Context(whole); };
+    scope_.execution_input = interpreter.info_.input.get();
   }
   ScopeHolder(const ScopeHolder&) = delete;
   ScopeHolder& operator=(const ScopeHolder&) = delete;
@@ -26,13 +27,15 @@ class Interpreter::ScopeHolder {
   void set_token(const std::string& token) { token_ = token; }
 
  private:
-  const Json& Context();
+  const Json& Context(bool whole);
+  Json MakeContext() const;
 
   const Interpreter& interpreter_;
   const Flow& flow_;
   Scope scope_;
   std::string token_;
   std::optional<Json> context_;
+  bool is_whole_ = false;
 };
 
 }  // namespace muster::states

@@ -7,22 +7,64 @@ namespace {
 
 constexpr char kOpen[] = "{%";
 constexpr char kClose[] = "%}";
+constexpr std::string_view kExecution = "$.Execution";
+constexpr std::string_view kExecutionInput = "$.Execution.Input";
 
 bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Whether an expression uses $states for anything but its input, result and error.
-bool MayUseContext(std::string_view text) {
-  constexpr std::string_view kStates = "$states";
-  for (size_t at = text.find(kStates); at != std::string_view::npos;
-       at = text.find(kStates, at + 1)) {
-    const std::string_view rest = text.substr(at + kStates.size());
-    if (!rest.starts_with(".input") && !rest.starts_with(".result") &&
-        !rest.starts_with(".errorOutput"))
-      return true;
-  }
-  return false;
+// What follows "$.Execution.Input"; none: the path does not begin so.
+std::optional<std::string> InExecutionInput(std::string_view path) {
+  if (!path.starts_with(kExecutionInput)) return std::nullopt;
+  const std::string_view rest = path.substr(kExecutionInput.size());
+  if (!rest.empty() && rest[0] != '.' && rest[0] != '[') return std::nullopt;
+  return std::string(rest);
 }
+
+// Whether a path into the context certainly leads to something else: to "$.Map.Item.Value", to
+// "$.Execution.Name", but not to "$.Execution", "$" or "$['Execution']".
+bool IsBesideExecutionInput(std::string_view path) {
+  if (path.size() < 3 || !path.starts_with("$.") || !IsNameStart(path[2])) return false;
+  if (!path.starts_with(kExecution)) return true;
+  const std::string_view rest = path.substr(kExecution.size());
+  return rest.size() > 1 && rest[0] == '.' && IsNameStart(rest[1]) && !rest.starts_with(".Input");
+}
+
+// Which members of $states a JSONata expression may look at.
+struct UsedStates {
+  bool input = false;
+  bool result = false;
+  bool error_output = false;
+  bool context = false;
+  bool execution_input = false;  // in the context
+
+  static UsedStates By(std::string_view text) {
+    constexpr UsedStates kAll{true, true, true, true, true};
+    // It may lead from what was named to its parent.
+    if (text.find('%') != std::string_view::npos) return kAll;
+    UsedStates used;
+    constexpr std::string_view kStates = "$states";
+    constexpr std::string_view kContext = ".context";
+    for (size_t at = text.find(kStates); at != std::string_view::npos;
+         at = text.find(kStates, at + 1)) {
+      const std::string_view rest = text.substr(at + kStates.size());
+      if (rest.starts_with(".input")) {
+        used.input = true;
+      } else if (rest.starts_with(".result")) {
+        used.result = true;
+      } else if (rest.starts_with(".errorOutput")) {
+        used.error_output = true;
+      } else if (rest.starts_with(kContext)) {
+        used.context = true;
+        used.execution_input |=
+            !IsBesideExecutionInput("$" + std::string(rest.substr(kContext.size())));
+      } else {
+        return kAll;
+      }
+    }
+    return used;
+  }
+};
 
 }  // namespace
 
@@ -43,6 +85,12 @@ Result<Query> Query::ParsePath(std::string_view text) {
   auto path = JsonPath::Parse(path_text);
   if (!path) return path.error();
   query.path = *std::move(path);
+  if (query.kind == Kind::kContext) {
+    query.beside_execution_input = IsBesideExecutionInput(path_text);
+    if (const auto rest = InExecutionInput(path_text)) {
+      if (auto inside = JsonPath::Parse("$" + *rest)) query.in_execution_input = *std::move(inside);
+    }
+  }
   return query;
 }
 
@@ -80,7 +128,7 @@ const Json* Query::Root(const Scope& scope) const {
     case Kind::kInput:
       return scope.input;
     case Kind::kContext:
-      return &scope.context();
+      return &scope.context(true);
     case Kind::kVariable: {
       auto found = scope.variables->find(variable);
       return found == scope.variables->end() ? nullptr : found->second.get();
@@ -92,11 +140,17 @@ const Json* Query::Root(const Scope& scope) const {
 
 const Json* Query::FindNode(const Scope& scope) const {
   if (!path.definite()) return nullptr;
+  const Json* node = nullptr;
+  if (beside_execution_input) node = path.FindNode(scope.context(false));
+  if (in_execution_input && scope.execution_input != nullptr)
+    node = in_execution_input->FindNode(*scope.execution_input);
+  if (node != nullptr) return node;
   const Json* root = Root(scope);
   return root == nullptr ? nullptr : path.FindNode(*root);
 }
 
 tl::expected<Json, std::string> Query::Find(const Scope& scope) const {
+  if (const Json* node = FindNode(scope)) return *node;
   const Json* root = Root(scope);
   if (root == nullptr) return tl::unexpected("the variable '$" + variable + "' is not defined");
   return path.Find(*root);
@@ -126,12 +180,14 @@ Fallible<Json> Query::EvaluateJsonata(const Scope& scope, std::string_view field
                                   .location = std::string(field)});
   };
   if (scope.jsonata == nullptr) return fail("cannot be evaluated: this engine has no JSONata.");
+  // To hand over what is large costs more than most expressions.
+  const UsedStates used = UsedStates::By(text);
   Json states = Json::object();
-  states["input"] = *scope.input;
-  if (scope.result != nullptr) states["result"] = *scope.result;
-  if (scope.error_output != nullptr) states["errorOutput"] = *scope.error_output;
-  // Making the context costs more than most expressions: only for those that may look at it.
-  if (MayUseContext(text)) states["context"] = scope.context();
+  if (used.input) states["input"] = *scope.input;
+  if (used.result && scope.result != nullptr) states["result"] = *scope.result;
+  if (used.error_output && scope.error_output != nullptr)
+    states["errorOutput"] = *scope.error_output;
+  if (used.context) states["context"] = scope.context(used.execution_input);
   JsonataEngine::Bindings bindings;
   bindings.emplace_back("states", &states);
   for (const auto& [name, value] : *scope.variables) bindings.emplace_back(name, value.get());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ struct Query {
   Kind kind = Kind::kInput;
   std::string text;
   JsonPath path = {};
+  // Of a path into the context: the rest of "$$.Execution.Input…", or whether it leads elsewhere.
+  std::optional<JsonPath> in_execution_input = {};
+  bool beside_execution_input = false;
   std::string variable = {};
   std::shared_ptr<const Intrinsic> intrinsic = {};
 

@@ -24,10 +24,13 @@ using Variables = std::map<std::string, Value>;
 struct Scope {
   const Json* input = nullptr;           // "$", or $states.input
   const Variables* variables = nullptr;  // "$name"
-  std::function<const Json&()> context;  // "$$", made when first asked for
-  const Json* result = nullptr;          // $states.result
-  const Json* error_output = nullptr;    // $states.errorOutput
-  Env* env = nullptr;                    // chance
+  // "$$", made when first asked for. The input of the execution in it may be large: without `whole`
+  // it may be left out.
+  std::function<const Json&(bool whole)> context;
+  const Json* execution_input = nullptr;  // what would be left out
+  const Json* result = nullptr;           // $states.result
+  const Json* error_output = nullptr;     // $states.errorOutput
+  Env* env = nullptr;                     // chance
   JsonataEngine* jsonata = nullptr;
 };
 
