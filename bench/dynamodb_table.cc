@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.h"
 #include "muster/env.h"
 #include "raw_dynamodb.h"
 
 namespace muster::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 class DynamoDb final : public Table {
  public:

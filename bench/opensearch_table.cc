@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "raw_opensearch.h"
+
+#include "base/json.h"
 
 namespace muster::bench {
 namespace {
@@ -44,9 +45,9 @@ class OpenSearch final : public Table {
 
   int64_t Finished() override {
     server_.Call("POST", alias_ + "/_refresh");
-    const auto answer = nlohmann::json::parse(
-        server_.Call("POST", alias_ + "/_count",
-                     R"({"query":{"bool":{"must_not":{"exists":{"field":"due"}}}}})"));
+    const auto answer =
+        Json::parse(server_.Call("POST", alias_ + "/_count",
+                                 R"({"query":{"bool":{"must_not":{"exists":{"field":"due"}}}}})"));
     return answer.at("count").get<int64_t>();
   }
 

@@ -2,12 +2,12 @@
 
 #include <barrier>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "base/http.h"
+#include "base/json.h"
 #include "base/sigv4.h"
 #include "muster/env.h"
 

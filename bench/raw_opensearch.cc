@@ -4,13 +4,13 @@
 #include <barrier>
 #include <chrono>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "base/http.h"
+#include "base/json.h"
 
 namespace muster::bench {
 namespace {
@@ -114,16 +114,15 @@ class Raw final : public Side {
 
   std::vector<Document> DueDocuments(size_t count) {
     std::vector<Document> documents;
-    nlohmann::json after;
+    Json after;
     while (documents.size() < count) {
-      nlohmann::json query{{"size", std::min<size_t>(5000, count - documents.size())},
-                           {"sort", {{{"ready", "asc"}}}},
-                           {"query", {{"exists", {{"field", "ready"}}}}},
-                           {"seq_no_primary_term", true},
-                           {"_source", {"body"}}};
+      Json query{{"size", std::min<size_t>(5000, count - documents.size())},
+                 {"sort", {{{"ready", "asc"}}}},
+                 {"query", {{"exists", {{"field", "ready"}}}}},
+                 {"seq_no_primary_term", true},
+                 {"_source", {"body"}}};
       if (!after.is_null()) query["search_after"] = after;
-      const auto answer =
-          nlohmann::json::parse(server_.Call("POST", alias_ + "/_search", query.dump()));
+      const auto answer = Json::parse(server_.Call("POST", alias_ + "/_search", query.dump()));
       const auto& hits = answer.at("hits").at("hits");
       if (hits.empty()) throw std::runtime_error("too few records are due");
       for (const auto& hit : hits) {

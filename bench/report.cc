@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "base/json.h"
 
 namespace muster::bench {
 namespace {
@@ -96,7 +97,6 @@ void PrintText(const Report& report, std::ostream& out) {
 }
 
 void PrintJson(const Report& report, std::ostream& out) {
-  using Json = nlohmann::ordered_json;
   Json json;
   for (const Throughput& row : report.throughput) {
     json["throughput"].push_back({{"store", row.backend},

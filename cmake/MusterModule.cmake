@@ -1,6 +1,24 @@
+# Parses one of the headers in this folder once, for all targets that take it by
+# target_precompile_headers(TARGET REUSE_FROM muster_NAME). gcc wants both compiled with the same
+# options.
+function(muster_precompile name)
+  cmake_parse_arguments(arg "" "HEADER" "OPTIONS;LIBRARIES" ${ARGN})
+  muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
+  set(source ${PROJECT_BINARY_DIR}/generated/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(muster_${name} OBJECT ${source})
+  target_include_directories(muster_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include
+                                                    ${PROJECT_SOURCE_DIR}/cmake)
+  target_link_libraries(muster_${name} PRIVATE Threads::Threads ${arg_LIBRARIES})
+  target_compile_options(muster_${name} PRIVATE ${arg_OPTIONS})
+  # In brackets, so that the text is the same in every checkout and ccache has compiled it before.
+  target_precompile_headers(muster_${name} PRIVATE <${arg_HEADER}>)
+endfunction()
+
 # Declares one folder of src/ as a module:
 #
 #   muster_module(store
+#     FAST                            compiled with -O2, where that has been measured to pay
 #     HEADERS muster/store.h          public headers that this module owns
 #     SOURCES memory_store.cc ...
 #     DEPENDS base                    the modules it may include and link; nothing else
@@ -10,7 +28,7 @@
 # The graph of modules is written to module_graph.txt in the build folder, and the test
 # `architecture` holds every #include against it.
 function(muster_module name)
-  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "FAST" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
   muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_library(muster_${name} STATIC ${arg_SOURCES})
@@ -18,6 +36,12 @@ function(muster_module name)
                                                    ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(muster_${name} PUBLIC ${dependencies} Threads::Threads
                                        PRIVATE ${arg_LIBRARIES})
+  if(arg_FAST AND NOT MUSTER_SANITIZE)
+    target_compile_options(muster_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O2>)
+    target_precompile_headers(muster_${name} REUSE_FROM muster_precompiled_fast)
+  else()
+    target_precompile_headers(muster_${name} REUSE_FROM muster_precompiled)
+  endif()
   list(JOIN arg_DEPENDS " " depends)
   list(JOIN arg_HEADERS " " headers)
   set_property(GLOBAL APPEND PROPERTY muster_graph "${name}: ${depends} | ${headers}")
@@ -39,6 +63,7 @@ function(muster_test name)
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${dependencies} GTest::gtest_main ${arg_LIBRARIES})
+  target_precompile_headers(${name} REUSE_FROM muster_precompiled_tests)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()

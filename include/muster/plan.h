@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "muster/json.h"
 #include "muster/result.h"
 
 namespace muster {
@@ -20,8 +20,7 @@ struct PlanOptions {
 std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& options = {});
 
 // What a run of the plan would be: order, peaks, times, cost, advice. Calls nobody.
-Result<nlohmann::ordered_json> ExplainPlan(const std::string& path,
-                                           const PlanOptions& options = {});
+Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options = {});
 
 // The plan as a state machine in Amazon States Language, for States::Start. With a profile that
 // runs on AWS its ranks are state machines of their own, which `muster plan compile` writes.

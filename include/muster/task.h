@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -10,10 +9,9 @@
 #include <variant>
 
 #include "muster/env.h"
+#include "muster/json.h"
 
 namespace muster {
-
-using Json = nlohmann::ordered_json;
 
 // One call that a Task state makes.
 struct TaskCall {

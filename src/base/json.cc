@@ -1,8 +1,12 @@
 #include "base/json.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
-#include <optional>
-#include <set>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <unordered_map>
 #include <vector>
 
 #include "base/file.h"
@@ -40,20 +44,24 @@ class CountingIterator {
 };
 
 // Builds the tree from the parser's events; a false answer stops the parser.
-class TreeBuilder : public nlohmann::json_sax<Json> {
+class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  TreeBuilder(std::string_view text, size_t max_depth)
-      : text_(text), max_depth_(max_depth), read_(text.data()) {}
+  enum class Duplicates { kRefused, kLastCounts };
 
-  CountingIterator Begin() { return {text_.data(), &read_}; }
-  CountingIterator End() { return {text_.data() + text_.size(), &read_}; }
+  TreeBuilder(std::string_view text, size_t max_depth, Duplicates duplicates)
+      : text_(text), max_depth_(max_depth), duplicates_(duplicates), read_(text.data()) {}
+
+  bool Parse() {
+    return nlohmann::json::sax_parse(CountingIterator(text_.data(), &read_),
+                                     CountingIterator(text_.data() + text_.size(), &read_), this);
+  }
 
   bool null() override { return Add(nullptr); }
   bool boolean(bool value) override { return Add(value); }
   bool number_integer(number_integer_t value) override { return Add(value); }
   bool number_unsigned(number_unsigned_t value) override { return Add(value); }
   bool number_float(number_float_t value, const string_t& written) override {
-    if (written.find_first_of(".eE") == written.npos) {
+    if (duplicates_ == Duplicates::kRefused && written.find_first_of(".eE") == written.npos) {
       // The parser may have read one character beyond the number.
       return Fail(text_.rfind(written, Read() - written.size()),
                   "the integer does not fit into 64 bits");
@@ -65,10 +73,14 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
 
   bool start_object(std::size_t) override { return Open(Json::object()); }
   bool key(string_t& value) override {
-    if (!keys_.back().insert(value).second) {
+    Level& level = open_.back();
+    auto& members = level.container->get_ref<Json::object_t&>();
+    level.slot = level.Find(members, value);
+    if (level.slot == members.size()) {
+      members.emplace_back(std::move(value), Json());
+    } else if (duplicates_ == Duplicates::kRefused) {
       return Fail(StartOfString(), "the key \"" + value + "\" stands twice in this object");
     }
-    key_ = std::move(value);
     return true;
   }
   bool end_object() override { return Close(); }
@@ -84,18 +96,40 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
     return Fail(position == 0 ? 0 : position - 1, std::string(reason));
   }
 
-  struct Failure {
-    size_t offset;
-    std::string reason;
-  };
-  const std::optional<Failure>& failure() const { return failure_; }
+  // "origin:line:column: reason", of what Parse has refused.
+  std::string Failure(std::string_view origin) const {
+    return AtPosition(origin, PositionOf(text_, failed_at_), reason_);
+  }
   Json TakeRoot() { return std::move(root_); }
 
  private:
+  // A container that is not closed yet. It stays where it is, since its parent grows only after it
+  // is closed.
+  struct Level {
+    Json* container;
+    size_t slot = 0;  // of an object: where the next value goes
+    // Where each key is, once there are so many that looking at all of them takes long.
+    std::unordered_map<std::string, size_t> index = {};
+
+    // The key's place among the members; their number if it is new.
+    size_t Find(const Json::object_t& members, const std::string& key) {
+      constexpr size_t kFew = 32;
+      if (members.size() < kFew) {
+        const auto found = std::find_if(members.begin(), members.end(),
+                                        [&](const auto& member) { return member.first == key; });
+        return static_cast<size_t>(found - members.begin());
+      }
+      for (size_t i = index.size(); i < members.size(); ++i) index.emplace(members[i].first, i);
+      const auto found = index.find(key);
+      return found == index.end() ? members.size() : found->second;
+    }
+  };
+
   size_t Read() const { return static_cast<size_t>(read_ - text_.data()); }
 
   bool Fail(size_t offset, std::string reason) {
-    failure_ = Failure{offset, std::move(reason)};
+    failed_at_ = offset;
+    reason_ = std::move(reason);
     return false;
   }
 
@@ -109,29 +143,23 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
       root_ = std::move(value);
       return &root_;
     }
-    Json& parent = *open_.back();
-    if (parent.is_array()) {
-      parent.push_back(std::move(value));
-      return &parent.back();
-    }
-    // ordered_map's own emplace searches all keys; duplicates were already refused.
-    auto& members = static_cast<Json::object_t::Container&>(parent.get_ref<Json::object_t&>());
-    return &members.emplace_back(std::move(key_), std::move(value)).second;
+    Level& level = open_.back();
+    if (level.container->is_array()) return &level.container->emplace_back(std::move(value));
+    Json& slot = level.container->get_ref<Json::object_t&>()[level.slot].second;
+    slot = std::move(value);
+    return &slot;
   }
 
-  // A container stays where it is while it is open, since its parent grows only after it is closed.
   bool Open(Json container) {
     if (open_.size() == max_depth_) {
       return Fail(Read() - 1, "nested deeper than " + std::to_string(max_depth_) + " levels");
     }
-    open_.push_back(Append(std::move(container)));
-    keys_.emplace_back();
+    open_.push_back({.container = Append(std::move(container))});
     return true;
   }
 
   bool Close() {
     open_.pop_back();
-    keys_.pop_back();
     return true;
   }
 
@@ -148,27 +176,126 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
 
   std::string_view text_;
   size_t max_depth_;
+  Duplicates duplicates_;
   const char* read_;
   Json root_;
-  std::vector<Json*> open_;
-  std::vector<std::set<std::string>> keys_;
-  std::string key_;
-  std::optional<Failure> failure_;
+  std::vector<Level> open_;
+  size_t failed_at_ = 0;
+  std::string reason_;
+};
+
+// What Json::parse takes: beyond that, a copy or a comparison would need too much of the stack.
+constexpr size_t kMaxDepth = 2'000;
+
+// Writes a tree as text.
+class Printer {
+ public:
+  Printer(std::string& out, int indent) : out_(out), indent_(indent) {}
+
+  void Print(const Json& json, int depth) {
+    switch (json.type()) {
+      case Json::value_t::null:
+        out_ += "null";
+        break;
+      case Json::value_t::boolean:
+        out_ += json.get<bool>() ? "true" : "false";
+        break;
+      case Json::value_t::number_integer:
+        PrintInteger(json.get<int64_t>());
+        break;
+      case Json::value_t::number_unsigned:
+        PrintInteger(json.get<uint64_t>());
+        break;
+      case Json::value_t::number_float:
+        PrintFloat(json.get<double>());
+        break;
+      case Json::value_t::string:
+        AppendJsonString(out_, json.get_ref<const std::string&>());
+        break;
+      case Json::value_t::array:
+        PrintList('[', ']', json, depth,
+                  [&](const Json::const_iterator& at) { Print(*at, depth + 1); });
+        break;
+      case Json::value_t::object:
+        PrintList('{', '}', json, depth, [&](const Json::const_iterator& at) {
+          AppendJsonString(out_, at.key());
+          out_ += indent_ < 0 ? ":" : ": ";
+          Print(*at, depth + 1);
+        });
+        break;
+      case Json::value_t::binary:
+        out_ += "\"<binary>\"";
+        break;
+      case Json::value_t::discarded:
+        out_ += "<discarded>";
+        break;
+    }
+  }
+
+ private:
+  template <class T>
+  void PrintInteger(T value) {
+    char digits[24];
+    out_.append(digits, std::to_chars(digits, std::end(digits), value).ptr);
+  }
+
+  void PrintFloat(double value) {
+    if (!std::isfinite(value)) {
+      out_ += "null";
+      return;
+    }
+    char digits[64];
+    out_.append(digits, nlohmann::detail::to_chars(digits, std::end(digits), value));
+  }
+
+  template <class PrintElement>
+  void PrintList(char open, char close, const Json& list, int depth, PrintElement print) {
+    out_ += open;
+    for (auto at = list.begin(); at != list.end(); ++at) {
+      if (at != list.begin()) out_ += ',';
+      NewLine(depth + 1);
+      print(at);
+    }
+    if (!list.empty()) NewLine(depth);
+    out_ += close;
+  }
+
+  void NewLine(int depth) {
+    if (indent_ >= 0) out_.append(1, '\n').append(static_cast<size_t>(depth * indent_), ' ');
+  }
+
+  std::string& out_;
+  int indent_;
 };
 
 }  // namespace
+
+Json Json::parse(std::string_view text, std::nullptr_t, bool throws) {
+  TreeBuilder builder(text, kMaxDepth, TreeBuilder::Duplicates::kLastCounts);
+  if (builder.Parse()) return builder.TakeRoot();
+  if (throws) throw exception(builder.Failure("JSON"));
+  Json discarded;
+  discarded.type_ = value_t::discarded;
+  return discarded;
+}
+
+bool Json::accept(std::string_view text) { return nlohmann::json::accept(text); }
+
+std::string Json::dump(int indent) const {
+  std::string out;
+  Printer(out, indent).Print(*this, 0);
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const Json& json) { return out << json.dump(); }
 
 Result<Json> ParseJson(std::string_view text, std::string_view origin, const JsonLimits& limits) {
   if (text.size() > limits.bytes) {
     return Error{Code::kInvalid, std::string(origin) + ": larger than the limit of " +
                                      std::to_string(limits.bytes) + " bytes"};
   }
-  TreeBuilder builder(text, limits.depth);
-  Json::sax_parse(builder.Begin(), builder.End(), &builder);
-  if (const auto& failure = builder.failure()) {
-    return Error{Code::kInvalid,
-                 AtPosition(origin, PositionOf(text, failure->offset), failure->reason)};
-  }
+  TreeBuilder builder(text, limits.depth, TreeBuilder::Duplicates::kRefused);
+  if (!builder.Parse()) return Error{Code::kInvalid, builder.Failure(origin)};
   return builder.TakeRoot();
 }
 
@@ -177,8 +304,10 @@ Result<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits) {
   return ParseJson(text, path, limits);
 }
 
-std::string ToJsonText(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string ToJsonText(const Json& json) { return json.dump(); }
+
+std::string ToAsciiJsonString(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 void AppendJsonString(std::string& out, std::string_view text) {
@@ -197,6 +326,12 @@ void AppendJsonString(std::string& out, std::string_view text) {
         case '"':
         case '\\':
           out += c;
+          break;
+        case '\b':
+          out += 'b';
+          break;
+        case '\f':
+          out += 'f';
           break;
         case '\n':
           out += 'n';

@@ -1,17 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "muster/json.h"
 #include "muster/result.h"
 
 namespace muster {
-
-// The JSON of plans, configurations and records, in memory. Documents that are migrated never pass
-// through it: they stay raw bytes.
-using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   size_t bytes = 16 * 1024 * 1024;
@@ -32,6 +28,9 @@ Result<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits = {}
 
 // One line of JSON. Bytes that are not UTF-8 become U+FFFD, so that it never fails.
 std::string ToJsonText(const Json& json);
+
+// A text as a JSON string, quotes included, with every character beyond ASCII escaped.
+std::string ToAsciiJsonString(std::string_view text);
 
 // Appends a text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 void AppendJsonString(std::string& out, std::string_view text);

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "base/secrets.h"
 
 namespace muster {
@@ -39,7 +39,9 @@ Logging& TheLogging() {
 }
 
 std::string Quote(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string quoted;
+  AppendJsonString(quoted, text);
+  return quoted;
 }
 
 bool IsPlain(std::string_view text) {
@@ -56,7 +58,7 @@ std::string ValueText(const LogField& field, LogFormat format) {
   }
   if (const auto* flag = std::get_if<bool>(&field.value)) return *flag ? "true" : "false";
   if (const auto* number = std::get_if<int64_t>(&field.value)) return std::to_string(*number);
-  return nlohmann::json(std::get<double>(field.value)).dump();
+  return ToJsonText(std::get<double>(field.value));
 }
 
 std::string Format(std::string_view message, std::initializer_list<LogField> fields,

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
 #include "base/secrets.h"
 
 namespace muster {
@@ -41,7 +41,7 @@ TEST_F(LogTest, JsonKeepsTypes) {
     Log(Level::kError, "100% \"bad\" {}\xff",
         {{"n", int64_t{-5}}, {"d", 0.5}, {"b", false}, {"s", std::string("x\ny")}});
   });
-  auto json = nlohmann::json::parse(line);
+  auto json = Json::parse(line);
   EXPECT_EQ(json["level"], "error");
   EXPECT_EQ(json["message"], "100% \"bad\" {}\xEF\xBF\xBD");
   EXPECT_EQ(json["n"], -5);
@@ -90,7 +90,7 @@ TEST_F(LogTest, LinesOfThreadsNeverMix) {
   std::istringstream lines(text);
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+    EXPECT_TRUE(Json::accept(line)) << line;
   }
   EXPECT_EQ(count, 800);
 }

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/url.h"
 
 namespace muster {
@@ -21,8 +21,7 @@ namespace {
 constexpr size_t kMaxFileBytes = 64 * 1024;
 
 std::string EscapeJson(std::string_view text, bool ascii) {
-  std::string quoted =
-      nlohmann::json(text).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  const std::string quoted = ascii ? ToAsciiJsonString(text) : ToJsonText(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 

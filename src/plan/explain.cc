@@ -100,7 +100,7 @@ Json OrderJson(const Plan& plan, const Step& step) {
     if (step.kind == Step::Kind::kParallel || part.kind == Step::Kind::kParallel) {
       list.push_back(std::move(inner));
     } else {
-      list.insert(list.end(), inner.begin(), inner.end());
+      for (Json& each : inner) list.push_back(std::move(each));
     }
   }
   return list;

@@ -66,8 +66,8 @@ TEST(Context, PathsSeeTheSameHoweverTheyAreWritten) {
   EXPECT_EQ(output["state"], "P");
   EXPECT_EQ(output["text"], "1");
   // As AWS orders them.
-  EXPECT_EQ(output["execution"].items().begin().key(), "Id");
-  EXPECT_EQ(std::next(output["execution"].items().begin()).key(), "Input");
+  EXPECT_EQ(output["execution"].begin().key(), "Id");
+  EXPECT_EQ(std::next(output["execution"].begin()).key(), "Input");
 }
 
 TEST(Context, WhatIsMissingIsSaidWithAllThatIsThere) {

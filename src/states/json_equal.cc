@@ -10,8 +10,8 @@ bool JsonEqual(const Json& a, const Json& b) {
   if (a.is_object()) {
     if (a.size() != b.size()) return false;
     return std::all_of(a.items().begin(), a.items().end(), [&](const auto& member) {
-      auto found = b.find(member.key());
-      return found != b.end() && JsonEqual(member.value(), *found);
+      auto found = b.find(member.first);
+      return found != b.end() && JsonEqual(member.second, *found);
     });
   }
   if (a.is_array()) return std::equal(a.begin(), a.end(), b.begin(), b.end(), JsonEqual);

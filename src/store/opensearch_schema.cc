@@ -115,8 +115,8 @@ Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& cl
                      " indices",
                  "leave it on the one that the store is in"};
   }
-  const auto only = answer.body.items().begin();
-  MUSTER_ASSIGN(OpenSearchIndex index, IndexOf(space, only.key(), only.value()));
+  const auto& [name, only] = answer.body.items().front();
+  MUSTER_ASSIGN(OpenSearchIndex index, IndexOf(space, name, only));
   return std::optional(std::move(index));
 }
 

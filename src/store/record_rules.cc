@@ -2,11 +2,11 @@
 
 #include <simdjson.h>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 
 #include "base/fnv.h"
+#include "base/json.h"
 #include "base/text_rules.h"
 
 namespace muster {
@@ -24,14 +24,23 @@ Status CheckLimit(std::string_view what, int limit) {
 
 // For the rare body with a number beyond 64 bits, where the fast parser stops.
 bool IsJsonWithLongNumbers(const std::string& body) {
-  if (!nlohmann::json::accept(body)) return false;
-  int deepest = 0;
-  const auto look = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    deepest = std::max(deepest, depth);
-    return false;  // nothing is to be kept
-  };
-  [[maybe_unused]] const auto nothing = nlohmann::json::parse(body, look);
-  return deepest <= kMaxBodyDepth;
+  if (!Json::accept(body)) return false;
+  size_t depth = 0;
+  size_t deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '[' || c == '{')) {
+      deepest = std::max(deepest, ++depth);
+    } else if (!in_string && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return deepest <= static_cast<size_t>(kMaxBodyDepth);
 }
 
 // JSON that every backend takes: PostgreSQL reads it with a stack of limited depth.

@@ -42,7 +42,7 @@ Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
       manifest.columns.emplace_back(name, type.get<std::string>());
     }
     return manifest;
-  } catch (const nlohmann::json::exception&) {
+  } catch (const Json::exception&) {
     return Error{Code::kCorrupt, path + " is no manifest of a staged object",
                  "delete it, and the object is staged anew"};
   }

@@ -4,8 +4,8 @@
 
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/sqlite.h"
 #include "cli/program.h"
 #include "muster/store.h"
@@ -22,7 +22,7 @@ std::map<std::string, std::string> Findings(const std::string& store) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_EQ(outcome.err, "");
   std::map<std::string, std::string> findings;
-  auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  auto json = Json::parse(outcome.out, nullptr, false);
   EXPECT_EQ(json["store"], store);
   for (const auto& finding : json["findings"]) {
     findings[finding["check"]] =

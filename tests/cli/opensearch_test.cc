@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/program.h"
 #include "muster/store.h"
 #include "support/http_relay.h"
@@ -74,7 +74,7 @@ class OpenSearchDoctor : public ::testing::Test {
     const Outcome outcome = RunMuster({"doctor", "--json", "--store", store});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
     std::map<std::string, std::string> findings;
-    const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+    const auto json = Json::parse(outcome.out, nullptr, false);
     for (const auto& finding : json["findings"]) {
       findings[finding["check"]] =
           finding["status"].get<std::string>() + ": " + finding["message"].get<std::string>();

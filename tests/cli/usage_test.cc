@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/program.h"
 
 namespace muster::testing {
@@ -100,7 +100,7 @@ TEST(Usage, ErrorsAreJsonOnRequest) {
                                 {"doctor", "--json", "--store", "nonsense"}}) {
     Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
-    auto json = nlohmann::json::parse(outcome.err, nullptr, false);
+    auto json = Json::parse(outcome.err, nullptr, false);
     ASSERT_TRUE(json.is_object()) << outcome.err;
     EXPECT_EQ(json["error"]["code"], "invalid");
     EXPECT_FALSE(json["error"]["message"].get<std::string>().empty());

@@ -1,0 +1,6 @@
+// The same for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "precompiled.h"

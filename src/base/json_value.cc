@@ -1,0 +1,475 @@
+// The value itself; reading and writing it as text is in json.cc.
+#include <algorithm>
+#include <cmath>
+
+#include "muster/json.h"
+
+namespace muster {
+namespace {
+
+constexpr double kTwoTo63 = 9223372036854775808.0;
+constexpr double kTwoTo64 = 18446744073709551616.0;
+
+[[noreturn]] void ThrowWrongType(const char* wanted, const Json& json) {
+  throw Json::exception(std::string("type must be ") + wanted + ", but is " + json.type_name());
+}
+
+[[noreturn]] void ThrowCannot(const char* what, const Json& json) {
+  throw Json::exception(std::string("cannot use ") + what + " with " + json.type_name());
+}
+
+const Json& Null() {
+  static const Json null;
+  return null;
+}
+
+}  // namespace
+
+Json::Json(const char* value) : Json(std::string(value)) {}
+Json::Json(std::string_view value) : Json(std::string(value)) {}
+Json::Json(std::string value)
+    : type_(value_t::string), string_(new std::string(std::move(value))) {}
+
+Json::Json(List parts) : Json() {
+  const bool is_object = std::all_of(parts.begin(), parts.end(), [](const json_detail::Part& part) {
+    const Json& json = part.value();
+    return json.is_array() && json.size() == 2 && json.array_->front().is_string();
+  });
+  *this = is_object ? object(parts) : array(parts);
+}
+
+Json::Json(const Json& other) : type_(other.type_), integer_(other.integer_) {
+  switch (type_) {
+    case value_t::string:
+      string_ = new std::string(*other.string_);
+      break;
+    case value_t::array:
+      array_ = new array_t(*other.array_);
+      break;
+    case value_t::object:
+      object_ = new object_t(*other.object_);
+      break;
+    case value_t::binary:
+      binary_ = new binary_t(*other.binary_);
+      break;
+    case value_t::null:
+    case value_t::boolean:
+    case value_t::number_integer:
+    case value_t::number_unsigned:
+    case value_t::number_float:
+    case value_t::discarded:
+      break;
+  }
+}
+
+void Json::MoveChildrenTo(array_t& rest) noexcept {
+  if (is_array()) {
+    for (Json& element : *array_) {
+      if (element.is_structured()) rest.push_back(std::move(element));
+    }
+  } else if (is_object()) {
+    for (auto& [key, value] : *object_) {
+      if (value.is_structured()) rest.push_back(std::move(value));
+    }
+  }
+}
+
+// One container after another, so that a deep value does not need a deep stack.
+void Json::Destroy() noexcept {
+  if (is_structured()) {
+    array_t rest;
+    MoveChildrenTo(rest);
+    while (!rest.empty()) {
+      Json next = std::move(rest.back());
+      rest.pop_back();
+      next.MoveChildrenTo(rest);
+    }
+  }
+  switch (type_) {
+    case value_t::string:
+      delete string_;
+      break;
+    case value_t::array:
+      delete array_;
+      break;
+    case value_t::object:
+      delete object_;
+      break;
+    case value_t::binary:
+      delete binary_;
+      break;
+    default:
+      break;
+  }
+}
+
+Json Json::array() {
+  Json json;
+  json.array_ = new array_t;
+  json.type_ = value_t::array;
+  return json;
+}
+
+Json Json::array(List elements) {
+  Json json = array();
+  json.array_->reserve(elements.size());
+  for (const json_detail::Part& element : elements) json.array_->push_back(element.Take());
+  return json;
+}
+
+Json Json::object() {
+  Json json;
+  json.object_ = new object_t;
+  json.type_ = value_t::object;
+  return json;
+}
+
+Json Json::object(List members) {
+  Json json = object();
+  json.object_->reserve(members.size());
+  for (const json_detail::Part& member : members) {
+    Json pair = member.Take();
+    if (!pair.is_array() || pair.size() != 2 || !pair.array_->front().is_string()) {
+      throw exception("cannot create object from initializer list");
+    }
+    std::string& key = *pair.array_->front().string_;
+    // The first of two counts, as in a std::map.
+    if (json.contains(key)) continue;
+    json.object_->emplace_back(std::move(key), std::move(pair.array_->back()));
+  }
+  return json;
+}
+
+Json Json::binary(binary_t bytes) {
+  Json json;
+  json.binary_ = new binary_t(std::move(bytes));
+  json.type_ = value_t::binary;
+  return json;
+}
+
+const char* Json::type_name() const {
+  switch (type_) {
+    case value_t::null:
+      return "null";
+    case value_t::boolean:
+      return "boolean";
+    case value_t::string:
+      return "string";
+    case value_t::array:
+      return "array";
+    case value_t::object:
+      return "object";
+    case value_t::binary:
+      return "binary";
+    case value_t::discarded:
+      return "discarded";
+    case value_t::number_integer:
+    case value_t::number_unsigned:
+    case value_t::number_float:
+      break;
+  }
+  return "number";
+}
+
+bool Json::GetBool() const {
+  if (type_ != value_t::boolean) ThrowWrongType("boolean", *this);
+  return boolean_;
+}
+
+double Json::GetDouble() const {
+  switch (type_) {
+    case value_t::number_integer:
+      return static_cast<double>(integer_);
+    case value_t::number_unsigned:
+      return static_cast<double>(unsigned_);
+    case value_t::number_float:
+      return float_;
+    case value_t::boolean:
+      return boolean_ ? 1 : 0;
+    default:
+      ThrowWrongType("number", *this);
+  }
+}
+
+uint64_t Json::GetUnsigned() const {
+  switch (type_) {
+    case value_t::number_integer:
+      return static_cast<uint64_t>(integer_);
+    case value_t::number_unsigned:
+      return unsigned_;
+    case value_t::number_float:
+      if (std::isnan(float_) || float_ <= 0) return 0;
+      return float_ < kTwoTo64 ? static_cast<uint64_t>(float_) : UINT64_MAX;
+    case value_t::boolean:
+      return boolean_ ? 1 : 0;
+    default:
+      ThrowWrongType("number", *this);
+  }
+}
+
+int64_t Json::GetInteger(int64_t least, int64_t most) const {
+  int64_t value = 0;
+  switch (type_) {
+    case value_t::number_integer:
+      value = integer_;
+      break;
+    case value_t::number_unsigned:
+      value = unsigned_ > INT64_MAX ? INT64_MAX : static_cast<int64_t>(unsigned_);
+      break;
+    case value_t::number_float:
+      if (float_ >= kTwoTo63) {
+        value = INT64_MAX;
+      } else if (float_ < -kTwoTo63) {
+        value = INT64_MIN;
+      } else if (!std::isnan(float_)) {
+        value = static_cast<int64_t>(float_);
+      }
+      break;
+    case value_t::boolean:
+      value = boolean_ ? 1 : 0;
+      break;
+    default:
+      ThrowWrongType("number", *this);
+  }
+  return std::clamp(value, least, most);
+}
+
+const std::string& Json::GetString() const {
+  if (!is_string()) ThrowWrongType("string", *this);
+  return *string_;
+}
+
+const Json::array_t& Json::Elements() const {
+  if (!is_array()) ThrowWrongType("array", *this);
+  return *array_;
+}
+
+const Json::object_t& Json::Members() const {
+  if (!is_object()) ThrowWrongType("object", *this);
+  return *object_;
+}
+
+const Json::binary_t& Json::get_binary() const {
+  if (!is_binary()) ThrowWrongType("binary", *this);
+  return *binary_;
+}
+
+size_t Json::size() const {
+  if (is_array()) return array_->size();
+  if (is_object()) return object_->size();
+  return is_null() ? 0 : 1;
+}
+
+void Json::clear() {
+  switch (type_) {
+    case value_t::string:
+      string_->clear();
+      break;
+    case value_t::array:
+      array_->clear();
+      break;
+    case value_t::object:
+      object_->clear();
+      break;
+    case value_t::binary:
+      binary_->clear();
+      break;
+    case value_t::boolean:
+    case value_t::number_integer:
+    case value_t::number_unsigned:
+    case value_t::number_float:
+      integer_ = 0;
+      break;
+    case value_t::null:
+    case value_t::discarded:
+      break;
+  }
+}
+
+Json::iterator Json::begin() {
+  if (is_array()) return iterator(array_->data());
+  return is_object() ? iterator(object_->data()) : iterator();
+}
+
+Json::iterator Json::end() { return begin() + (is_structured() ? std::ssize(*this) : 0); }
+
+Json::const_iterator Json::begin() const { return const_cast<Json*>(this)->begin(); }
+Json::const_iterator Json::end() const { return const_cast<Json*>(this)->end(); }
+
+Json::object_t& Json::items() { return const_cast<object_t&>(std::as_const(*this).items()); }
+
+const Json::object_t& Json::items() const {
+  static const object_t none;
+  return is_object() ? *object_ : none;
+}
+
+const Json* Json::FindMember(std::string_view key) const {
+  if (!is_object()) return nullptr;
+  for (const auto& [name, value] : *object_) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+const Json* Json::ValueOf(std::string_view key) const {
+  if (!is_object()) ThrowCannot("value()", *this);
+  return FindMember(key);
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) *this = object();
+  if (!is_object()) ThrowCannot("operator[] with a key", *this);
+  if (const Json* found = FindMember(key)) return const_cast<Json&>(*found);
+  return object_->emplace_back(std::string(key), Json()).second;
+}
+
+const Json& Json::operator[](std::string_view key) const {
+  if (!is_object()) ThrowCannot("operator[] with a key", *this);
+  const Json* found = FindMember(key);
+  return found == nullptr ? Null() : *found;
+}
+
+Json& Json::ElementAt(size_t index) {
+  if (is_null()) *this = array();
+  if (!is_array()) ThrowCannot("operator[] with an index", *this);
+  if (index >= array_->size()) array_->resize(index + 1);
+  return (*array_)[index];
+}
+
+Json& Json::at(std::string_view key) { return const_cast<Json&>(std::as_const(*this).at(key)); }
+
+const Json& Json::at(std::string_view key) const {
+  if (!is_object()) ThrowCannot("at() with a key", *this);
+  const Json* found = FindMember(key);
+  if (found == nullptr) throw exception("key '" + std::string(key) + "' not found");
+  return *found;
+}
+
+Json& Json::at(size_t index) { return const_cast<Json&>(std::as_const(*this).at(index)); }
+
+const Json& Json::at(size_t index) const {
+  if (is_object() && index < object_->size()) return (*object_)[index].second;
+  if (!is_structured()) ThrowCannot("at() with an index", *this);
+  if (!is_array() || index >= array_->size()) {
+    throw exception("index " + std::to_string(index) + " is out of range");
+  }
+  return (*array_)[index];
+}
+
+Json::iterator Json::find(std::string_view key) {
+  for (iterator at = begin(); is_object() && at != end(); ++at) {
+    if (at.key() == key) return at;
+  }
+  return end();
+}
+
+Json::const_iterator Json::find(std::string_view key) const {
+  return const_cast<Json*>(this)->find(key);
+}
+
+void Json::push_back(Json element) {
+  if (is_null()) *this = array();
+  if (!is_array()) ThrowCannot("push_back()", *this);
+  array_->push_back(std::move(element));
+}
+
+Json::iterator Json::insert(const_iterator before, Json element) {
+  if (!is_array()) ThrowCannot("insert()", *this);
+  const auto index = before - cbegin();
+  array_->insert(array_->begin() + index, std::move(element));
+  return begin() + index;
+}
+
+std::pair<Json::iterator, bool> Json::emplace(std::string_view key, Json value) {
+  if (is_null()) *this = object();
+  if (!is_object()) ThrowCannot("emplace()", *this);
+  if (const iterator found = find(key); found != end()) return {found, false};
+  object_->emplace_back(std::string(key), std::move(value));
+  return {end() - 1, true};
+}
+
+void Json::update(const Json& other) {
+  if (is_null()) *this = object();
+  for (const auto& [key, value] : other.Members()) (*this)[key] = value;
+}
+
+void Json::merge_patch(const Json& patch) {
+  if (!patch.is_object()) {
+    *this = patch;
+    return;
+  }
+  if (!is_object()) *this = object();
+  for (const auto& [key, value] : *patch.object_) {
+    if (value.is_null()) {
+      erase(key);
+    } else {
+      (*this)[key].merge_patch(value);
+    }
+  }
+}
+
+size_t Json::erase(std::string_view key) {
+  if (!is_object()) ThrowCannot("erase()", *this);
+  return std::erase_if(*object_, [&](const auto& member) { return member.first == key; });
+}
+
+Json::iterator Json::erase(const_iterator at) {
+  const auto index = at - cbegin();
+  if (is_object()) {
+    object_->erase(object_->begin() + index);
+  } else {
+    erase(static_cast<size_t>(index));
+  }
+  return begin() + index;
+}
+
+void Json::erase(size_t index) {
+  if (!is_array()) ThrowCannot("erase() with an index", *this);
+  if (index >= array_->size()) {
+    throw exception("index " + std::to_string(index) + " is out of range");
+  }
+  array_->erase(array_->begin() + static_cast<difference_type>(index));
+}
+
+std::partial_ordering Json::Order(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number()) {
+    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() <=> b.GetDouble();
+    const bool a_is_negative = a.type_ == value_t::number_integer && a.integer_ < 0;
+    const bool b_is_negative = b.type_ == value_t::number_integer && b.integer_ < 0;
+    if (a_is_negative != b_is_negative) return b_is_negative <=> a_is_negative;
+    return a.unsigned_ <=> b.unsigned_;
+  }
+  if (a.is_string() && b.is_string()) return *a.string_ <=> *b.string_;
+  return a.type_ <=> b.type_;
+}
+
+bool Json::Equal(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number()) {
+    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() == b.GetDouble();
+    // The bits are equal; what differs is whether the highest one is a sign.
+    return a.integer_ == b.integer_ && (a.type_ == b.type_ || a.integer_ >= 0);
+  }
+  if (a.type_ != b.type_) return false;
+  switch (a.type_) {
+    case value_t::null:
+      return true;
+    case value_t::boolean:
+      return a.boolean_ == b.boolean_;
+    case value_t::string:
+      return *a.string_ == *b.string_;
+    case value_t::array:
+      return *a.array_ == *b.array_;
+    case value_t::object:
+      return *a.object_ == *b.object_;
+    case value_t::binary:
+      return *a.binary_ == *b.binary_;
+    case value_t::number_integer:
+    case value_t::number_unsigned:
+    case value_t::number_float:
+    case value_t::discarded:
+      break;
+  }
+  return false;
+}
+
+}  // namespace muster
