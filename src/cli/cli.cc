@@ -2,16 +2,14 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/secrets.h"
-#include "base/suggest.h"
 #include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "cli/help.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 
@@ -25,7 +23,7 @@ struct GlobalNames {
   std::string log_format = "text";
 };
 
-void AddCommands(CLI::App& app, Context& context) {
+void AddCommands(Command& app, Context& context) {
   AddMigrateCommand(app, context);
   AddPlanCommand(app, context);
   AddRunCommands(app, context);
@@ -43,23 +41,20 @@ void AddCommands(CLI::App& app, Context& context) {
   AddCompletionsCommand(app, context);
 }
 
-void AddGlobalOptions(CLI::App& app, Context& context, GlobalNames& names) {
-  app.set_help_flag("-h,--help", "Print help, also of a command");
-  app.set_version_flag("--version", "muster " MUSTER_VERSION, "Print the version");
-  app.add_option("--store", context.store,
-                 "Where work is coordinated: sqlite:PATH, postgresql://USER@HOST/DB or memory:; "
-                 "default $MUSTER_STORE, else sqlite:muster.db")
-      ->envname("MUSTER_STORE")
-      ->type_name("URL");
-  app.add_flag("--json", context.json, "Print results and errors as JSON");
-  app.add_option("--progress", names.progress, "How to show progress on stderr")
-      ->check(CLI::IsMember({"auto", "tty", "plain", "json", "none"}));
-  app.add_option("--color", names.color, "When to use colours; auto obeys NO_COLOR")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--log-level", names.log_level, "What to log on stderr")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-  app.add_option("--log-format", names.log_format, "How to log it")
-      ->check(CLI::IsMember({"text", "json"}));
+void AddGlobalOptions(Command& app, Context& context, GlobalNames& names) {
+  app.AddOption("--store", context.store,
+                "Where work is coordinated: sqlite:PATH, postgresql://USER@HOST/DB or memory:; "
+                "default $MUSTER_STORE, else sqlite:muster.db")
+      .Env("MUSTER_STORE")
+      .TypeName("URL");
+  app.AddFlag("--json", context.json, "Print results and errors as JSON");
+  app.AddOption("--progress", names.progress, "How to show progress on stderr")
+      .OneOf({"auto", "tty", "plain", "json", "none"});
+  app.AddOption("--color", names.color, "When to use colours; auto obeys NO_COLOR")
+      .OneOf({"auto", "always", "never"});
+  app.AddOption("--log-level", names.log_level, "What to log on stderr")
+      .OneOf({"debug", "info", "warning", "error", "off"});
+  app.AddOption("--log-format", names.log_format, "How to log it").OneOf({"text", "json"});
 }
 
 Status ApplyGlobalOptions(Context& context, const GlobalNames& names) {
@@ -81,70 +76,23 @@ void RememberPasswords(std::string_view argument) {
   RememberSecret(url->Param("password").value_or(""));
 }
 
-// Says what was wrong with the first argument that nobody wanted.
-Error Unexpected(const CLI::App& app) {
-  const std::string word = app.remaining(true).front();
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  CommandInfo program = Describe(app);
-  std::vector<std::string> candidates;
-  std::string what = "unexpected argument '" + word + "'";
-  if (word.starts_with('-')) {
-    what = "unknown option '" + word + "'";
-    for (const CLI::App* command : chosen) {
-      for (OptionInfo& option : Describe(*command).options) program.options.push_back(option);
-    }
-    for (const OptionInfo& option : program.options) {
-      if (!option.positional()) candidates.push_back(option.names.back());
-    }
-  } else if (chosen.empty()) {
-    what = "unknown command '" + word + "'";
-    for (const CommandInfo& command : program.commands) candidates.push_back(command.name);
-  }
-  auto near = DidYouMean(word.substr(0, word.find('=')), candidates);
-  const std::string help =
-      "muster " + (chosen.empty() ? "" : chosen[0]->get_name() + " ") + "--help";
-  return Error{Code::kInvalid, what,
-               near ? "did you mean '" + *near + "'?" : "'" + help + "' lists what there is"};
-}
-
-Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.remaining(true).empty()) {
-    return Unexpected(app);
-  }
-  std::string hint = "see 'muster --help'";
-  for (const CLI::App* command : app.get_subcommands()) {
-    hint = "see 'muster " + command->get_name() + " --help' and 'muster --help'";
-  }
-  return Error{Code::kInvalid, error.what(), hint};
-}
-
 Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
-  CLI::App app("Muster moves data from one system to another, and keeps it moving.", "muster");
+  Program program("muster", "Muster moves data from one system to another, and keeps it moving.",
+                  "muster " MUSTER_VERSION);
   GlobalNames names;
-  app.formatter_fn([](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
-    CommandInfo info = Describe(*shown);
-    return shown->get_parent() == nullptr ? ProgramHelp(info) : CommandHelp(info);
-  });
-  app.fallthrough();
-  app.footer(
+  program.Footer(
       "  muster doctor --store sqlite:work.db\n"
       "  muster doctor --store 'postgresql://me:${env:PGPASSWORD}@db/app' --json\n"
       "  source <(muster completions bash)");
-  AddGlobalOptions(app, context, names);
-  AddCommands(app, context);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    context.out << app.help();
+  AddGlobalOptions(program, context, names);
+  AddCommands(program, context);
+  MUSTER_ASSIGN(const std::optional<std::string> text, program.Parse(argc, argv));
+  if (text) {
+    context.out << *text;
     return kDone;
-  } catch (const CLI::CallForVersion& version) {
-    context.out << version.what() << '\n';
-    return kDone;
-  } catch (const CLI::ParseError& error) {
-    return UsageError(app, error);
   }
   if (!context.action) {
-    context.err << app.help();
+    context.err << program.Help();
     return kUsage;
   }
   MUSTER_TRY(ApplyGlobalOptions(context, names));

@@ -3,10 +3,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace muster::cli {
 
 // The command line as data, read from the parser itself: what help and completions say is
@@ -28,7 +24,5 @@ struct CommandInfo {
   std::vector<OptionInfo> options;
   std::vector<CommandInfo> commands;
 };
-
-CommandInfo Describe(const CLI::App& app);
 
 }  // namespace muster::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands.h"
@@ -7,25 +6,21 @@
 
 namespace muster::cli {
 
-void AddCompletionsCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("completions", "Print completions for a shell");
-  command->group("Set up and check");
-  command->footer(
+void AddCompletionsCommand(Command& app, Context& context) {
+  Command command = app.AddCommand("completions", "Print completions for a shell");
+  command.Group("Set up and check");
+  command.Footer(
       "  source <(muster completions bash)           # in ~/.bashrc\n"
       "  source <(muster completions zsh)            # in ~/.zshrc, after compinit\n"
       "  muster completions fish > ~/.config/fish/completions/muster.fish");
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "Which one")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback([shell, &app, &context] {
-    context.action = [shell, &app, &context]() -> Result<int> {
-      const CommandInfo program = Describe(app);
-      context.out << (*shell == "bash"  ? BashCompletions(program)
-                      : *shell == "zsh" ? ZshCompletions(program)
-                                        : FishCompletions(program));
-      return kDone;
-    };
+  command.AddOption("SHELL", *shell, "Which one").Required().OneOf({"bash", "zsh", "fish"});
+  command.Action(context, [shell, &app, &context]() -> Result<int> {
+    const CommandInfo program = app.Describe();
+    context.out << (*shell == "bash"  ? BashCompletions(program)
+                    : *shell == "zsh" ? ZshCompletions(program)
+                                      : FishCompletions(program));
+    return kDone;
   });
 }
 

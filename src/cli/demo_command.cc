@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -313,28 +315,22 @@ Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
 
 }  // namespace
 
-void AddDemoCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("demo", "Watch a migration be killed, fail, and go on where it was");
-  command->group("Set up and check");
+void AddDemoCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("demo", "Watch a migration be killed, fail, and go on where it was");
+  command.Group("Set up and check");
   auto options = std::make_shared<DemoOptions>();
-  command->add_flag("--keep", options->keep, "Keep the demo's files to look at them");
-  command->footer("  muster demo\n  muster demo work --keep --progress=plain");
-  command->callback([options, command, &context] {
-    if (!command->get_subcommands().empty()) return;
-    context.action = [options, &context] { return RunPlanDemo(options->keep, context); };
-  });
-  CLI::App* work =
-      command->add_subcommand("work", "Watch workers share a job, crash, and lose nothing");
-  work->add_flag("--keep", options->keep, "Keep the demo's files to look at them");
-  work->add_option("--worker", options->worker)->group("");
-  work->add_option("--in", options->folder)->group("");
-  work->footer("  muster demo work\n  muster demo work --keep --progress=plain");
-  work->callback([options, &context] {
-    context.action = [options, &context]() -> Result<int> {
-      if (!options->worker.empty()) return RunWorkerProcess(*options, context);
-      return Demo(*options, context).Run();
-    };
+  command.AddFlag("--keep", options->keep, "Keep the demo's files to look at them");
+  command.Footer("  muster demo\n  muster demo work --keep --progress=plain");
+  command.Action(context, [options, &context] { return RunPlanDemo(options->keep, context); });
+  Command work = command.AddCommand("work", "Watch workers share a job, crash, and lose nothing");
+  work.AddFlag("--keep", options->keep, "Keep the demo's files to look at them");
+  work.AddOption("--worker", options->worker).Hidden();
+  work.AddOption("--in", options->folder).Hidden();
+  work.Footer("  muster demo work\n  muster demo work --keep --progress=plain");
+  work.Action(context, [options, &context]() -> Result<int> {
+    if (!options->worker.empty()) return RunWorkerProcess(*options, context);
+    return Demo(*options, context).Run();
   });
 }
 

@@ -1,5 +1,3 @@
-#include <CLI/CLI.hpp>
-
 #include "base/json.h"
 #include "base/secrets.h"
 #include "cli/commands.h"
@@ -76,14 +74,14 @@ Result<int> RunDoctor(Context& context) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void AddDoctorCommand(Command& app, Context& context) {
+  Command command = app.AddCommand(
       "doctor", "Check the store and this machine, and say how to mend what is wrong");
-  command->group("Set up and check");
-  command->footer(
+  command.Group("Set up and check");
+  command.Footer(
       "  muster doctor\n"
       "  muster doctor --store 'postgresql://me:${file:/run/secrets/db}@db.example/app'");
-  command->callback([&context] { context.action = [&context] { return RunDoctor(context); }; });
+  command.Action(context, [&context] { return RunDoctor(context); });
 }
 
 }  // namespace muster::cli

@@ -1,6 +1,7 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <memory>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -104,31 +105,28 @@ Result<int> Read(EventLog& log, const EventsOptions& options, Context& context) 
 
 }  // namespace
 
-void AddEventsCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("events", "Append to an event log, or read it");
-  command->group("Keep data moving");
+void AddEventsCommand(Command& app, Context& context) {
+  Command command = app.AddCommand("events", "Append to an event log, or read it");
+  command.Group("Keep data moving");
   auto options = std::make_shared<EventsOptions>();
-  command->add_option("ACTION", options->action, "append reads lines of JSON from stdin")
-      ->required()
-      ->check(CLI::IsMember({"append", "read"}));
-  command->add_option("LOG", options->log, "The log's URL, as of a store")->required();
-  command->add_option("--stream", options->stream, "Only this one; for read")->type_name("NAME");
-  command
-      ->add_option("--after", options->after, "Start after this position, or version of a stream")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--limit", options->limit, "At most so many; all by default")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command->footer(
+  command.AddOption("ACTION", options->action, "append reads lines of JSON from stdin")
+      .Required()
+      .OneOf({"append", "read"});
+  command.AddOption("LOG", options->log, "The log's URL, as of a store").Required();
+  command.AddOption("--stream", options->stream, "Only this one; for read").TypeName("NAME");
+  command.AddOption("--after", options->after, "Start after this position, or version of a stream")
+      .TypeName("N")
+      .NonNegative();
+  command.AddOption("--limit", options->limit, "At most so many; all by default")
+      .TypeName("N")
+      .Positive();
+  command.Footer(
       "  muster events append sqlite:shop.db < events.ndjson\n"
       "  muster events read sqlite:shop.db --stream order-1");
-  command->callback([options, &context] {
-    context.action = [options, &context]() -> Result<int> {
-      MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env));
-      if (options->action == "append") return Append(*log, context);
-      return Read(*log, *options, context);
-    };
+  command.Action(context, [options, &context]() -> Result<int> {
+    MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env));
+    if (options->action == "append") return Append(*log, context);
+    return Read(*log, *options, context);
   });
 }
 

@@ -1,8 +1,10 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "base/json.h"
@@ -266,26 +268,24 @@ class MigrateRun {
 
 }  // namespace
 
-void AddMigrateCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("migrate", "Copy collections from a source to a sink, in one process");
-  command->group("Move data");
+void AddMigrateCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("migrate", "Copy collections from a source to a sink, in one process");
+  command.Group("Move data");
   auto options = std::make_shared<MigrateOptions>();
-  AddPipelineOptions(*command, options->settings);
+  AddPipelineOptions(command, options->settings);
   command
-      ->add_option("--shard-concurrency", options->shard_concurrency,
-                   "How many shards of a collection at once; 1 by default")
-      ->check(CLI::Range(1, 256))
-      ->type_name("N");
-  command->add_flag("--evaluate", options->evaluate,
-                    "Only say what would be done to the target; exit code 3 if there is something");
-  command->footer(
+      .AddOption("--shard-concurrency", options->shard_concurrency,
+                 "How many shards of a collection at once; 1 by default")
+      .Range(1, 256)
+      .TypeName("N");
+  command.AddFlag("--evaluate", options->evaluate,
+                  "Only say what would be done to the target; exit code 3 if there is something");
+  command.Footer(
       "  muster migrate jsonl:orders.jsonl csv:orders.csv\n"
       "  muster migrate jsonl:export/ opensearch+https://search:9200 --transforms rules.yaml\n"
       "  muster migrate csv:big.csv jsonl:out/ --shard-concurrency 4 --mb-per-second 50");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return MigrateRun(*options, context).Run(); };
-  });
+  command.Action(context, [options, &context] { return MigrateRun(*options, context).Run(); });
 }
 
 }  // namespace muster::cli

@@ -1,7 +1,8 @@
 #include "cli/pipeline_settings.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "base/regex.h"
 #include "base/yaml.h"
+#include "cli/command.h"
 
 namespace muster::cli {
 namespace {
@@ -63,46 +65,45 @@ bool AnyMatches(const std::vector<Pattern>& patterns, const std::string& name) {
 
 }  // namespace
 
-void AddPipelineOptions(CLI::App& command, PipelineSettings& settings) {
-  command.add_option("SOURCE", settings.source, "Where documents come from, a URL")->required();
-  command.add_option("SINK", settings.sink, "Where they go, a URL")->required();
-  command.add_option("--transforms", settings.transforms, "What is done to them, a YAML file")
-      ->type_name("FILE");
+void AddPipelineOptions(Command& command, PipelineSettings& settings) {
+  command.AddOption("SOURCE", settings.source, "Where documents come from, a URL").Required();
+  command.AddOption("SINK", settings.sink, "Where they go, a URL").Required();
+  command.AddOption("--transforms", settings.transforms, "What is done to them, a YAML file")
+      .TypeName("FILE");
   command
-      .add_option("--include", settings.include,
-                  "Collections to take: a name, a glob, or /a regular expression/; all by default")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
-  command.add_option("--exclude", settings.exclude, "Collections to leave out")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
+      .AddOption("--include", settings.include,
+                 "Collections to take: a name, a glob, or /a regular expression/; all by default")
+      .TypeName("PATTERN")
+      .OneValuePerUse();
+  command.AddOption("--exclude", settings.exclude, "Collections to leave out")
+      .TypeName("PATTERN")
+      .OneValuePerUse();
   command
-      .add_option("--max-docs-per-batch", settings.max_docs_per_batch,
-                  "1000 by default, 10000 for tables")
-      ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
-      ->type_name("N");
+      .AddOption("--max-docs-per-batch", settings.max_docs_per_batch,
+                 "1000 by default, 10000 for tables")
+      .Range(size_t{1}, size_t{1'000'000})
+      .TypeName("N");
   command
-      .add_option("--max-bytes-per-batch", settings.max_bytes_per_batch,
-                  "8 MiB by default; a larger document goes alone")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(size_t{1}, size_t{1} << 30))
-      ->type_name("SIZE");
+      .AddOption("--max-bytes-per-batch", settings.max_bytes_per_batch,
+                 "8 MiB by default; a larger document goes alone")
+      .Bytes()
+      .Range(size_t{1}, size_t{1} << 30)
+      .TypeName("SIZE");
+  command.AddOption("--docs-per-second", settings.docs_per_second, "No more than this; 0: no limit")
+      .NonNegative()
+      .TypeName("N");
+  command.AddOption("--mb-per-second", settings.mb_per_second, "No more than this; 0: no limit")
+      .NonNegative()
+      .TypeName("N");
   command
-      .add_option("--docs-per-second", settings.docs_per_second, "No more than this; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  command.add_option("--mb-per-second", settings.mb_per_second, "No more than this; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+      .AddOption("--limits", settings.limits_file,
+                 "A YAML file with docs_per_second and mb_per_second, read again every second")
+      .TypeName("FILE");
   command
-      .add_option("--limits", settings.limits_file,
-                  "A YAML file with docs_per_second and mb_per_second, read again every second")
-      ->type_name("FILE");
-  command
-      .add_option("--dead-letters", settings.dead_letters,
-                  "Where documents go that cannot be migrated; by default dead-letters.jsonl, a "
-                  "worker's RUN.dead-letters.jsonl")
-      ->type_name("FILE");
+      .AddOption("--dead-letters", settings.dead_letters,
+                 "Where documents go that cannot be migrated; by default dead-letters.jsonl, a "
+                 "worker's RUN.dead-letters.jsonl")
+      .TypeName("FILE");
 }
 
 Result<std::string> ReadTransforms(const PipelineSettings& settings) {

@@ -7,11 +7,9 @@
 
 #include "muster/migrate.h"
 
-namespace CLI {
-class App;
-}
-
 namespace muster::cli {
+
+class Command;
 
 // What commands that move documents are told on the command line.
 struct PipelineSettings {
@@ -29,7 +27,7 @@ struct PipelineSettings {
 };
 
 // Adds SOURCE, SINK and the options. `settings` must live as long as `command`.
-void AddPipelineOptions(CLI::App& command, PipelineSettings& settings);
+void AddPipelineOptions(Command& command, PipelineSettings& settings);
 
 // The text of the transforms' file; empty if there is none.
 Result<std::string> ReadTransforms(const PipelineSettings& settings);

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -241,45 +240,44 @@ class PlanRun {
 
 }  // namespace
 
-void AddPlanCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("plan", "Check, explain, draw, compile and compare ranked plans");
-  command->group("Move data");
+void AddPlanCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("plan", "Check, explain, draw, compile and compare ranked plans");
+  command.Group("Move data");
   auto options = std::make_shared<PlanCommandOptions>();
-  command->add_option("ACTION", options->action, "What to do")
-      ->required()
-      ->check(CLI::IsMember({"check", "explain", "graph", "compile", "diff"}));
-  command->add_option("FILE", options->files, "The plan; two of them for diff");
-  command->add_option("--set", options->variables, "Gives a variable a value; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--profile", options->profile, "Which of its profiles; the first by default")
-      ->type_name("NAME");
+  command.AddOption("ACTION", options->action, "What to do")
+      .Required()
+      .OneOf({"check", "explain", "graph", "compile", "diff"});
+  command.AddOption("FILE", options->files, "The plan; two of them for diff");
+  command.AddOption("--set", options->variables, "Gives a variable a value; may be repeated")
+      .TypeName("NAME=VALUE")
+      .OneValuePerUse();
+  command.AddOption("--profile", options->profile, "Which of its profiles; the first by default")
+      .TypeName("NAME");
   command
-      ->add_option("--what-if", options->what_if,
-                   "For explain, a change to try: dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, "
-                   "staging=parquet, pool.flows=N; may be repeated")
-      ->type_name("CHANGE")
-      ->allow_extra_args(false);
-  command->add_option("--prices", options->prices, "For explain: prices instead of the plan's")
-      ->type_name("FILE");
-  command->add_option("--format", options->format, "For graph: what to draw it as")
-      ->check(CLI::IsMember({"text", "svg", "dot"}));
-  command->add_option("--target", options->target, "For compile: the first profile of this kind")
-      ->check(CLI::IsMember({"local", "aws"}));
+      .AddOption("--what-if", options->what_if,
+                 "For explain, a change to try: dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, "
+                 "staging=parquet, pool.flows=N; may be repeated")
+      .TypeName("CHANGE")
+      .OneValuePerUse();
+  command.AddOption("--prices", options->prices, "For explain: prices instead of the plan's")
+      .TypeName("FILE");
+  command.AddOption("--format", options->format, "For graph: what to draw it as")
+      .OneOf({"text", "svg", "dot"});
+  command.AddOption("--target", options->target, "For compile: the first profile of this kind")
+      .OneOf({"local", "aws"});
   command
-      ->add_option(
-          "--out", options->out,
-          "Where to write: a file for graph and compile, for aws a folder; standard output "
-          "by default")
-      ->type_name("PATH");
-  command->footer(
+      .AddOption("--out", options->out,
+                 "Where to write: a file for graph and compile, for aws a folder; standard output "
+                 "by default")
+      .TypeName("PATH");
+  command.Footer(
       "  muster plan check plan.yaml\n"
       "  muster plan explain plan.yaml --what-if dpu.feed-comments=20\n"
       "  muster plan compile plan.yaml --target aws --set environment=dev --out build/");
-  command->callback([options, &context, &app] {
-    options->store_given = app.count("--store") > 0;
-    context.action = [options, &context] { return PlanRun(*options, context).Run(); };
+  command.Action(context, [options, &context, &app] {
+    options->store_given = app.Given("--store");
+    return PlanRun(*options, context).Run();
   });
 }
 

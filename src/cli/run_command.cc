@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/json.h"
@@ -284,99 +285,94 @@ class RunCommand {
 
 using Method = Result<int> (RunCommand::*)();
 
-CLI::App* AddOne(CLI::App& app, Context& context, const char* name, const char* description,
-                 const std::shared_ptr<RunCommandOptions>& options, Method method) {
-  CLI::App* command = app.add_subcommand(name, description);
-  command->group("Move data");
-  command->callback([options, &context, method] {
-    context.action = [options, &context, method] {
-      return (RunCommand(*options, context).*method)();
-    };
-  });
+Command AddOne(Command& app, Context& context, const char* name, const char* description,
+               const std::shared_ptr<RunCommandOptions>& options, Method method) {
+  Command command = app.AddCommand(name, description);
+  command.Group("Move data");
+  command.Action(context,
+                 [options, &context, method] { return (RunCommand(*options, context).*method)(); });
   return command;
 }
 
-void AddId(CLI::App* command, RunCommandOptions& options) {
-  command->add_option("MIGRATION", options.id, "The migrationId that it was run with")->required();
+void AddId(Command& command, RunCommandOptions& options) {
+  command.AddOption("MIGRATION", options.id, "The migrationId that it was run with").Required();
 }
 
-void AddDriving(CLI::App* command, RunCommandOptions& options) {
-  command->add_option("--set", options.variables, "Gives a variable a value; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--threads", options.threads, "How many tasks may run here at once")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  AddServeOption(*command, options.serve);
+void AddDriving(Command& command, RunCommandOptions& options) {
+  command.AddOption("--set", options.variables, "Gives a variable a value; may be repeated")
+      .TypeName("NAME=VALUE")
+      .OneValuePerUse();
+  command.AddOption("--threads", options.threads, "How many tasks may run here at once")
+      .TypeName("N")
+      .Range(1, 256);
+  AddServeOption(command, options.serve);
 }
 
-void AddResuming(CLI::App* command, RunCommandOptions& options) {
+void AddResuming(Command& command, RunCommandOptions& options) {
   AddId(command, options);
   AddDriving(command, options);
-  command->add_option("--plan", options.plan, "The plan's file, if it is elsewhere now")
-      ->type_name("FILE");
-  command->add_flag("--accept-changes", options.accept_changes,
-                    "Go on by the plan as it is now, although it has changed");
+  command.AddOption("--plan", options.plan, "The plan's file, if it is elsewhere now")
+      .TypeName("FILE");
+  command.AddFlag("--accept-changes", options.accept_changes,
+                  "Go on by the plan as it is now, although it has changed");
 }
 
 }  // namespace
 
-void AddRunCommands(CLI::App& app, Context& context) {
+void AddRunCommands(Command& app, Context& context) {
   const auto options = std::make_shared<RunCommandOptions>();
-  CLI::App* run =
-      AddOne(app, context, "run", "Run a plan, rank by rank", options, &RunCommand::Run);
-  run->add_option("PLAN", options->file, "The plan's file")->required();
-  run->add_option("--input", options->inputs, "An input of the plan; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  run->add_option("--profile", options->profile, "Which of its profiles; the first by default")
-      ->type_name("NAME");
+  Command run = AddOne(app, context, "run", "Run a plan, rank by rank", options, &RunCommand::Run);
+  run.AddOption("PLAN", options->file, "The plan's file").Required();
+  run.AddOption("--input", options->inputs, "An input of the plan; may be repeated")
+      .TypeName("NAME=VALUE")
+      .OneValuePerUse();
+  run.AddOption("--profile", options->profile, "Which of its profiles; the first by default")
+      .TypeName("NAME");
   AddDriving(run, *options);
-  run->footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
+  run.Footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
 
-  CLI::App* resume = AddOne(app, context, "resume",
-                            "Go on with a run that was left or has failed; what succeeded is kept",
-                            options, &RunCommand::Resume);
+  Command resume = AddOne(app, context, "resume",
+                          "Go on with a run that was left or has failed; what succeeded is kept",
+                          options, &RunCommand::Resume);
   AddResuming(resume, *options);
-  resume->footer("  muster resume m-1");
+  resume.Footer("  muster resume m-1");
 
-  CLI::App* retry =
+  Command retry =
       AddOne(app, context, "retry", "Do parts of a run again", options, &RunCommand::Resume);
   AddResuming(retry, *options);
-  retry->add_flag("--failed", options->failed, "What did not succeed; always so");
-  retry->add_option("--rank", options->rank, "And this whole rank")->type_name("N");
-  retry->add_option("--task", options->task, "And this object or script")->type_name("NAME");
-  retry->footer("  muster retry m-1 --rank 600");
+  retry.AddFlag("--failed", options->failed, "What did not succeed; always so");
+  retry.AddOption("--rank", options->rank, "And this whole rank").TypeName("N");
+  retry.AddOption("--task", options->task, "And this object or script").TypeName("NAME");
+  retry.Footer("  muster retry m-1 --rank 600");
 
-  CLI::App* status =
+  Command status =
       AddOne(app, context, "status", "Tell how a run stands", options, &RunCommand::ShowStatus);
   AddId(status, *options);
-  status->footer("  muster status m-1 --json");
+  status.Footer("  muster status m-1 --json");
 
-  CLI::App* history = AddOne(app, context, "history", "Tell what a run has done, event by event",
-                             options, &RunCommand::History);
+  Command history = AddOne(app, context, "history", "Tell what a run has done, event by event",
+                           options, &RunCommand::History);
   AddId(history, *options);
-  history->footer("  muster history m-1");
+  history.Footer("  muster history m-1");
 
-  CLI::App* watch =
+  Command watch =
       AddOne(app, context, "watch", "Follow a run that another process drives, until it has ended",
              options, &RunCommand::Watch);
   AddId(watch, *options);
-  watch->footer("  muster watch m-1\n  muster watch m-1 --json");
+  watch.Footer("  muster watch m-1\n  muster watch m-1 --json");
 
-  CLI::App* cancel = AddOne(app, context, "cancel", "End a run", options, &RunCommand::Cancel);
+  Command cancel = AddOne(app, context, "cancel", "End a run", options, &RunCommand::Cancel);
   AddId(cancel, *options);
-  cancel->add_flag("--drain", options->drain,
-                   "Let the tasks that run come to their ends, begin nothing new");
-  cancel->add_flag("--now", options->now, "Stop the tasks that run; the default");
-  cancel->footer("  muster cancel m-1 --drain");
+  cancel.AddFlag("--drain", options->drain,
+                 "Let the tasks that run come to their ends, begin nothing new");
+  cancel.AddFlag("--now", options->now, "Stop the tasks that run; the default");
+  cancel.Footer("  muster cancel m-1 --drain");
 
-  CLI::App* list =
-      AddOne(app, context, "list", "List the runs of plans", options, &RunCommand::List);
-  list->add_option("--limit", options->limit, "The most that are listed")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  list->footer("  muster list --json");
+  Command list = AddOne(app, context, "list", "List the runs of plans", options, &RunCommand::List);
+  list.AddOption("--limit", options->limit, "The most that are listed")
+      .TypeName("N")
+      .Range(1, 1000);
+  list.Footer("  muster list --json");
 }
 
 }  // namespace muster::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 
@@ -46,61 +45,59 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
 
 }  // namespace
 
-void AddServeCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("serve", "Serve the dashboard, its API and metrics for Prometheus");
-  command->group("Migrate");
+void AddServeCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("serve", "Serve the dashboard, its API and metrics for Prometheus");
+  command.Group("Migrate");
   auto options = std::make_shared<ServeCommandOptions>();
   serve::DashboardOptions& dashboard = options->dashboard;
-  command->add_option("--store", dashboard.site.stores, "What to show; may be repeated")
-      ->type_name("URL")
-      ->allow_extra_args(false);
+  command.AddOption("--store", dashboard.site.stores, "What to show; may be repeated")
+      .TypeName("URL")
+      .OneValuePerUse();
   command
-      ->add_option("--replica", dashboard.site.replica_files,
-                   "A replica set's file, to show its lag; may be repeated")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
+      .AddOption("--replica", dashboard.site.replica_files,
+                 "A replica set's file, to show its lag; may be repeated")
+      .TypeName("FILE")
+      .OneValuePerUse();
   command
-      ->add_option("--dead-letters", dashboard.site.dead_letters,
-                   "The folder with files of dead letters (.)")
-      ->type_name("FOLDER");
-  command->add_option("--port", dashboard.port, "Where to listen (8077); 0: a free port")
-      ->type_name("N")
-      ->check(CLI::Range(0, 65'535));
+      .AddOption("--dead-letters", dashboard.site.dead_letters,
+                 "The folder with files of dead letters (.)")
+      .TypeName("FOLDER");
+  command.AddOption("--port", dashboard.port, "Where to listen (8077); 0: a free port")
+      .TypeName("N")
+      .Range(0, 65'535);
   command
-      ->add_option("--listen", dashboard.address,
-                   "The address to listen on (127.0.0.1); others need TLS")
-      ->type_name("ADDRESS");
-  command->add_option("--tls-cert", dashboard.certificate, "The server's certificate, as PEM")
-      ->type_name("FILE");
-  command->add_option("--tls-key", dashboard.key, "Its key, as PEM")->type_name("FILE");
+      .AddOption("--listen", dashboard.address,
+                 "The address to listen on (127.0.0.1); others need TLS")
+      .TypeName("ADDRESS");
+  command.AddOption("--tls-cert", dashboard.certificate, "The server's certificate, as PEM")
+      .TypeName("FILE");
+  command.AddOption("--tls-key", dashboard.key, "Its key, as PEM").TypeName("FILE");
   command
-      ->add_option("--allow-host", dashboard.allowed_hosts,
-                   "Another name that the server is reached by; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command->add_flag("--read-only", dashboard.read_only, "Show, and let nobody change anything");
+      .AddOption("--allow-host", dashboard.allowed_hosts,
+                 "Another name that the server is reached by; may be repeated")
+      .TypeName("NAME")
+      .OneValuePerUse();
+  command.AddFlag("--read-only", dashboard.read_only, "Show, and let nobody change anything");
   command
-      ->add_option("--max-viewers", dashboard.max_viewers,
-                   "Pages that may be open at a time (64); the next gets a 503")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000));
+      .AddOption("--max-viewers", dashboard.max_viewers,
+                 "Pages that may be open at a time (64); the next gets a 503")
+      .TypeName("N")
+      .Range(1, 1'000);
   command
-      ->add_option("--token-file", dashboard.token_file,
-                   "Where the tokens are, or will be; by default below ~/.local/state/muster")
-      ->type_name("FILE");
+      .AddOption("--token-file", dashboard.token_file,
+                 "Where the tokens are, or will be; by default below ~/.local/state/muster")
+      .TypeName("FILE");
   command
-      ->add_option("--audit-log", dashboard.audit_log,
-                   "Where it is written who did what; by default beside the tokens")
-      ->type_name("FILE");
-  command->add_flag("--login-link", options->login_link, "Print the login link again");
-  AddOtlpOption(*command, options->otlp);
-  command->footer(
+      .AddOption("--audit-log", dashboard.audit_log,
+                 "Where it is written who did what; by default beside the tokens")
+      .TypeName("FILE");
+  command.AddFlag("--login-link", options->login_link, "Print the login link again");
+  AddOtlpOption(command, options->otlp);
+  command.Footer(
       "  muster serve --store sqlite:work.db\n"
       "  muster serve --store postgresql://me@db/app --replica orders.yaml --read-only");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return Serve(*options, context); };
-  });
+  command.Action(context, [options, &context] { return Serve(*options, context); });
 }
 
 }  // namespace muster::cli

@@ -1,6 +1,6 @@
 #include "cli/serve_options.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace muster::cli {
 namespace {
@@ -34,21 +34,21 @@ std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& met
 std::string DefaultTokenFile() { return serve::StateFolder() + "/serve.tokens"; }
 std::string DefaultAuditLog() { return serve::StateFolder() + "/audit.jsonl"; }
 
-void AddServeOption(CLI::App& command, ServeBesideOptions& options) {
+void AddServeOption(Command& command, ServeBesideOptions& options) {
   command
-      .add_option("--serve", options.port,
-                  "Serve the dashboard meanwhile, on this port of 127.0.0.1; 0: a free one")
-      ->type_name("PORT")
-      ->check(CLI::Range(0, 65'535));
+      .AddOption("--serve", options.port,
+                 "Serve the dashboard meanwhile, on this port of 127.0.0.1; 0: a free one")
+      .TypeName("PORT")
+      .Range(0, 65'535);
   AddOtlpOption(command, options.otlp);
 }
 
-void AddOtlpOption(CLI::App& command, std::string& endpoint) {
+void AddOtlpOption(Command& command, std::string& endpoint) {
   command
-      .add_option("--otlp", endpoint,
-                  "Send traces to this OpenTelemetry collector (http://127.0.0.1:4318)")
-      ->type_name("URL")
-      ->envname("OTEL_EXPORTER_OTLP_ENDPOINT");
+      .AddOption("--otlp", endpoint,
+                 "Send traces to this OpenTelemetry collector (http://127.0.0.1:4318)")
+      .TypeName("URL")
+      .Env("OTEL_EXPORTER_OTLP_ENDPOINT");
 }
 
 void TellDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,

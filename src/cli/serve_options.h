@@ -10,19 +10,17 @@
 #include "cli/metered_executor.h"
 #include "serve/dashboard.h"
 
-namespace CLI {
-class App;
-}
-
 namespace muster::cli {
+
+class Command;
 
 // How a command that does something else is to be watched: `--serve` and `--otlp`.
 struct ServeBesideOptions {
   std::optional<int> port;
   std::string otlp;
 };
-void AddServeOption(CLI::App& command, ServeBesideOptions& options);
-void AddOtlpOption(CLI::App& command, std::string& endpoint);
+void AddServeOption(Command& command, ServeBesideOptions& options);
+void AddOtlpOption(Command& command, std::string& endpoint);
 
 // What a command tells of itself as long as it runs: numbers, traces, and a dashboard.
 class DashboardBeside {

@@ -1,5 +1,8 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <memory>
 #include <thread>
 
 #include "base/json.h"
@@ -185,29 +188,27 @@ class SimRun {
 
 }  // namespace
 
-void AddSimCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("sim", "Run the coordination code in a simulated world full of faults");
-  command->group("Set up and check");
+void AddSimCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("sim", "Run the coordination code in a simulated world full of faults");
+  command.Group("Set up and check");
   auto options = std::make_shared<SimOptions>();
-  command->add_option("--workload", options->workload, "Which scenario; all by default")
-      ->type_name("NAME");
-  auto* seed = command->add_option("--seed", options->seed, "Run one seed")->type_name("N");
-  auto* seeds = command->add_option("--seeds", options->seeds, "Run a range of seeds (1..1000)")
-                    ->type_name("A..B");
-  auto* minutes = command
-                      ->add_option("--minutes", options->minutes,
-                                   "Run seeds that nobody has tried yet, for so long")
-                      ->type_name("M");
-  seed->excludes(seeds)->excludes(minutes);
-  seeds->excludes(minutes);
-  command->add_flag("--hash", options->hash, "Print the hash of each seed's trace instead");
-  command->footer(
+  command.AddOption("--workload", options->workload, "Which scenario; all by default")
+      .TypeName("NAME");
+  Option seed = command.AddOption("--seed", options->seed, "Run one seed").TypeName("N");
+  Option seeds = command.AddOption("--seeds", options->seeds, "Run a range of seeds (1..1000)")
+                     .TypeName("A..B");
+  Option minutes = command
+                       .AddOption("--minutes", options->minutes,
+                                  "Run seeds that nobody has tried yet, for so long")
+                       .TypeName("M");
+  seed.Excludes(seeds).Excludes(minutes);
+  seeds.Excludes(minutes);
+  command.AddFlag("--hash", options->hash, "Print the hash of each seed's trace instead");
+  command.Footer(
       "  muster sim --seeds 1..2000\n"
       "  muster sim --workload work --seed 42");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return SimRun(*options, context).Run(); };
-  });
+  command.Action(context, [options, &context] { return SimRun(*options, context).Run(); });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,5 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -420,37 +420,34 @@ class SnapshotRun {
 
 }  // namespace
 
-void AddSnapshotCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void AddSnapshotCommand(Command& app, Context& context) {
+  Command command = app.AddCommand(
       "snapshot", "Read a snapshot repository of Elasticsearch or OpenSearch, without a cluster");
-  command->group("Look at data");
+  command.Group("Look at data");
   auto options = std::make_shared<SnapshotOptions>();
-  command->add_option("ACTION", options->action, "What to do")
-      ->required()
-      ->check(CLI::IsMember({"list", "show", "check", "cat", "digest"}));
+  command.AddOption("ACTION", options->action, "What to do")
+      .Required()
+      .OneOf({"list", "show", "check", "cat", "digest"});
   command
-      ->add_option("REPOSITORY", options->repository,
-                   "The repository's folder, or s3://BUCKET/PREFIX")
-      ->required();
-  command->add_option("--snapshot", options->snapshot, "Only this one; all by default")
-      ->type_name("NAME");
-  command->add_option("--index", options->index, "Only this one; all by default")
-      ->type_name("NAME");
-  command->add_option("--shard", options->shard, "Only this one; all by default")->type_name("N");
+      .AddOption("REPOSITORY", options->repository,
+                 "The repository's folder, or s3://BUCKET/PREFIX")
+      .Required();
+  command.AddOption("--snapshot", options->snapshot, "Only this one; all by default")
+      .TypeName("NAME");
+  command.AddOption("--index", options->index, "Only this one; all by default").TypeName("NAME");
+  command.AddOption("--shard", options->shard, "Only this one; all by default").TypeName("N");
   command
-      ->add_option("--from", options->from,
-                   "Start at this position of the one shard that is named; for cat and digest")
-      ->type_name("POSITION");
-  command->add_flag("--recovery-source", options->recovery_source,
-                    "Print _recovery_source too; for cat and digest");
-  command->footer(
+      .AddOption("--from", options->from,
+                 "Start at this position of the one shard that is named; for cat and digest")
+      .TypeName("POSITION");
+  command.AddFlag("--recovery-source", options->recovery_source,
+                  "Print _recovery_source too; for cat and digest");
+  command.Footer(
       "  muster snapshot list /backups/repo\n"
       "  muster snapshot check /backups/repo --snapshot nightly\n"
       "  muster snapshot cat /backups/repo --snapshot nightly --index orders --shard 0 --from "
       "1000");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return SnapshotRun(*options, context).Run(); };
-  });
+  command.Action(context, [options, &context] { return SnapshotRun(*options, context).Run(); });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -397,48 +398,46 @@ class StatesRun {
 
 }  // namespace
 
-void AddStatesCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "states", "Check, run and follow state machines in Amazon States Language");
-  command->group("Run");
+void AddStatesCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("states", "Check, run and follow state machines in Amazon States Language");
+  command.Group("Run");
   auto options = std::make_shared<StatesCommandOptions>();
-  command->add_option("ACTION", options->action, "What to do")
-      ->required()
-      ->check(CLI::IsMember(
-          {"check", "run", "start", "work", "list", "show", "history", "redrive", "stop", "test"}));
-  command->add_option("ARGUMENT", options->arguments,
-                      "Definitions for check, run and start; tables of cases for test; else the "
-                      "name of an execution");
+  command.AddOption("ACTION", options->action, "What to do")
+      .Required()
+      .OneOf(
+          {"check", "run", "start", "work", "list", "show", "history", "redrive", "stop", "test"});
+  command.AddOption("ARGUMENT", options->arguments,
+                    "Definitions for check, run and start; tables of cases for test; else the "
+                    "name of an execution");
   command
-      ->add_option("--input", options->input,
-                   "The input of run and start, a JSON file; {} by default")
-      ->type_name("FILE");
-  command->add_option("--mocks", options->mocks, "Answers of tasks for run, instead of real calls")
-      ->type_name("FILE");
-  command->add_option("--case", options->test_case, "Which test case of a whole mock configuration")
-      ->type_name("NAME");
-  command->add_flag("--virtual-time", options->virtual_time,
-                    "For run: waits and backoffs pass at once");
+      .AddOption("--input", options->input,
+                 "The input of run and start, a JSON file; {} by default")
+      .TypeName("FILE");
+  command.AddOption("--mocks", options->mocks, "Answers of tasks for run, instead of real calls")
+      .TypeName("FILE");
+  command.AddOption("--case", options->test_case, "Which test case of a whole mock configuration")
+      .TypeName("NAME");
+  command.AddFlag("--virtual-time", options->virtual_time,
+                  "For run: waits and backoffs pass at once");
   command
-      ->add_option("--name", options->name,
-                   "The name of the execution for start; a new one by default")
-      ->type_name("NAME");
-  command->add_option("--error", options->error, "For stop: the error to end it with")
-      ->type_name("NAME");
-  command->add_option("--cause", options->cause, "For stop: why")->type_name("TEXT");
+      .AddOption("--name", options->name,
+                 "The name of the execution for start; a new one by default")
+      .TypeName("NAME");
+  command.AddOption("--error", options->error, "For stop: the error to end it with")
+      .TypeName("NAME");
+  command.AddOption("--cause", options->cause, "For stop: why").TypeName("TEXT");
   command
-      ->add_option("--threads", options->threads,
-                   "For run and work: how many calls may be waited for at once")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  command->add_option("--limit", options->limit, "For list: the most executions")->type_name("N");
-  command->footer(
+      .AddOption("--threads", options->threads,
+                 "For run and work: how many calls may be waited for at once")
+      .TypeName("N")
+      .Range(1, 256);
+  command.AddOption("--limit", options->limit, "For list: the most executions").TypeName("N");
+  command.Footer(
       "  muster states check order.asl.json\n"
       "  muster states run order.asl.json --input order.json --mocks mocks.json --virtual-time\n"
       "  muster states start order.asl.json --name order-17 && muster states work order-17");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return StatesRun(*options, context).Run(); };
-  });
+  command.Action(context, [options, &context] { return StatesRun(*options, context).Run(); });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,5 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -170,29 +170,25 @@ Result<int> Verify(const Options& options, Context& context) {
 
 }  // namespace
 
-void AddVerifyCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("verify", "Compare what a sink has with what its source has");
-  command->group("Move data");
+void AddVerifyCommand(Command& app, Context& context) {
+  Command command = app.AddCommand("verify", "Compare what a sink has with what its source has");
+  command.Group("Move data");
   auto options = std::make_shared<Options>();
-  command->add_option("SOURCE", options->source, "Where the documents came from")
-      ->required()
-      ->type_name("URL");
-  command->add_option("SINK", options->sink, "Where they went; read as a source")
-      ->required()
-      ->type_name("URL");
-  command->add_flag("--checksums", options->checksums,
-                    "Compare the contents of documents, and name those that differ");
+  command.AddOption("SOURCE", options->source, "Where the documents came from")
+      .Required()
+      .TypeName("URL");
+  command.AddOption("SINK", options->sink, "Where they went; read as a source")
+      .Required()
+      .TypeName("URL");
+  command.AddFlag("--checksums", options->checksums,
+                  "Compare the contents of documents, and name those that differ");
   command
-      ->add_option("--transforms", options->transforms,
-                   "What was done to the documents on their way")
-      ->type_name("FILE");
-  command->footer(
+      .AddOption("--transforms", options->transforms, "What was done to the documents on their way")
+      .TypeName("FILE");
+  command.Footer(
       "  muster verify csv:orders.csv sqlite:shop.db#orders\n"
       "  muster verify --checksums sqlite:shop.db postgresql://me@db/shop --json");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return Verify(*options, context); };
-  });
+  command.Action(context, [options, &context] { return Verify(*options, context); });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,5 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
+#include <memory>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -243,40 +243,37 @@ class WorkCommand {
 
 }  // namespace
 
-void AddWorkCommand(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("work", "See and steer what workers share");
-  command->group("Migrate");
-  command->require_subcommand(1);
+void AddWorkCommand(Command& app, Context& context) {
+  Command command = app.AddCommand("work", "See and steer what workers share");
+  command.Group("Migrate");
+  command.RequireCommand();
   auto options = std::make_shared<WorkCommandOptions>();
   const auto add = [&](const std::string& name, const std::string& about,
                        Result<int> (WorkCommand::*action)()) {
-    CLI::App* sub = command->add_subcommand(name, about);
-    sub->add_option("--run", options->run, "The migration; needed where there are several")
-        ->type_name("NAME");
-    sub->callback([options, action, &context] {
-      context.action = [options, action, &context] {
-        return (WorkCommand(*options, context).*action)();
-      };
-    });
+    Command sub = command.AddCommand(name, about);
+    sub.AddOption("--run", options->run, "The migration; needed where there are several")
+        .TypeName("NAME");
+    sub.Action(context,
+               [options, action, &context] { return (WorkCommand(*options, context).*action)(); });
     return sub;
   };
   add("status", "How far the runs in the store are", &WorkCommand::Status);
   add("list", "The items of a run: who holds what, and why one waits", &WorkCommand::List)
-      ->add_option("--state", options->state, "Only items in this state")
-      ->check(CLI::IsMember({"open", "done", "quarantined"}));
+      .AddOption("--state", options->state, "Only items in this state")
+      .OneOf({"open", "done", "quarantined"});
   add("show", "All about one item", &WorkCommand::Show)
-      ->add_option("ITEM", options->item, "Its name")
-      ->required();
-  CLI::App* retry = add("retry", "Let a quarantined item be tried again", &WorkCommand::Retry);
-  retry->add_option("ITEM", options->item, "Its name");
-  retry->add_flag("--all", options->all, "All that are quarantined");
+      .AddOption("ITEM", options->item, "Its name")
+      .Required();
+  Command retry = add("retry", "Let a quarantined item be tried again", &WorkCommand::Retry);
+  retry.AddOption("ITEM", options->item, "Its name");
+  retry.AddFlag("--all", options->all, "All that are quarantined");
   add("release", "Take an item from its holder", &WorkCommand::Release)
-      ->add_option("ITEM", options->item, "Its name")
-      ->required();
-  CLI::App* redrive = add("redrive", "Write dead letters into the sink", &WorkCommand::Redrive);
-  redrive->add_option("FILE", options->letters, "The dead letters")->required();
-  redrive->add_option("SINK", options->sink, "Where they go")->required();
-  command->footer(
+      .AddOption("ITEM", options->item, "Its name")
+      .Required();
+  Command redrive = add("redrive", "Write dead letters into the sink", &WorkCommand::Redrive);
+  redrive.AddOption("FILE", options->letters, "The dead letters").Required();
+  redrive.AddOption("SINK", options->sink, "Where they go").Required();
+  command.Footer(
       "  muster work status\n"
       "  muster work list --state quarantined\n"
       "  muster work retry --all");

@@ -1,5 +1,7 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -238,52 +240,49 @@ class WorkerCommand {
 
 }  // namespace
 
-void AddWorkerCommand(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("worker", "Take part in a migration that any number of workers share");
-  command->group("Migrate");
+void AddWorkerCommand(Command& app, Context& context) {
+  Command command =
+      app.AddCommand("worker", "Take part in a migration that any number of workers share");
+  command.Group("Migrate");
   auto options = std::make_shared<WorkerCommandOptions>();
-  AddPipelineOptions(*command, options->flow);
+  AddPipelineOptions(command, options->flow);
   command
-      ->add_option("--run", options->run,
-                   "The migration's name; by default equal commands share one")
-      ->type_name("NAME");
-  command->add_option("--name", options->name, "This worker's name, for people (host and process)")
-      ->type_name("NAME");
-  command->add_option("--slots", options->slots, "Items that are migrated at a time (1)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  command->add_flag("--forever", options->forever, "Stay when all is done");
-  command->add_flag("--new-incarnation", options->new_incarnation,
-                    "The store is new, or was restored: go on from what the sink knows");
+      .AddOption("--run", options->run, "The migration's name; by default equal commands share one")
+      .TypeName("NAME");
+  command.AddOption("--name", options->name, "This worker's name, for people (host and process)")
+      .TypeName("NAME");
+  command.AddOption("--slots", options->slots, "Items that are migrated at a time (1)")
+      .TypeName("N")
+      .Range(1, 256);
+  command.AddFlag("--forever", options->forever, "Stay when all is done");
+  command.AddFlag("--new-incarnation", options->new_incarnation,
+                  "The store is new, or was restored: go on from what the sink knows");
   command
-      ->add_option("--lease", options->lease_s,
-                   "How long an item is held without progress, in seconds (60)")
-      ->type_name("S")
-      ->check(CLI::Range(0.5, 86'400.0));
+      .AddOption("--lease", options->lease_s,
+                 "How long an item is held without progress, in seconds (60)")
+      .TypeName("S")
+      .Range(0.5, 86'400.0);
   command
-      ->add_option("--max-hold", options->max_hold_s,
-                   "When an item is handed over, in seconds (600); 0: never")
-      ->type_name("S")
-      ->check(CLI::NonNegativeNumber);
+      .AddOption("--max-hold", options->max_hold_s,
+                 "When an item is handed over, in seconds (600); 0: never")
+      .TypeName("S")
+      .NonNegative();
   command
-      ->add_option("--checkpoint-interval", options->checkpoint_interval_s,
-                   "The most work that a crash repeats, in seconds (2)")
-      ->type_name("S")
-      ->check(CLI::NonNegativeNumber);
+      .AddOption("--checkpoint-interval", options->checkpoint_interval_s,
+                 "The most work that a crash repeats, in seconds (2)")
+      .TypeName("S")
+      .NonNegative();
   command
-      ->add_option("--max-attempts", options->max_attempts,
-                   "Attempts without progress before an item is quarantined (5)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  AddServeOption(*command, options->serve);
-  command->footer(
+      .AddOption("--max-attempts", options->max_attempts,
+                 "Attempts without progress before an item is quarantined (5)")
+      .TypeName("N")
+      .Range(1, 1000);
+  AddServeOption(command, options->serve);
+  command.Footer(
       "  muster worker --store sqlite:work.db jsonl:orders.jsonl sqlite:orders.db#orders\n"
       "  muster worker --store postgresql://me@db/app --slots 4 \\\n"
       "      opensearch+http://old:9200/logs-* opensearch+http://new:9200");
-  command->callback([options, &context] {
-    context.action = [options, &context] { return WorkerCommand(*options, context).Run(); };
-  });
+  command.Action(context, [options, &context] { return WorkerCommand(*options, context).Run(); });
 }
 
 }  // namespace muster::cli

@@ -1,0 +1,237 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/suggest.h"
+#include "cli/context.h"
+#include "cli/help.h"
+
+namespace muster::cli {
+namespace {
+
+OptionInfo DescribeOption(const CLI::Option& option) {
+  OptionInfo info;
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  if (option.get_positional()) info.names = {option.get_name(true, false)};
+  info.description = option.get_description();
+  if (option.get_items_expected_max() == 0) return info;
+  // CLI11 writes the values that IsMember allows behind the type: "TEXT:{auto,always,never}".
+  std::string type = option.get_type_name();
+  size_t open = type.find('{');
+  size_t close = type.find('}');
+  info.argument = type.substr(0, type.find(':'));
+  if (open != type.npos && close != type.npos && open < close) {
+    info.choices = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+  }
+  return info;
+}
+
+CommandInfo DescribeApp(const CLI::App& app) {
+  CommandInfo info{
+      app.get_name(), app.get_description(), app.get_group(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // CLI11's way to hide one
+    info.options.push_back(DescribeOption(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    info.commands.push_back(DescribeApp(*command));
+  }
+  return info;
+}
+
+// Says what was wrong with the first argument that nothing takes.
+Error Unexpected(const CLI::App& app) {
+  const std::string word = app.remaining(true).front();
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  CommandInfo program = DescribeApp(app);
+  std::vector<std::string> candidates;
+  std::string what = "unexpected argument '" + word + "'";
+  if (word.starts_with('-')) {
+    what = "unknown option '" + word + "'";
+    for (const CLI::App* command : chosen) {
+      for (OptionInfo& option : DescribeApp(*command).options) program.options.push_back(option);
+    }
+    for (const OptionInfo& option : program.options) {
+      if (!option.positional()) candidates.push_back(option.names.back());
+    }
+  } else if (chosen.empty()) {
+    what = "unknown command '" + word + "'";
+    for (const CommandInfo& command : program.commands) candidates.push_back(command.name);
+  }
+  auto near = DidYouMean(word.substr(0, word.find('=')), candidates);
+  const std::string help =
+      program.name + " " + (chosen.empty() ? "" : chosen[0]->get_name() + " ") + "--help";
+  return Error{Code::kInvalid, what,
+               near ? "did you mean '" + *near + "'?" : "'" + help + "' lists what there is"};
+}
+
+Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.remaining(true).empty()) {
+    return Unexpected(app);
+  }
+  const std::string& name = app.get_name();
+  std::string hint = "see '" + name + " --help'";
+  for (const CLI::App* command : app.get_subcommands()) {
+    hint = "see '" + name + " " + command->get_name() + " --help' and '" + name + " --help'";
+  }
+  return Error{Code::kInvalid, error.what(), hint};
+}
+
+}  // namespace
+
+Option Option::Required() {
+  option_->required();
+  return *this;
+}
+
+Option Option::Hidden() {
+  option_->group("");
+  return *this;
+}
+
+Option Option::TypeName(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option Option::Env(const std::string& variable) {
+  option_->envname(variable);
+  return *this;
+}
+
+Option Option::OneValuePerUse() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option Option::Excludes(Option other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Option::OneOf(const std::vector<std::string>& choices) {
+  option_->check(CLI::IsMember(choices));
+  return *this;
+}
+
+Option Option::Range(int first, int last) {
+  option_->check(CLI::Range(first, last));
+  return *this;
+}
+
+Option Option::Range(size_t first, size_t last) {
+  option_->check(CLI::Range(first, last));
+  return *this;
+}
+
+Option Option::Range(double first, double last) {
+  option_->check(CLI::Range(first, last));
+  return *this;
+}
+
+Option Option::NonNegative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option Option::Positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Option Option::Bytes() {
+  option_->transform(CLI::AsSizeValue(false));
+  return *this;
+}
+
+Command Command::AddCommand(const std::string& name, const std::string& description) {
+  return Command(app_->add_subcommand(name, description));
+}
+
+Option Command::AddOption(const std::string& name, std::string& value,
+                          const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, int& value, const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, int64_t& value, const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, double& value, const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, std::optional<int>& value,
+                          const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, std::optional<int64_t>& value,
+                          const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, std::optional<uint64_t>& value,
+                          const std::string& description) {
+  return Option(app_->add_option(name, value, description));
+}
+
+Option Command::AddOption(const std::string& name, std::vector<std::string>& values,
+                          const std::string& description) {
+  return Option(app_->add_option(name, values, description));
+}
+
+Option Command::AddFlag(const std::string& name, bool& value, const std::string& description) {
+  return Option(app_->add_flag(name, value, description));
+}
+
+void Command::Group(const std::string& name) { app_->group(name); }
+void Command::Footer(const std::string& text) { app_->footer(text); }
+void Command::RequireCommand() { app_->require_subcommand(1); }
+
+void Command::Action(Context& context, std::function<Result<int>()> action) {
+  app_->callback([app = app_, &context, action = std::move(action)] {
+    if (app->get_subcommands().empty()) context.action = action;
+  });
+}
+
+bool Command::Given(const std::string& option) const { return app_->count(option) > 0; }
+CommandInfo Command::Describe() const { return DescribeApp(*app_); }
+
+Program::Program(const std::string& name, const std::string& description,
+                 const std::string& version)
+    : Command(new CLI::App(description, name)), owned_(app_) {
+  // Commands inherit these when they are added.
+  app_->fallthrough();
+  app_->set_help_flag("-h,--help", "Print help, also of a command");
+  app_->set_version_flag("--version", version, "Print the version");
+}
+
+Program::~Program() = default;
+
+Result<std::optional<std::string>> Program::Parse(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Help();
+  } catch (const CLI::CallForVersion& version) {
+    return version.what() + std::string("\n");
+  } catch (const CLI::ParseError& error) {
+    return UsageError(*app_, error);
+  }
+  return std::nullopt;
+}
+
+std::string Program::Help() const {
+  const CLI::App* shown = app_;
+  while (!shown->get_subcommands().empty()) shown = shown->get_subcommands().front();
+  const CommandInfo info = DescribeApp(*shown);
+  return shown == app_ ? ProgramHelp(info) : CommandHelp(info);
+}
+
+}  // namespace muster::cli
