@@ -3,11 +3,12 @@
 
 #include "pipeline_bench.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+
+#include "arguments.h"
 
 namespace muster::bench {
 
@@ -17,22 +18,19 @@ int Main(int argc, char** argv) {
   PipelineBenchOptions options;
   std::string folder;
   std::vector<std::string> only = {"jsonl", "postgresql", "opensearch"};
-  CLI::App app{"muster migrate beside its peers and raw limits. Exit code 1: a bar does not hold.",
-               "pipeline_bench"};
-  app.add_option("--folder", folder, "where files are written; twice the largest size");
-  app.add_option("--only", only, "jsonl, postgresql, opensearch (all)")->check(CLI::IsMember(only));
-  app.add_option("--rounds", options.rounds, "rounds of each side; medians count")
-      ->capture_default_str();
-  app.add_option("--mb", options.megabytes, "JSONL that is copied in a round")
-      ->capture_default_str();
-  app.add_option("--memory-mb", options.memory_megabytes,
-                 "how much is migrated to see the memory (1000 10000)");
-  app.add_option("--rows", options.rows, "rows that go into PostgreSQL in a round")
-      ->capture_default_str();
-  app.add_option("--bulk-mb", options.bulk_megabytes, "JSONL that goes into OpenSearch in a round")
-      ->capture_default_str();
-  app.add_flag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
-  CLI11_PARSE(app, argc, argv);
+  Arguments arguments(
+      "muster migrate beside its peers and raw limits. Exit code 1: a bar does not hold.");
+  arguments.AddText("--folder", folder, "where files are written; twice the largest size");
+  arguments.AddChoices("--only", only, "what is measured");
+  arguments.AddNumber("--rounds", options.rounds, "rounds of each side; medians count", 1);
+  arguments.AddNumber("--mb", options.megabytes, "JSONL that is copied in a round");
+  arguments.AddNumbers("--memory-mb", options.memory_megabytes,
+                       "how much is migrated to see the memory");
+  arguments.AddNumber("--rows", options.rows, "rows that go into PostgreSQL in a round");
+  arguments.AddNumber("--bulk-mb", options.bulk_megabytes,
+                      "JSONL that goes into OpenSearch in a round");
+  arguments.AddFlag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
+  arguments.Parse(argc, argv);
   if (options.smoke) {
     options = {.rounds = 1,
                .megabytes = 2,

@@ -1,16 +1,17 @@
 // What a plan costs beyond its tasks: plans of tasks that do nothing, run as `muster run` does it,
 // beside the same tasks on Prefect, all in the same run.
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
+#include "arguments.h"
 #include "base/json.h"
 #include "median.h"
 #include "muster/states.h"
@@ -116,11 +117,11 @@ int Main(int argc, char** argv) {
   int tasks = 200;
   int rounds = 5;
   bool smoke = false;
-  CLI::App app("What a plan costs beyond its tasks, beside Prefect");
-  app.add_option("--tasks", tasks)->check(CLI::Range(1, 1'000));
-  app.add_option("--rounds", rounds)->check(CLI::Range(1, 100));
-  app.add_flag("--smoke", smoke, "Only see whether everything still runs; no bar counts");
-  CLI11_PARSE(app, argc, argv);
+  Arguments arguments("What a plan costs beyond its tasks, beside Prefect");
+  arguments.AddNumber("--tasks", tasks, "tasks of a plan", 1, 1'000);
+  arguments.AddNumber("--rounds", rounds, "rounds of each plan", 1, 100);
+  arguments.AddFlag("--smoke", smoke, "only see whether everything still runs; no bar counts");
+  arguments.Parse(argc, argv);
   if (smoke) {
     tasks = 5;
     rounds = 1;

@@ -9,14 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <thread>
 
+#include "arguments.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/postgres.h"
@@ -339,16 +340,15 @@ class ReplicaBench {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app{
+  Arguments arguments(
       "Replica sets on PostgreSQL beside the raw limit of the same server, in alternating rounds.\n"
-      "Exit code 1: a bar does not hold.",
-      "replica_bench"};
-  app.add_option("--events", options.events, "events in the log")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "rounds of each side")->capture_default_str();
-  app.add_option("--workers", options.workers, "how many workers (default: 1 2 4 8)");
-  app.add_flag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
-  app.add_flag("--json", options.json, "print JSON");
-  CLI11_PARSE(app, argc, argv);
+      "Exit code 1: a bar does not hold.");
+  arguments.AddNumber("--events", options.events, "events in the log");
+  arguments.AddNumber("--rounds", options.rounds, "rounds of each side", 1);
+  arguments.AddNumbers("--workers", options.workers, "how many workers");
+  arguments.AddFlag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
+  arguments.AddFlag("--json", options.json, "print JSON");
+  arguments.Parse(argc, argv);
   if (options.smoke) {
     options.events = 2'000;
     options.rounds = 1;

@@ -7,13 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <thread>
 
+#include "arguments.h"
 #include "base/http.h"
 #include "base/json.h"
 #include "must.h"
@@ -301,14 +301,14 @@ int Run(const LoadOptions& options) {
 
 int main(int argc, char** argv) {
   muster::bench::LoadOptions options;
-  CLI::App app{"What muster serve costs under load"};
-  app.add_option("--viewers", options.viewers);
-  app.add_option("--requests", options.requests_per_second, "a second");
-  app.add_option("--items", options.items, "of a run that is shown");
-  app.add_option("--seconds", options.duration_s, "of each of five phases");
-  app.add_flag("--smoke", options.smoke, "only see that it works");
-  app.add_flag("--json", options.json);
-  CLI11_PARSE(app, argc, argv);
+  muster::bench::Arguments arguments("What muster serve costs under load");
+  arguments.AddNumber("--viewers", options.viewers, "of live events");
+  arguments.AddNumber("--requests", options.requests_per_second, "a second");
+  arguments.AddNumber("--items", options.items, "of a run that is shown");
+  arguments.AddNumber("--seconds", options.duration_s, "of each of five phases");
+  arguments.AddFlag("--smoke", options.smoke, "only see that it works");
+  arguments.AddFlag("--json", options.json, "print JSON");
+  arguments.Parse(argc, argv);
   if (options.smoke) {
     options.viewers = 5;
     options.requests_per_second = 20;

@@ -5,12 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <thread>
 
+#include "arguments.h"
 #include "bare_unpack.h"
 #include "lucene/repository.h"
 #include "lucene/shard_reader.h"
@@ -168,20 +168,17 @@ bool Measure(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app{
+  Arguments arguments(
       "Documents out of a snapshot, beside a loop that only unpacks the same blocks; memory, and "
       "the\n"
-      "time to the first document. Exit code 1: a bar does not hold.",
-      "snapshot_bench"};
-  app.add_option("--repository", options.repository,
-                 "a snapshot repository of OpenSearch 2 or later; by default one is made");
-  app.add_option("--index", options.index, "whose first shard is read, of the newest snapshot")
-      ->capture_default_str();
-  app.add_option("--documents", options.documents, "of 1 KB, in the repository that is made")
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "rounds of each side")->capture_default_str();
-  app.add_flag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
-  CLI11_PARSE(app, argc, argv);
+      "time to the first document. Exit code 1: a bar does not hold.");
+  arguments.AddText("--repository", options.repository,
+                    "a snapshot repository of OpenSearch 2 or later; by default one is made");
+  arguments.AddText("--index", options.index, "whose first shard is read, of the newest snapshot");
+  arguments.AddNumber("--documents", options.documents, "of 1 KB, in the repository that is made");
+  arguments.AddNumber("--rounds", options.rounds, "rounds of each side", 1);
+  arguments.AddFlag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
+  arguments.Parse(argc, argv);
   const testing::TemporaryFolder folder;
   if (options.smoke) {
     const std::string unpack =

@@ -1,7 +1,6 @@
 // What Parquet saves against JSON lines: the same rows staged in both formats in one run, with
 // bytes, the time to stage them, to read them by SQL, and to transform and load them.
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "arguments.h"
 #include "base/json.h"
 #include "base/sqlite.h"
 #include "median.h"
@@ -141,14 +141,14 @@ void Compare(const std::string& what, double jsonl, double parquet) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("JSON lines beside Parquet as staging formats");
   int rows = 500'000;
   int repeats = 3;
   bool smoke = false;
-  app.add_option("--rows", rows, "How many rows are staged")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--repeats", repeats, "How often; the medians count")->check(CLI::Range(1, 100));
-  app.add_flag("--smoke", smoke, "Few rows, once: says nothing about speed");
-  CLI11_PARSE(app, argc, argv);
+  Arguments arguments("JSON lines beside Parquet as staging formats");
+  arguments.AddNumber("--rows", rows, "how many rows are staged", 1, 10'000'000);
+  arguments.AddNumber("--repeats", repeats, "how often; the medians count", 1, 100);
+  arguments.AddFlag("--smoke", smoke, "few rows, once: says nothing about speed");
+  arguments.Parse(argc, argv);
   if (smoke) {
     rows = 2'000;
     repeats = 1;

@@ -1,14 +1,15 @@
 // How fast state machines run: transitions in memory beside two interpreters of others, and durable
 // executions beside what the commits that they need cost on the bare store, all in the same run.
 
-#include <CLI/CLI.hpp>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 
+#include "arguments.h"
 #include "base/json.h"
 #include "muster/states.h"
 #include "states/runner.h"
@@ -101,16 +102,18 @@ int Main(int argc, char** argv) {
   std::string store_url;
   int pairs = 500;
   int runs = 100;
-  CLI::App app("State machines beside what they are built on. Exit code 1: a bar does not hold.");
-  app.add_option("--store", store_url,
-                 "Where durable executions are kept; by default new ones, SQLite and PostgreSQL");
-  app.add_option("--executions", load.executions);
-  app.add_option("--rounds", load.rounds);
-  app.add_option("--threads", load.threads);
-  app.add_option("--waiting", load.waiting);
-  app.add_option("--items", load.items);
-  app.add_flag("--smoke", load.smoke, "Only see whether everything still runs");
-  CLI11_PARSE(app, argc, argv);
+  Arguments arguments(
+      "State machines beside what they are built on. Exit code 1: a bar does not hold.");
+  arguments.AddText(
+      "--store", store_url,
+      "where durable executions are kept; by default new ones, SQLite and PostgreSQL");
+  arguments.AddNumber("--executions", load.executions, "of one durable task, in a round");
+  arguments.AddNumber("--rounds", load.rounds, "of durable tasks; the median counts", 1);
+  arguments.AddNumber("--threads", load.threads, "that run durable tasks");
+  arguments.AddNumber("--waiting", load.waiting, "executions that wait at the same time");
+  arguments.AddNumber("--items", load.items, "of a distributed Map");
+  arguments.AddFlag("--smoke", load.smoke, "only see whether everything still runs");
+  arguments.Parse(argc, argv);
   if (load.smoke) {
     pairs = 5;
     runs = 1;

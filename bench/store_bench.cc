@@ -1,7 +1,6 @@
 // How fast the store is, beside what its database can do at best. docs/internals/benchmarks.md says
 // how to read what it prints.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "collisions.h"
 #include "median.h"
 #include "ours.h"
@@ -263,27 +263,19 @@ void MakeSmall(Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app{
+  Arguments arguments(
       "Claim + complete per second through the store, beside the raw limit of its database,\n"
       "in alternating rounds; the cost of a claim beside many finished records; start-up and\n"
-      "memory. Exit code 1: a bar does not hold.",
-      "store_bench"};
-  app.add_option("--store", options.stores,
-                 "sqlite, postgresql, opensearch, dynamodb (default: all)")
-      ->check(CLI::IsMember({"sqlite", "postgresql", "opensearch", "dynamodb"}));
-  app.add_option("--workers", options.workers, "how many workers (default: 1 4 16)")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--batch", options.batches, "records of a claim (default: 1 10 100)")
-      ->check(CLI::Range(1, kMaxBatch));
-  app.add_option("--rounds", options.rounds, "rounds of each side")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--seconds", options.seconds, "how long a round is, about")->capture_default_str();
-  app.add_option("--finished", options.finished, "finished records; 0: leave that part out")
-      ->capture_default_str();
-  app.add_flag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
-  app.add_flag("--json", options.json, "print JSON");
-  CLI11_PARSE(app, argc, argv);
+      "memory. Exit code 1: a bar does not hold.");
+  arguments.AddChoices("--store", options.stores, "which stores");
+  arguments.AddNumbers("--workers", options.workers, "how many workers", 1, 64);
+  arguments.AddNumbers("--batch", options.batches, "records of a claim", 1, kMaxBatch);
+  arguments.AddNumber("--rounds", options.rounds, "rounds of each side", 1, 1000);
+  arguments.AddNumber("--seconds", options.seconds, "how long a round is, about");
+  arguments.AddNumber("--finished", options.finished, "finished records; 0: leave that part out");
+  arguments.AddFlag("--smoke", options.smoke, "one tiny round of everything; no bar counts");
+  arguments.AddFlag("--json", options.json, "print JSON");
+  arguments.Parse(argc, argv);
   if (options.smoke) MakeSmall(options);
 
   const Report report = Measure(options);
