@@ -18,10 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-testing::PostgresServer& Server() {
-  static testing::PostgresServer server;
-  return server;
-}
+testing::PostgresServer& Server() { return testing::PostgresServer::Shared(); }
 
 class TemporaryFolder {
  public:

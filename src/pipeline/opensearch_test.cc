@@ -9,6 +9,7 @@
 #include "pipeline/opensearch_sink.h"
 #include "pipeline/opensearch_source.h"
 #include "support/opensearch_server.h"
+#include "support/shared_server.h"
 
 namespace muster {
 namespace {
@@ -22,7 +23,7 @@ class OpenSearchPipeline : public ::testing::Test {
     server_ = &OpenSearchServer::Shared();
     std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::transform(name.begin(), name.end(), name.begin(), ::tolower);
-    index_ = name;
+    index_ = testing::UniqueName(name);
   }
 
   std::unique_ptr<Source> OpenSource(const std::string& rest) {
@@ -157,37 +158,43 @@ TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadAsTheyAre) {
 }
 
 TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
+  const std::string alias = index_ + "-alias";
   server_->Call("PUT", "/" + index_, R"({
     "settings": {"number_of_shards": 2, "number_of_replicas": 0,
                  "analysis": {"analyzer": {"mine": {"type": "custom", "tokenizer": "standard"}}}},
     "mappings": {"properties": {"name": {"type": "text", "analyzer": "mine"}}},
-    "aliases": {"an-alias-of-it": {}}})");
-  server_->Call("PUT", "/_index_template/a-template",
-                R"({"index_patterns": ["never-matches-*"], "template": {}})");
+    "aliases": {")" + alias + R"(": {}}})");
+  const std::string templ = index_ + "-template";
+  server_->Call("PUT", "/_index_template/" + templ,
+                R"({"index_patterns": [")" + index_ + R"(-never-*"], "template": {}})");
   const auto source = OpenSource("/" + index_);
   Collection collection = source->Collections().value().at(0);
-  collection.name = "copy-" + index_;
+  collection.name = index_ + "-copy";
   const auto sink = OpenSink("");
 
   const auto wish = sink->Prepare(collection, true);
   ASSERT_TRUE(wish) << wish.error().ToString();
   ASSERT_EQ(wish->size(), 1U);
-  EXPECT_NE((*wish)[0].change.find("create index copy-"), std::string::npos);
-  EXPECT_THROW(server_->Call("GET", "/copy-" + index_), std::runtime_error);
+  EXPECT_NE((*wish)[0].change.find("create index " + collection.name), std::string::npos);
+  EXPECT_THROW(server_->Call("GET", "/" + collection.name), std::runtime_error);
 
   ASSERT_TRUE(sink->Prepare(collection, false));
-  const Json copy = ParseJson(server_->Call("GET", "/copy-" + index_), "copy").value();
-  const Json& made = copy["copy-" + index_];
+  const Json copy = ParseJson(server_->Call("GET", "/" + collection.name), "copy").value();
+  const Json& made = copy[collection.name];
   EXPECT_EQ(made["mappings"]["properties"]["name"]["analyzer"], "mine");
   EXPECT_EQ(made["settings"]["index"]["number_of_shards"], "2");
-  EXPECT_TRUE(made["aliases"].contains("an-alias-of-it"));
+  EXPECT_TRUE(made["aliases"].contains(alias));
   EXPECT_TRUE(sink->Prepare(collection, false).value().empty()) << "what is there is left alone";
 
-  const std::string global = source->GlobalMetadata().value();
+  // Without the templates of others, who may be deleting them right now.
+  const Json all = ParseJson(source->GlobalMetadata().value(), "global").value();
+  ASSERT_TRUE(all["index_templates"].contains(templ)) << all;
+  const std::string global =
+      ToJsonText({{"index_templates", {{templ, all["index_templates"][templ]}}}});
   EXPECT_TRUE(sink->PrepareGlobal(global, true).value().empty());
-  server_->Call("DELETE", "/_index_template/a-template");
+  server_->Call("DELETE", "/_index_template/" + templ);
   EXPECT_EQ(sink->PrepareGlobal(global, false).value().size(), 1U);
-  server_->Call("GET", "/_index_template/a-template");
+  server_->Call("GET", "/_index_template/" + templ);
 }
 
 TEST_F(OpenSearchPipeline, ADocumentThatDoesNotFitTheMappingIsRefusedAlone) {

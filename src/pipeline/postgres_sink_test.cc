@@ -333,17 +333,18 @@ TEST_F(PostgresSinkTest, AHolderStoppedInTheMiddleOfABatchDoesNotBlockTheNext) {
 }
 
 TEST_F(PostgresSinkTest, AServerThatComesBackIsWaitedFor) {
-  server_->Exec("CREATE TABLE t (n int)");
-  auto sink = OpenTable();
+  testing::PostgresServer server;  // its own: others do not expect theirs to stop
+  server.Exec("CREATE TABLE t (n int)");
+  auto sink = OpenAt(server.Url() + "#t");
   auto writer = OpenWriter(*sink);
   ASSERT_TRUE(writer->Write(BatchOf({"{\"n\":1}"}), After(1), {}));
   ASSERT_TRUE(writer->Flush());
-  server_->Stop();
-  std::jthread later([] { server_->Start(); });
+  server.Stop();
+  std::jthread later([&] { server.Start(); });
   const auto done = writer->Write(BatchOf({"{\"n\":2}"}), After(2), {});
   EXPECT_TRUE(done) << done.error().ToString();
   later.join();
-  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
+  EXPECT_EQ(server.Exec("SELECT count(*) FROM t"), "2");
 }
 
 TEST_F(PostgresSinkTest, CommitsThatTheServerLostAreNoticed) {

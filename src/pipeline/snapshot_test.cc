@@ -8,24 +8,27 @@
 #include "base/json.h"
 #include "muster/migrate.h"
 #include "support/opensearch_server.h"
+#include "support/shared_server.h"
 #include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
 
 using testing::OpenSearchServer;
+using testing::UniqueName;
 
 class SnapshotSource : public ::testing::Test {
  protected:
   static constexpr int kDocuments = 7'000;
+  static std::string Books() { return UniqueName("books"); }
 
   // One snapshot for all tests: two shards, some documents changed, some deleted.
   static void SetUpTestSuite() {
     if (!OpenSearchServer::Unavailable().empty()) return;
     OpenSearchServer& server = OpenSearchServer::Shared();
-    server.Call(
-        "PUT", "/books",
-        R"({"settings":{"number_of_shards":2,"number_of_replicas":0},"aliases":{"library":{}},
+    server.Call("PUT", "/" + Books(),
+                R"({"settings":{"number_of_shards":2,"number_of_replicas":0},"aliases":{")" +
+                    UniqueName("library") + R"(":{}},
                     "mappings":{"dynamic":false,"properties":{"chapters":{"type":"nested",
                       "properties":{"title":{"type":"text"}}}}}})");
     std::string bulk;
@@ -41,24 +44,24 @@ class SnapshotSource : public ::testing::Test {
     }
     Bulk(server, bulk);
     server.Call(
-        "PUT", "/_snapshot/repo",
+        "PUT", "/_snapshot/" + Books(),
         R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/books\"}}");
-    server.Call("PUT", "/_snapshot/repo/first?wait_for_completion=true",
-                R"({"indices":"books","include_global_state":true})");
+    server.Call("PUT", "/_snapshot/" + Books() + "/first?wait_for_completion=true",
+                R"({"indices":")" + Books() + R"(","include_global_state":true})");
   }
 
   void SetUp() override {
     if (const std::string why = OpenSearchServer::Unavailable(); !why.empty()) GTEST_SKIP() << why;
     auto source = OpenSource(
-        "snapshot+file://" + OpenSearchServer::Shared().RepositoryFolder() + "/books#books",
+        "snapshot+file://" + OpenSearchServer::Shared().RepositoryFolder() + "/books#" + Books(),
         RealEnv());
     ASSERT_TRUE(source) << source.error().ToString();
     source_ = *std::move(source);
-    partitions_ = source_->Partitions("books").value();
+    partitions_ = source_->Partitions(Books()).value();
   }
 
   static void Bulk(OpenSearchServer& server, std::string& bulk) {
-    server.Call("POST", "/books/_bulk", bulk);
+    server.Call("POST", "/" + Books() + "/_bulk", bulk);
     bulk.clear();
   }
 
@@ -146,7 +149,7 @@ TEST_F(SnapshotSource, TellsTheIndexsShape) {
   const Collection books = source_->Collections().value().at(0);
   const Json metadata = ParseJson(books.metadata, "metadata").value();
   EXPECT_EQ(metadata["mappings"]["properties"]["chapters"]["type"], "nested");
-  EXPECT_TRUE(metadata["aliases"].contains("library"));
+  EXPECT_TRUE(metadata["aliases"].contains(UniqueName("library")));
   EXPECT_TRUE(source_->GlobalMetadata());
 }
 
@@ -182,9 +185,11 @@ Result<Counts> Migrate(const std::string& from, const std::string& to) {
 // repetition.
 TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
   OpenSearchServer& server = OpenSearchServer::Shared();
+  const std::string papers = UniqueName("papers");
+  const std::string copied = UniqueName("copied");
   const auto take = [&](const std::string& name) {
-    server.Call("PUT", "/_snapshot/papers/" + name + "?wait_for_completion=true",
-                R"({"indices":"papers"})");
+    server.Call("PUT", "/_snapshot/" + papers + "/" + name + "?wait_for_completion=true",
+                R"({"indices":")" + papers + "\"}");
   };
   const auto write = [&](int from, int to, int step, int turn) {
     std::string bulk;
@@ -193,11 +198,11 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
       bulk += turn == 0 ? "{\"delete\":" + id + "}\n"
                         : "{\"index\":" + id + "}\n{\"turn\":" + std::to_string(turn) + "}\n";
     }
-    server.Call("POST", "/papers/_bulk?refresh=true", bulk);
+    server.Call("POST", "/" + papers + "/_bulk?refresh=true", bulk);
   };
-  server.Call("PUT", "/papers", R"({"settings":{"number_of_shards":2,"number_of_replicas":0}})");
+  server.Call("PUT", "/" + papers, R"({"settings":{"number_of_shards":2,"number_of_replicas":0}})");
   server.Call(
-      "PUT", "/_snapshot/papers",
+      "PUT", "/_snapshot/" + papers,
       R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/papers\"}}");
   write(0, 300, 1, 1);
   take("first");
@@ -207,38 +212,41 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
   take("second");
   const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/papers";
   const std::string cluster = "opensearch+http://127.0.0.1:" + std::to_string(server.port());
-  ASSERT_TRUE(Migrate(repository + "?snapshot=first#papers", cluster + "/copied"));
+  ASSERT_TRUE(Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + copied));
   for (int turn = 0; turn < 2; ++turn) {
     const auto done =
-        Migrate(repository + "?snapshot=second&since=first#papers", cluster + "/copied");
+        Migrate(repository + "?snapshot=second&since=first#" + papers, cluster + "/" + copied);
     ASSERT_TRUE(done) << done.error().ToString();
     EXPECT_EQ(done->failed, 0);
-    server.Call("POST", "/copied/_refresh");
-    const auto papers = ReadAll(cluster + "/papers", "papers");
-    EXPECT_EQ(papers, ReadAll(cluster + "/copied", "copied"));
-    EXPECT_FALSE(papers.empty());
+    server.Call("POST", "/" + copied + "/_refresh");
+    const auto wanted = ReadAll(cluster + "/" + papers, papers);
+    EXPECT_EQ(wanted, ReadAll(cluster + "/" + copied, copied));
+    EXPECT_FALSE(wanted.empty());
   }
 }
 
 // The root lists snapshots in no order at all.
 TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   OpenSearchServer& server = OpenSearchServer::Shared();
-  server.Call("PUT", "/notes", R"({"settings":{"number_of_shards":1,"number_of_replicas":0}})");
+  const std::string notes = UniqueName("notes");
+  server.Call("PUT", "/" + notes, R"({"settings":{"number_of_shards":1,"number_of_replicas":0}})");
   server.Call(
-      "PUT", "/_snapshot/notes",
+      "PUT", "/_snapshot/" + notes,
       R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/notes\"}}");
   int64_t newest = 0;
   for (size_t taken = 1, compared = 0; compared < 8; ++taken) {
-    server.Call("POST", "/notes/_bulk", "{\"index\":{}}\n{}\n");
-    const std::string name = "/_snapshot/notes/" + std::to_string(taken);
-    const std::string answer = server.Call("PUT", name + "?wait_for_completion=true");
+    server.Call("POST", "/" + notes + "/_bulk", "{\"index\":{}}\n{}\n");
+    const std::string name = "/_snapshot/" + notes + "/" + std::to_string(taken);
+    // Without a body it would be a snapshot of all indices, and of the tests of others.
+    const std::string answer =
+        server.Call("PUT", name + "?wait_for_completion=true", R"({"indices":")" + notes + "\"}");
     const Json snapshot = ParseJson(answer, "answer").value()["snapshot"];
     const auto start = snapshot["start_time_in_millis"].get<int64_t>();
     if (start == newest) continue;  // the server's clock moves in steps: within one, all are as new
     newest = start;
     ++compared;
     const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/notes";
-    EXPECT_EQ(ReadAll(repository + "#notes", "notes").size(), taken);
+    EXPECT_EQ(ReadAll(repository + "#" + notes, notes).size(), taken);
   }
 }
 

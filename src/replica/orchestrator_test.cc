@@ -19,6 +19,7 @@
 #include "support/dynamodb_server.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
 
 namespace muster {
 namespace {
@@ -100,8 +101,8 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     } else {
       const std::string reason = testing::PostgresServer::Unavailable();
       if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
-      static testing::PostgresServer server;
-      const std::string database = "d" + RealEnv().NewId().substr(0, 12);
+      const auto& server = testing::PostgresServer::Shared();
+      const std::string database = server.database() + "_" + RealEnv().NewId().substr(0, 12);
       server.Exec("CREATE DATABASE " + database);
       url_ = server.Url();
       url_.replace(url_.rfind('/') + 1, std::string::npos, database);
@@ -455,11 +456,13 @@ INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "pos
 class GenerationStore : public ReplicaSet {
  protected:
   std::unique_ptr<Store> OpenOwnStore() override {
+    const std::string space = testing::UniqueName("replica");
     if (GetParam() == "dynamodb") {
-      return Must(OpenStore(testing::DynamoDbServer::Shared().Url("replica"), RealEnv()));
+      return Must(OpenStore(testing::DynamoDbServer::Shared().Url(space), RealEnv()));
     }
     const int port = testing::OpenSearchServer::Shared().port();
-    return Must(OpenStore("opensearch+http://127.0.0.1:" + std::to_string(port), RealEnv()));
+    return Must(OpenStore(
+        "opensearch+http://127.0.0.1:" + std::to_string(port) + "?namespace=" + space, RealEnv()));
   }
 
   void SetUp() override {

@@ -24,8 +24,8 @@ class ReadModelContract : public ::testing::TestWithParam<std::string> {
     } else if (GetParam() == "postgresql") {
       const std::string reason = testing::PostgresServer::Unavailable();
       if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
-      static testing::PostgresServer server;
-      url = server.Url() + "?namespace=m" + RealEnv().NewId().substr(0, 12);
+      url = testing::PostgresServer::Shared().Url() + "?namespace=m" +
+            RealEnv().NewId().substr(0, 12);
     }
     auto model = OpenReadModel(url, RealEnv());
     ASSERT_TRUE(model) << model.error().ToString();

@@ -10,6 +10,7 @@
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 #include "support/fault_proxy.h"
+#include "support/shared_server.h"
 
 // What a network and a busy service do to requests: whatever is lost, late or refused, the answer
 // of a call is true. What every backend promises is in tests/contract.
@@ -78,7 +79,7 @@ class DynamoDbFaults : public ::testing::Test {
 
   std::unique_ptr<Store> Open(int port, const DynamoDbLimits& limits = {}) {
     const DynamoDbPlace place{.region = "local",
-                              .table = "faults",
+                              .table = testing::UniqueName("faults"),
                               .endpoint = DynamoDbServer::Endpoint(port),
                               .create = true};
     return OpenDynamoDbStore(place, space_, RealEnv(), limits).value();
@@ -444,7 +445,7 @@ TEST(DynamoDbRestart, AServerKilledInMidClaimCostsNothingThatWasAcknowledged) {
     GTEST_SKIP() << reason;
   }
   constexpr int kRecords = 150;
-  DynamoDbServer server({.durable = true});
+  DynamoDbServer server({.durable = true});  // its own, since it is killed
   const DynamoDbPlace place{
       .region = "local", .table = "restart", .endpoint = server.Endpoint(), .create = true};
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), DynamoDbLimits{}).value();
@@ -488,7 +489,7 @@ TEST(DynamoDbRestart, AServerThatDoesNotAnswerIsNotWaitedForLong) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
-  DynamoDbServer server;
+  DynamoDbServer server;  // its own, since it is paused
   const DynamoDbPlace place{
       .region = "local", .table = "paused", .endpoint = server.Endpoint(), .create = true};
   // A server that has just started takes its time for the first table.

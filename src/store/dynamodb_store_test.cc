@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
+#include "support/shared_server.h"
 
 // What only DynamoDB has: tables and their keys, pages of a megabyte, transactions of a hundred, an
 // index. What every backend promises is in tests/contract.
@@ -40,7 +41,7 @@ class DynamoDbStoreTest : public ::testing::Test {
       GTEST_SKIP() << reason;
     }
     place_ = {.region = "local",
-              .table = "table." + RealEnv().NewId(),
+              .table = testing::UniqueName("table." + RealEnv().NewId()),
               .endpoint = DynamoDbServer::Shared().Endpoint(),
               .create = true};
   }

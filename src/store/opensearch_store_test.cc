@@ -12,6 +12,7 @@
 #include "support/fault_proxy.h"
 #include "support/http_relay.h"
 #include "support/opensearch_server.h"
+#include "support/shared_server.h"
 
 // What only OpenSearch can do or suffer: searches that lag behind, nodes that turn work down,
 // answers that are lost, servers that are killed. What every backend promises is in tests/contract.
@@ -41,7 +42,7 @@ class OpenSearchStoreTest : public ::testing::Test {
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
     if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
-    space_ = "s" + RealEnv().NewId();
+    space_ = testing::UniqueName(RealEnv().NewId().substr(0, 12));
   }
 
   static OpenSearchServer& Server() { return OpenSearchServer::Shared(); }
@@ -402,7 +403,7 @@ TEST_F(OpenSearchStoreTest, NothingIsRefreshedByItself) {
 // somebody else got, nothing acknowledged is lost, and in the end all is done.
 TEST_F(OpenSearchStoreTest, KilledServerLosesNothingAndGivesNoEpochTwice) {
   constexpr int kItems = 300;
-  OpenSearchServer server;
+  OpenSearchServer server;  // its own, since it is killed
   const auto setup = Open(server.port());
   std::vector<Change> items;
   for (int i = 0; i < kItems; ++i) {

@@ -28,20 +28,16 @@ constexpr PostgresLimits kImpatient{.connect_timeout = milliseconds(2'000),
 
 class PostgresStoreTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-
   void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
+    if (const std::string reason = PostgresServer::Unavailable(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+    server_ = &Server();
     // Every test has a namespace of its own.
     space_ = "space_" + RealEnv().NewId();
   }
+
+  virtual PostgresServer& Server() { return PostgresServer::Shared(); }
 
   std::unique_ptr<Store> Open(const std::string& url, const PostgresLimits& limits = {}) {
     auto store = OpenPostgresStore(url, space_, RealEnv(), limits);
@@ -88,11 +84,23 @@ class PostgresStoreTest : public ::testing::Test {
 
   std::string Table() const { return space_ + ".records"; }
 
-  static PostgresServer* server_;
+  PostgresServer* server_ = nullptr;
   std::string space_;
 };
 
-PostgresServer* PostgresStoreTest::server_ = nullptr;
+// Has a server of its own, which it stops and pauses.
+class PostgresOutage : public PostgresStoreTest {
+ protected:
+  static void TearDownTestSuite() { own_.reset(); }
+
+  PostgresServer& Server() override {
+    if (!own_) own_ = std::make_unique<PostgresServer>();
+    return *own_;
+  }
+
+ private:
+  static inline std::unique_ptr<PostgresServer> own_;
+};
 
 TEST_F(PostgresStoreTest, SixteenFirstOpensAtOnceMakeOneSchema) {
   std::atomic<int> opened = 0;
@@ -131,7 +139,7 @@ TEST_F(PostgresStoreTest, AFailedMigrationLeavesNothingBehind) {
 }
 
 TEST_F(PostgresStoreTest, ADatabaseThatIsNotUtf8IsIncompatible) {
-  const std::string name = "ascii_" + space_;
+  const std::string name = server_->database() + "_ascii";
   server_->Exec("CREATE DATABASE " + name + " ENCODING 'SQL_ASCII' TEMPLATE template0");
   const Error error =
       OpenError("postgresql://muster@127.0.0.1:" + std::to_string(server_->port()) + "/" + name);
@@ -140,9 +148,8 @@ TEST_F(PostgresStoreTest, ADatabaseThatIsNotUtf8IsIncompatible) {
 }
 
 TEST_F(PostgresStoreTest, AWrongPasswordIsAPermissionErrorThatDoesNotShowIt) {
-  const std::string at = "@127.0.0.1:" + std::to_string(server_->port()) + "/muster";
   for (const std::string user : {"guarded:wrongword", "guarded", "stranger:wrongword"}) {
-    const Error error = OpenError("postgresql://" + user + at + "?passfile=/nowhere");
+    const Error error = OpenError(server_->UrlAs(user) + "?passfile=/nowhere");
     EXPECT_EQ(error.code, Code::kPermission) << error.ToString();
     EXPECT_EQ(error.ToString().find("wrongword"), std::string::npos) << error.ToString();
     EXPECT_EQ(error.ToString().find('\n'), std::string::npos) << error.ToString();
@@ -156,8 +163,7 @@ TEST_F(PostgresStoreTest, AMissingDatabaseIsNotFound) {
 }
 
 TEST_F(PostgresStoreTest, ARoleThatMayNotCreateWorksInASchemaThatIsThere) {
-  const std::string guarded =
-      "postgresql://guarded:open%20sesame@127.0.0.1:" + std::to_string(server_->port()) + "/muster";
+  const std::string guarded = server_->UrlAs("guarded:open%20sesame");
   EXPECT_EQ(OpenError(guarded).code, Code::kPermission);
   Open();
   EXPECT_EQ(OpenError(guarded).code, Code::kPermission);
@@ -179,9 +185,7 @@ TEST_F(PostgresStoreTest, ARoleThatMayNotCreateWorksInASchemaThatIsThere) {
 
 TEST_F(PostgresStoreTest, ARoleThatOwnsAnEmptySchemaNeedsNoMore) {
   server_->Exec("CREATE SCHEMA " + space_ + " AUTHORIZATION guarded");
-  auto store =
-      Open("postgresql://guarded:open%20sesame@127.0.0.1:" + std::to_string(server_->port()) +
-           "/muster");
+  auto store = Open(server_->UrlAs("guarded:open%20sesame"));
   ASSERT_TRUE(store);
   Create(*store, "a");
 }
@@ -203,7 +207,7 @@ TEST_F(PostgresStoreTest, AReadOnlyServerReadsAndRefusesToWrite) {
 
 TEST_F(PostgresStoreTest, CommitsAreDurableAlsoWhereTheRoleSaysOtherwise) {
   auto store = Open(server_->Url() + "?application_name=durable");
-  server_->Exec("ALTER DATABASE muster SET synchronous_commit = off");
+  server_->Exec("ALTER DATABASE " + server_->database() + " SET synchronous_commit = off");
   auto second = Open(server_->Url());
   server_->Exec("CREATE FUNCTION " + space_ +
                 ".note() RETURNS trigger LANGUAGE plpgsql AS "
@@ -211,11 +215,11 @@ TEST_F(PostgresStoreTest, CommitsAreDurableAlsoWhereTheRoleSaysOtherwise) {
                 "CREATE TRIGGER note BEFORE INSERT ON " +
                 Table() + " FOR EACH ROW EXECUTE FUNCTION " + space_ + ".note()");
   Create(*second, "a");
-  server_->Exec("ALTER DATABASE muster RESET synchronous_commit");
+  server_->Exec("ALTER DATABASE " + server_->database() + " RESET synchronous_commit");
   EXPECT_EQ(server_->Exec("SELECT owner FROM " + Table()), "on");
 }
 
-TEST_F(PostgresStoreTest, AServerThatRestartsIsReachedAgainByTheNextCall) {
+TEST_F(PostgresOutage, AServerThatRestartsIsReachedAgainByTheNextCall) {
   auto store = Open();
   const Record record = Create(*store, "a");
   server_->Restart();
@@ -225,7 +229,7 @@ TEST_F(PostgresStoreTest, AServerThatRestartsIsReachedAgainByTheNextCall) {
   EXPECT_GT(claimed->front().version, record.version);
 }
 
-TEST_F(PostgresStoreTest, AServerThatIsDownIsUnavailableUntilItIsBack) {
+TEST_F(PostgresOutage, AServerThatIsDownIsUnavailableUntilItIsBack) {
   auto store = Open(server_->Url(), kImpatient);
   Create(*store, "a");
   server_->Kill();
@@ -240,7 +244,7 @@ TEST_F(PostgresStoreTest, AServerThatIsDownIsUnavailableUntilItIsBack) {
   EXPECT_FALSE(store->Get("work", "b")->has_value());
 }
 
-TEST_F(PostgresStoreTest, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
+TEST_F(PostgresOutage, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
   auto store = Open(server_->Url(), kImpatient);
   const Record record = Create(*store, "a");
   const auto start = std::chrono::steady_clock::now();
@@ -257,7 +261,7 @@ TEST_F(PostgresStoreTest, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
 }
 
 // The server commits on the last byte of a request. One that did not go out must not go out later.
-TEST_F(PostgresStoreTest, ARequestThatAPausedServerDoesNotTakeIsKnownNotToBeApplied) {
+TEST_F(PostgresOutage, ARequestThatAPausedServerDoesNotTakeIsKnownNotToBeApplied) {
   auto store = Open(server_->Url() + "?application_name=" + space_, kImpatient);
   std::vector<Change> changes;
   for (int i = 0; i < 100; ++i) {  // far more than the network buffers on its way
@@ -303,7 +307,7 @@ TEST_F(PostgresStoreTest, AConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent
   const int ends = proxy.ends();
   const std::string ended = server_->Exec(
       "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
-      "application_name = 'muster'");
+      "application_name = 'muster' AND datname = current_database()");
   EXPECT_TRUE(Await([&] { return proxy.ends() - ends >= std::stoi(ended); }));
   const auto claimed = store->Claim(NewClaim());
   ASSERT_TRUE(claimed) << claimed.error().ToString();

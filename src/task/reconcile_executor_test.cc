@@ -32,7 +32,7 @@ class ReconcileTest : public ::testing::TestWithParam<std::string> {
     } else {
       const std::string missing = testing::PostgresServer::Unavailable();
       if (!missing.empty()) GTEST_SKIP() << "PostgreSQL: " << missing;
-      if (!server_) server_ = std::make_unique<testing::PostgresServer>();
+      server_ = &testing::PostgresServer::Shared();
       Change(
           "SET client_min_messages = warning; DROP SCHEMA IF EXISTS cont CASCADE;"
           "CREATE SCHEMA cont");
@@ -48,10 +48,9 @@ class ReconcileTest : public ::testing::TestWithParam<std::string> {
                   "_rejected FROM Person;");
     folder_.Write("sites.sql", "SELECT Id AS id, Owner AS owner FROM Site;");
   }
-  static void TearDownTestSuite() { server_.reset(); }
 
   void Change(const std::string& sql) {
-    if (server_ && !sqlite()) {
+    if (server_ != nullptr) {
       server_->Exec(sql);
     } else {
       const Status done = db_->Execute(sql);
@@ -118,7 +117,7 @@ class ReconcileTest : public ::testing::TestWithParam<std::string> {
 
   testing::TemporaryFolder folder_;
   std::unique_ptr<SqliteDb> db_;
-  static inline std::unique_ptr<testing::PostgresServer> server_;
+  testing::PostgresServer* server_ = nullptr;
   std::string target_;
   std::unique_ptr<TaskExecutor> copy_ = MakeCopyExecutor();
   std::unique_ptr<TaskExecutor> transform_ = MakeTransformExecutor();

@@ -1,4 +1,4 @@
-// Goal: `muster:sql` does on PostgreSQL what it does on SQLite. Method: a server of its own.
+// Goal: `muster:sql` does on PostgreSQL what it does on SQLite. Method: a database of its own.
 
 #include <gtest/gtest.h>
 

@@ -71,10 +71,8 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
     }
     const std::string missing = testing::PostgresServer::Unavailable();
     if (!missing.empty()) GTEST_SKIP() << "PostgreSQL: " << missing;
-    if (!server_) server_ = std::make_unique<testing::PostgresServer>();
-    database_ = std::make_unique<PostgresDatabase>(*server_);
+    database_ = std::make_unique<PostgresDatabase>(testing::PostgresServer::Shared());
   }
-  static void TearDownTestSuite() { server_.reset(); }
 
   void Stage(const std::string& object, const std::string& csv) {
     folder_.Write("data/" + object + ".csv", csv);
@@ -132,7 +130,6 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
 
   std::string Name(const std::string& table) const { return database_->Name(table); }
 
-  static inline std::unique_ptr<testing::PostgresServer> server_;
   testing::TemporaryFolder folder_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<TaskExecutor> executor_ = MakeTransformExecutor();

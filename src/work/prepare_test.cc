@@ -63,13 +63,14 @@ class NoDeadLetters final : public DeadLetters {
 class PrepareTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    std::string url = "sqlite:" + folder_.At("store.db");
     if (GetParam() == "postgresql") {
       const std::string reason = testing::PostgresServer::Unavailable();
       if (!reason.empty()) GTEST_SKIP() << reason;
-      server_.emplace();
+      testing::PostgresServer::Shared().Clear();
+      url = testing::PostgresServer::Shared().Url();
     }
-    store_.emplace(
-        OpenStore(server_ ? server_->Url() : "sqlite:" + folder_.At("store.db"), env_).value());
+    store_.emplace(OpenStore(url, env_).value());
     for (size_t i = 0; i < kItems; ++i) source_.Add("orders", {std::to_string(i), "{}"});
   }
 
@@ -97,7 +98,6 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
 
   Env& env_ = RealEnv();
   testing::TemporaryFolder folder_;
-  std::optional<testing::PostgresServer> server_;
   std::optional<CountedStore> store_;
   MemorySource source_{1};  // each document is a shard
   MemorySink sink_;

@@ -13,6 +13,7 @@
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -158,21 +159,19 @@ TEST(BadStore, AServerThatIsNotThere) {
 
 class BadPostgres : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { server_ = new PostgresServer; }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
+  static PostgresServer& Server() { return PostgresServer::Shared(); }
 
   static std::string UrlOf(const std::string& user, const std::string& parameters = "") {
-    return "postgresql://" + user + "@127.0.0.1:" + std::to_string(server_->port()) + "/muster" +
-           parameters;
+    return Server().UrlAs(user) + parameters;
   }
 
-  static PostgresServer* server_;
+  // A role of this test alone: roles belong to the whole server.
+  static std::string CreateRole(const std::string& name, const std::string& options = "") {
+    const std::string role = UniqueName(name);
+    Server().Exec("DROP ROLE IF EXISTS " + role + "; CREATE ROLE " + role + " LOGIN " + options);
+    return role;
+  }
 };
-
-PostgresServer* BadPostgres::server_ = nullptr;
 
 TEST_F(BadPostgres, AWrongPassword) {
   Outcome outcome = Doctor(UrlOf("guarded:${env:PW}"), {{"PW", "wrong-password"}});
@@ -183,34 +182,32 @@ TEST_F(BadPostgres, AWrongPassword) {
 TEST_F(BadPostgres, NoPassword) { EXPECT_EQ(NotAClearError(Doctor(UrlOf("guarded")), 5), ""); }
 
 TEST_F(BadPostgres, ADatabaseThatDoesNotExist) {
-  const std::string port = std::to_string(server_->port());
+  const std::string port = std::to_string(Server().port());
   EXPECT_EQ(NotAClearError(Doctor("postgresql://muster@127.0.0.1:" + port + "/nowhere"), 1), "");
 }
 
 TEST_F(BadPostgres, ARoleThatMayNotCreateTheSchema) {
-  server_->Exec("CREATE ROLE poor LOGIN");
-  Outcome outcome = Doctor(UrlOf("poor", "?namespace=not_there"));
+  Outcome outcome = Doctor(UrlOf(CreateRole("poor"), "?namespace=not_there"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT CREATE"), std::string::npos) << outcome.err;
 }
 
 TEST_F(BadPostgres, ARoleThatMayNotUseTheTables) {
   ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
-  server_->Exec("CREATE ROLE stranger LOGIN");
-  Outcome outcome = Doctor(UrlOf("stranger", "?namespace=closed"));
+  Outcome outcome = Doctor(UrlOf(CreateRole("stranger"), "?namespace=closed"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT USAGE"), std::string::npos) << outcome.err;
 }
 
 TEST_F(BadPostgres, AServerThatTakesNoWrites) {
-  server_->Exec("CREATE ROLE reader LOGIN SUPERUSER");
-  server_->Exec("ALTER ROLE reader SET default_transaction_read_only = on");
-  EXPECT_EQ(NotAClearError(Doctor(UrlOf("reader")), 5), "");
+  const std::string reader = CreateRole("reader", "SUPERUSER");
+  Server().Exec("ALTER ROLE " + reader + " SET default_transaction_read_only = on");
+  EXPECT_EQ(NotAClearError(Doctor(UrlOf(reader)), 5), "");
 }
 
 TEST_F(BadPostgres, ASchemaOfANewerVersion) {
   ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=future"), RealEnv()));
-  server_->Exec("UPDATE future.schema_version SET version = 999");
+  Server().Exec("UPDATE future.schema_version SET version = 999");
   Outcome outcome = Doctor(UrlOf("muster", "?namespace=future"));
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
@@ -279,27 +276,31 @@ class BadDynamoDbTable : public ::testing::Test {
 };
 
 TEST_F(BadDynamoDbTable, ThatIsNotThere) {
-  const Outcome outcome = Doctor(UrlOf("nowhere"), kCredentials);
+  const Outcome outcome = Doctor(UrlOf(UniqueName("nowhere")), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("create=true"), std::string::npos) << outcome.err;
 }
 
 TEST_F(BadDynamoDbTable, WithOtherKeys) {
+  const std::string table = UniqueName("alien");
   DynamoDbServer::Shared().Call(
-      "CreateTable", R"({"TableName":"alien","BillingMode":"PAY_PER_REQUEST",)"
-                     R"("AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],)"
-                     R"("KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]})");
-  const Outcome outcome = Doctor(UrlOf("alien"), kCredentials);
+      "CreateTable", R"({"TableName":")" + table +
+                         R"(","BillingMode":"PAY_PER_REQUEST",)"
+                         R"("AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],)"
+                         R"("KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]})");
+  const Outcome outcome = Doctor(UrlOf(table), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("id S HASH"), std::string::npos) << outcome.err;
 }
 
 TEST_F(BadDynamoDbTable, OfANewerSchemaVersion) {
-  ASSERT_TRUE(OpenStore(DynamoDbServer::Shared().Url("future"), RealEnv()));
-  DynamoDbServer::Shared().Call(
-      "PutItem", R"({"TableName":"future","Item":{"pk":{"S":"muster"},"sk":{"S":"schema"},)"
-                 R"("version":{"N":"999"}}})");
-  const Outcome outcome = Doctor(UrlOf("future"), kCredentials);
+  const std::string table = UniqueName("future");
+  ASSERT_TRUE(OpenStore(DynamoDbServer::Shared().Url(table), RealEnv()));
+  DynamoDbServer::Shared().Call("PutItem",
+                                R"({"TableName":")" + table +
+                                    R"(","Item":{"pk":{"S":"muster"},"sk":{"S":"schema"},)"
+                                    R"("version":{"N":"999"}}})");
+  const Outcome outcome = Doctor(UrlOf(table), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
 }

@@ -12,6 +12,7 @@
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -67,7 +68,8 @@ TEST(Doctor, SomebodyElsesDatabaseIsLeftAsItIs) {
 }
 
 TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
-  PostgresServer server;
+  const PostgresServer& server = PostgresServer::Shared();
+  server.Clear();
   auto before = Findings(server.Url());
   EXPECT_TRUE(before["schema"].find("not there yet") != std::string::npos) << before["schema"];
   EXPECT_EQ(server.Exec("SELECT count(*) FROM pg_namespace WHERE nspname = 'muster'"), "0");
@@ -86,10 +88,12 @@ TEST(Doctor, AGoodDynamoDbStorePassesEveryCheckAndKeepsNoTrace) {
     GTEST_SKIP() << reason;
   }
   DynamoDbServer& server = DynamoDbServer::Shared();
-  const std::string url = server.Url("muster");
+  const std::string table = UniqueName("muster");
+  const std::string url = server.Url(table);
   auto before = Findings(url);
   EXPECT_NE(before["table"].find("first use creates it"), std::string::npos) << before["table"];
-  EXPECT_EQ(server.Call("ListTables", "{}").find("muster"), std::string::npos);
+  EXPECT_THROW(server.Call("DescribeTable", R"({"TableName":")" + table + "\"}"),
+               std::runtime_error);
   auto store = OpenStore(url, RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   auto findings = Findings(url);
@@ -105,7 +109,7 @@ TEST(Doctor, WarnsOfADynamoDbTableThatIsThrottledAndNotBackedUp) {
     GTEST_SKIP() << reason;
   }
   DynamoDbGate gate(DynamoDbServer::Shared().port());
-  const std::string url = DynamoDbServer::Url("poor", gate.port());
+  const std::string url = DynamoDbServer::Url(UniqueName("poor"), gate.port());
   ASSERT_TRUE(OpenStore(url, RealEnv()));
   gate.SetRule([&](const std::string& operation,
                    const HttpServerRequest& request) -> std::optional<HttpServerReply> {

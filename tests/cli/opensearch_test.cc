@@ -12,6 +12,7 @@
 #include "support/http_relay.h"
 #include "support/http_server.h"
 #include "support/opensearch_server.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -62,7 +63,7 @@ class OpenSearchDoctor : public ::testing::Test {
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
     if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
-    space_ = "d" + RealEnv().NewId();
+    space_ = UniqueName(RealEnv().NewId().substr(0, 12));
   }
 
   static OpenSearchServer& Server() { return OpenSearchServer::Shared(); }

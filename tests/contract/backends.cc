@@ -10,6 +10,7 @@
 #include "support/dynamodb_server.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -86,12 +87,11 @@ class PostgresBackend final : public Backend {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
-    static PostgresServer server;
-    return server.Url() + "?namespace=t" + std::to_string(number_) + "_" + space;
+    return PostgresServer::Shared().Url() + "?namespace=t" + std::to_string(number_) + "_" + space;
   }
 
  private:
-  // One server for all tests of a process: every test has namespaces of its own.
+  // One database for all tests of a process: every test has namespaces of its own.
   static inline std::atomic<int> count_ = 0;
   const int number_;
 };
@@ -104,8 +104,8 @@ class DynamoDbBackend final : public Backend {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
-    return DynamoDbServer::Shared().Url("contract") + "&namespace=t" + std::to_string(number_) +
-           "_" + space;
+    return DynamoDbServer::Shared().Url(UniqueName("contract")) + "&namespace=t" +
+           std::to_string(number_) + "_" + space;
   }
 
  private:
@@ -122,7 +122,7 @@ class OpenSearchBackend final : public Backend {
   }
   std::string Url(const std::string& space) override {
     return "opensearch+http://127.0.0.1:" + std::to_string(OpenSearchServer::Shared().port()) +
-           "?namespace=t" + std::to_string(number_) + "_" + space;
+           "?namespace=" + UniqueName(std::to_string(number_) + "_" + space);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "pipeline/memory_sink.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
 #include "support/temporary_folder.h"
 
 namespace muster::testing {
@@ -135,7 +136,7 @@ class OpenSearchUnderTest final : public SinkUnderTest {
 
  private:
   static inline std::atomic<int> count_ = 0;
-  const std::string index_ = "contract" + std::to_string(++count_);
+  const std::string index_ = UniqueName("contract" + std::to_string(++count_));
 };
 
 class PostgresUnderTest final : public SinkUnderTest {
@@ -150,11 +151,8 @@ class PostgresUnderTest final : public SinkUnderTest {
   }
 
  private:
-  // One server for all tests of a process: every test has a schema of its own.
-  static PostgresServer& Server() {
-    static PostgresServer server;
-    return server;
-  }
+  // One database for all tests of a process: every test has a schema of its own.
+  static PostgresServer& Server() { return PostgresServer::Shared(); }
   static inline std::atomic<int> count_ = 0;
   const std::string schema_ = "t" + std::to_string(++count_);
 };

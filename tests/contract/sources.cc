@@ -79,11 +79,8 @@ class PostgresTable final : public SourceUnderTest {
   }
 
  private:
-  // One server for all tests of a process: every test has a schema of its own.
-  static PostgresServer& Server() {
-    static PostgresServer server;
-    return server;
-  }
+  // One database for all tests of a process: every test has a schema of its own.
+  static PostgresServer& Server() { return PostgresServer::Shared(); }
   static inline std::atomic<int> count_ = 0;
   const std::string schema_ = "s" + std::to_string(++count_);
   const std::string rest_;

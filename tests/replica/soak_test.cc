@@ -110,7 +110,7 @@ class Soak : public ::testing::Test {
   void SetUp() override {
     const std::string reason = testing::PostgresServer::Unavailable();
     if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
-    server_ = std::make_unique<testing::PostgresServer>();
+    server_ = std::make_unique<testing::PostgresServer>();  // its own, since it is killed
     folder_ = (std::filesystem::temp_directory_path() / "muster-soak-XXXXXX").string();
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     file_ = folder_ + "/set.yaml";

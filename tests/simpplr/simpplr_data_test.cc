@@ -65,7 +65,8 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
     } else {
       const std::string missing = testing::PostgresServer::Unavailable();
       if (!missing.empty()) GTEST_SKIP() << "PostgreSQL: " << missing;
-      server_ = std::make_unique<testing::PostgresServer>();
+      server_ = &testing::PostgresServer::Shared();
+      server_->Clear();
       server_->Exec(schema);
       target_ = server_->Url();
     }
@@ -143,7 +144,7 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
 
   testing::TemporaryFolder folder_;
   std::unique_ptr<SqliteDb> database_;
-  std::unique_ptr<testing::PostgresServer> server_;
+  testing::PostgresServer* server_ = nullptr;
   std::string target_;
   std::unique_ptr<TaskExecutor> transform_ = task::MakeTransformExecutor();
   task::TestContext context_;

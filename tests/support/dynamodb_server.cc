@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "base/http.h"
+#include "base/json.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -34,6 +36,11 @@ Result<HttpResponse> Send(int port, const std::string& operation, const std::str
        .body = body});
 }
 
+void SetCredentials() {
+  setenv("AWS_ACCESS_KEY_ID", "test", 0);
+  setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret", 0);
+}
+
 }  // namespace
 
 std::string DynamoDbServer::Unavailable() {
@@ -45,18 +52,52 @@ std::string DynamoDbServer::Unavailable() {
 }
 
 DynamoDbServer& DynamoDbServer::Shared() {
-  static DynamoDbServer server;
+  static DynamoDbServer server{ForAll{}};
   return server;
 }
 
-DynamoDbServer::DynamoDbServer(const Options& options)
-    : options_(options), port_(FreePort()), process_("dynamodb") {
+DynamoDbServer::DynamoDbServer(const Options& options) : options_(options) { Launch(); }
+
+DynamoDbServer::DynamoDbServer(ForAll) : shared_(true), port_(SharedPort("MUSTER_TEST_DYNAMODB")) {
+  if (port_ == 0) {
+    Launch();
+    return;
+  }
+  SetCredentials();
+  Call("ListTables", "{}");
+}
+
+DynamoDbServer::~DynamoDbServer() {
+  if (!process_) DeleteTables();
+}
+
+void DynamoDbServer::Launch() {
   if (const std::string reason = Unavailable(); !reason.empty()) throw std::runtime_error(reason);
-  setenv("AWS_ACCESS_KEY_ID", "test", 0);
-  setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret", 0);
-  fs::create_directories(process_.folder() + "/data");
-  process_.GiveFolderToServer();
-  Start();
+  SetCredentials();
+  port_ = FreePort();
+  process_ = std::make_unique<ServerProcess>("dynamodb");
+  fs::create_directories(process_->folder() + "/data");
+  process_->GiveFolderToServer();
+  StartProcess();
+}
+
+void DynamoDbServer::DeleteTables() const {
+  // Whatever fails here, the server is gone soon after.
+  try {
+    const std::string prefix = UniqueName("");
+    std::string from = prefix;  // the names are in order
+    while (true) {
+      const Json page =
+          Json::parse(Call("ListTables", ToJsonText({{"ExclusiveStartTableName", from}})));
+      for (const Json& name : page["TableNames"]) {
+        if (!name.get<std::string>().starts_with(prefix)) return;
+        Call("DeleteTable", ToJsonText({{"TableName", name}}));
+      }
+      if (!page.contains("LastEvaluatedTableName")) return;
+      from = page["LastEvaluatedTableName"].get<std::string>();
+    }
+  } catch (const std::exception&) {
+  }
 }
 
 std::string DynamoDbServer::Endpoint(int port) {
@@ -67,11 +108,21 @@ std::string DynamoDbServer::Url(const std::string& table, int port) {
   return "dynamodb://local/" + table + "?create=true&endpoint=" + Endpoint(port);
 }
 
+ServerProcess& DynamoDbServer::Own() const {
+  if (shared_) throw std::runtime_error("other tests use this server, too");
+  return *process_;
+}
+
 void DynamoDbServer::Start() {
+  Own();
+  StartProcess();
+}
+
+void DynamoDbServer::StartProcess() {
   std::vector<std::string> command = {"java", "-Xmx" + std::to_string(options_.heap_mib) + "m",
                                       "-XX:+UseSerialGC"};
   if (!options_.warm) command.emplace_back("-XX:TieredStopAtLevel=1");
-  const std::vector<std::string> rest = {"-Duser.home=" + process_.folder(),
+  const std::vector<std::string> rest = {"-Duser.home=" + process_->folder(),
                                          std::string("-Djava.library.path=") + kHome,
                                          "-cp",
                                          std::string(kHome) + "/*",
@@ -82,24 +133,24 @@ void DynamoDbServer::Start() {
                                          "-disableTelemetry"};
   command.insert(command.end(), rest.begin(), rest.end());
   if (options_.durable) {
-    command.insert(command.end(), {"-dbPath", process_.folder() + "/data"});
+    command.insert(command.end(), {"-dbPath", process_->folder() + "/data"});
   } else {
     command.emplace_back("-inMemory");
   }
-  process_.Start(command, {});
+  process_->Start(command, {});
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (true) {
     const auto answer = Send(port_, "ListTables", "{}");
     if (answer && answer->status == 200) return;
-    if (!process_.IsRunning()) throw std::runtime_error("the server ended: " + process_.Log());
+    if (!process_->IsRunning()) throw std::runtime_error("the server ended: " + process_->Log());
     if (std::chrono::steady_clock::now() > give_up) {
-      throw std::runtime_error("the server does not start: " + process_.Log());
+      throw std::runtime_error("the server does not start: " + process_->Log());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
-void DynamoDbServer::Kill() { process_.End(SIGKILL); }
+void DynamoDbServer::Kill() { Own().End(SIGKILL); }
 
 void DynamoDbServer::Restart() {
   Kill();

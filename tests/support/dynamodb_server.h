@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <memory>
 #include <string>
 
 #include "support/server_process.h"
@@ -8,8 +9,8 @@
 namespace muster::testing {
 
 // DynamoDB Local for tests, on a free port of 127.0.0.1. It takes about two seconds to start; tests
-// share one where they can, each with a table or namespace of its own. Gone, with its data, when
-// this object or the whole test process is.
+// that do not stop it use Shared(). Gone, with its data, when this object or the whole test process
+// is.
 //
 // It takes any credentials of letters and digits; the constructor puts some into the environment
 // unless it has some. It has no point-in-time recovery, never throttles, and its indexes are never
@@ -26,11 +27,14 @@ class DynamoDbServer {
   // Why no such server can be had on this machine; empty if one can.
   static std::string Unavailable();
 
-  // One server for all tests of a process that do not stop it.
+  // The server that all processes of the test run share; without one, a server that the first call
+  // starts. Tables have names of UniqueName, by which they are deleted at the process's end. Such a
+  // server is neither stopped nor paused: that throws.
   static DynamoDbServer& Shared();
 
   DynamoDbServer() : DynamoDbServer(Options{}) {}
   explicit DynamoDbServer(const Options& options);
+  ~DynamoDbServer();
 
   int port() const { return port_; }
 
@@ -47,16 +51,25 @@ class DynamoDbServer {
   void Restart();
 
   // Stops and continues the server: it then neither answers nor hangs up.
-  void Pause() { process_.Signal(SIGSTOP); }
-  void Resume() { process_.Signal(SIGCONT); }
+  void Pause() { Own().Signal(SIGSTOP); }
+  void Resume() { Own().Signal(SIGCONT); }
 
   // Sends a request, such as "ListTables" with "{}"; the answer. Throws unless the status is 200.
   std::string Call(const std::string& operation, const std::string& body) const;
 
  private:
+  struct ForAll {};
+  explicit DynamoDbServer(ForAll);
+
+  void Launch();
+  void StartProcess();
+  void DeleteTables() const;
+  ServerProcess& Own() const;  // throws if this process has no right to disturb the server
+
   const Options options_;
-  const int port_;
-  ServerProcess process_;
+  const bool shared_ = false;
+  int port_ = 0;
+  std::unique_ptr<ServerProcess> process_;  // null if it is another's
 };
 
 }  // namespace muster::testing

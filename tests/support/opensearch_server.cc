@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/http.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -74,19 +75,45 @@ std::string OpenSearchServer::Unavailable(const Options& options) {
 }
 
 OpenSearchServer& OpenSearchServer::Shared() {
-  static OpenSearchServer server;
+  static OpenSearchServer server{ForAll{}};
   return server;
 }
 
-OpenSearchServer::OpenSearchServer(const Options& options)
-    : options_(options), port_(FreePort()), process_("opensearch") {
-  if (const std::string reason = Unavailable(options); !reason.empty()) {
+OpenSearchServer::OpenSearchServer(const Options& options) : options_(options) { Launch(); }
+
+OpenSearchServer::OpenSearchServer(ForAll) : shared_(true) {
+  const char* repository = getenv("MUSTER_TEST_OPENSEARCH_REPOSITORY");
+  // A test of another version has to start it by itself.
+  if (getenv("MUSTER_OPENSEARCH") == nullptr && repository != nullptr) {
+    port_ = SharedPort("MUSTER_TEST_OPENSEARCH");
+  }
+  if (port_ == 0) {
+    Launch();
+    return;
+  }
+  repository_ = repository + ("/" + UniqueName("repository"));
+  Call("GET", "/");
+}
+
+OpenSearchServer::~OpenSearchServer() {
+  if (process_) return;
+  const std::string mine = UniqueName("*");
+  for (const std::string& target : {"/" + mine, "/_snapshot/" + mine, "/_index_template/" + mine}) {
+    (void)Send({.method = "DELETE", .url = Url(target)});
+  }
+}
+
+void OpenSearchServer::Launch() {
+  if (const std::string reason = Unavailable(options_); !reason.empty()) {
     throw std::runtime_error(reason);
   }
+  port_ = FreePort();
+  process_ = std::make_unique<ServerProcess>("opensearch");
+  repository_ = process_->folder() + "/repository";
   const bool elastic = IsElasticsearch(options_.distribution);
-  const std::string config = process_.folder() + "/config";
+  const std::string config = process_->folder() + "/config";
   for (const char* name : {"/config/jvm.options.d", "/data", "/logs", "/tmp", "/repository"}) {
-    fs::create_directories(process_.folder() + name);
+    fs::create_directories(process_->folder() + name);
   }
   const std::string original = Home(options_.distribution) + "/config";
   fs::copy(original + "/log4j2.properties", config + "/log4j2.properties");
@@ -105,14 +132,14 @@ OpenSearchServer::OpenSearchServer(const Options& options)
               "discovery.type: single-node\n"
               "cluster.routing.allocation.disk.threshold_enabled: false\n"
               "path.data: "
-           << process_.folder() << "/data\npath.logs: " << process_.folder()
+           << process_->folder() << "/data\npath.logs: " << process_->folder()
            << "/logs\npath.repo: " << RepositoryFolder() << "\n";
   if (elastic) settings << "xpack.security.enabled: false\n";
   // The serial collector leaves garbage until it needs the room; a breaker would count that.
   if (options_.warm) settings << "indices.breaker.total.use_real_memory: false\n";
   settings.close();
-  process_.GiveFolderToServer();
-  Start();
+  process_->GiveFolderToServer();
+  StartProcess();
   if (elastic && MajorVersion(options_.distribution) >= 8) {
     // Elasticsearch 8 tells its version by a module that this distribution leaves out.
     const std::string version = options_.distribution.substr(options_.distribution.find('-') + 1);
@@ -128,28 +155,38 @@ std::string OpenSearchServer::Url(const std::string& target) const {
   return "http://127.0.0.1:" + std::to_string(port()) + target;
 }
 
+ServerProcess& OpenSearchServer::Own() const {
+  if (shared_) throw std::runtime_error("other tests use this server, too");
+  return *process_;
+}
+
 void OpenSearchServer::Start() {
+  Own();
+  StartProcess();
+}
+
+void OpenSearchServer::StartProcess() {
   const bool elastic = IsElasticsearch(options_.distribution);
   const std::string prefix = elastic ? "ES" : "OPENSEARCH";
   const std::string java = JavaHome(options_.distribution);
-  process_.Start(
+  process_->Start(
       {Home(options_.distribution) + "/bin/" + (elastic ? "elasticsearch" : "opensearch")},
-      {prefix + "_PATH_CONF=" + process_.folder() + "/config",
-       prefix + "_TMPDIR=" + process_.folder() + "/tmp", prefix + "_JAVA_HOME=" + java,
+      {prefix + "_PATH_CONF=" + process_->folder() + "/config",
+       prefix + "_TMPDIR=" + process_->folder() + "/tmp", prefix + "_JAVA_HOME=" + java,
        "JAVA_HOME=" + java});
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(180);
   while (true) {
     const auto answer = Send({.url = Url("/_cluster/health?wait_for_status=yellow")});
     if (answer && answer->status == 200) return;
-    if (!process_.IsRunning()) throw std::runtime_error("the server ended: " + process_.Log());
+    if (!process_->IsRunning()) throw std::runtime_error("the server ended: " + process_->Log());
     if (std::chrono::steady_clock::now() > give_up) {
-      throw std::runtime_error("the server does not start: " + process_.Log());
+      throw std::runtime_error("the server does not start: " + process_->Log());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
-void OpenSearchServer::Kill() { process_.End(SIGKILL); }
+void OpenSearchServer::Kill() { Own().End(SIGKILL); }
 
 void OpenSearchServer::Restart() {
   Kill();

@@ -10,8 +10,8 @@
 namespace muster::testing {
 
 // An OpenSearch or Elasticsearch server for tests: one node, its own data folder, a free port on
-// 127.0.0.1, no TLS and no passwords. It takes 10 to 50 seconds to start, so tests share one where
-// they can. Gone, with its data, when this object or the whole test process is.
+// 127.0.0.1, no TLS and no passwords. It takes 10 to 50 seconds to start, so tests that do not stop
+// it use Shared(). Gone, with its data, when this object or the whole test process is.
 //
 // Functions throw std::runtime_error when something fails that a test does not mean to fail.
 class OpenSearchServer {
@@ -30,11 +30,14 @@ class OpenSearchServer {
   static std::string Unavailable(const Options& options);
   static std::string Unavailable() { return Unavailable(Options{}); }
 
-  // One server for all tests of a process that do not stop it. They keep to indices of their own.
+  // The server that all processes of the test run share; without one, a server that the first call
+  // starts. Indices, repositories and templates have names of UniqueName, by which they are deleted
+  // at the process's end. Such a server is neither stopped nor paused: that throws.
   static OpenSearchServer& Shared();
 
   OpenSearchServer() : OpenSearchServer(Options{}) {}
   explicit OpenSearchServer(const Options& options);
+  ~OpenSearchServer();
 
   int port() const { return front_ ? front_->port() : port_; }
   const std::string& distribution() const { return options_.distribution; }
@@ -42,16 +45,16 @@ class OpenSearchServer {
   // http://127.0.0.1:PORT + `target`
   std::string Url(const std::string& target = "") const;
 
-  // A folder that snapshot repositories of type fs may be put into.
-  std::string RepositoryFolder() const { return process_.folder() + "/repository"; }
+  // A folder of this process that snapshot repositories of type fs may be put into.
+  const std::string& RepositoryFolder() const { return repository_; }
 
   void Start();  // returns once the server answers
   void Kill();   // no goodbye
   void Restart();
 
   // Stops and continues the server: it then neither answers nor hangs up.
-  void Pause() { process_.Signal(SIGSTOP); }
-  void Resume() { process_.Signal(SIGCONT); }
+  void Pause() { Own().Signal(SIGSTOP); }
+  void Resume() { Own().Signal(SIGCONT); }
 
   // Sends a request with a body of JSON (or of lines of it, for _bulk); the answer's body. Throws
   // unless the status is below 300.
@@ -59,9 +62,18 @@ class OpenSearchServer {
                    const std::string& body = "") const;
 
  private:
+  struct ForAll {};
+  explicit OpenSearchServer(ForAll);
+
+  void Launch();
+  void StartProcess();
+  ServerProcess& Own() const;  // throws if this process has no right to disturb the server
+
   const Options options_;
-  const int port_;
-  ServerProcess process_;
+  const bool shared_ = false;
+  int port_ = 0;
+  std::unique_ptr<ServerProcess> process_;  // null if it is another's
+  std::string repository_;
   std::unique_ptr<HttpRelay> front_;  // where the server lacks what every real one has
 };
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "support/server_process.h"
+#include "support/shared_server.h"
 
 namespace muster::testing {
 namespace {
@@ -137,6 +138,22 @@ struct Finish {
 };
 using Connection = std::unique_ptr<PGconn, Finish>;
 
+std::string MaintenanceUrl(int port) {
+  return "postgresql://muster@127.0.0.1:" + std::to_string(port) + "/postgres?connect_timeout=5";
+}
+
+std::string ExecAt(const std::string& url, const std::string& sql) {
+  const Connection connection(PQconnectdb(url.c_str()));
+  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()),
+                                                             &PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    throw std::runtime_error(sql + ": " + PQerrorMessage(connection.get()));
+  }
+  if (PQntuples(result.get()) == 0 || PQnfields(result.get()) == 0) return "";
+  return PQgetvalue(result.get(), 0, 0);
+}
+
 }  // namespace
 
 std::string PostgresServer::Unavailable() {
@@ -147,7 +164,25 @@ std::string PostgresServer::Unavailable() {
   return "";
 }
 
-PostgresServer::PostgresServer(Options options) : options_(options), port_(FreePort()) {
+PostgresServer& PostgresServer::Shared() {
+  static PostgresServer server{ForAll{}};
+  return server;
+}
+
+PostgresServer::PostgresServer(Options options) : options_(options) { Launch(); }
+
+PostgresServer::PostgresServer(ForAll) : shared_(true), port_(SharedPort("MUSTER_TEST_POSTGRES")) {
+  if (port_ == 0) {
+    Launch();
+    return;
+  }
+  database_ = UniqueName("db");
+  // Unlike template1, template0 never has a session that would be in the way.
+  ExecAt(MaintenanceUrl(port_), "CREATE DATABASE " + database_ + " TEMPLATE template0");
+}
+
+void PostgresServer::Launch() {
+  port_ = FreePort();
   if (const std::string reason = Unavailable(); !reason.empty()) throw std::runtime_error(reason);
   std::string folder = (fs::temp_directory_path() / "muster-postgres-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot create " + folder);
@@ -163,6 +198,10 @@ PostgresServer::PostgresServer(Options options) : options_(options), port_(FreeP
 }
 
 PostgresServer::~PostgresServer() {
+  if (folder_.empty()) {
+    DropDatabases();
+    return;
+  }
   if (postmaster_ > 0) Terminate(SIGQUIT);
   close(janitor_pipe_);
   WaitFor(janitor_);
@@ -175,11 +214,20 @@ void PostgresServer::Initialise() {
     }
   }
   const std::string log = folder_ + "/initdb.log";
-  const pid_t initdb = SpawnAsServer(
-      {BinFolder() + "/initdb", "--pgdata=" + folder_ + "/data", "--username=muster",
-       "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"},
-      log);
-  if (WaitFor(initdb) != 0) throw std::runtime_error("initdb failed: " + ReadFile(log));
+  const auto require = [&](pid_t process) {
+    if (WaitFor(process) != 0) throw std::runtime_error("initdb failed: " + ReadFile(log));
+  };
+  if (const char* made = getenv("MUSTER_TEST_POSTGRES_TEMPLATE")) {  // a copy costs less
+    require(Spawn({"cp", "-r", made, folder_ + "/data"}, -1, log));
+    if (const passwd* user = ServerUser()) {
+      require(Spawn({"chown", "-R", user->pw_name, folder_ + "/data"}, -1, log));
+    }
+  } else {
+    require(SpawnAsServer(
+        {BinFolder() + "/initdb", "--pgdata=" + folder_ + "/data", "--username=muster",
+         "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"},
+        log));
+  }
   std::ofstream(folder_ + "/data/pg_hba.conf") << "host all guarded 127.0.0.1/32 scram-sha-256\n"
                                                   "host all all 127.0.0.1/32 trust\n";
   std::ofstream configuration(folder_ + "/data/postgresql.conf", std::ios::app);
@@ -191,14 +239,28 @@ void PostgresServer::Initialise() {
   if (!options_.durable) configuration << "fsync = off\nfull_page_writes = off\n";
 }
 
-std::string PostgresServer::Url(int port) const {
-  return "postgresql://muster@127.0.0.1:" + std::to_string(port) + "/muster";
+void PostgresServer::DropDatabases() const {
+  // Whatever fails here, the server is gone soon after.
+  try {
+    const std::string url = MaintenanceUrl(port_);
+    while (true) {
+      const std::string name =
+          ExecAt(url, "SELECT datname FROM pg_database WHERE starts_with(datname, '" + database_ +
+                          "') LIMIT 1");
+      if (name.empty()) return;
+      ExecAt(url, "DROP DATABASE " + name + " WITH (FORCE)");
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+std::string PostgresServer::UrlOf(const std::string& role, int port) const {
+  return "postgresql://" + role + "@127.0.0.1:" + std::to_string(port) + "/" + database_;
 }
 
 void PostgresServer::Start() {
   const std::string log = folder_ + "/server.log";
-  const std::string maintenance =
-      "postgresql://muster@127.0.0.1:" + std::to_string(port_) + "/postgres?connect_timeout=5";
+  const std::string maintenance = MaintenanceUrl(port_);
   postmaster_ = SpawnAsServer(
       {BinFolder() + "/postgres", "-D", folder_ + "/data", "-p", std::to_string(port_)}, log);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -219,9 +281,19 @@ void PostgresServer::Start() {
   }
 }
 
-void PostgresServer::Stop() { Terminate(SIGINT); }
+void PostgresServer::RequireOwn() const {
+  if (shared_) throw std::runtime_error("other tests use this server, too");
+}
 
-void PostgresServer::Kill() { Terminate(SIGQUIT); }
+void PostgresServer::Stop() {
+  RequireOwn();
+  Terminate(SIGINT);
+}
+
+void PostgresServer::Kill() {
+  RequireOwn();
+  Terminate(SIGQUIT);
+}
 
 void PostgresServer::Restart() {
   Stop();
@@ -229,13 +301,16 @@ void PostgresServer::Restart() {
 }
 
 void PostgresServer::Terminate(int signal) {
-  Resume();
+  Signal(SIGCONT);
   kill(postmaster_, signal);
   WaitFor(postmaster_);
   postmaster_ = -1;
 }
 
-void PostgresServer::Pause() { Signal(SIGSTOP); }
+void PostgresServer::Pause() {
+  RequireOwn();
+  Signal(SIGSTOP);
+}
 
 void PostgresServer::Resume() { Signal(SIGCONT); }
 
@@ -244,16 +319,13 @@ void PostgresServer::Signal(int signal) {
   for (const pid_t child : ChildrenOf(postmaster_)) kill(child, signal);
 }
 
-std::string PostgresServer::Exec(const std::string& sql) const {
-  const Connection connection(PQconnectdb(Url().c_str()));
-  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()),
-                                                             &PQclear);
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-    throw std::runtime_error(sql + ": " + PQerrorMessage(connection.get()));
-  }
-  if (PQntuples(result.get()) == 0 || PQnfields(result.get()) == 0) return "";
-  return PQgetvalue(result.get(), 0, 0);
+std::string PostgresServer::Exec(const std::string& sql) const { return ExecAt(Url(), sql); }
+
+void PostgresServer::Clear() const {
+  Exec(
+      "SET client_min_messages = error; DO $$ DECLARE name text; BEGIN FOR name IN SELECT nspname "
+      "FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP EXECUTE "
+      "format('DROP SCHEMA %I CASCADE', name); END LOOP; END $$; CREATE SCHEMA public");
 }
 
 }  // namespace muster::testing

@@ -6,12 +6,13 @@
 
 namespace muster::testing {
 
-// A PostgreSQL server for tests: its own data folder, a free port on 127.0.0.1, nothing shared with
-// one that may already run. Gone, with its data, when this object or the whole test process is.
+// A PostgreSQL server for tests: its own data folder, a free port on 127.0.0.1. Gone, with its
+// data, when this object or the whole test process is. It takes a second or two to start, so tests
+// that do not stop it use Shared().
 //
-// Roles: `muster`, a superuser without a password, whose database is `muster`; and `guarded`, who
-// has to give the password `open sesame`. Functions throw std::runtime_error when something fails
-// that a test does not mean to fail.
+// Roles: `muster`, a superuser without a password; and `guarded`, who has to give the password
+// `open sesame`. Functions throw std::runtime_error when something fails that a test does not mean
+// to fail.
 class PostgresServer {
  public:
   // Why no server can be had on this machine; empty if one can.
@@ -21,6 +22,11 @@ class PostgresServer {
     bool durable = false;  // wait for the disk at every commit, as in production
   };
 
+  // A database of this process on the server that all processes of the test run share; without one,
+  // on a server that the first call starts. Dropped at the process's end, together with databases
+  // whose names begin with database(). Such a server is neither stopped nor paused: that throws.
+  static PostgresServer& Shared();
+
   PostgresServer() : PostgresServer(Options{}) {}
   explicit PostgresServer(Options options);
   ~PostgresServer();
@@ -29,9 +35,14 @@ class PostgresServer {
 
   int port() const { return port_; }
 
-  // For role and database `muster`; through `port`, where a proxy listens there.
+  // The database that the URLs and Exec are for.
+  const std::string& database() const { return database_; }
+
+  // For role `muster`; through `port`, where a proxy listens there.
   std::string Url() const { return Url(port_); }
-  std::string Url(int port) const;
+  std::string Url(int port) const { return UrlOf("muster", port); }
+  // For another role: "guarded:open%20sesame".
+  std::string UrlAs(const std::string& role) const { return UrlOf(role, port_); }
 
   void Start();  // returns once the server takes connections
   void Stop();  // breaks connections, as a crash of the server's machine would not: it says goodbye
@@ -45,12 +56,24 @@ class PostgresServer {
   // Runs SQL statements as the superuser; the first value of the last result, or "".
   std::string Exec(const std::string& sql) const;
 
+  // Drops everything in the database; an empty schema `public` is left.
+  void Clear() const;
+
  private:
+  struct ForAll {};
+  explicit PostgresServer(ForAll);
+
+  std::string UrlOf(const std::string& role, int port) const;
+  void Launch();
+  void DropDatabases() const;
+  void RequireOwn() const;  // throws if this process has no right to disturb the server
   void Initialise();
   void Signal(int signal);
   void Terminate(int signal);
 
-  Options options_;
+  const Options options_;
+  const bool shared_ = false;
+  std::string database_ = "muster";
   std::string folder_;
   int port_ = 0;
   pid_t postmaster_ = -1;

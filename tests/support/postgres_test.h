@@ -6,20 +6,15 @@
 
 namespace muster::testing {
 
-// Tests that share a server, each with an empty schema `public`. Skipped where none can be had.
+// Tests that share a database, which is empty at the start of each. Skipped where none can be had.
 class PostgresTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    if (PostgresServer::Unavailable().empty()) server_ = new PostgresServer;
-  }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
   void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
-    server_->Exec(
-        "SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    if (const std::string reason = PostgresServer::Unavailable(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+    server_ = &PostgresServer::Shared();
+    server_->Clear();
   }
 
   static inline PostgresServer* server_ = nullptr;
