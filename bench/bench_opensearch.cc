@@ -6,11 +6,13 @@
 
 #include "base/http.h"
 #include "base/json.h"
+#include "bench_server.h"
 #include "documents.h"
 #include "median.h"
 #include "pipeline_bench.h"
 #include "program_cost.h"
 #include "support/opensearch_server.h"
+#include "support/shared_server.h"
 #include "support/temporary_folder.h"
 
 namespace muster::bench {
@@ -52,8 +54,7 @@ class Input {
 class Indexing {
  public:
   explicit Indexing(const PipelineBenchOptions& options)
-      : input_(options.bulk_megabytes),
-        server_(testing::OpenSearchServer::Options{.heap_mib = 2048, .warm = !options.smoke}) {}
+      : input_(options.bulk_megabytes), server_(options.smoke, {.heap_mib = 2048, .warm = true}) {}
 
   double BareLoop() {
     Empty();
@@ -61,7 +62,7 @@ class Indexing {
     const auto start = std::chrono::steady_clock::now();
     for (const std::string& body : input_.bodies()) {
       const auto answer = client.Send({.method = "POST",
-                                       .url = server_.Url("/orders/_bulk"),
+                                       .url = server_->Url(index_ + "/_bulk"),
                                        .headers = {{"Content-Type", "application/x-ndjson"}},
                                        .body = body});
       if (!answer || answer->status != 200 ||
@@ -78,13 +79,13 @@ class Indexing {
   ProgramCost Muster() {
     return Filled({MusterProgram(), "migrate",
                    "jsonl:" + input_.plain() + "?id=order_id&partition_bytes=1000000000000",
-                   "opensearch+" + server_.Url("/orders"), "--progress=none", "--dead-letters",
+                   "opensearch+" + server_->Url(index_), "--progress=none", "--dead-letters",
                    input_.dead_letters()});
   }
 
   ProgramCost Elasticdump() {
     return Filled({kElasticdump, "--input=" + input_.with_metadata(),
-                   "--output=" + server_.Url("/orders"), "--type=data"});
+                   "--output=" + server_->Url(index_), "--type=data"});
   }
 
   double documents() const { return static_cast<double>(input_.documents()); }
@@ -92,10 +93,10 @@ class Indexing {
  private:
   void Empty() {
     static bool first = true;
-    if (!std::exchange(first, false)) server_.Call("DELETE", "/orders");
-    server_.Call("PUT", "/orders",
-                 R"({"settings":{"number_of_shards":1,"number_of_replicas":0,)"
-                 R"("refresh_interval":"-1"}})");
+    if (!std::exchange(first, false)) server_->Call("DELETE", index_);
+    server_->Call("PUT", index_,
+                  R"({"settings":{"number_of_shards":1,"number_of_replicas":0,)"
+                  R"("refresh_interval":"-1"}})");
   }
 
   ProgramCost Filled(const std::vector<std::string>& command) {
@@ -106,14 +107,15 @@ class Indexing {
   }
 
   void CheckCount(const std::string& who) {
-    server_.Call("POST", "/orders/_refresh");
-    const Json answer = ParseJson(server_.Call("GET", "/orders/_count"), "_count").value();
+    server_->Call("POST", index_ + "/_refresh");
+    const Json answer = ParseJson(server_->Call("GET", index_ + "/_count"), "_count").value();
     if (answer["count"] != input_.documents())
       throw std::runtime_error(who + ": documents missing");
   }
 
   const Input input_;
-  testing::OpenSearchServer server_;
+  const std::string index_ = "/" + testing::UniqueName("orders");
+  const BenchServer<testing::OpenSearchServer> server_;
 };
 
 }  // namespace

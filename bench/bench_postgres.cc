@@ -2,6 +2,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "bench_server.h"
 #include "median.h"
 #include "pipeline_bench.h"
 #include "program_cost.h"
@@ -30,36 +31,36 @@ void WriteCsv(const std::string& path, int64_t rows) {
 
 class Loads {
  public:
-  explicit Loads(int64_t rows) : rows_(rows) {
+  Loads(int64_t rows, bool smoke) : rows_(rows), server_(smoke, {.durable = true}) {
     WriteCsv(csv_, rows);
-    server_.Exec(std::string("CREATE TABLE orders (") + kColumns + ")");
+    server_->Exec(std::string("CREATE TABLE orders (") + kColumns + ")");
   }
 
   ProgramCost Psql() {
-    return Loaded({"psql", "-qX", server_.Url(), "-c",
+    return Loaded({"psql", "-qX", server_->Url(), "-c",
                    "\\copy orders from '" + csv_ + "' with (format csv, header)"});
   }
 
   // One shard, since psql has one connection.
   ProgramCost Muster() {
     return Loaded({MusterProgram(), "migrate", "csv:" + csv_ + "?partition_bytes=1000000000000",
-                   server_.Url() + "#orders", "--progress=none", "--dead-letters",
+                   server_->Url() + "#orders", "--progress=none", "--dead-letters",
                    folder_.At("dead.jsonl")});
   }
 
   ProgramCost Pgloader() {
     return Loaded({"pgloader", "--quiet", "--root-dir", folder_.path(), "--type", "csv", "--with",
                    "skip header = 1", "--with", "fields terminated by ','", csv_,
-                   server_.Url() + "?tablename=orders"});
+                   server_->Url() + "?tablename=orders"});
   }
 
  private:
   // Into an empty table, from a server that has nothing left to write from before.
   ProgramCost Loaded(const std::vector<std::string>& command) {
-    server_.Exec("TRUNCATE orders");
-    server_.Exec("CHECKPOINT");
+    server_->Exec("TRUNCATE orders");
+    server_->Exec("CHECKPOINT");
     const ProgramCost cost = RunProgram(command);
-    if (server_.Exec("SELECT count(*) FROM orders") != std::to_string(rows_)) {
+    if (server_->Exec("SELECT count(*) FROM orders") != std::to_string(rows_)) {
       throw std::runtime_error(command[0] + ": rows are missing");
     }
     return cost;
@@ -68,7 +69,7 @@ class Loads {
   const int64_t rows_;
   const testing::TemporaryFolder folder_;
   const std::string csv_ = folder_.At("orders.csv");
-  testing::PostgresServer server_{{.durable = true}};
+  const BenchServer<testing::PostgresServer> server_;
 };
 
 }  // namespace
@@ -78,7 +79,7 @@ void BenchPostgres(const PipelineBenchOptions& options, Bars& bars) {
     std::printf("CSV to PostgreSQL: skipped, %s\n", reason.c_str());
     return;
   }
-  Loads loads(options.rows);
+  Loads loads(options.rows, options.smoke);
   std::vector<double> psql;
   std::vector<double> ours;
   std::vector<double> ratios;

@@ -7,6 +7,7 @@
 
 #include "ours.h"
 #include "support/http_relay.h"
+#include "support/shared_server.h"
 
 namespace muster::bench {
 namespace {
@@ -47,8 +48,9 @@ std::vector<int> MeasureCollisions(const testing::OpenSearchServer& server, int 
       });
   std::vector<int> counts;
   for (int round = 0; round < rounds; ++round) {
-    const std::string url = "opensearch+http://127.0.0.1:" + std::to_string(relay.port()) +
-                            "?namespace=collisions" + std::to_string(round);
+    const std::string url =
+        "opensearch+http://127.0.0.1:" + std::to_string(relay.port()) +
+        "?namespace=" + testing::UniqueName("collisions" + std::to_string(round));
     CreateItems(*MustOpen(url), workers);
     std::vector<std::unique_ptr<Store>> stores;
     for (int i = 0; i < workers; ++i) stores.push_back(MustOpen(url));

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -86,7 +87,7 @@ class Raw final : public Side {
 
   Outcome Run(const Load& load) override {
     const std::string script = std::filesystem::temp_directory_path() /
-                               ("muster-bench-" + std::to_string(server_.port()) + ".sql");
+                               ("muster-bench-" + std::to_string(getpid()) + ".sql");
     std::ofstream(script) << ScriptFor(space_, load.batch);
     const int64_t before = table_.Finished();
     const int threads =
@@ -98,7 +99,7 @@ class Raw final : public Side {
         std::to_string(load.batch) + " --client=" + std::to_string(load.workers) +
         " --jobs=" + std::to_string(threads) + " --transactions=" + std::to_string(load.turns) +
         " --file=" + script + " --host=127.0.0.1 --port=" + std::to_string(server_.port()) +
-        " --username=muster muster 2>&1");
+        " --username=muster " + server_.database() + " 2>&1");
     std::filesystem::remove(script);
     const double turns = NumberAfter(output, "number of transactions actually processed: ");
     const double turns_per_second = NumberAfter(output, "tps = ");

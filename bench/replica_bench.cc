@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/postgres.h"
+#include "bench_server.h"
 #include "median.h"
 #include "must.h"
 #include "muster/replica.h"
@@ -123,7 +124,7 @@ class LiveWorker {
 class ReplicaBench {
  public:
   explicit ReplicaBench(const Options& options)
-      : options_(options), server_({.durable = true}), url_(server_.Url()) {
+      : options_(options), server_(options.smoke, {.durable = true}), url_(server_->Url()) {
     connection_ = Must(PgConnection::Open({.uri = url_, .call_timeout = 60s}));
   }
 
@@ -329,7 +330,7 @@ class ReplicaBench {
   void Sql(const std::string& sql) { Must(connection_->Execute(PgStatement{"", sql}, PgParams())); }
 
   const Options options_;
-  testing::PostgresServer server_;
+  const BenchServer<testing::PostgresServer> server_;
   const std::string url_;
   std::unique_ptr<PgConnection> connection_;
   std::unique_ptr<EventLog> log_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "bench_server.h"
 #include "collisions.h"
 #include "median.h"
 #include "ours.h"
@@ -22,6 +23,7 @@
 #include "raw_postgres.h"
 #include "raw_sqlite.h"
 #include "report.h"
+#include "support/shared_server.h"
 #include "table.h"
 
 namespace muster::bench {
@@ -102,68 +104,74 @@ class SqliteBackend final : public Backend {
 
 class PostgresBackend final : public Backend {
  public:
+  explicit PostgresBackend(bool smoke) : server_(smoke, {.durable = true}) {}
+
   std::unique_ptr<Store> Open(const std::string& space) override {
-    return MustOpen(server_.Url() + "?namespace=" + space);
+    return MustOpen(server_->Url() + "?namespace=" + space);
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
-    return PostgresTable(server_, space);
+    return PostgresTable(*server_, space);
   }
   std::unique_ptr<Side> RawSide(const std::string& space, Table& table) override {
-    return RawPostgres(server_, space, table);
+    return RawPostgres(*server_, space, table);
   }
 
  private:
-  testing::PostgresServer server_{{.durable = true}};
+  const BenchServer<testing::PostgresServer> server_;
 };
 
 class OpenSearchBackend final : public Backend {
  public:
+  explicit OpenSearchBackend(bool smoke) : server_(smoke, {.heap_mib = 2048, .warm = true}) {}
+
   std::unique_ptr<Store> Open(const std::string& space) override {
-    return MustOpen("opensearch+http://127.0.0.1:" + std::to_string(server_.port()) +
-                    "?namespace=" + space);
+    return MustOpen("opensearch+http://127.0.0.1:" + std::to_string(server_->port()) +
+                    "?namespace=" + testing::UniqueName(space));
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
-    return OpenSearchTable(server_, space);
+    return OpenSearchTable(*server_, testing::UniqueName(space));
   }
   std::unique_ptr<Side> RawSide(const std::string& space, Table&) override {
-    return RawOpenSearch(server_, space);
+    return RawOpenSearch(*server_, testing::UniqueName(space));
   }
   // A search proposes thousands of records: it counts too much in a round of hardly more.
   int LongerRounds() const override { return 6; }
   int64_t MostFinished() const override { return 1'000'000; }
   int Due() const override { return 1; }  // so that every claim has to search
   std::vector<int> Collisions(int workers, int rounds) override {
-    return MeasureCollisions(server_, workers, rounds);
+    return MeasureCollisions(*server_, workers, rounds);
   }
 
  private:
-  testing::OpenSearchServer server_{{.heap_mib = 2048, .warm = true}};
+  const BenchServer<testing::OpenSearchServer> server_;
 };
 
 class DynamoDbBackend final : public Backend {
  public:
+  explicit DynamoDbBackend(bool smoke) : server_(smoke, {.heap_mib = 3072, .warm = true}) {}
+
   std::unique_ptr<Store> Open(const std::string& space) override {
-    return MustOpen(server_.Url(kTable) + "&namespace=" + space);
+    return MustOpen(server_->Url(table_) + "&namespace=" + space);
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
-    return DynamoDbTable(server_, kTable, space);
+    return DynamoDbTable(*server_, table_, space);
   }
   std::unique_ptr<Side> RawSide(const std::string& space, Table&) override {
-    return RawDynamoDb(server_, kTable, space);
+    return RawDynamoDb(*server_, table_, space);
   }
   int64_t MostFinished() const override { return 1'000'000; }
   int Due() const override { return 1; }  // so that every claim has to ask the index
 
  private:
-  static constexpr const char* kTable = "bench";
-  testing::DynamoDbServer server_{{.heap_mib = 3072, .warm = true}};
+  const std::string table_ = testing::UniqueName("bench");
+  const BenchServer<testing::DynamoDbServer> server_;
 };
 
-std::unique_ptr<Backend> NewBackend(const std::string& name) {
-  if (name == "opensearch") return std::make_unique<OpenSearchBackend>();
-  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>();
+std::unique_ptr<Backend> NewBackend(const std::string& name, bool smoke) {
+  if (name == "opensearch") return std::make_unique<OpenSearchBackend>(smoke);
+  if (name == "dynamodb") return std::make_unique<DynamoDbBackend>(smoke);
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
-  return std::make_unique<PostgresBackend>();
+  return std::make_unique<PostgresBackend>(smoke);
 }
 
 // A full run takes minutes: who waits sees it move.
@@ -223,7 +231,7 @@ FinishedCost MeasureFinishedCost(const Options& options, const std::string& name
 Report Measure(const Options& options) {
   Report report;
   for (const std::string& name : options.stores) {
-    const auto backend = NewBackend(name);
+    const auto backend = NewBackend(name, options.smoke);
     {
       const auto store = backend->Open("bench");
       const auto table = backend->TableOf("bench");
