@@ -21,6 +21,8 @@ def shape_of(server, index):
 
 
 class JsonlSource:
+    index = "documents"  # that an OpenSearch is given
+
     def __init__(self, folder):
         self.path = os.path.join(folder, "documents.jsonl")
         self.url = f"jsonl:{self.path}?id=id"
@@ -34,32 +36,32 @@ class JsonlSource:
 
 
 class OpenSearchSource:
-    INDEX = "documents"
     SHAPE = {}
 
     def __init__(self, server):
         self.server = server
-        self.url = f"{server.url}/{self.INDEX}"
+        self.index = server.prefix + "documents"
+        self.url = f"{server.url}/{self.index}"
 
     def fill(self, documents, one_shard):
-        made = self.server.call("PUT", "/" + self.INDEX, dict(self.SHAPE, settings={
+        made = self.server.call("PUT", "/" + self.index, dict(self.SHAPE, settings={
             "number_of_shards": 1 if one_shard else 4, "number_of_replicas": 0}))
         assert made, "the index cannot be made"
         for start in range(0, documents, 2000):
             lines = []
             for n in range(start, min(documents, start + 2000)):
-                lines.append(json.dumps({"index": {"_index": self.INDEX,
+                lines.append(json.dumps({"index": {"_index": self.index,
                                                    "_id": document(n)["id"]}}))
                 lines.append(json.dumps(document(n)))
             answer = None
             for _ in range(10):  # a busy server may take too long; the ids make it harmless
                 answer = answer or self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
             assert answer and not answer["errors"], answer
-        self.server.call("POST", f"/{self.INDEX}/_refresh")
+        self.server.call("POST", f"/{self.index}/_refresh")
 
 
 class SnapshotSource(OpenSearchSource):
-    """A snapshot of the index, read from its files. Its server is gone when they are read."""
+    """A snapshot of the index, read from its files. The index is gone when they are read."""
 
     # Nothing that a server would make by itself from the documents.
     SHAPE = {
@@ -71,14 +73,14 @@ class SnapshotSource(OpenSearchSource):
 
     def fill(self, documents, one_shard):
         super().fill(documents, one_shard)
-        folder = self.server.folder + "/repository/backup"
-        assert self.server.call("PUT", "/_snapshot/backup",
-                                {"type": "fs", "settings": {"location": folder}})
-        taken = self.server.call("PUT", "/_snapshot/backup/one?wait_for_completion=true",
-                                 {"indices": self.INDEX})
+        folder = self.server.repository + "/backup"
+        backup = f"/_snapshot/{self.server.prefix}backup"
+        assert self.server.call("PUT", backup, {"type": "fs", "settings": {"location": folder}})
+        taken = self.server.call("PUT", backup + "/one?wait_for_completion=true",
+                                 {"indices": self.index})
         assert taken and taken["snapshot"]["state"] == "SUCCESS", taken
-        self.url = f"snapshot+file://{folder}#{self.INDEX}"
-        self.shape = shape_of(self.server, self.INDEX)
+        self.url = f"snapshot+file://{folder}#{self.index}"
+        self.shape = shape_of(self.server, self.index)
         self.server.stop()
 
 
@@ -143,17 +145,16 @@ class PostgresSink:
 
 
 class OpenSearchSink:
-    INDEX = "documents"
-
-    def __init__(self, server):
+    def __init__(self, server, index):
         self.server = server
+        self.index = index
         self.url = server.url
         self.versions = 0
 
     def rows(self):
         """Counts, on the way, how often each document was written: that is its version."""
-        self.server.call("POST", f"/{self.INDEX}/_refresh")
-        page = self.server.call("POST", f"/{self.INDEX}/_search?scroll=5m",
+        self.server.call("POST", f"/{self.index}/_refresh")
+        page = self.server.call("POST", f"/{self.index}/_search?scroll=5m",
                                 {"size": 5000, "sort": ["_doc"], "version": True})
         while page["hits"]["hits"]:
             for hit in page["hits"]["hits"]:
@@ -163,7 +164,7 @@ class OpenSearchSink:
                                     {"scroll": "5m", "scroll_id": page["_scroll_id"]})
 
     def has_shape(self, shape):
-        own = shape_of(self.server, self.INDEX)
+        own = shape_of(self.server, self.index)
         print("mappings, aliases and shards: "
               + ("equal" if own == shape else f"{shape} became {own}"))
         return own == shape
