@@ -273,7 +273,8 @@ class OpenSearch(Server, Cluster):
             options.writelines(line for line in given if "logs/" not in line)
         with open(self.folder + "/config/jvm.options.d/test.options", "w") as options:
             options.write("-Xms768m\n-Xmx768m\n-XX:-UseG1GC\n-XX:+UseSerialGC\n"
-                          "-XX:TieredStopAtLevel=1\n")
+                          "-XX:TieredStopAtLevel=1\n-XX:+UnlockDiagnosticVMOptions\n"
+                          "-XX:-BytecodeVerificationRemote\n")  # a quarter of its start
         self.give_folder()
 
     def command(self):
