@@ -23,12 +23,13 @@ endfunction()
 #     SOURCES memory_store.cc ...
 #     DEPENDS base                    the modules it may include and link; nothing else
 #     LIBRARIES sqlite3 pq            system libraries, by plain name
-#     TESTS memory_store_test.cc ...) built into store_tests, label `unit`
+#     TESTS memory_store_test.cc ...  built into store_tests, label `unit`
+#     [THREADS])                      as for muster_test()
 #
 # The graph of modules is written to module_graph.txt in the build folder, and the test
 # `architecture` holds every #include against it.
 function(muster_module name)
-  cmake_parse_arguments(arg "FAST" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "FAST;THREADS" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
   muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_library(muster_${name} STATIC ${arg_SOURCES})
@@ -48,17 +49,26 @@ function(muster_module name)
   set_property(GLOBAL PROPERTY muster_libraries_${name} ${arg_LIBRARIES})
   set_property(GLOBAL PROPERTY muster_headers_${name} ${arg_HEADERS})
   if(arg_TESTS)
-    muster_test(${name}_tests LABEL unit SOURCES ${arg_TESTS} DEPENDS ${name})
+    set(threads "")
+    if(arg_THREADS)
+      set(threads THREADS)
+    endif()
+    muster_test(${name}_tests LABEL unit ${threads} SOURCES ${arg_TESTS} DEPENDS ${name})
   endif()
 endfunction()
 
 # Declares a GoogleTest executable and runs it as one ctest of the same name:
 #
-#   muster_test(store_contract LABEL contract SOURCES ... DEPENDS store test_support [TIMEOUT 600])
+#   muster_test(store_contract LABEL contract SOURCES ... DEPENDS store test_support
+#     [SLOW]           more than some seconds: not in `./muster test quick`
+#     [THREADS]        shares memory among threads: also in `./muster test tsan`
+#     [PROCESSORS 4]   in quarters of a core; 2 unless given, 1 if it mostly waits
+#     [TIMEOUT 600])
 #
 # What became of each of its tests is left in results/NAME.xml of the build folder.
 function(muster_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "SLOW;THREADS" "LABEL;PROCESSORS;TIMEOUT" "SOURCES;DEPENDS;LIBRARIES"
+                        ${ARGN})
   muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_executable(${name} ${arg_SOURCES})
@@ -69,7 +79,18 @@ function(muster_test name)
   endif()
   add_test(NAME ${name}
            COMMAND ${name} --gtest_output=xml:${PROJECT_BINARY_DIR}/results/${name}.xml)
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 2)
+  endif()
+  set(labels ${arg_LABEL})
+  if(arg_SLOW)
+    list(APPEND labels slow)
+  endif()
+  if(arg_THREADS)
+    list(APPEND labels threads)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT}
+                                          PROCESSORS ${arg_PROCESSORS})
 endfunction()
 
 # Joins modules into the one library that is installed, as muster::muster.

@@ -1,4 +1,4 @@
-// For node --test-reporter: a line for each test, as scripts/suites.sh wants them.
+// For node --test-reporter: a line for each test, as scripts/testing/suites.py reads them.
 export default async function* cases(events) {
   for await (const { type, data } of events) {
     if (type !== "test:pass" && type !== "test:fail") continue;

@@ -1,0 +1,1 @@
+"""The test runner behind `./muster test`; docs/internals/testing.md describes it."""

@@ -1,0 +1,88 @@
+"""The end of a run: a table by suite, what failed, was skipped or is flaky, and the sum."""
+
+import collections
+import datetime
+
+from testing.task import FAILED, PASSED, SKIPPED, Case
+
+
+def cases_by_suite(suites, records, broken):
+    """With one failure in each suite that an unbuilt target kept from running."""
+    cases = collections.defaultdict(list)
+    for suite, failures in broken.items():
+        cases[suite] += failures
+    for record in records.values():
+        suite = record.task.suite
+        cases[suite] += record.cases
+        if not record.blocked_by:
+            continue
+        if record.blocked_by.startswith("build "):
+            failure = Case(FAILED, f"the {record.blocked_by.replace('build', 'build of', 1)}")
+            cases[suite] += [failure] if failure not in cases[suite] else []
+        else:
+            cases[suite].append(Case(SKIPPED, f"{record.task.name}: needs {record.blocked_by}"))
+    for suite in suites:
+        cases[suite] = cases[suite] or [Case(FAILED, f"{suite}: it ran nothing")]
+    return cases
+
+
+def count(cases, verdict):
+    return sum(case.verdict == verdict for case in cases)
+
+
+def print_report(suites, records, broken, is_ci):
+    """The exit code."""
+    cases = cases_by_suite(suites, records, broken)
+    print(f"\n{'suite':10} {'tests':>7} {PASSED:>7} {FAILED:>7} {SKIPPED:>8} {'remembered':>11} "
+          f"{'seconds':>9}")
+    for suite in suites:
+        mine = [record for record in records.values() if record.task.suite == suite]
+        remembered = sum(len(record.cases) for record in mine if record.remembered)
+        seconds = sum(record.outcome.seconds for record in mine if record.outcome)
+        print(f"{suite:10} {len(cases[suite]):7} {count(cases[suite], PASSED):7} "
+              f"{count(cases[suite], FAILED):7} {count(cases[suite], SKIPPED):8} {remembered:11} "
+              f"{seconds:9.1f}")
+    print()
+    for suite in suites:
+        for case in cases[suite]:
+            if case.verdict != PASSED:
+                print(f"{case.verdict.upper()} {suite}: {case.name}")
+    everything = [case for suite in suites for case in cases[suite]]
+    failed, skipped = count(everything, FAILED), count(everything, SKIPPED)
+    if is_ci and skipped:
+        print("CI=true: what was skipped has not been passed, so this run fails")
+    print(f"{count(everything, PASSED)} passed, {failed} failed"
+          + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed or (is_ci and skipped) else 0
+
+
+def flaky_lines(records):
+    today = datetime.date.today().isoformat()
+    lines = []
+    for record in records.values():
+        task = record.task
+        test = task.name.removeprefix(f"{task.preset}/")
+        for case in record.flaky:
+            # A test of one case is named after it.
+            name = case.name.removeprefix(f"{test}: ") if ": " in case.name else "-"
+            lines.append(f"{today} {task.preset or '-'} {test} {name}")
+    return lines
+
+
+def report_flaky(records, path, is_ci):
+    """Lists what is flaky and appends it to the list in the checkout, which a run of CI throws away."""
+    lines = flaky_lines(records)
+    if not lines:
+        return
+    print("\nflaky: failed, and passed when run again alone")
+    for record in records.values():
+        if record.flaky:
+            again = record.outcome.output
+            print(f"  {record.task.name}: {again.with_name(again.name.replace('.again', ''))}, {again}")
+    if is_ci:
+        print(f"lines to add to tests/{path.name}:")
+    else:
+        with open(path, "a") as file:
+            file.writelines(line + "\n" for line in lines)
+        print(f"added to tests/{path.name}:")
+    print("\n".join(lines))
