@@ -8,6 +8,8 @@ import signal
 import sys
 
 from testing import report, suites
+from testing.inputs import Inputs
+from testing.memory import Durations, Memory, cache_folder
 from testing.progress import Progress
 from testing.scheduler import SLOTS_PER_CORE, Scheduler
 
@@ -24,6 +26,8 @@ def parse(arguments):
         prog="./muster test", allow_abbrev=False,
         description="Builds and runs test suites: all of " + " ".join(suites.DEFAULT)
         + " unless some are named; on request: " + " ".join(suites.ON_REQUEST) + ".")
+    parser.add_argument("--again", action="store_true",
+                        help="also run what is remembered to have passed")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                         help="cores to use (default: all)")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
@@ -42,13 +46,18 @@ def parse(arguments):
 def run(options):
     is_ci = os.environ.get("CI") == "true"
     site = suites.Site(ROOT, options.jobs, options.jobs * SLOTS_PER_CORE)
-    plan = suites.Plan(site, options.suites)
+    inputs = Inputs(ROOT)
+    memory = Memory(cache_folder(), inputs.can_be_trusted, options.again)
+    durations = Durations(cache_folder())
+    plan = suites.Plan(site, options.suites, inputs)
     tasks = list(plan.tasks.values())
     outputs = ROOT / "build/test-output"
     shutil.rmtree(outputs, ignore_errors=True)
-    progress = Progress(tasks, site.slots, lambda task: 0)
-    records = Scheduler(tasks, site.slots, outputs, progress).run()
+    progress = Progress(tasks, site.slots, durations.expected)
+    records = Scheduler(tasks, site.slots, outputs, progress, durations.expected, memory).run()
     progress.clear()
+    durations.update(records)
+    memory.prune()
     report.report_flaky(records, ROOT / "tests/flaky.txt", is_ci)
     return report.print_report(options.suites, records, plan.broken, is_ci)
 

@@ -7,6 +7,7 @@ import subprocess
 
 from testing import ctest
 from testing.cases import judge_ctest, results_file
+from testing.inputs import digest
 from testing.task import FAILED, PASSED, Case, Task
 
 DEFAULT = ["lint", "unit", "contract", "sim", "e2e", "fuzz", "web", "asan", "tsan", "hashes"]
@@ -56,11 +57,13 @@ class Site:
 class Plan:
     """The tasks of the named suites. `broken` holds cases for suites that cannot even be planned."""
 
-    def __init__(self, site, suites):
+    def __init__(self, site, suites, inputs):
         self.site = site
         self.suites = suites
+        self.inputs = inputs
         self.tasks = {}
         self.broken = {}
+        self.filled = set()
         self.tests = {}
         self._configure()
         self._choose()
@@ -92,7 +95,10 @@ class Plan:
                                       for preset in lacking]
             elif suite in IN_CMAKE:
                 self._add_ctests(suite)
-            getattr(self, f"_add_{suite}", lambda: None)()
+            if not lacking:
+                getattr(self, f"_add_{suite}", lambda: None)()
+        for suite in set(self.suites) - self.filled - set(self.broken):
+            self.broken[suite] = [Case(FAILED, f"{suite}: it ran nothing")]
         self._add_builds()
 
     def _presets_of(self, suite):
@@ -100,7 +106,11 @@ class Plan:
 
     def _add(self, task):
         """What two suites share is run once, for the first."""
-        self.tasks.setdefault(task.name, task)
+        self.filled.add(task.suite)
+        return self.tasks.setdefault(task.name, task)
+
+    def _remember(self, task, labels=()):
+        task.key = lambda: self.inputs.key(task, labels)
 
     # Tests that CMake declares.
 
@@ -109,7 +119,9 @@ class Plan:
         tests = self.tests[preset]
         chosen = [name for name, test in tests.items() if is_chosen(set(test.labels()))]
         for name in ctest.with_fixtures(chosen, tests):
-            self._add(self._ctest(suite, preset, tests[name]))
+            task = self._add(self._ctest(suite, preset, tests[name]))
+            if "FIXTURES_SETUP" not in tests[name].properties:
+                self._remember(task, tests[name].labels())
 
     def _ctest(self, suite, preset, test):
         properties = test.properties
@@ -164,36 +176,40 @@ class Plan:
     # Suites that CMake does not know.
 
     def _check(self, suite, name, command, **more):
-        self._add(Task(name=name, suite=suite, command=command, cwd=self.site.root,
-                       judge=judge_exit_code(name), **more))
+        return self._add(Task(name=name, suite=suite, command=command, cwd=self.site.root,
+                              judge=judge_exit_code(name), **more))
 
     def _add_format(self, suite):
-        self._check(suite, "clang-format", ["bash", "-c", CHECK_FORMAT], slots=4, rank=RANK_EARLY)
+        task = self._check(suite, "clang-format", ["bash", "-c", CHECK_FORMAT], slots=4,
+                           rank=RANK_EARLY)
+        task.key = lambda: self.inputs.code_key(task.name)
 
     def _add_quick(self):
         self._add_format("quick")
 
     def _add_lint(self):
         self._add_format("lint")
+        # Remembers by itself, for each file.
         self._check("lint", "clang-tidy", ["scripts/tidy"], rank=RANK_EARLY,
                     slots=self.site.build_slots(), locks=frozenset({"build"}))
-        self._check("lint", "tsc and prettier", ["web/build", "--check"], slots=4)
+        self._remember(self._check("lint", "tsc and prettier", ["web/build", "--check"], slots=4))
 
     def _add_fuzz(self):
         """A build of clang's, which its script makes."""
         self._add(Task(name="build fuzz", command=["tests/fuzz/fuzz", "--build"], is_build=True,
                        cwd=self.site.root, rank=RANK_BUILD + 0.9, slots=self.site.build_slots(),
                        locks=frozenset({"build"})))
-        self._check("fuzz", "the decoders of src/lucene", ["tests/fuzz/fuzz", str(FUZZ_SECONDS)],
-                    slots=self.site.build_slots(), after=["build fuzz"])
+        self._remember(self._check(
+            "fuzz", "the decoders of src/lucene", ["tests/fuzz/fuzz", str(FUZZ_SECONDS)],
+            slots=self.site.build_slots(), preset="fuzz", targets={"all"}, after=["build fuzz"]))
 
     def _add_web(self):
         cases = self.site.root / "build/web.cases"
-        self._add(Task(
+        self._remember(self._add(Task(
             name="web", suite="web", cwd=self.site.root, slots=6,
             command=["tests/web/run", "--cases", str(cases)],
             judge=judge_listed_cases(cases), results=cases, preset="release", targets={"bin/muster"},
-            may_retry=is_maybe_chance))
+            may_retry=is_maybe_chance)))
 
     def _add_versions(self):
         fetch = "download of other servers"
@@ -204,7 +220,8 @@ class Plan:
 
     def _add_hashes(self):
         """The simulator's traces must not depend on the build: an order that does is undefined
-        behaviour, or something read that is not in the seed."""
+        behaviour, or something read that is not in the seed. The release build's are not remembered:
+        they are what the others are compared with."""
         outputs = {}
         for preset in ("release", "asan"):
             program = self.site.build(preset) / "bin/muster"
@@ -213,6 +230,9 @@ class Plan:
                 command=launch_prefix(preset) + [str(program), "sim", "--seeds", "1..20", "--hash"],
                 judge=judge_hashes(preset, outputs), targets={"bin/muster"},
                 after=["hashes release"] if preset == "asan" else []))
+        compared = self.tasks["hashes asan"]
+        compared.key = lambda: self.inputs.key(compared) and digest(
+            [self.inputs.key(compared), self.inputs.built("release", "bin/muster")])
 
 
 def launch_prefix(preset):
