@@ -132,6 +132,13 @@ class Inputs:
         return self._part(f"built {preset} {target}", lambda: digest([
             self._commands(preset, target), self.hash_of(self._sources(preset, target))]))
 
+    def objects(self, preset, targets):
+        """The objects that targets consist of, each with a hash of what it is compiled from."""
+        names = {name for name in self._ninja(preset, "inputs", *targets).splitlines()
+                 if name.endswith(".o")}
+        return {name: self.hash_of(self._only_sources(preset, self._headers(preset, name)))[:16]
+                for name in names}
+
     def _ninja(self, preset, *arguments):
         return subprocess.run(["ninja", "-C", self.root / "build" / preset, "--quiet", "-t",
                                *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -149,7 +156,10 @@ class Inputs:
         for name in self._ninja(preset, "inputs", target).splitlines():
             found.add(name)
             found.update(self._headers(preset, name))
-        return sorted(set(filter(None, (self._source(preset, name) for name in found))))
+        return self._only_sources(preset, found)
+
+    def _only_sources(self, preset, names):
+        return sorted(set(filter(None, (self._source(preset, name) for name in names))))
 
     def _source(self, preset, name):
         """Its name from the root, or None for what a build made and what packages bring."""

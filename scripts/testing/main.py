@@ -7,11 +7,14 @@ import shutil
 import signal
 import sys
 
-from testing import report, suites
+from testing import report, stress, suites
+from testing.cost import Costs
 from testing.inputs import Inputs
 from testing.memory import Durations, Memory, cache_folder
 from testing.progress import Progress
 from testing.scheduler import SLOTS_PER_CORE, Scheduler
+from testing.servers import SharedServers
+from testing.task import PASSED
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENVIRONMENT = {
@@ -30,6 +33,9 @@ def parse(arguments):
                         help="also run what is remembered to have passed")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                         help="cores to use (default: all)")
+    parser.add_argument("--stress", type=int, default=0, metavar="N",
+                        help="run each test N times on a busy machine, held up at random")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="when --stress holds up")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
@@ -39,27 +45,77 @@ def parse(arguments):
             print(f"muster: no test suite '{suite}': there are {' '.join(suites.DEFAULT)}, and "
                   f"{' '.join(suites.ON_REQUEST)} on request", file=sys.stderr)
             sys.exit(2)
-    options.suites = list(dict.fromkeys(options.suites)) or suites.DEFAULT
+    default = stress.DEFAULT_SUITES if options.stress else suites.DEFAULT
+    options.suites = list(dict.fromkeys(options.suites)) or default
     return options
 
 
-def run(options):
-    is_ci = os.environ.get("CI") == "true"
-    site = suites.Site(ROOT, options.jobs, options.jobs * SLOTS_PER_CORE)
-    inputs = Inputs(ROOT)
-    memory = Memory(cache_folder(), inputs.can_be_trusted, options.again)
-    durations = Durations(cache_folder())
-    plan = suites.Plan(site, options.suites, inputs)
-    tasks = list(plan.tasks.values())
-    outputs = ROOT / "build/test-output"
-    shutil.rmtree(outputs, ignore_errors=True)
-    progress = Progress(tasks, site.slots, durations.expected)
-    records = Scheduler(tasks, site.slots, outputs, progress, durations.expected, memory).run()
-    progress.clear()
-    durations.update(records)
-    memory.prune()
-    report.report_flaky(records, ROOT / "tests/flaky.txt", is_ci)
-    return report.print_report(options.suites, records, plan.broken, is_ci)
+def costed_builds(tasks):
+    """The builds whose cost tests/cost.txt knows: (name, preset, targets)."""
+    builds = []
+    for task in tasks:
+        if task.preset == "release" and task.targets & {"all", "bin/muster"}:
+            builds.append(("release.program", "release", {"bin/muster"}))
+        if task.preset != "release" or "all" in task.targets:
+            builds.append((task.preset, task.preset, task.targets))
+    # The program is in both parts of the release build.
+    return list({name: (name, preset, targets) for name, preset, targets in builds}.values())
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.is_ci = os.environ.get("CI") == "true"
+        slots = options.jobs * SLOTS_PER_CORE
+        self.inputs = Inputs(ROOT)
+        self.costs = Costs(ROOT, cache_folder(), self.inputs.objects)
+        self.durations = Durations(cache_folder())
+        self.plan = suites.Plan(suites.Site(ROOT, options.jobs, slots), options.suites, self.inputs,
+                                self.costs.environment())
+        self.tasks = list(self.plan.tasks.values())
+        self.outputs = ROOT / "build/test-output"
+        self.progress = Progress(slots, self.durations.expected)
+        self.servers = SharedServers(ROOT / "tests/support/shared_servers",
+                                     self.outputs / "servers.txt", self.progress.say)
+
+    def schedule(self, tasks, **more):
+        shutil.rmtree(self.outputs, ignore_errors=True)
+        self.progress.total = len(tasks)
+        try:
+            return Scheduler(tasks, self.progress.slots, self.outputs, self.progress,
+                             self.durations.expected, servers=self.servers, **more).run()
+        finally:
+            self.progress.clear()
+            self.servers.stop()
+
+    def test(self):
+        memory = Memory(cache_folder(), self.inputs.can_be_trusted, self.options.again)
+        records = self.schedule(self.tasks, memory=memory)
+        self.durations.update(records)
+        memory.prune()
+        print()
+        report.print_slowest(records, ROOT, self.inputs.began)
+        built = [record.task for record in records.values()
+                 if record.task.preset in suites.PRESETS and record.task.is_build
+                 and record.verdict == PASSED]
+        self.costs.collect([(task.preset, task.targets) for task in built])
+        costs = self.costs.judge(costed_builds(built))
+        report.report_flaky(records, ROOT / "tests/flaky.txt", self.is_ci)
+        return report.print_report(self.options.suites + (["build"] if costs else []), records,
+                                   {**self.plan.broken, "build": costs}, self.is_ci)
+
+    def stress(self):
+        """The builds come before: a busy machine would only make them slow."""
+        built = self.schedule([task for task in self.tasks if task.is_build])
+        if any(record.verdict != PASSED for record in built.values()):
+            return 1
+        tests = stress.repeated(self.tasks, self.options.stress)
+        seed = self.options.seed or stress.new_seed()
+        print(f"stress: {stress.BUSY_LOOPS} busy loops, pauses by --seed {seed}")
+        with stress.BusyMachine():
+            records = self.schedule(tests, shaker=stress.Shaker(seed),
+                                    timeout_factor=stress.TIMEOUT_FACTOR)
+        return stress.print_stress(records, ROOT / "build/stress")
 
 
 def main(arguments):
@@ -70,7 +126,8 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.chdir(ROOT)
     try:
-        return run(options)
+        run = Run(options)
+        return run.stress() if options.stress else run.test()
     except KeyboardInterrupt:
         print("\nmuster: interrupted", file=sys.stderr)
         return 130

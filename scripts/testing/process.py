@@ -109,3 +109,5 @@ def kill_all(processes):
         deadline = time.monotonic() + GRACE_SECONDS
         while time.monotonic() < deadline and any(session_members(p.pid) for p in processes):
             time.sleep(0.05)
+    for process in processes:
+        process.popen.poll()

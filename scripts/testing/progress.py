@@ -16,11 +16,11 @@ def minutes(seconds):
 
 
 class Progress:
-    def __init__(self, tasks, slots, expected, stream=sys.stdout):
+    def __init__(self, slots, expected, stream=sys.stdout):
         self.stream = stream
         self.slots = slots
         self.expected = expected
-        self.total = len(tasks)
+        self.total = 0
         self.done = 0
         self.began = time.monotonic()
         self.is_terminal = stream.isatty()

@@ -3,14 +3,16 @@
 import collections
 import datetime
 
+from testing.cost import slowest_objects
+from testing.suites import PRESETS
 from testing.task import FAILED, PASSED, SKIPPED, Case
 
 
-def cases_by_suite(records, broken):
-    """With one failure in each suite that an unbuilt target kept from running."""
+def cases_by_suite(records, more):
+    """`more` has more cases. With one failure in each suite that an unbuilt target kept from running."""
     cases = collections.defaultdict(list)
-    for suite, failures in broken.items():
-        cases[suite] += failures
+    for suite, found in more.items():
+        cases[suite] += found
     for record in records.values():
         suite = record.task.suite
         cases[suite] += record.cases
@@ -28,9 +30,9 @@ def count(cases, verdict):
     return sum(case.verdict == verdict for case in cases)
 
 
-def print_report(suites, records, broken, is_ci):
+def print_report(suites, records, more, is_ci):
     """The exit code."""
-    cases = cases_by_suite(records, broken)
+    cases = cases_by_suite(records, more)
     print(f"\n{'suite':10} {'tests':>7} {PASSED:>7} {FAILED:>7} {SKIPPED:>8} {'remembered':>11} "
           f"{'seconds':>9}")
     for suite in suites:
@@ -84,3 +86,19 @@ def report_flaky(records, path, is_ci):
             file.writelines(line + "\n" for line in lines)
         print(f"added to tests/{path.name}:")
     print("\n".join(lines))
+
+
+def print_slowest(records, root, began):
+    """What to look at when a run has become slow."""
+    for build in (record for record in records.values() if record.task.is_build and record.outcome):
+        print(f"{build.task.name}: {build.outcome.seconds:.0f} s, processor "
+              f"{build.outcome.processor_seconds:.0f} s")
+    objects = [(seconds, f"{preset} {name}") for preset in PRESETS for seconds, name in
+               slowest_objects(root / "build" / preset / ".ninja_log", began)]
+    tests = [(record.outcome.seconds, record.task.name) for record in records.values()
+             if record.outcome and not record.task.is_build]
+    for what, found in (("objects", objects), ("tests", tests)):
+        if found:
+            print(f"slowest {what}:")
+        for seconds, name in sorted(found, reverse=True)[:10]:
+            print(f"  {seconds:7.1f} s  {name}")

@@ -99,7 +99,7 @@ class Scheduler:
         if taken + self._slots_of(task) > self.slots:
             return False
         # Asked last, since it starts them.
-        return not (task.wants_servers and self.servers and not self.servers.settled())
+        return not (task.awaits_servers and self.servers and not self.servers.settled())
 
     def _slots_of(self, task):
         return min(task.slots, self.slots)
@@ -108,8 +108,8 @@ class Scheduler:
         return [process for process in self.running if not process.task.is_build]
 
     def _start(self, task, suffix=""):
-        environment = {**os.environ, **(self.servers.environment if self.servers else {}),
-                       **task.environment}
+        shared = self.servers.environment if self.servers and task.uses_servers else {}
+        environment = {**os.environ, **shared, **task.environment}
         output = self.output_folder / f"{task.name}{suffix}.txt"
         if task.results:
             task.results.parent.mkdir(parents=True, exist_ok=True)

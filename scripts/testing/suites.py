@@ -57,10 +57,11 @@ class Site:
 class Plan:
     """The tasks of the named suites. `broken` holds cases for suites that cannot even be planned."""
 
-    def __init__(self, site, suites, inputs):
+    def __init__(self, site, suites, inputs, build_environment):
         self.site = site
         self.suites = suites
         self.inputs = inputs
+        self.build_environment = build_environment
         self.tasks = {}
         self.broken = {}
         self.filled = set()
@@ -139,8 +140,9 @@ class Plan:
             after=[f"{preset}/{name}" for name in ctest.prerequisites(test, self.tests[preset])],
             locks=frozenset(properties.get("RESOURCE_LOCK", [])),
             alone=properties.get("RUN_SERIAL", False),
-            wants_servers=bool(labels & {"contract", "e2e"}),
-            rank=RANK_EARLY if is_quick else RANK_TEST,
+            uses_servers=bool(labels & {"unit", "contract", "e2e"}),
+            awaits_servers=bool(labels & {"contract", "e2e"}),
+            rank=RANK_EARLY if is_quick else RANK_TEST, can_repeat=True,
             # The simulator repeats itself: what it finds once is there.
             may_retry=is_maybe_chance if "sim" not in labels else lambda outcome: False)
 
@@ -171,7 +173,8 @@ class Plan:
             name=name, preset=preset, is_build=True, rank=rank, cwd=self.site.root,
             command=["flock", "build/.lock", "ninja", "-C", f"build/{preset}", "-j",
                      str(self.site.jobs), *([] if targets == {"all"} else sorted(targets))],
-            slots=self.site.build_slots(), locks=frozenset({"build"})))
+            slots=self.site.build_slots(), locks=frozenset({"build"}),
+            environment=self.build_environment, targets=targets))
 
     # Suites that CMake does not know.
 
@@ -209,7 +212,7 @@ class Plan:
             name="web", suite="web", cwd=self.site.root, slots=6,
             command=["tests/web/run", "--cases", str(cases)],
             judge=judge_listed_cases(cases), results=cases, preset="release", targets={"bin/muster"},
-            may_retry=is_maybe_chance)))
+            may_retry=is_maybe_chance, can_repeat=True)))
 
     def _add_versions(self):
         fetch = "download of other servers"

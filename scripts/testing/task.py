@@ -50,11 +50,15 @@ class Task:
     locks: frozenset[str] = frozenset()
     alone: bool = False
     is_build: bool = False
-    wants_servers: bool = False
+    # Whether it is told of the shared servers, and whether it waits for them.
+    uses_servers: bool = False
+    awaits_servers: bool = False
     # Lower ranks start first; within one, what is expected to take longest.
     rank: float = 2
     # Whether an outcome may be chance, so that a second run decides.
     may_retry: Callable[[Outcome], bool] = lambda outcome: False
+    # Whether `--stress` runs it many times.
+    can_repeat: bool = False
     # The name under which a pass is remembered; None: it is always run.
     key: Callable[[], str | None] | None = None
 
