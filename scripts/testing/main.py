@@ -1,6 +1,7 @@
 """./muster test [--again] [--jobs N] [--stress N] [SUITE...]"""
 
 import argparse
+import fcntl
 import os
 import pathlib
 import shutil
@@ -118,6 +119,18 @@ class Run:
         return stress.print_stress(records, ROOT / "build/stress")
 
 
+def lock_checkout():
+    """Two runs would remove each other's results. The lock lasts as long as the file is open."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    file = open(ROOT / "build/.test.lock", "w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("muster: waiting for another test run of this checkout", file=sys.stderr)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
 def main(arguments):
     options = parse(arguments)
     for name, value in ENVIRONMENT.items():
@@ -126,6 +139,7 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.chdir(ROOT)
     try:
+        lock = lock_checkout()
         run = Run(options)
         return run.stress() if options.stress else run.test()
     except KeyboardInterrupt:
