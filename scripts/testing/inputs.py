@@ -7,11 +7,16 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import time
 
 CODE = (".h", ".cc")
 DATA_FOLDERS = ("tests/", "examples/", "scripts/", "cmake/", "web/")
+# What executables of tests use without being given its name: servers that they start, and what the
+# program finds by itself.
+SUPPORT = ("tests/support/", "tests/data/", "examples/", "scripts/third_party.txt")
+NAMED_BY_MACRO = re.compile(r'-D\w+=\\?"?\./([^"\\\s]+)')
 # Written by the runner.
 OWN_FILES = ("tests/flaky.txt", "tests/cost.txt")
 SEEN_VARIABLES = ("MUSTER_", "GTEST_", "ASAN_", "UBSAN_", "TSAN_", "CHROMIUM")
@@ -64,12 +69,15 @@ class Inputs:
             "command": [self.relative(word) for word in task.command],
             "environment": [task.environment, self.environment],
             "versions": self._part("versions", self._versions),
-            "data": self._part("data", self._data),
         }
         try:
             about["built"] = [self.built(task.preset, target) for target in sorted(task.targets)]
         except Unknown:
             return None
+        if set(labels) & {"unit", "contract", "sim"} and task.targets:
+            about["data"] = self.hash_of(self._named_data(task))
+        else:
+            about["data"] = self._part("data", self._data)
         if "e2e" in labels:
             about["documents"] = self._part("documents", self._documents)
         # It was given the checkout, in which it can look at anything.
@@ -107,6 +115,16 @@ class Inputs:
     def _data(self):
         return self.hash_of(name for name in self.files
                             if name.startswith(DATA_FOLDERS) and not name.endswith(CODE))
+
+    def _named_data(self, task):
+        """The files that a test's command and the macros of its executables name, with what all use."""
+        named = {self.relative(word).removeprefix("./") for word in task.command}
+        for target in task.targets:
+            for command in self._commands(task.preset, target):
+                named.update(NAMED_BY_MACRO.findall(command))
+        folders = tuple(f"{name.rstrip('/')}/" for name in named) + SUPPORT
+        return [name for name in self.files
+                if not name.endswith(CODE) and (name in named or name.startswith(folders))]
 
     def _documents(self):
         return self.hash_of(name for name in self.files
