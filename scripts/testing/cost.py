@@ -134,6 +134,6 @@ def slowest_objects(log, since):
     made = {}
     for line in log.read_text().splitlines() if log.exists() else []:
         fields = line.split("\t")
-        if len(fields) == 5 and fields[3].endswith(".o") and int(fields[2]) / 1e9 >= since:
+        if len(fields) == 5 and fields[3].endswith((".o", ".gch")) and int(fields[2]) / 1e9 >= since:
             made[fields[3]] = (int(fields[1]) - int(fields[0])) / 1000
     return sorted(((seconds, name) for name, seconds in made.items()), reverse=True)[:10]

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 CODE = (".h", ".cc")
+COMPILED = (".o", ".gch")
 DATA_FOLDERS = ("tests/", "examples/", "scripts/", "cmake/", "web/")
 # What executables of tests use without being given its name: servers that they start, and what the
 # program finds by itself.
@@ -153,7 +154,7 @@ class Inputs:
     def objects(self, preset, targets):
         """The objects that targets consist of, each with a hash of what it is compiled from."""
         names = {name for name in self._ninja(preset, "inputs", *targets).splitlines()
-                 if name.endswith(".o")}
+                 if name.endswith(COMPILED)}
         return {name: self.hash_of(self._only_sources(preset, self._headers(preset, name)))[:16]
                 for name in names}
 
@@ -192,7 +193,7 @@ class Inputs:
     def _headers(self, preset, item):
         """As the compiler has told ninja."""
         known = self.dependencies.get(preset, {})
-        if item.endswith(".o") and item not in known:
+        if item.endswith(COMPILED) and item not in known:
             # Built since they were read.
             known = self.dependencies[preset] = read_dependencies(self._ninja(preset, "deps"))
             if item not in known:
