@@ -60,7 +60,7 @@ concept StringMap = List<T> && requires {
 // nlohmann::ordered_json, as far as it is used here, without its templates: whatever includes this
 // header compiles in a fraction of the time.
 //
-// A value of the wrong type, or a member that is not there, throws a Json::exception:
+// A value of the wrong type, or a member that is not there, throws a Json::Exception:
 //
 //   Json json = {{"name", "orders"}, {"rows", 3}};
 //   for (const auto& [key, value] : json.items()) …
@@ -68,33 +68,28 @@ concept StringMap = List<T> && requires {
 //   json.at("rows").get<std::string>();          // throws: it is a number
 class Json {
  public:
-  enum class value_t : uint8_t {
-    null,
-    boolean,
-    number_integer,
-    number_unsigned,
-    number_float,
-    discarded,  // what could not be parsed
+  enum class Type : uint8_t {
+    kNull,
+    kBoolean,
+    kInteger,
+    kUnsigned,
+    kFloat,
+    kDiscarded,  // what could not be parsed
     // From here on, what is on the heap.
-    string,
-    array,
-    object,
-    binary,
+    kString,
+    kArray,
+    kObject,
+    kBinary,
   };
 
-  class exception : public std::runtime_error {
+  class Exception : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
   };
 
-  using array_t = std::vector<Json>;
-  using object_t = std::vector<std::pair<std::string, Json>>;
-  using binary_t = std::vector<uint8_t>;
-  using value_type = Json;
-  using reference = Json&;
-  using const_reference = const Json&;
-  using size_type = size_t;
-  using difference_type = std::ptrdiff_t;
+  using Array = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;
+  using Bytes = std::vector<uint8_t>;
   using iterator = json_detail::Iterator<false>;
   using const_iterator = json_detail::Iterator<true>;
   using List = std::initializer_list<json_detail::Part>;
@@ -102,18 +97,18 @@ class Json {
   Json() noexcept : integer_(0) {}
   Json(std::nullptr_t) noexcept : integer_(0) {}
   template <std::same_as<bool> T>
-  Json(T value) noexcept : type_(value_t::boolean), boolean_(value) {}
+  Json(T value) noexcept : type_(Type::kBoolean), boolean_(value) {}
   template <json_detail::Integer T>
-  Json(T value) noexcept : type_(value_t::number_integer) {
+  Json(T value) noexcept : type_(Type::kInteger) {
     if constexpr (std::unsigned_integral<T>) {
-      type_ = value_t::number_unsigned;
+      type_ = Type::kUnsigned;
       unsigned_ = value;
     } else {
       integer_ = value;
     }
   }
   template <std::floating_point T>
-  Json(T value) noexcept : type_(value_t::number_float), float_(value) {}
+  Json(T value) noexcept : type_(Type::kFloat), float_(value) {}
   Json(const char* value);
   Json(std::string value);
   Json(std::string_view value);
@@ -133,14 +128,14 @@ class Json {
 
   Json(const Json& other);
   Json(Json&& other) noexcept : type_(other.type_), integer_(other.integer_) {
-    other.type_ = value_t::null;
+    other.type_ = Type::kNull;
   }
   Json& operator=(Json other) noexcept {
     swap(other);
     return *this;
   }
   ~Json() {
-    if (type_ >= value_t::string) Destroy();
+    if (type_ >= Type::kString) Destroy();
   }
   void swap(Json& other) noexcept {
     std::swap(type_, other.type_);
@@ -151,7 +146,7 @@ class Json {
   static Json array(List elements);
   static Json object();
   static Json object(List members);
-  static Json binary(binary_t bytes);
+  static Json binary(Bytes bytes);
 
   // Reads one value; of a key that stands twice in an object, the last value counts. A text that is
   // not JSON, or is nested deeper than 2,000 levels, throws or, without `throws`, is `discarded`.
@@ -163,23 +158,21 @@ class Json {
   // U+FFFD; a number that is not finite becomes null.
   std::string dump(int indent = -1) const;
 
-  value_t type() const { return type_; }
+  Type type() const { return type_; }
   const char* type_name() const;
-  bool is_null() const { return type_ == value_t::null; }
-  bool is_boolean() const { return type_ == value_t::boolean; }
+  bool is_null() const { return type_ == Type::kNull; }
+  bool is_boolean() const { return type_ == Type::kBoolean; }
   bool is_number() const { return is_number_integer() || is_number_float(); }
-  bool is_number_integer() const {
-    return type_ == value_t::number_integer || type_ == value_t::number_unsigned;
-  }
-  bool is_number_unsigned() const { return type_ == value_t::number_unsigned; }
-  bool is_number_float() const { return type_ == value_t::number_float; }
-  bool is_string() const { return type_ == value_t::string; }
-  bool is_array() const { return type_ == value_t::array; }
-  bool is_object() const { return type_ == value_t::object; }
+  bool is_number_integer() const { return type_ == Type::kInteger || type_ == Type::kUnsigned; }
+  bool is_number_unsigned() const { return type_ == Type::kUnsigned; }
+  bool is_number_float() const { return type_ == Type::kFloat; }
+  bool is_string() const { return type_ == Type::kString; }
+  bool is_array() const { return type_ == Type::kArray; }
+  bool is_object() const { return type_ == Type::kObject; }
   bool is_structured() const { return is_array() || is_object(); }
   bool is_primitive() const { return !is_structured() && !is_discarded(); }
-  bool is_binary() const { return type_ == value_t::binary; }
-  bool is_discarded() const { return type_ == value_t::discarded; }
+  bool is_binary() const { return type_ == Type::kBinary; }
+  bool is_discarded() const { return type_ == Type::kDiscarded; }
 
   // A number is converted to the type that is asked for; one that does not fit is cut to its range.
   template <class T>
@@ -215,20 +208,20 @@ class Json {
   operator T() const {
     return get<T>();
   }
-  // Of const std::string&, array_t& and object_t&.
+  // Of const std::string&, Array& and Object&.
   template <class T>
   T get_ref() const {
     using Value = std::remove_cvref_t<T>;
     if constexpr (std::same_as<Value, std::string>) {
       return GetString();
-    } else if constexpr (std::same_as<Value, object_t>) {
+    } else if constexpr (std::same_as<Value, Object>) {
       return Members();
     } else {
-      static_assert(std::same_as<Value, array_t>);
+      static_assert(std::same_as<Value, Array>);
       return Elements();
     }
   }
-  const binary_t& get_binary() const;
+  const Bytes& get_binary() const;
   template <class T>
   T get_ref() {
     using Value = std::remove_cvref_t<T>;
@@ -247,8 +240,8 @@ class Json {
   const_iterator cend() const;
 
   // The members of an object; none for all else.
-  object_t& items();
-  const object_t& items() const;
+  Object& items();
+  const Object& items() const;
 
   // A member; null becomes an object, and a member that is not there becomes null.
   Json& operator[](std::string_view key);
@@ -334,28 +327,28 @@ class Json {
   static bool Equal(const Json& a, const Json& b);
   static std::partial_ordering Order(const Json& a, const Json& b);
   void Destroy() noexcept;
-  void MoveChildrenTo(array_t& rest) noexcept;
+  void MoveChildrenTo(Array& rest) noexcept;
   bool GetBool() const;
   double GetDouble() const;
   uint64_t GetUnsigned() const;
   int64_t GetInteger(int64_t least, int64_t most) const;
   const std::string& GetString() const;
-  const array_t& Elements() const;
-  const object_t& Members() const;
+  const Array& Elements() const;
+  const Object& Members() const;
   const Json* FindMember(std::string_view key) const;
   const Json* ValueOf(std::string_view key) const;
   Json& ElementAt(size_t index);
 
-  value_t type_ = value_t::null;
+  Type type_ = Type::kNull;
   union {
     bool boolean_;
     int64_t integer_;
     uint64_t unsigned_;
     double float_;
     std::string* string_;
-    array_t* array_;
-    object_t* object_;
-    binary_t* binary_;
+    Array* array_;
+    Object* object_;
+    Bytes* binary_;
   };
   static_assert(sizeof(void*) <= sizeof(int64_t), "moves carry every member by integer_");
 };
@@ -367,10 +360,11 @@ class Part {
  public:
   Part(Json value) : value_(std::move(value)) {}
   Part(Json::List parts) : value_(parts) {}
+  Part(std::string value) : value_(std::move(value)) {}
   template <class T>
-    requires(!std::same_as<std::remove_cvref_t<T>, Json> &&
-             !std::same_as<std::remove_cvref_t<T>, Part> && std::constructible_from<Json, T>)
-  Part(T&& value) : value_(std::forward<T>(value)) {}
+    requires(!std::same_as<T, Json> && !std::same_as<T, Part> && !std::same_as<T, std::string> &&
+             std::constructible_from<Json, const T&>)
+  Part(const T& value) : value_(value) {}
 
   const Json& value() const { return value_; }
   Json Take() const { return std::move(value_); }
@@ -389,7 +383,7 @@ class Iterator {
   using pointer = std::conditional_t<kConst, const Json*, Json*>;
   using reference = std::conditional_t<kConst, const Json&, Json&>;
   using Member =
-      std::conditional_t<kConst, const Json::object_t::value_type, Json::object_t::value_type>;
+      std::conditional_t<kConst, const Json::Object::value_type, Json::Object::value_type>;
 
   Iterator() = default;
   explicit Iterator(pointer element) : element_(element) {}

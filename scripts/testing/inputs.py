@@ -69,7 +69,7 @@ class Inputs:
             "task": [task.name, task.timeout, self.relative(str(task.cwd))],
             "command": [self.relative(word) for word in task.command],
             "environment": [task.environment, self.environment],
-            "versions": self._part("versions", self._versions),
+            "versions": self.versions(),
         }
         try:
             about["built"] = [self.built(task.preset, target) for target in sorted(task.targets)]
@@ -93,7 +93,7 @@ class Inputs:
         """Of a check that looks at the text of all C++ files, and how it is set up."""
         if not self.can_be_trusted():
             return None
-        return digest([name, self._part("versions", self._versions), self.hash_of(
+        return digest([name, self.versions(), self.hash_of(
             file for file in self.files if file.endswith(CODE) or file.startswith(".clang"))])
 
     def relative(self, text):
@@ -134,6 +134,9 @@ class Inputs:
     def _everything(self):
         return self.hash_of(self.files)
 
+    def versions(self):
+        return self._part("versions", self._versions)
+
     def _versions(self):
         """All packages: fewer runs would be saved by knowing which ones count than errors made."""
         packages = subprocess.run(["dpkg-query", "-W"], stdout=subprocess.PIPE,
@@ -155,8 +158,11 @@ class Inputs:
         """The objects that targets consist of, each with a hash of what it is compiled from."""
         names = {name for name in self._ninja(preset, "inputs", *targets).splitlines()
                  if name.endswith(COMPILED)}
-        return {name: self.hash_of(self._only_sources(preset, self._headers(preset, name)))[:16]
-                for name in names}
+        return {name: self.object_key(preset, name)[:16] for name in names}
+
+    def object_key(self, preset, name):
+        """Of what an object is compiled from, its commands aside."""
+        return self.hash_of(self._only_sources(preset, self._headers(preset, name)))
 
     def _ninja(self, preset, *arguments):
         return subprocess.run(["ninja", "-C", self.root / "build" / preset, "--quiet", "-t",

@@ -74,7 +74,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(std::size_t) override { return Open(Json::object()); }
   bool key(string_t& value) override {
     Level& level = open_.back();
-    auto& members = level.container->get_ref<Json::object_t&>();
+    auto& members = level.container->get_ref<Json::Object&>();
     level.slot = level.Find(members, value);
     if (level.slot == members.size()) {
       members.emplace_back(std::move(value), Json());
@@ -112,7 +112,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     std::unordered_map<std::string, size_t> index = {};
 
     // The key's place among the members; their number if it is new.
-    size_t Find(const Json::object_t& members, const std::string& key) {
+    size_t Find(const Json::Object& members, const std::string& key) {
       constexpr size_t kFew = 32;
       if (members.size() < kFew) {
         const auto found = std::find_if(members.begin(), members.end(),
@@ -145,7 +145,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     }
     Level& level = open_.back();
     if (level.container->is_array()) return &level.container->emplace_back(std::move(value));
-    Json& slot = level.container->get_ref<Json::object_t&>()[level.slot].second;
+    Json& slot = level.container->get_ref<Json::Object&>()[level.slot].second;
     slot = std::move(value);
     return &slot;
   }
@@ -194,39 +194,39 @@ class Printer {
 
   void Print(const Json& json, int depth) {
     switch (json.type()) {
-      case Json::value_t::null:
+      case Json::Type::kNull:
         out_ += "null";
         break;
-      case Json::value_t::boolean:
+      case Json::Type::kBoolean:
         out_ += json.get<bool>() ? "true" : "false";
         break;
-      case Json::value_t::number_integer:
+      case Json::Type::kInteger:
         PrintInteger(json.get<int64_t>());
         break;
-      case Json::value_t::number_unsigned:
+      case Json::Type::kUnsigned:
         PrintInteger(json.get<uint64_t>());
         break;
-      case Json::value_t::number_float:
+      case Json::Type::kFloat:
         PrintFloat(json.get<double>());
         break;
-      case Json::value_t::string:
+      case Json::Type::kString:
         AppendJsonString(out_, json.get_ref<const std::string&>());
         break;
-      case Json::value_t::array:
+      case Json::Type::kArray:
         PrintList('[', ']', json, depth,
                   [&](const Json::const_iterator& at) { Print(*at, depth + 1); });
         break;
-      case Json::value_t::object:
+      case Json::Type::kObject:
         PrintList('{', '}', json, depth, [&](const Json::const_iterator& at) {
           AppendJsonString(out_, at.key());
           out_ += indent_ < 0 ? ":" : ": ";
           Print(*at, depth + 1);
         });
         break;
-      case Json::value_t::binary:
+      case Json::Type::kBinary:
         out_ += "\"<binary>\"";
         break;
-      case Json::value_t::discarded:
+      case Json::Type::kDiscarded:
         out_ += "<discarded>";
         break;
     }
@@ -261,7 +261,9 @@ class Printer {
   }
 
   void NewLine(int depth) {
-    if (indent_ >= 0) out_.append(1, '\n').append(static_cast<size_t>(depth * indent_), ' ');
+    if (indent_ >= 0) {
+      out_.append(1, '\n').append(static_cast<size_t>(depth) * static_cast<size_t>(indent_), ' ');
+    }
   }
 
   std::string& out_;
@@ -273,9 +275,9 @@ class Printer {
 Json Json::parse(std::string_view text, std::nullptr_t, bool throws) {
   TreeBuilder builder(text, kMaxDepth, TreeBuilder::Duplicates::kLastCounts);
   if (builder.Parse()) return builder.TakeRoot();
-  if (throws) throw exception(builder.Failure("JSON"));
+  if (throws) throw Exception(builder.Failure("JSON"));
   Json discarded;
-  discarded.type_ = value_t::discarded;
+  discarded.type_ = Type::kDiscarded;
   return discarded;
 }
 

@@ -11,24 +11,23 @@ constexpr double kTwoTo63 = 9223372036854775808.0;
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
 [[noreturn]] void ThrowWrongType(const char* wanted, const Json& json) {
-  throw Json::exception(std::string("type must be ") + wanted + ", but is " + json.type_name());
+  throw Json::Exception(std::string("type must be ") + wanted + ", but is " + json.type_name());
 }
 
 [[noreturn]] void ThrowCannot(const char* what, const Json& json) {
-  throw Json::exception(std::string("cannot use ") + what + " with " + json.type_name());
+  throw Json::Exception(std::string("cannot use ") + what + " with " + json.type_name());
 }
 
 const Json& Null() {
-  static const Json null;
-  return null;
+  static const Json kNothing;
+  return kNothing;
 }
 
 }  // namespace
 
 Json::Json(const char* value) : Json(std::string(value)) {}
 Json::Json(std::string_view value) : Json(std::string(value)) {}
-Json::Json(std::string value)
-    : type_(value_t::string), string_(new std::string(std::move(value))) {}
+Json::Json(std::string value) : type_(Type::kString), string_(new std::string(std::move(value))) {}
 
 Json::Json(List parts) : Json() {
   const bool is_object = std::all_of(parts.begin(), parts.end(), [](const json_detail::Part& part) {
@@ -40,29 +39,29 @@ Json::Json(List parts) : Json() {
 
 Json::Json(const Json& other) : type_(other.type_), integer_(other.integer_) {
   switch (type_) {
-    case value_t::string:
+    case Type::kString:
       string_ = new std::string(*other.string_);
       break;
-    case value_t::array:
-      array_ = new array_t(*other.array_);
+    case Type::kArray:
+      array_ = new Array(*other.array_);
       break;
-    case value_t::object:
-      object_ = new object_t(*other.object_);
+    case Type::kObject:
+      object_ = new Object(*other.object_);
       break;
-    case value_t::binary:
-      binary_ = new binary_t(*other.binary_);
+    case Type::kBinary:
+      binary_ = new Bytes(*other.binary_);
       break;
-    case value_t::null:
-    case value_t::boolean:
-    case value_t::number_integer:
-    case value_t::number_unsigned:
-    case value_t::number_float:
-    case value_t::discarded:
+    case Type::kNull:
+    case Type::kBoolean:
+    case Type::kInteger:
+    case Type::kUnsigned:
+    case Type::kFloat:
+    case Type::kDiscarded:
       break;
   }
 }
 
-void Json::MoveChildrenTo(array_t& rest) noexcept {
+void Json::MoveChildrenTo(Array& rest) noexcept {
   if (is_array()) {
     for (Json& element : *array_) {
       if (element.is_structured()) rest.push_back(std::move(element));
@@ -77,7 +76,7 @@ void Json::MoveChildrenTo(array_t& rest) noexcept {
 // One container after another, so that a deep value does not need a deep stack.
 void Json::Destroy() noexcept {
   if (is_structured()) {
-    array_t rest;
+    Array rest;
     MoveChildrenTo(rest);
     while (!rest.empty()) {
       Json next = std::move(rest.back());
@@ -86,16 +85,16 @@ void Json::Destroy() noexcept {
     }
   }
   switch (type_) {
-    case value_t::string:
+    case Type::kString:
       delete string_;
       break;
-    case value_t::array:
+    case Type::kArray:
       delete array_;
       break;
-    case value_t::object:
+    case Type::kObject:
       delete object_;
       break;
-    case value_t::binary:
+    case Type::kBinary:
       delete binary_;
       break;
     default:
@@ -105,8 +104,8 @@ void Json::Destroy() noexcept {
 
 Json Json::array() {
   Json json;
-  json.array_ = new array_t;
-  json.type_ = value_t::array;
+  json.array_ = new Array;
+  json.type_ = Type::kArray;
   return json;
 }
 
@@ -119,8 +118,8 @@ Json Json::array(List elements) {
 
 Json Json::object() {
   Json json;
-  json.object_ = new object_t;
-  json.type_ = value_t::object;
+  json.object_ = new Object;
+  json.type_ = Type::kObject;
   return json;
 }
 
@@ -130,7 +129,7 @@ Json Json::object(List members) {
   for (const json_detail::Part& member : members) {
     Json pair = member.Take();
     if (!pair.is_array() || pair.size() != 2 || !pair.array_->front().is_string()) {
-      throw exception("cannot create object from initializer list");
+      throw Exception("cannot create object from initializer list");
     }
     std::string& key = *pair.array_->front().string_;
     // The first of two counts, as in a std::map.
@@ -140,51 +139,51 @@ Json Json::object(List members) {
   return json;
 }
 
-Json Json::binary(binary_t bytes) {
+Json Json::binary(Bytes bytes) {
   Json json;
-  json.binary_ = new binary_t(std::move(bytes));
-  json.type_ = value_t::binary;
+  json.binary_ = new Bytes(std::move(bytes));
+  json.type_ = Type::kBinary;
   return json;
 }
 
 const char* Json::type_name() const {
   switch (type_) {
-    case value_t::null:
+    case Type::kNull:
       return "null";
-    case value_t::boolean:
+    case Type::kBoolean:
       return "boolean";
-    case value_t::string:
+    case Type::kString:
       return "string";
-    case value_t::array:
+    case Type::kArray:
       return "array";
-    case value_t::object:
+    case Type::kObject:
       return "object";
-    case value_t::binary:
+    case Type::kBinary:
       return "binary";
-    case value_t::discarded:
+    case Type::kDiscarded:
       return "discarded";
-    case value_t::number_integer:
-    case value_t::number_unsigned:
-    case value_t::number_float:
+    case Type::kInteger:
+    case Type::kUnsigned:
+    case Type::kFloat:
       break;
   }
   return "number";
 }
 
 bool Json::GetBool() const {
-  if (type_ != value_t::boolean) ThrowWrongType("boolean", *this);
+  if (type_ != Type::kBoolean) ThrowWrongType("boolean", *this);
   return boolean_;
 }
 
 double Json::GetDouble() const {
   switch (type_) {
-    case value_t::number_integer:
+    case Type::kInteger:
       return static_cast<double>(integer_);
-    case value_t::number_unsigned:
+    case Type::kUnsigned:
       return static_cast<double>(unsigned_);
-    case value_t::number_float:
+    case Type::kFloat:
       return float_;
-    case value_t::boolean:
+    case Type::kBoolean:
       return boolean_ ? 1 : 0;
     default:
       ThrowWrongType("number", *this);
@@ -193,14 +192,14 @@ double Json::GetDouble() const {
 
 uint64_t Json::GetUnsigned() const {
   switch (type_) {
-    case value_t::number_integer:
+    case Type::kInteger:
       return static_cast<uint64_t>(integer_);
-    case value_t::number_unsigned:
+    case Type::kUnsigned:
       return unsigned_;
-    case value_t::number_float:
+    case Type::kFloat:
       if (std::isnan(float_) || float_ <= 0) return 0;
       return float_ < kTwoTo64 ? static_cast<uint64_t>(float_) : UINT64_MAX;
-    case value_t::boolean:
+    case Type::kBoolean:
       return boolean_ ? 1 : 0;
     default:
       ThrowWrongType("number", *this);
@@ -210,13 +209,13 @@ uint64_t Json::GetUnsigned() const {
 int64_t Json::GetInteger(int64_t least, int64_t most) const {
   int64_t value = 0;
   switch (type_) {
-    case value_t::number_integer:
+    case Type::kInteger:
       value = integer_;
       break;
-    case value_t::number_unsigned:
+    case Type::kUnsigned:
       value = unsigned_ > INT64_MAX ? INT64_MAX : static_cast<int64_t>(unsigned_);
       break;
-    case value_t::number_float:
+    case Type::kFloat:
       if (float_ >= kTwoTo63) {
         value = INT64_MAX;
       } else if (float_ < -kTwoTo63) {
@@ -225,7 +224,7 @@ int64_t Json::GetInteger(int64_t least, int64_t most) const {
         value = static_cast<int64_t>(float_);
       }
       break;
-    case value_t::boolean:
+    case Type::kBoolean:
       value = boolean_ ? 1 : 0;
       break;
     default:
@@ -239,17 +238,17 @@ const std::string& Json::GetString() const {
   return *string_;
 }
 
-const Json::array_t& Json::Elements() const {
+const Json::Array& Json::Elements() const {
   if (!is_array()) ThrowWrongType("array", *this);
   return *array_;
 }
 
-const Json::object_t& Json::Members() const {
+const Json::Object& Json::Members() const {
   if (!is_object()) ThrowWrongType("object", *this);
   return *object_;
 }
 
-const Json::binary_t& Json::get_binary() const {
+const Json::Bytes& Json::get_binary() const {
   if (!is_binary()) ThrowWrongType("binary", *this);
   return *binary_;
 }
@@ -262,26 +261,26 @@ size_t Json::size() const {
 
 void Json::clear() {
   switch (type_) {
-    case value_t::string:
+    case Type::kString:
       string_->clear();
       break;
-    case value_t::array:
+    case Type::kArray:
       array_->clear();
       break;
-    case value_t::object:
+    case Type::kObject:
       object_->clear();
       break;
-    case value_t::binary:
+    case Type::kBinary:
       binary_->clear();
       break;
-    case value_t::boolean:
-    case value_t::number_integer:
-    case value_t::number_unsigned:
-    case value_t::number_float:
+    case Type::kBoolean:
+    case Type::kInteger:
+    case Type::kUnsigned:
+    case Type::kFloat:
       integer_ = 0;
       break;
-    case value_t::null:
-    case value_t::discarded:
+    case Type::kNull:
+    case Type::kDiscarded:
       break;
   }
 }
@@ -296,11 +295,11 @@ Json::iterator Json::end() { return begin() + (is_structured() ? std::ssize(*thi
 Json::const_iterator Json::begin() const { return const_cast<Json*>(this)->begin(); }
 Json::const_iterator Json::end() const { return const_cast<Json*>(this)->end(); }
 
-Json::object_t& Json::items() { return const_cast<object_t&>(std::as_const(*this).items()); }
+Json::Object& Json::items() { return const_cast<Object&>(std::as_const(*this).items()); }
 
-const Json::object_t& Json::items() const {
-  static const object_t none;
-  return is_object() ? *object_ : none;
+const Json::Object& Json::items() const {
+  static const Object kNone;
+  return is_object() ? *object_ : kNone;
 }
 
 const Json* Json::FindMember(std::string_view key) const {
@@ -341,7 +340,7 @@ Json& Json::at(std::string_view key) { return const_cast<Json&>(std::as_const(*t
 const Json& Json::at(std::string_view key) const {
   if (!is_object()) ThrowCannot("at() with a key", *this);
   const Json* found = FindMember(key);
-  if (found == nullptr) throw exception("key '" + std::string(key) + "' not found");
+  if (found == nullptr) throw Exception("key '" + std::string(key) + "' not found");
   return *found;
 }
 
@@ -351,7 +350,7 @@ const Json& Json::at(size_t index) const {
   if (is_object() && index < object_->size()) return (*object_)[index].second;
   if (!is_structured()) ThrowCannot("at() with an index", *this);
   if (!is_array() || index >= array_->size()) {
-    throw exception("index " + std::to_string(index) + " is out of range");
+    throw Exception("index " + std::to_string(index) + " is out of range");
   }
   return (*array_)[index];
 }
@@ -426,16 +425,16 @@ Json::iterator Json::erase(const_iterator at) {
 void Json::erase(size_t index) {
   if (!is_array()) ThrowCannot("erase() with an index", *this);
   if (index >= array_->size()) {
-    throw exception("index " + std::to_string(index) + " is out of range");
+    throw Exception("index " + std::to_string(index) + " is out of range");
   }
-  array_->erase(array_->begin() + static_cast<difference_type>(index));
+  array_->erase(array_->begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 std::partial_ordering Json::Order(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
     if (a.is_number_float() || b.is_number_float()) return a.GetDouble() <=> b.GetDouble();
-    const bool a_is_negative = a.type_ == value_t::number_integer && a.integer_ < 0;
-    const bool b_is_negative = b.type_ == value_t::number_integer && b.integer_ < 0;
+    const bool a_is_negative = a.type_ == Type::kInteger && a.integer_ < 0;
+    const bool b_is_negative = b.type_ == Type::kInteger && b.integer_ < 0;
     if (a_is_negative != b_is_negative) return b_is_negative <=> a_is_negative;
     return a.unsigned_ <=> b.unsigned_;
   }
@@ -451,22 +450,22 @@ bool Json::Equal(const Json& a, const Json& b) {
   }
   if (a.type_ != b.type_) return false;
   switch (a.type_) {
-    case value_t::null:
+    case Type::kNull:
       return true;
-    case value_t::boolean:
+    case Type::kBoolean:
       return a.boolean_ == b.boolean_;
-    case value_t::string:
+    case Type::kString:
       return *a.string_ == *b.string_;
-    case value_t::array:
+    case Type::kArray:
       return *a.array_ == *b.array_;
-    case value_t::object:
+    case Type::kObject:
       return *a.object_ == *b.object_;
-    case value_t::binary:
+    case Type::kBinary:
       return *a.binary_ == *b.binary_;
-    case value_t::number_integer:
-    case value_t::number_unsigned:
-    case value_t::number_float:
-    case value_t::discarded:
+    case Type::kInteger:
+    case Type::kUnsigned:
+    case Type::kFloat:
+    case Type::kDiscarded:
       break;
   }
   return false;

@@ -93,7 +93,7 @@ Result<FileItem> FileItem::FromJson(std::string_view text, const std::string& or
     }
     item.output = json.at("output").get<std::string>();
     return item;
-  } catch (const Json::exception& error) {
+  } catch (const Json::Exception& error) {
     return Error{Code::kCorrupt, origin + " is damaged: " + error.what()};
   }
 }

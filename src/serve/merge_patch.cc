@@ -15,7 +15,7 @@ Json::const_iterator Find(const Json& object, const Json::const_iterator& guess,
 }  // namespace
 
 void AppendMember(Json& object, const std::string& key, Json value) {
-  object.get_ref<Json::object_t&>().emplace_back(key, std::move(value));
+  object.get_ref<Json::Object&>().emplace_back(key, std::move(value));
 }
 
 Json MergePatch(const Json& before, const Json& after) {

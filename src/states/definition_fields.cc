@@ -123,25 +123,24 @@ void DefinitionReader::ReadResult(State& state, Fields& fields) {
 }
 
 Computed DefinitionReader::ReadComputed(const State& state, Fields& fields, const std::string& name,
-                                        Json::value_t type, double least, double most) {
+                                        Json::Type type, double least, double most) {
   Computed computed;
   computed.field = name;
   const Node* literal = fields.Find(name);
-  const std::string expected = type == Json::value_t::string
-                                   ? "a string"
-                                   : "a number from " +
-                                         std::to_string(static_cast<int64_t>(least)) + " to " +
-                                         std::to_string(static_cast<int64_t>(most));
+  const std::string expected =
+      type == Json::Type::kString ? "a string"
+                                  : "a number from " + std::to_string(static_cast<int64_t>(least)) +
+                                        " to " + std::to_string(static_cast<int64_t>(most));
   if (literal != nullptr) {
     if (state.jsonata && literal->is_string() &&
-        (type != Json::value_t::string || literal->text().starts_with("{%"))) {
+        (type != Json::Type::kString || literal->text().starts_with("{%"))) {
       computed.query = ReadJsonataText(*literal, source_, jsonata_);
     } else if (const bool wrong_type =
-                   type == Json::value_t::string ? !literal->is_string() : !literal->is_number();
-               wrong_type || (literal->is_number() && (literal->scalar.get<double>() < least ||
-                                                       literal->scalar.get<double>() > most ||
-                                                       (type == Json::value_t::number_integer &&
-                                                        !literal->scalar.is_number_integer())))) {
+                   type == Json::Type::kString ? !literal->is_string() : !literal->is_number();
+               wrong_type ||
+               (literal->is_number() &&
+                (literal->scalar.get<double>() < least || literal->scalar.get<double>() > most ||
+                 (type == Json::Type::kInteger && !literal->scalar.is_number_integer())))) {
       source_.Add(literal->offset, "\"" + name + "\" must be " + expected);
     } else {
       computed.literal = literal->scalar;

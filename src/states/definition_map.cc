@@ -69,11 +69,11 @@ void DefinitionReader::ReadMap(State& state, Fields& fields, const Node& node) {
     state.item_selector = ReadTemplate(state, fields, "Parameters");
   }
   state.max_concurrency =
-      ReadComputed(state, fields, "MaxConcurrency", Json::value_t::number_integer, 0, kMaxSeconds);
-  state.tolerated_count = ReadComputed(state, fields, "ToleratedFailureCount",
-                                       Json::value_t::number_integer, 0, kMaxSeconds);
-  state.tolerated_percentage = ReadComputed(state, fields, "ToleratedFailurePercentage",
-                                            Json::value_t::number_float, 0, 100);
+      ReadComputed(state, fields, "MaxConcurrency", Json::Type::kInteger, 0, kMaxSeconds);
+  state.tolerated_count =
+      ReadComputed(state, fields, "ToleratedFailureCount", Json::Type::kInteger, 0, kMaxSeconds);
+  state.tolerated_percentage =
+      ReadComputed(state, fields, "ToleratedFailurePercentage", Json::Type::kFloat, 0, 100);
   if (const Node* label = fields.String("Label")) {
     state.label = label->text();
     if (CountChars(label->text()) > 40)
@@ -122,8 +122,8 @@ void DefinitionReader::ReadItemReader(State& state, const Node& node) {
           reader.csv_headers.push_back(header.text());
       }
     }
-    reader.max_items = ReadComputed(state, config_fields, "MaxItems", Json::value_t::number_integer,
-                                    1, 100'000'000);
+    reader.max_items =
+        ReadComputed(state, config_fields, "MaxItems", Json::Type::kInteger, 1, 100'000'000);
     config_fields.RejectOthers("\"ReaderConfig\"", "");
   }
   fields.RejectOthers("\"ItemReader\"", "");
@@ -134,10 +134,10 @@ void DefinitionReader::ReadItemBatcher(State& state, const Node& node) {
   Fields fields(node, source_);
   ItemBatcher batcher;
   batcher.batch_input = ReadTemplate(state, fields, "BatchInput");
-  batcher.max_items = ReadComputed(state, fields, "MaxItemsPerBatch", Json::value_t::number_integer,
-                                   1, 100'000'000);
-  batcher.max_bytes = ReadComputed(state, fields, "MaxInputBytesPerBatch",
-                                   Json::value_t::number_integer, 1, 262'144);
+  batcher.max_items =
+      ReadComputed(state, fields, "MaxItemsPerBatch", Json::Type::kInteger, 1, 100'000'000);
+  batcher.max_bytes =
+      ReadComputed(state, fields, "MaxInputBytesPerBatch", Json::Type::kInteger, 1, 262'144);
   if (!batcher.max_items && !batcher.max_bytes) {
     source_.Add(node.offset,
                 "\"ItemBatcher\" needs \"MaxItemsPerBatch\" or \"MaxInputBytesPerBatch\"");

@@ -77,7 +77,7 @@ class DefinitionReader {
   ResultPathField ReadResultPath(Fields& fields);
   // `name` or, in JSONPath, `name` + "Path". At most one of the two.
   Computed ReadComputed(const State& state, Fields& fields, const std::string& name,
-                        Json::value_t type, double least, double most);
+                        Json::Type type, double least, double most);
   std::optional<Template> ReadTemplate(const State& state, Fields& fields, const std::string& name);
   std::optional<Template> ReadAssign(const State& state, Fields& fields);
   void CheckResource(const Node& node);

@@ -71,9 +71,9 @@ void DefinitionReader::ReadTask(State& state, Fields& fields, const Node& node) 
     }
   }
   state.timeout =
-      ReadComputed(state, fields, "TimeoutSeconds", Json::value_t::number_integer, 1, kMaxSeconds);
-  state.heartbeat = ReadComputed(state, fields, "HeartbeatSeconds", Json::value_t::number_integer,
-                                 1, kMaxSeconds);
+      ReadComputed(state, fields, "TimeoutSeconds", Json::Type::kInteger, 1, kMaxSeconds);
+  state.heartbeat =
+      ReadComputed(state, fields, "HeartbeatSeconds", Json::Type::kInteger, 1, kMaxSeconds);
   if (state.timeout.literal && state.heartbeat.literal &&
       *state.heartbeat.literal >= *state.timeout.literal) {
     source_.Add(node.Find("HeartbeatSeconds")->offset,
@@ -86,9 +86,8 @@ void DefinitionReader::ReadTask(State& state, Fields& fields, const Node& node) 
 void DefinitionReader::ReadWait(State& state, Fields& fields, const Node& node) {
   ReadInputAndOutput(state, fields, true);
   state.assign = ReadAssign(state, fields);
-  state.seconds =
-      ReadComputed(state, fields, "Seconds", Json::value_t::number_integer, 0, kMaxSeconds);
-  state.timestamp = ReadComputed(state, fields, "Timestamp", Json::value_t::string, 0, 0);
+  state.seconds = ReadComputed(state, fields, "Seconds", Json::Type::kInteger, 0, kMaxSeconds);
+  state.timestamp = ReadComputed(state, fields, "Timestamp", Json::Type::kString, 0, 0);
   if (state.timestamp.literal) {
     const auto& text = state.timestamp.literal->get_ref<const std::string&>();
     if (!ParseTimestamp(text)) {
@@ -125,7 +124,7 @@ void DefinitionReader::ReadFail(State& state, Fields& fields) {
       }
       continue;
     }
-    *target = ReadComputed(state, fields, name, Json::value_t::string, 0, 0);
+    *target = ReadComputed(state, fields, name, Json::Type::kString, 0, 0);
   }
 }
 

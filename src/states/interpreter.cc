@@ -73,9 +73,9 @@ std::string_view StatusName(FlowStatus status) {
 
 size_t JsonBytes(const Json& value, size_t limit) {
   switch (value.type()) {
-    case Json::value_t::string:
+    case Json::Type::kString:
       return TextBytes(value.get_ref<const std::string&>());
-    case Json::value_t::object: {
+    case Json::Type::kObject: {
       size_t bytes = 1;
       for (const auto& [key, member] : value.items()) {
         bytes += TextBytes(key) + 2 + JsonBytes(member, limit);
@@ -83,7 +83,7 @@ size_t JsonBytes(const Json& value, size_t limit) {
       }
       return std::max<size_t>(bytes, 2);
     }
-    case Json::value_t::array: {
+    case Json::Type::kArray: {
       size_t bytes = 1;
       for (const Json& element : value) {
         bytes += 1 + JsonBytes(element, limit);
@@ -91,8 +91,8 @@ size_t JsonBytes(const Json& value, size_t limit) {
       }
       return std::max<size_t>(bytes, 2);
     }
-    case Json::value_t::null:
-    case Json::value_t::boolean:
+    case Json::Type::kNull:
+    case Json::Type::kBoolean:
       return value.is_boolean() && !value.get<bool>() ? 5 : 4;
     default:
       return value.dump().size();

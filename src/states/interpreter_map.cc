@@ -134,7 +134,7 @@ Fallible<Json> Interpreter::ReadItems(const Flow& flow, const Json& answer) {
         .error = "States.ItemReaderFailed", .cause = items.error().message, .internal = false});
   }
   if (most && items->size() > static_cast<size_t>(*most)) {
-    items->get_ref<Json::array_t&>().resize(static_cast<size_t>(*most));
+    items->get_ref<Json::Array&>().resize(static_cast<size_t>(*most));
   }
   return *std::move(items);
 }

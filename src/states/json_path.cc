@@ -124,16 +124,16 @@ std::string Written(const Step& step) {
 
 std::string_view JavaType(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null:
+    case Json::Type::kNull:
       return "null";
-    case Json::value_t::boolean:
+    case Json::Type::kBoolean:
       return "java.lang.Boolean";
-    case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
+    case Json::Type::kInteger:
+    case Json::Type::kUnsigned:
       return "java.lang.Integer";
-    case Json::value_t::number_float:
+    case Json::Type::kFloat:
       return "java.lang.Double";
-    case Json::value_t::string:
+    case Json::Type::kString:
       return "java.lang.String";
     default:
       return "java.util.ArrayList";

@@ -24,7 +24,7 @@ Result<ExpectedLoad> ReadScript(const std::string& name, const Json& json,
     for (const auto& [table, object] : counts.items()) load.counts[table] = object;
     const Json references = json.value("references", Json::object());
     for (const auto& [table, rank] : references.items()) load.references[table] = rank;
-  } catch (const Json::exception&) {
+  } catch (const Json::Exception&) {
     return parameters.Wrong("scripts: what " + name + " should load is not said");
   }
   return load;

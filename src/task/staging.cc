@@ -42,7 +42,7 @@ Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
       manifest.columns.emplace_back(name, type.get<std::string>());
     }
     return manifest;
-  } catch (const Json::exception&) {
+  } catch (const Json::Exception&) {
     return Error{Code::kCorrupt, path + " is no manifest of a staged object",
                  "delete it, and the object is staged anew"};
   }
