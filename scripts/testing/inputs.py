@@ -43,6 +43,8 @@ class Inputs:
         self.environment = {name: value for name, value in os.environ.items()
                             if name.startswith(SEEN_VARIABLES)}
         self.files = self._list_files()
+        self.is_trusted = self.files is not None
+        self.looked = 0
         self.parts = {}
 
     def _list_files(self):
@@ -57,9 +59,16 @@ class Inputs:
 
     def can_be_trusted(self):
         """Not if a file was changed while the run went on: what was built or run saw which of both?"""
-        return self.files is not None and all(
-            (self.root / name).exists() and (self.root / name).stat().st_mtime < self.began
-            for name in self.files)
+        if self.is_trusted and time.monotonic() > self.looked + 1:
+            self.is_trusted = all(self._is_old(name) for name in self.files)
+            self.looked = time.monotonic()
+        return self.is_trusted
+
+    def _is_old(self, name):
+        try:
+            return os.stat(self.root / name).st_mtime < self.began
+        except FileNotFoundError:
+            return False
 
     def key(self, task, labels=()):
         """What remembers a pass of the task. None: nothing can."""

@@ -63,8 +63,9 @@ def flaky_lines(records):
         task = record.task
         test = task.name.removeprefix(f"{task.preset}/")
         for case in record.flaky:
-            # A test of one case is named after it.
-            name = case.name.removeprefix(f"{test}: ") if ": " in case.name else "-"
+            # A script has no cases, only a reason.
+            name = case.name.removeprefix(f"{test}: ")
+            name = name if " " not in name and name != test else "-"
             lines.append(f"{today} {task.preset or '-'} {test} {name}")
     return lines
 
