@@ -134,7 +134,7 @@ class Plan:
             cwd=pathlib.Path(properties["WORKING_DIRECTORY"]),
             environment=test.environment(), results=results_file(test.command),
             judge=judge_ctest(test.name, test.command, properties.get("SKIP_RETURN_CODE")),
-            slots=int(properties.get("PROCESSORS", 2)),
+            slots=slots_of(preset, properties),
             timeout=properties.get("TIMEOUT"),
             targets=targets_of(test.command, self.site.build(preset)),
             after=[f"{preset}/{name}" for name in ctest.prerequisites(test, self.tests[preset])],
@@ -245,6 +245,12 @@ def launch_prefix(preset):
     if preset == "tsan" and bits.exists() and int(bits.read_text()) > 28:
         return ["setarch", "-R"]
     return []
+
+
+def slots_of(preset, properties):
+    """What mostly waits still computes under a sanitizer."""
+    slots = int(properties.get("PROCESSORS", 2))
+    return slots if preset == "release" else max(2, slots)
 
 
 def targets_of(command, build):
