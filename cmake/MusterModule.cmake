@@ -62,7 +62,7 @@ endfunction()
 #   muster_test(store_contract LABEL contract SOURCES ... DEPENDS store test_support
 #     [SLOW]           more than some seconds: not in `./muster test quick`
 #     [THREADS]        shares memory among threads: also in `./muster test tsan`
-#     [PROCESSORS 4]   in quarters of a core; 2 unless given, 1 if it mostly waits
+#     [PROCESSORS 4]   in quarters of a core; 1 unless given: most tests mostly wait
 #     [TIMEOUT 600])
 #
 # What became of each of its tests is left in results/NAME.xml of the build folder.
@@ -80,7 +80,7 @@ function(muster_test name)
   add_test(NAME ${name}
            COMMAND ${name} --gtest_output=xml:${PROJECT_BINARY_DIR}/results/${name}.xml)
   if(NOT arg_PROCESSORS)
-    set(arg_PROCESSORS 2)
+    set(arg_PROCESSORS 1)
   endif()
   set(labels ${arg_LABEL})
   if(arg_SLOW)

@@ -51,7 +51,7 @@ class Site:
 
     def build_slots(self):
         """Not all, so that tests that mostly wait run beside a build."""
-        return max(1, self.slots * 5 // 8)
+        return max(1, self.slots // 2)
 
 
 class Plan:
@@ -249,7 +249,7 @@ def launch_prefix(preset):
 
 def slots_of(preset, properties):
     """What mostly waits still computes under a sanitizer."""
-    slots = int(properties.get("PROCESSORS", 2))
+    slots = int(properties.get("PROCESSORS", 1))
     return slots if preset == "release" else max(2, slots)
 
 
