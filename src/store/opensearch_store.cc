@@ -185,8 +185,16 @@ class OpenSearchStore final : public Store {
     }
     for (const Json& document : documents) {
       const Json& error = MemberOf(document, "error");
+      if (error.is_null()) continue;
       const bool gone = TextOf(error, "type") == "index_not_found_exception";
-      if (!error.is_null()) return RefusalOf(gone ? 404 : 503, error, false);
+      const std::string reason = TextOf(error, "reason");
+      // One that is gone is named by its alias. Otherwise the cluster knows the index, and the node
+      // that has just been started does not have it yet.
+      if (gone && reason.find("[" + alias_ + "]") == reason.npos) {
+        return Error{Code::kUnavailable, "the store's index is not ready: " + reason,
+                     "try again later"};
+      }
+      return RefusalOf(gone ? 404 : 503, error, false);
     }
     return documents;
   }
