@@ -311,6 +311,7 @@ class Json {
   friend bool operator==(const Json& a, const T& b) {
     return Equal(a, Json(b));
   }
+  friend bool operator==(const Json& a, std::nullptr_t) { return a.is_null(); }
   friend bool operator==(const Json& a, const char* b) { return a.is_string() && *a.string_ == b; }
   // Numbers by their value, texts by their bytes, and else by type.
   friend std::partial_ordering operator<=>(const Json& a, const Json& b) { return Order(a, b); }
