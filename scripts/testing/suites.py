@@ -118,7 +118,9 @@ class Plan:
     def _add_ctests(self, suite):
         preset, is_chosen = IN_CMAKE[suite]
         tests = self.tests[preset]
-        chosen = [name for name, test in tests.items() if is_chosen(set(test.labels()))]
+        # A sanitizer sees nothing of what is not built with it.
+        chosen = [name for name, test in tests.items() if is_chosen(set(test.labels()))
+                  and (preset == "release" or targets_of(test.command, self.site.build(preset)))]
         for name in ctest.with_fixtures(chosen, tests):
             task = self._add(self._ctest(suite, preset, tests[name]))
             if "FIXTURES_SETUP" not in tests[name].properties:
