@@ -36,13 +36,13 @@ class Inputs:
 
     def __init__(self, root):
         self.root = root
-        # Whole seconds: file systems may cut off the rest.
-        self.began = int(time.time())
+        self.began = time.time()
         self.hashes = {}
         self.dependencies = {}
         self.environment = {name: value for name, value in os.environ.items()
                             if name.startswith(SEEN_VARIABLES)}
         self.files = self._list_files()
+        self.states = {name: self._state(name) for name in self.files or []}
         self.is_trusted = self.files is not None
         self.looked = 0
         self.parts = {}
@@ -60,15 +60,16 @@ class Inputs:
     def can_be_trusted(self):
         """Not if a file was changed while the run went on: what was built or run saw which of both?"""
         if self.is_trusted and time.monotonic() > self.looked + 1:
-            self.is_trusted = all(self._is_old(name) for name in self.files)
+            self.is_trusted = all(self._state(name) == state for name, state in self.states.items())
             self.looked = time.monotonic()
         return self.is_trusted
 
-    def _is_old(self, name):
+    def _state(self, name):
         try:
-            return os.stat(self.root / name).st_mtime < self.began
+            found = os.stat(self.root / name)
+            return found.st_mtime_ns, found.st_size
         except FileNotFoundError:
-            return False
+            return None
 
     def key(self, task, labels=()):
         """What remembers a pass of the task. None: nothing can."""
