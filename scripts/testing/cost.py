@@ -32,12 +32,12 @@ class Costs:
 
     def environment(self):
         self.log.parent.mkdir(exist_ok=True)
-        self.log.unlink(missing_ok=True)
         return {"CCACHE_PREFIX": str(self.root / "scripts/testing/timed_compile"),
                 "MUSTER_COMPILE_LOG": str(self.log)}
 
     def collect(self, builds):
-        """Takes over what was compiled in this run; `builds` has (preset, targets)."""
+        """Takes over what was compiled in this run, and in earlier ones that were interrupted; `builds`
+        has (preset, targets)."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         if not lines:
             return
@@ -48,19 +48,19 @@ class Costs:
                    for name, version in self.objects_of(preset, targets).items()}
         for line in lines:
             name, seconds = line.rsplit(" ", 1)
-            if name not in sources:
-                continue
+            version = sources.get(name, "")
             cost = round(float(seconds) / kept["unit"], 3)
             versions = kept["objects"].setdefault(name, {})
             if versions:
                 before = list(versions.values())[-1]
                 self.grown.append((cost - before, name, before, cost))
             # The newest last.
-            versions.pop(sources[name], None)
-            versions[sources[name]] = cost
+            versions.pop(version, None)
+            versions[version] = cost
             while len(versions) > MOST_VERSIONS:
                 versions.pop(next(iter(versions)))
         write(self.path, kept)
+        self.log.unlink()
 
     def calibrate(self):
         """The seconds of a unit: of two compilations side by side, as builds compile."""

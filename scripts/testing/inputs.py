@@ -168,7 +168,13 @@ class Inputs:
         """The objects that targets consist of, each with a hash of what it is compiled from."""
         names = {name for name in self._ninja(preset, "inputs", *targets).splitlines()
                  if name.endswith(COMPILED)}
-        return {name: self.object_key(preset, name)[:16] for name in names}
+        return {name: self._version(preset, name) for name in names}
+
+    def _version(self, preset, name):
+        try:
+            return self.object_key(preset, name)[:16]
+        except Unknown:
+            return ""
 
     def object_key(self, preset, name):
         """Of what an object is compiled from, its commands aside."""
