@@ -49,6 +49,19 @@ TEST(Smile, ReadsValuesSharedNamesAndBinary) {
   EXPECT_EQ((*json)["nested"]["name"], "");
 }
 
+// As servers write it: a name of more than 64 bytes is shared as the others are.
+TEST(Smile, LongNamesAreShared) {
+  const std::string name(70, 'x');
+  const auto json = ParseSmile(":)\n\x05\xFA\x34" + name +
+                                   "\xFC\xC2"
+                                   "\x80"
+                                   "n"
+                                   "\xFA\x40\xC4\x41\xC6\xFB\xFB",
+                               "blob");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(*json, (Json{{name, 1}, {"n", {{name, 2}, {"n", 3}}}}));
+}
+
 // {"name":"ab","n":-5,"big":1000,"list":[true,null,1.5],"bin":<3 bytes>,"in":{"pieces":"abc"}}
 std::string CborSample() {
   std::string bytes = "\xD9\xD9\xF7\xBF";

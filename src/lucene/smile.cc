@@ -96,7 +96,12 @@ class SmileParser {
     if (token >= 0x30 && token <= 0x33) {
       return std::string(names_.Get((token & 3) << 8 | reader_.U8(), reader_));
     }
-    if (token == 0x34) return LongText();
+    if (token == 0x34) {
+      // The format's description leaves long names out, but what servers write counts them.
+      std::string text = LongText();
+      if (share_names_) names_.Add(text);
+      return text;
+    }
     if (token >= 0x40 && token <= 0x7F) return std::string(names_.Get(token - 0x40, reader_));
     if (token < 0x80 || token > 0xF7) {
       reader_.Fail("an unknown kind of key");

@@ -150,7 +150,8 @@ TEST_F(SnapshotSource, TellsTheIndexsShape) {
   const Json metadata = ParseJson(books.metadata, "metadata").value();
   EXPECT_EQ(metadata["mappings"]["properties"]["chapters"]["type"], "nested");
   EXPECT_TRUE(metadata["aliases"].contains(UniqueName("library")));
-  EXPECT_TRUE(source_->GlobalMetadata());
+  const auto global = source_->GlobalMetadata();
+  EXPECT_TRUE(global) << global.error().ToString();
 }
 
 TEST_F(SnapshotSource, AnotherSnapshotIsNotTakenForTheOneThatWorkWasBegunWith) {
@@ -212,7 +213,8 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
   take("second");
   const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/papers";
   const std::string cluster = "opensearch+http://127.0.0.1:" + std::to_string(server.port());
-  ASSERT_TRUE(Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + copied));
+  const auto begun = Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + copied);
+  ASSERT_TRUE(begun) << begun.error().ToString();
   for (int turn = 0; turn < 2; ++turn) {
     const auto done =
         Migrate(repository + "?snapshot=second&since=first#" + papers, cluster + "/" + copied);
