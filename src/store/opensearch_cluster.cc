@@ -60,6 +60,13 @@ bool MayTryAgain(const OpenSearchAnswer& response, const Json& error, bool write
   return !writes && (response.status == 502 || response.status == 504);
 }
 
+// Of a request's path: "/alias/_search?size=1" is about the alias.
+std::string_view FirstSegment(std::string_view target) {
+  target.remove_prefix(target.starts_with('/') ? 1 : 0);
+  target = target.substr(0, target.find_first_of("/?"));
+  return target.starts_with('_') ? std::string_view() : target;
+}
+
 ClusterAnswer AnswerOf(const OpenSearchAnswer& response) {
   // Answers are bounded and written by a machine: the careful reader for people's files takes
   // longer and finds nothing more.
@@ -95,12 +102,17 @@ int64_t NumberOf(const Json& object, const char* name) {
 
 std::string ClusterAnswer::ErrorType() const { return TextOf(MemberOf(body, "error"), "type"); }
 
-Error RefusalOf(int status, const Json& error, bool writes) {
+Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias) {
   const std::string type = TextOf(error, "type");
   const std::string reason = TextOf(error, "reason");
   const std::string said = type.empty() ? "status " + std::to_string(status) : type + ": " + reason;
   if (type == "cluster_block_exception") return BlockedError(status, reason);
   if (type == "index_not_found_exception") {
+    // What is gone is named as it was asked for. Another name is what the cluster took it for, so
+    // it knows the index: a node that has just been started does not have it yet.
+    if (!alias.empty() && reason.find("[" + std::string(alias) + "]") == reason.npos) {
+      return {Code::kUnavailable, "the store's index is not ready: " + reason, "try again later"};
+    }
     return {Code::kNotFound, "the store's index is gone: " + reason,
             "if it was deleted on purpose, start again: a new one is created"};
   }
@@ -177,7 +189,7 @@ Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
     } else if (said.is_null() && !TextOf(answer.body, "Message").empty()) {
       said = Json{{"reason", TextOf(answer.body, "Message")}};
     }
-    return RefusalOf(answer.status, said, request.writes);
+    return RefusalOf(answer.status, said, request.writes, FirstSegment(request.target));
   }
   if (!answer.body.is_object()) return Misunderstood(endpoint_.base_url, request.writes);
   return std::move(answer.body);

@@ -49,8 +49,9 @@ class OpenSearchCluster {
 };
 
 // What a refusal means. `error` is what OpenSearch says is wrong, {"type", "reason"}, of a whole
-// request or of one item of a _bulk; null where somebody else answered in its place.
-Error RefusalOf(int status, const Json& error, bool writes);
+// request or of one item of a _bulk; null where somebody else answered in its place. `alias` is
+// what the request named the index by; empty: it named none.
+Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias = {});
 
 // A member of a JSON object; null if there is none, or it is no object.
 const Json& MemberOf(const Json& object, const char* name);

@@ -66,6 +66,8 @@ TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
       {429, "slow down", Code::kUnavailable, Code::kUnavailable},
       {404, Refusal("index_not_found_exception", "no such index [x]"), Code::kNotFound,
        Code::kNotFound},
+      {404, Refusal("index_not_found_exception", "no such index [x-5eb26aac0aef]"),
+       Code::kUnavailable, Code::kUnavailable},
       {413, "", Code::kInvalid, Code::kInvalid},
       {302, "", Code::kInvalid, Code::kInvalid},
       {502, "", Code::kUnavailable, Code::kUnknownOutcome},

@@ -187,14 +187,7 @@ class OpenSearchStore final : public Store {
       const Json& error = MemberOf(document, "error");
       if (error.is_null()) continue;
       const bool gone = TextOf(error, "type") == "index_not_found_exception";
-      const std::string reason = TextOf(error, "reason");
-      // One that is gone is named by its alias. Otherwise the cluster knows the index, and the node
-      // that has just been started does not have it yet.
-      if (gone && reason.find("[" + alias_ + "]") == reason.npos) {
-        return Error{Code::kUnavailable, "the store's index is not ready: " + reason,
-                     "try again later"};
-      }
-      return RefusalOf(gone ? 404 : 503, error, false);
+      return RefusalOf(gone ? 404 : 503, error, false, alias_);
     }
     return documents;
   }
