@@ -487,6 +487,7 @@ TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
   options.worker = "w";
   options.heartbeat_interval = 2s;
   options.heartbeat_timeout = 60s;  // nobody is to die of a busy machine
+  options.barrier_timeout = 60s;
   options.quiet = 1s;
   options.quiet_most = 30s;
   std::atomic<int> in = 0;
@@ -496,18 +497,18 @@ TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
       RealEnv().Sleep(i * 10ms, {});
       Member member(*store, RealEnv(), options, 128, {"p"});
       ASSERT_TRUE(member.Register());
-      for (bool ready = false;;) {
+      for (int64_t ready_for = 0;;) {
         auto view = member.Tick();
         ASSERT_TRUE(view) << view.error().ToString();
         const Generation& generation = view->generation;
         if (generation.assignment.members.size() == 100) {
-          if (!ready) {
+          if (ready_for != generation.number) {
             ASSERT_TRUE(member.Say(MemberState::Phase::kReady, generation.number));
-            ready = true;
+            ready_for = generation.number;
           }
           if (generation.phase == Generation::Phase::kRunning) break;
         }
-        RealEnv().Sleep(100ms, {});
+        RealEnv().Sleep(300ms, {});
       }
       ++in;
     });
