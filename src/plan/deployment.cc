@@ -7,11 +7,9 @@
 namespace muster::plan {
 namespace {
 
-Json Statement(const std::string& id, std::vector<std::string> actions, Json resources) {
-  return {{"Sid", id},
-          {"Effect", "Allow"},
-          {"Action", std::move(actions)},
-          {"Resource", std::move(resources)}};
+Json Statement(const std::string& id, const std::vector<std::string>& actions, Json resources) {
+  return {
+      {"Sid", id}, {"Effect", "Allow"}, {"Action", actions}, {"Resource", std::move(resources)}};
 }
 
 // Log deliveries belong to no resource: AWS takes these for all of them only.

@@ -161,7 +161,7 @@ class ExecProcessor final : public Processor {
   }
 
   Result<int64_t> AnswerFrom(const std::string& line) const {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = Json::parse(line, nullptr, /*throws=*/false);
     if (json.is_object() && json.contains("error") && json["error"].is_string()) {
       return Failed("says: " + json["error"].get<std::string>());
     }

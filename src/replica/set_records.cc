@@ -11,7 +11,7 @@ constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
                                             "stopping", "stopped", "dead"};
 
 Result<Json> ParseBody(const std::string& body, std::string_view what) {
-  Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(body, nullptr, /*throws=*/false);
   if (json.is_object()) return json;
   return Error{
       Code::kCorrupt,

@@ -158,7 +158,7 @@ std::string ItemBody::ToJson() const {
 }
 
 Result<ItemBody> ItemBody::FromJson(const std::string& json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = Json::parse(json, nullptr, /*throws=*/false);
   const auto bad = [&] {
     return Error{Code::kCorrupt, "body of a work item is not one of ours: " + json.substr(0, 200),
                  "use a namespace of its own for each deployment"};

@@ -72,6 +72,7 @@ std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
     threads.emplace_back([&, i] {
       // Sizes differ, so that threads collide in every way.
       ClaimRequest request = ClaimOf(owner + "/" + std::to_string(i), 1 + i % 5);
+      request.lease = 1h;  // longer than a busy machine takes for all of them
       for (;;) {
         request.claim_id = RealEnv().NewId();
         auto records = store.Claim(request);
