@@ -11,6 +11,10 @@ function(muster_precompile name)
                                                     ${PROJECT_SOURCE_DIR}/cmake)
   target_link_libraries(muster_${name} PRIVATE Threads::Threads ${arg_LIBRARIES})
   target_compile_options(muster_${name} PRIVATE ${arg_OPTIONS})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # Otherwise clang refuses one from ccache: it looks at the time, not only at the contents.
+    target_compile_options(muster_${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
   # In brackets, so that the text is the same in every checkout and ccache has compiled it before.
   target_precompile_headers(muster_${name} PRIVATE <${arg_HEADER}>)
   # gcc knows a header again by its bytes, comments included; otherwise it takes in the contents a
@@ -21,12 +25,18 @@ function(muster_precompile name)
   endif()
 endfunction()
 
+function(muster_compile_part target precompiled)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                              ${PROJECT_SOURCE_DIR}/src)
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+endfunction()
+
 # Declares one folder of src/ as a module:
 #
 #   muster_module(store
-#     FAST                            compiled with -O2, where that has been measured to pay
 #     HEADERS muster/store.h          public headers that this module owns
 #     SOURCES memory_store.cc ...
+#     FAST sha256.cc ...              sources that pay for -O2: they touch each document
 #     DEPENDS base                    the modules it may include and link; nothing else
 #     LIBRARIES sqlite3 pq            system libraries, by plain name
 #     TESTS memory_store_test.cc ...  built into store_tests, label `unit`
@@ -35,23 +45,29 @@ endfunction()
 # The graph of modules is written to module_graph.txt in the build folder, and the test
 # `architecture` holds every #include against it.
 function(muster_module name)
-  cmake_parse_arguments(arg "FAST;THREADS" "" "HEADERS;SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "THREADS" "" "HEADERS;SOURCES;FAST;DEPENDS;LIBRARIES;TESTS" ${ARGN})
   muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_library(muster_${name} STATIC ${arg_SOURCES})
-  target_include_directories(muster_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
-                                                   ${PROJECT_SOURCE_DIR}/src)
+  set(objects $<TARGET_OBJECTS:muster_${name}>)
+  muster_compile_part(muster_${name} muster_precompiled)
   target_link_libraries(muster_${name} PUBLIC ${dependencies} Threads::Threads
                                        PRIVATE ${arg_LIBRARIES})
-  if(arg_FAST AND NOT MUSTER_SANITIZE)
-    target_compile_options(muster_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O2>)
-    target_precompile_headers(muster_${name} REUSE_FROM muster_precompiled_fast)
-  else()
-    target_precompile_headers(muster_${name} REUSE_FROM muster_precompiled)
+  if(arg_FAST AND MUSTER_SANITIZE)
+    target_sources(muster_${name} PRIVATE ${arg_FAST})
+  elseif(arg_FAST)
+    # Of its own, since a precompiled header serves one level of optimisation.
+    add_library(muster_${name}_fast OBJECT ${arg_FAST})
+    muster_compile_part(muster_${name}_fast muster_precompiled_fast)
+    target_link_libraries(muster_${name}_fast PRIVATE ${dependencies} Threads::Threads)
+    target_compile_options(muster_${name}_fast PRIVATE -O2)
+    target_sources(muster_${name} PRIVATE $<TARGET_OBJECTS:muster_${name}_fast>)
+    list(APPEND objects $<TARGET_OBJECTS:muster_${name}_fast>)
   endif()
   list(JOIN arg_DEPENDS " " depends)
   list(JOIN arg_HEADERS " " headers)
   set_property(GLOBAL APPEND PROPERTY muster_graph "${name}: ${depends} | ${headers}")
+  set_property(GLOBAL PROPERTY muster_objects_${name} ${objects})
   set_property(GLOBAL PROPERTY muster_libraries_${name} ${arg_LIBRARIES})
   set_property(GLOBAL PROPERTY muster_headers_${name} ${arg_HEADERS})
   if(arg_TESTS)
@@ -104,7 +120,8 @@ function(muster_library name)
   add_library(${name} STATIC)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   foreach(module ${ARGN})
-    target_sources(${name} PRIVATE $<TARGET_OBJECTS:muster_${module}>)
+    get_property(objects GLOBAL PROPERTY muster_objects_${module})
+    target_sources(${name} PRIVATE ${objects})
     get_property(libraries GLOBAL PROPERTY muster_libraries_${module})
     get_property(headers GLOBAL PROPERTY muster_headers_${module})
     target_link_libraries(${name} PRIVATE ${libraries})
