@@ -1,6 +1,8 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <optional>
 
 #include "base/suggest.h"
 #include "cli/context.h"
@@ -8,6 +10,12 @@
 
 namespace muster::cli {
 namespace {
+
+std::optional<double> NumberIn(const std::string& text) {
+  double number = 0;
+  if (!CLI::detail::lexical_cast(text, number) || std::isnan(number)) return std::nullopt;
+  return number;
+}
 
 OptionInfo DescribeOption(const CLI::Option& option) {
   OptionInfo info;
@@ -131,12 +139,18 @@ Option Option::Range(double first, double last) {
 }
 
 Option Option::NonNegative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check([](const std::string& text) {
+    const auto number = NumberIn(text);
+    return number && *number >= 0 ? "" : "'" + text + "' is not a number from 0 on";
+  });
   return *this;
 }
 
 Option Option::Positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check([](const std::string& text) {
+    const auto number = NumberIn(text);
+    return number && *number > 0 ? "" : "'" + text + "' is not a number above 0";
+  });
   return *this;
 }
 

@@ -53,7 +53,7 @@ BulkResult Failed(Error error) {
   return {.kind = BulkResult::Kind::kFailed, .error = std::move(error)};
 }
 
-BulkResult ResultOf(const Json& item, const std::string& alias) {
+BulkResult ResultOf(OpenSearchCluster& client, const Json& item, const std::string& alias) {
   const int status = static_cast<int>(NumberOf(item, "status"));
   const Json& error = MemberOf(item, "error");
   if (error.is_null() && status >= 200 && status < 300) {
@@ -65,7 +65,7 @@ BulkResult ResultOf(const Json& item, const std::string& alias) {
   if (status == 409 || type == "document_missing_exception") {
     return {.kind = BulkResult::Kind::kConflict};
   }
-  return Failed(RefusalOf(status, error, true, alias));
+  return Failed(client.Refusal(status, error, true, alias));
 }
 
 // One request. The answers to `which` of the actions are put into `results`.
@@ -85,7 +85,7 @@ void SendSome(OpenSearchCluster& client, const std::string& alias, std::string b
     const bool told =
         items.is_array() && i < items.size() && items[i].is_object() && !items[i].empty();
     results[which[i]] =
-        told ? ResultOf(items[i].front(), alias)
+        told ? ResultOf(client, items[i].front(), alias)
              : Failed({Code::kUnknownOutcome, "the cluster's answer to a _bulk is incomplete"});
   }
 }

@@ -16,6 +16,8 @@ constexpr size_t kMaxAnswerBytes = 256 * 1024 * 1024;
 constexpr int kMaxTries = 6;
 constexpr milliseconds kRetryFor{2'000};
 constexpr milliseconds kRetryPause{25};
+constexpr milliseconds kMissedForGood{5'000};
+constexpr milliseconds kMissedLongAgo{30'000};
 
 constexpr std::string_view kRoleHint =
     "give it the role that docs/guide/stores.md lists, or name another user in the store's URL";
@@ -143,6 +145,19 @@ Error RefusalOf(int status, const Json& error, bool writes, std::string_view ali
   return {Code::kInternal, "the cluster refuses a request: " + said};
 }
 
+Error OpenSearchCluster::Refusal(int status, const Json& error, bool writes,
+                                 std::string_view alias) {
+  Error refusal = RefusalOf(status, error, writes, alias);
+  if (refusal.code != Code::kNotFound || alias.empty()) return refusal;
+  std::lock_guard lock(mutex_);
+  const MonoTime now = env_.MonoNow();
+  // After a silence it is a new story: in between it may have been there.
+  if (missed_last_ == MonoTime::min() || now - missed_last_ > kMissedLongAgo) missed_first_ = now;
+  missed_last_ = now;
+  if (now - missed_first_ < kMissedForGood) refusal.code = Code::kUnavailable;
+  return refusal;
+}
+
 OpenSearchCluster::OpenSearchCluster(OpenSearchEndpoint endpoint, Env& env)
     : endpoint_(std::move(endpoint)), env_(env), client_(endpoint_, env) {}
 
@@ -189,7 +204,7 @@ Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
     } else if (said.is_null() && !TextOf(answer.body, "Message").empty()) {
       said = Json{{"reason", TextOf(answer.body, "Message")}};
     }
-    return RefusalOf(answer.status, said, request.writes, FirstSegment(request.target));
+    return Refusal(answer.status, said, request.writes, FirstSegment(request.target));
   }
   if (!answer.body.is_object()) return Misunderstood(endpoint_.base_url, request.writes);
   return std::move(answer.body);

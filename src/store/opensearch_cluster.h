@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 #include <string>
 
 #include "base/json.h"
@@ -34,11 +35,15 @@ class OpenSearchCluster {
   // Any complete answer, whatever its status, unless trying again may help.
   Result<ClusterAnswer> Send(const ClusterRequest& request);
 
-  // The body of an answer of a status below 300; all others are errors, see RefusalOf.
+  // The body of an answer of a status below 300; all others are errors, see Refusal.
   Result<Json> Call(const ClusterRequest& request);
 
   // One request that is not repeated, as it came.
   Result<OpenSearchAnswer> SendOnce(const ClusterRequest& request);
+
+  // RefusalOf, but that an index is gone is believed only when it has been said for a while: a
+  // cluster that has just been started does not know its indices yet. Until then: kUnavailable.
+  Error Refusal(int status, const Json& error, bool writes, std::string_view alias);
 
   const OpenSearchEndpoint& endpoint() const { return endpoint_; }
 
@@ -46,6 +51,9 @@ class OpenSearchCluster {
   const OpenSearchEndpoint endpoint_;
   Env& env_;
   OpenSearchClient client_;
+  std::mutex mutex_;  // guards what follows
+  MonoTime missed_first_ = MonoTime::min();
+  MonoTime missed_last_ = MonoTime::min();
 };
 
 // What a refusal means. `error` is what OpenSearch says is wrong, {"type", "reason"}, of a whole

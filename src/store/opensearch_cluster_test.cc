@@ -64,8 +64,8 @@ TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
        Code::kUnavailable, Code::kUnavailable},
       {503, "<html>no upstream</html>", Code::kUnavailable, Code::kUnknownOutcome},
       {429, "slow down", Code::kUnavailable, Code::kUnavailable},
-      {404, Refusal("index_not_found_exception", "no such index [x]"), Code::kNotFound,
-       Code::kNotFound},
+      {404, Refusal("index_not_found_exception", "no such index [x]"), Code::kUnavailable,
+       Code::kUnavailable},
       {404, Refusal("index_not_found_exception", "no such index [x-5eb26aac0aef]"),
        Code::kUnavailable, Code::kUnavailable},
       {413, "", Code::kInvalid, Code::kInvalid},
@@ -83,6 +83,21 @@ TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
     EXPECT_FALSE(error.message.empty());
     EXPECT_TRUE(!error.hint.empty() || error.code == Code::kUnknownOutcome) << c.status << c.body;
   }
+}
+
+TEST(OpenSearchCluster, AnIndexIsGoneWhenThatIsSaidForAWhile) {
+  HttpServer server([&](const HttpServerRequest&) {
+    return Answer(404, Refusal("index_not_found_exception", "no such index [x]"));
+  });
+  HastyEnv env;
+  OpenSearchCluster client(AddressOf(server), env);
+  const auto told = [&] { return client.Call({.target = "/x"}).error().code; };
+  EXPECT_EQ(told(), Code::kUnavailable);
+  env.Sleep(std::chrono::seconds(6), {});
+  EXPECT_EQ(told(), Code::kNotFound);
+  // After a long silence nobody knows what it was like meanwhile.
+  env.Sleep(std::chrono::seconds(60), {});
+  EXPECT_EQ(told(), Code::kUnavailable);
 }
 
 TEST(OpenSearchCluster, TriesAgainWhatWasCertainlyNotApplied) {

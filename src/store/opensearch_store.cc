@@ -187,7 +187,7 @@ class OpenSearchStore final : public Store {
       const Json& error = MemberOf(document, "error");
       if (error.is_null()) continue;
       const bool gone = TextOf(error, "type") == "index_not_found_exception";
-      return RefusalOf(gone ? 404 : 503, error, false, alias_);
+      return client_.Refusal(gone ? 404 : 503, error, false, alias_);
     }
     return documents;
   }
