@@ -17,12 +17,6 @@ function(muster_precompile name)
   endif()
   # In brackets, so that the text is the same in every checkout and ccache has compiled it before.
   target_precompile_headers(muster_${name} PRIVATE <${arg_HEADER}>)
-  # gcc knows a header again by its bytes, comments included; otherwise it takes in the contents a
-  # second time. ccache must compare the files, not what the preprocessor makes of them.
-  if(CMAKE_CXX_COMPILER_LAUNCHER)
-    set_target_properties(muster_${name} PROPERTIES CXX_COMPILER_LAUNCHER
-                          "env;CCACHE_DEPEND=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
-  endif()
 endfunction()
 
 function(muster_compile_part target precompiled)
