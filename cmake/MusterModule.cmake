@@ -89,6 +89,8 @@ function(muster_test name)
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${dependencies} GTest::gtest_main ${arg_LIBRARIES})
+  # The tests' own code is not what takes time when they run.
+  target_compile_options(${name} PRIVATE -O0)
   target_precompile_headers(${name} REUSE_FROM muster_precompiled_tests)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)

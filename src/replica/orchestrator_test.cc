@@ -480,41 +480,61 @@ TEST_P(GenerationStore, WorkersShareTheEventsWhileTheyJoinAndLeave) {
 INSTANTIATE_TEST_SUITE_P(Servers, GenerationStore, ::testing::Values("opensearch", "dynamodb"),
                          [](const auto& backend) { return backend.param; });
 
+// Its clock moves when it is told to.
+class SteppedEnv final : public Env {
+ public:
+  WallTime WallNow() override {
+    return WallTime(std::chrono::duration_cast<milliseconds>(now_.time_since_epoch()));
+  }
+  MonoTime MonoNow() override { return now_; }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    now_ += duration;
+    return !stop.stop_requested();
+  }
+  uint64_t Random() override { return RealEnv().Random(); }
+
+ private:
+  MonoTime now_{std::chrono::hours(1)};
+};
+
 TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
-  const auto store = NewMemoryStore(RealEnv());
+  constexpr size_t kMembers = 100;
+  SteppedEnv env;
+  const auto store = NewMemoryStore(env);
   ReplicaOptions options;
   options.set = "crowd";
   options.worker = "w";
-  options.heartbeat_interval = 2s;
-  options.heartbeat_timeout = 60s;  // nobody is to die of a busy machine
-  options.barrier_timeout = 60s;
-  options.quiet = 1s;
-  options.quiet_most = 30s;
-  std::atomic<int> in = 0;
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 100; ++i) {
-    threads.emplace_back([&, i] {
-      RealEnv().Sleep(i * 10ms, {});
-      Member member(*store, RealEnv(), options, 128, {"p"});
-      ASSERT_TRUE(member.Register());
-      for (int64_t ready_for = 0;;) {
-        auto view = member.Tick();
-        ASSERT_TRUE(view) << view.error().ToString();
-        const Generation& generation = view->generation;
-        if (generation.assignment.members.size() == 100) {
-          if (ready_for != generation.number) {
-            ASSERT_TRUE(member.Say(MemberState::Phase::kReady, generation.number));
-            ready_for = generation.number;
-          }
-          if (generation.phase == Generation::Phase::kRunning) break;
-        }
-        RealEnv().Sleep(300ms, {});
+  struct One {
+    std::unique_ptr<Member> member;
+    MonoTime next;
+    bool in = false;
+  };
+  std::vector<One> crowd;
+  size_t in = 0;
+  for (const MonoTime end = env.MonoNow() + 60s; in < kMembers && env.MonoNow() < end;) {
+    if (crowd.size() < kMembers) {
+      auto member =
+          std::make_unique<Member>(*store, env, options, 128, std::vector<std::string>{"p"});
+      ASSERT_TRUE(member->Register());
+      crowd.push_back({std::move(member), env.MonoNow()});
+    }
+    env.Sleep(10ms, {});
+    for (One& one : crowd) {
+      if (one.next > env.MonoNow()) continue;
+      one.next = env.MonoNow() + 300ms;
+      const auto view = one.member->Tick();
+      ASSERT_TRUE(view) << view.error().ToString();
+      const Generation& generation = view->generation;
+      const bool is_whole = generation.assignment.members.size() == kMembers;
+      if (generation.phase != Generation::Phase::kRunning) {
+        ASSERT_TRUE(one.member->Say(MemberState::Phase::kReady, generation.number));
+      } else if (is_whole && !one.in) {
+        one.in = true;
+        ++in;
       }
-      ++in;
-    });
+    }
   }
-  threads.clear();
-  EXPECT_EQ(in, 100);
+  EXPECT_EQ(in, kMembers);
   EXPECT_LE(ReadSet(*store, "crowd")->generation.number, 2);
 }
 
