@@ -75,7 +75,13 @@ std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
       request.lease = 1h;  // longer than a busy machine takes for all of them
       for (;;) {
         request.claim_id = RealEnv().NewId();
+        request.repeat = false;
         auto records = store.Claim(request);
+        // A store may say that there are too many at once: they come again.
+        while (!records && IsTransient(records.error().code)) {
+          request.repeat = true;
+          records = store.Claim(request);
+        }
         if (!records) {
           ADD_FAILURE() << records.error().ToString();
           return;
