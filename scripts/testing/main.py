@@ -18,10 +18,12 @@ from testing.servers import SharedServers
 from testing.task import PASSED
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# clang's sanitizers name lines with the help of a program, and look only for llvm's by themselves.
+SYMBOLIZER = f"external_symbolizer_path={shutil.which('addr2line') or ''}"
 ENVIRONMENT = {
-    "ASAN_OPTIONS": "detect_stack_use_after_return=1",
-    "UBSAN_OPTIONS": "print_stacktrace=1",
-    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+    "ASAN_OPTIONS": f"detect_stack_use_after_return=1:{SYMBOLIZER}",
+    "UBSAN_OPTIONS": f"print_stacktrace=1:{SYMBOLIZER}",
+    "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:{SYMBOLIZER}",
 }
 
 
