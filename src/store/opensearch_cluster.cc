@@ -17,7 +17,8 @@ constexpr int kMaxTries = 6;
 constexpr milliseconds kRetryFor{2'000};
 constexpr milliseconds kRetryPause{25};
 constexpr milliseconds kMissedForGood{5'000};
-constexpr milliseconds kMissedLongAgo{30'000};
+// Less than a server takes to start again: two starts are two stories.
+constexpr milliseconds kMissedLongAgo{4'000};
 
 constexpr std::string_view kRoleHint =
     "give it the role that docs/guide/stores.md lists, or name another user in the store's URL";
