@@ -80,6 +80,7 @@ class WorkItemCursor {
 struct PipelineOptions {
   BatchLimits limits = {};
   bool read_ahead = true;  // the next batch is read, by a thread, while the last is in flight
+  bool merge = false;      // several collections may go to one: their ids are different
 };
 
 struct Pipeline {
@@ -105,6 +106,17 @@ using CollectionFilter = std::function<bool(const std::string& collection)>;
 
 // kIncompatible: the source tells of deleted documents, and the sink cannot delete any.
 Status CheckDeletes(const Source& source, const Sink& sink);
+
+// kConflict: several of these collections go to one where documents of the same id replace one
+// another, and nobody has said that their ids are different.
+Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);
+
+// kCorrupt: the source itself counts more or fewer documents in the collection than were read of
+// its partitions, and has not changed meanwhile. `read` says how many were read; it is asked only
+// if the source can count.
+Status CheckCount(Source& source, const std::string& collection,
+                  const std::vector<Partition>& partitions,
+                  const std::function<Result<int64_t>()>& read);
 
 // Brings the sink into shape for the source itself and all allowed collections or, with `evaluate`,
 // says what would be done. Repeatable.

@@ -53,6 +53,9 @@ struct Partition {
   std::string end = {};    // the first position that is not read; empty: to the last document
   std::optional<int64_t> documents = {};  // how many there are, as far as the source knows
   std::optional<int64_t> bytes = {};
+  // Read only after all others of its collection and shard: what has changed in the source while
+  // they were read.
+  bool follows = false;
 
   bool operator==(const Partition&) const = default;
 };
@@ -61,7 +64,7 @@ struct Partition {
 struct Counts {
   int64_t read = 0;
   int64_t written = 0;
-  int64_t skipped = 0;  // by a transform
+  int64_t skipped = 0;  // by a transform, or because the sink has a later version
   int64_t failed = 0;   // in the dead letters, each with its reason
   int64_t bytes = 0;    // of the bodies read
 
@@ -115,6 +118,11 @@ class Source {
   // "component_templates": …, "templates": …} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
 
+  // Whether its documents are as they were written: a text that looks like a number is a text, null
+  // is not missing.
+  virtual bool KeepsTypes() const { return false; }
+  virtual bool KeepsRouting() const { return false; }
+
   // Whether there may be deleted ones among its documents.
   virtual bool HasDeletes() const { return false; }
 
@@ -126,6 +134,13 @@ class Source {
   virtual Result<std::unique_ptr<Reader>> Read(const Partition& partition,
                                                const std::string& position,
                                                std::stop_token stop) = 0;
+
+  // How many documents reading all of these partitions, those of a whole collection, must have
+  // given, by the source's own count, which does not come from reading them; none: it cannot tell,
+  // or there were changes since the partitions were made.
+  virtual Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& /*partitions*/) {
+    return std::nullopt;
+  }
 
   // About how much of the partition lies before `position`, from 0 to 1; none: nobody knows.
   virtual std::optional<double> FractionBefore(const Partition& partition,
@@ -187,6 +202,9 @@ class TransformPlan {
   }
 };
 
+// Ranks from here on belong to items that follow others.
+inline constexpr int64_t kFirstFollowerRank = 2048;
+
 // Who writes: the holder of an item, by the highest epoch granted. A sink that keeps fences refuses
 // an older epoch with kLeaseLost, from the moment on when a newer one has opened the item.
 struct Fence {
@@ -199,6 +217,11 @@ struct Fence {
   std::string origin =
       {};  // the partition that the item is of, by collection, shard and part: with a
            // document's position it names that document, whichever item it is in
+  // For a sink that has no fence but an order of each document's versions: a later one wins. When
+  // the run's incarnation began (0: there is no order), and then by the epochs of the item and of
+  // those that it was a part of.
+  int64_t since_ms = 0;
+  int64_t rank = 1;
   // Of this epoch. Only a store that lost commits grants an epoch twice: the second holder of an
   // epoch that another has opened is refused like an older one.
   std::string holder = {};
@@ -208,6 +231,7 @@ struct Fence {
 struct Refused {
   size_t index = 0;
   std::string reason;
+  bool superseded = false;  // a later version of it is there: nothing is wrong
 };
 
 // Until when a call may go on, retries included.
@@ -280,6 +304,11 @@ class Sink {
 
   // Whether its writers take deleted documents.
   virtual bool CanDelete() const { return false; }
+
+  // Whether documents of the same id, or key, replace one another in a collection, and where those
+  // of a collection go, by which it is told whether two go to the same place.
+  virtual bool ReplacesById(const Collection& /*collection*/) const { return false; }
+  virtual std::string Place(const std::string& collection) const { return collection; }
 
   // How much is best written at once, where nobody says otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }

@@ -27,12 +27,13 @@ namespace muster {
 // docs/internals/work.md tells how it works.
 
 // The migration that workers take part in. All of them must mean the same by a name: one that comes
-// with another source, sink or transforms is refused.
+// with another source, sink, transforms or selection is refused.
 struct RunSpec {
   std::string name;         // up to 100 letters, digits, '-', '_' and '.'
   std::string source = {};  // what people know them by, without secrets
   std::string sink = {};
   std::string transforms = {};
+  std::string selection = {};  // of the source's collections; empty: all
   // The store has gone back in time or is a new one: what the sink knows of this run counts and is
   // continued.
   bool new_incarnation = false;
@@ -103,6 +104,10 @@ class WorkItem {
   // Gives it back, due at once; the attempt does not count.
   Status Release();
 
+  // Gives it back because it follows others that are not done yet. Due later and later, so that
+  // many that wait cost little.
+  Status Postpone();
+
   // Gives it back after a failure, due after `delay`; the attempt counts unless there was progress.
   Status Fail(const Error& error, milliseconds delay, const std::optional<Progress>& progress);
 
@@ -144,10 +149,18 @@ class WorkCoordinator {
   // Whether somebody wishes for a part of the item. The wish is gone afterwards.
   Result<bool> TakeWish(const WorkItem& item);
 
+  // Of an item that follows others: whether all of those are done or quarantined.
+  Result<bool> IsItsTurn(const WorkItem& item);
+
   // Whether the run is still in the incarnation in which the item was acquired.
   Result<bool> IsCurrent(const WorkItem& item);
 
   const std::vector<std::string>& quarantined() const;  // as AllSettled last saw them
+  const std::string& judged() const;  // the incarnation that AllSettled has last spoken of
+
+  // After AllSettled said yes with nothing quarantined: notes the end of the run. False: the store
+  // has taken something back meanwhile, or another incarnation has begun.
+  Result<bool> End();
 
   const std::string& run() const { return spec_.name; }
   const std::string& worker() const { return worker_; }

@@ -17,6 +17,9 @@
 
 namespace muster {
 
+// In the "_meta" of the mappings of an index that is a store of ours.
+inline constexpr const char* kOpenSearchStoreMark = "muster_schema";
+
 // What a cluster answered.
 struct OpenSearchAnswer {
   int status = 0;

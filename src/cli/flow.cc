@@ -1,5 +1,7 @@
 #include "cli/flow.h"
 
+#include <algorithm>
+
 #include "pipeline/metered_sink.h"
 
 namespace muster::cli {
@@ -26,8 +28,20 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
       .throttle = flow->throttle_,
       .options = {
           .limits = {.max_docs = settings.max_docs_per_batch.value_or(preferred.max_docs),
-                     .max_bytes = settings.max_bytes_per_batch.value_or(preferred.max_bytes)}}});
+                     .max_bytes = settings.max_bytes_per_batch.value_or(preferred.max_bytes)},
+          .merge = settings.merge}});
   return flow;
+}
+
+std::optional<std::string> Flow::NothingSelected() {
+  const auto collections = source_->Collections();
+  if (!collections) return std::nullopt;
+  if (collections->empty()) return "The source has no collections.";
+  const bool any = std::any_of(collections->begin(), collections->end(),
+                               [&](const Collection& one) { return allowed_(one.name); });
+  if (any) return std::nullopt;
+  return "None of the source's " + std::to_string(collections->size()) +
+         " collections is included.";
 }
 
 }  // namespace muster::cli

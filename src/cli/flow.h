@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/metrics.h"
@@ -21,6 +22,11 @@ class Flow {
 
   Pipeline& pipeline() { return *pipeline_; }
   const CollectionFilter& allowed() const { return allowed_; }
+
+  // Why there is nothing to do, in words; none: there is something, or the source cannot be asked
+  // now.
+  std::optional<std::string> NothingSelected();
+
   const std::string& dead_letters_path() const { return dead_letters_path_; }
 
  private:

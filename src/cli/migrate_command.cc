@@ -159,7 +159,7 @@ class MigrateRun {
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
                       [&](const Collection& one) { return allowed(one.name); }));
-    if (count == 0) return NothingToDo(collections.size());
+    if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
     StopOnSignals signals("\nstopping after the batches in hand… press Ctrl-C again to abort\n");
@@ -180,14 +180,9 @@ class MigrateRun {
   }
 
  private:
-  Result<int> NothingToDo(size_t collections) {
-    if (context_.json) {
-      context_.out << ToJsonText(Json{{"collections", Json::array()}}) << '\n';
-    } else {
-      context_.out << (collections == 0 ? "The source has no collections.\n"
-                                        : "None of the source's " + std::to_string(collections) +
-                                              " collections is included.\n");
-    }
+  Result<int> NothingToDo(const std::string& why) {
+    context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::array()}}) : why)
+                 << '\n';
     return kNothingToDo;
   }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -78,6 +79,8 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
   command.AddOption("--exclude", settings.exclude, "Collections to leave out")
       .TypeName("PATTERN")
       .OneValuePerUse();
+  command.AddFlag("--merge", settings.merge,
+                  "Several collections may go to one: their ids are different");
   command
       .AddOption("--max-docs-per-batch", settings.max_docs_per_batch,
                  "1000 by default, 10000 for tables")
@@ -114,6 +117,18 @@ Result<std::string> ReadTransforms(const PipelineSettings& settings) {
 Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings) {
   MUSTER_ASSIGN(const std::string text, ReadTransforms(settings));
   return ParseTransforms(text, settings.transforms);
+}
+
+std::string SelectionOf(const PipelineSettings& settings) {
+  std::string words;
+  for (const auto& [option, patterns] :
+       {std::pair{"--include ", &settings.include}, std::pair{"--exclude ", &settings.exclude}}) {
+    // Their order means nothing.
+    for (const std::string& pattern : std::set(patterns->begin(), patterns->end())) {
+      words += (words.empty() ? "" : " ") + (option + pattern);
+    }
+  }
+  return words;
 }
 
 Result<CollectionFilter> FilterOf(const PipelineSettings& settings) {

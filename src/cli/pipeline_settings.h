@@ -20,6 +20,7 @@ struct PipelineSettings {
   std::optional<size_t> max_bytes_per_batch;
   std::vector<std::string> include;  // patterns; empty: everything
   std::vector<std::string> exclude;
+  bool merge = false;  // several collections may go to one
   double docs_per_second = 0;
   double mb_per_second = 0;
   std::string limits_file;
@@ -32,6 +33,9 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings);
 // The text of the transforms' file; empty if there is none.
 Result<std::string> ReadTransforms(const PipelineSettings& settings);
 Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings);
+
+// The options by which collections are chosen, in words and always the same for the same choice.
+std::string SelectionOf(const PipelineSettings& settings);
 
 // Collections that some pattern includes and none excludes.
 Result<CollectionFilter> FilterOf(const PipelineSettings& settings);

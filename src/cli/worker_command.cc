@@ -46,7 +46,9 @@ milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(
 
 // Equal commands share a run.
 std::string DerivedName(const RunSpec& spec) {
-  return "run-" + Sha256Hex(spec.source + "\n" + spec.sink + "\n" + spec.transforms).substr(0, 12);
+  std::string same = spec.source + "\n" + spec.sink + "\n" + spec.transforms;
+  if (!spec.selection.empty()) same += "\n" + spec.selection;
+  return "run-" + Sha256Hex(same).substr(0, 12);
 }
 
 // Adds up what this worker does, and tells of it.
@@ -139,6 +141,7 @@ class WorkerCommand {
                                  .source = Redact(options_.flow.source),
                                  .sink = Redact(options_.flow.sink),
                                  .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                                 .selection = SelectionOf(options_.flow),
                                  .new_incarnation = options_.new_incarnation},
                          .terms = {.lease = Seconds(options_.lease_s),
                                    .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
@@ -156,6 +159,11 @@ class WorkerCommand {
                                               worker.run.name + ".dead-letters.jsonl", context_.env,
                                               &dashboard.metrics()));
     worker.allowed = flow->allowed();
+    if (const auto none = flow->NothingSelected()) {
+      context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::object()}}) : *none)
+                   << '\n';
+      return kNothingToDo;
+    }
     MUSTER_ASSIGN(opened, OpenStore(context_.store, context_.env));
     MeteredStore store(*opened, dashboard.metrics(), context_.env);
     MUSTER_TRY(dashboard.Start(context_.store, *opened));
@@ -171,6 +179,7 @@ class WorkerCommand {
         FollowRun(store, worker.run.name, context_.env, progress, stop);
       });
     }
+    const auto before = ReadRun(store, worker.run.name);
     auto report = RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
     progress.Finish();
@@ -178,6 +187,7 @@ class WorkerCommand {
     Print(worker, tally, *report, flow->dead_letters_path());
     if (!report->quarantined.empty()) return kFailed;
     if (!report->all_done) return kInterrupted;
+    if (before && before->finished && tally.items() == 0) return kNothingToDo;
     return Failed(tally) > 0 ? kDoneWithRejects : kDone;
   }
 

@@ -65,9 +65,10 @@ DocumentHash HashScalar(std::string_view text) {
   return HashBytes(number.empty() ? text : number);
 }
 
-simdjson::error_code HashObject(ondemand::object object, DocumentHash& hash);
+simdjson::error_code HashObject(ondemand::object object, HashTypes types, DocumentHash& hash);
 
-simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& is_null) {
+simdjson::error_code HashValue(ondemand::value value, HashTypes types, DocumentHash& hash,
+                               bool& is_null) {
   ondemand::json_type type;
   if (const auto error = value.type().get(type)) return error;
   is_null = type == ondemand::json_type::null;
@@ -75,7 +76,7 @@ simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& 
     case ondemand::json_type::object: {
       ondemand::object object;
       if (const auto error = value.get_object().get(object)) return error;
-      return HashObject(object, hash);
+      return HashObject(object, types, hash);
     }
     case ondemand::json_type::array: {
       ondemand::array array;
@@ -86,7 +87,7 @@ simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& 
         if (const auto error = element.get(inner)) return error;
         DocumentHash one;
         bool ignored = false;
-        if (const auto error = HashValue(inner, one, ignored)) return error;
+        if (const auto error = HashValue(inner, types, one, ignored)) return error;
         hash = Combine(hash, one);
       }
       return simdjson::SUCCESS;
@@ -94,7 +95,8 @@ simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& 
     case ondemand::json_type::string: {
       std::string_view text;
       if (const auto error = value.get_string().get(text)) return error;
-      hash = HashScalar(text);
+      hash = types == HashTypes::kCompared ? Combine(HashBytes("\""), HashBytes(text))
+                                           : HashScalar(text);
       return simdjson::SUCCESS;
     }
     default: {
@@ -106,7 +108,7 @@ simdjson::error_code HashValue(ondemand::value value, DocumentHash& hash, bool& 
   }
 }
 
-simdjson::error_code HashObject(ondemand::object object, DocumentHash& hash) {
+simdjson::error_code HashObject(ondemand::object object, HashTypes types, DocumentHash& hash) {
   hash = HashBytes("{");
   for (auto member : object) {
     ondemand::field field;
@@ -116,8 +118,9 @@ simdjson::error_code HashObject(ondemand::object object, DocumentHash& hash) {
     const DocumentHash key = HashBytes(name);
     DocumentHash value;
     bool is_null = false;
-    if (const auto error = HashValue(field.value(), value, is_null)) return error;
-    if (!is_null) hash += Combine(key, value);  // a sum: the order does not matter
+    if (const auto error = HashValue(field.value(), types, value, is_null)) return error;
+    // A sum: the order does not matter.
+    if (!is_null || types == HashTypes::kCompared) hash += Combine(key, value);
   }
   return simdjson::SUCCESS;
 }
@@ -133,7 +136,7 @@ DocumentHash HashBytes(std::string_view bytes) {
   return {Mix(hash.low), Mix(hash.high + bytes.size())};
 }
 
-Result<DocumentHash> HashDocument(std::string_view body) {
+Result<DocumentHash> HashDocument(std::string_view body, HashTypes types) {
   thread_local ondemand::parser parser;
   const simdjson::padded_string padded(body);
   ondemand::document document;
@@ -141,7 +144,7 @@ Result<DocumentHash> HashDocument(std::string_view body) {
   DocumentHash hash;
   auto error = parser.iterate(padded).get(document);
   if (!error) error = document.get_object().get(object);
-  if (!error) error = HashObject(object, hash);
+  if (!error) error = HashObject(object, types, hash);
   if (error) {
     return Error{Code::kInvalid, std::string("not a valid JSON object: ") + error_message(error)};
   }

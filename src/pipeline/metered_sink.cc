@@ -72,6 +72,13 @@ class MeteredSink final : public Sink {
                                                   bool evaluate) override {
     return sink_.PrepareGlobal(metadata, evaluate);
   }
+  bool CanDelete() const override { return sink_.CanDelete(); }
+  bool ReplacesById(const Collection& collection) const override {
+    return sink_.ReplacesById(collection);
+  }
+  std::string Place(const std::string& collection) const override {
+    return sink_.Place(collection);
+  }
   BatchLimits PreferredLimits() const override { return sink_.PreferredLimits(); }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     auto writer = sink_.Open(collection, fence);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -28,21 +29,29 @@ class CollectionRun {
         run_(run),
         collection_(collection),
         partitions_(std::move(partitions)),
+        since_ms_(pipeline.env.WallNow().time_since_epoch().count()),
         observer_(observer),
         outer_stop_(std::move(stop)) {}
 
   Result<Counts> Run(int concurrency) {
     observer_.CollectionStarted(collection_, partitions_);
     const std::stop_callback pass_on(outer_stop_, [this] { stop_.request_stop(); });
-    const auto threads =
-        std::min(static_cast<size_t>(std::max(concurrency, 1)), partitions_.size());
-    if (threads <= 1) {
-      Work();
-    } else {
-      std::vector<std::jthread> workers;
-      for (size_t i = 0; i < threads; ++i) workers.emplace_back([this] { Work(); });
+    // Those that follow come last.
+    const auto followers = std::stable_partition(partitions_.begin(), partitions_.end(),
+                                                 [](const Partition& one) { return !one.follows; });
+    for (const auto end : {followers, partitions_.end()}) {
+      end_ = static_cast<size_t>(end - partitions_.begin());
+      const auto threads = std::min(static_cast<size_t>(std::max(concurrency, 1)), end_ - taken_);
+      if (threads <= 1) {
+        Work();
+      } else {
+        std::vector<std::jthread> workers;
+        for (size_t i = 0; i < threads; ++i) workers.emplace_back([this] { Work(); });
+      }
     }
     if (!outcome_) return outcome_.error();
+    MUSTER_TRY(
+        CheckCount(pipeline_.source, collection_, partitions_, [this] { return counts_.read; }));
     observer_.CollectionEnded(collection_, counts_);
     return counts_;
   }
@@ -79,7 +88,7 @@ class CollectionRun {
 
   const Partition* Take() {
     std::lock_guard lock(mutex_);
-    if (!outcome_ || taken_ == partitions_.size()) return nullptr;
+    if (!outcome_ || taken_ == end_) return nullptr;
     if (stop_.stop_requested()) {
       outcome_ = Error{Code::kCancelled, "stopped on request"};
       return nullptr;
@@ -89,11 +98,15 @@ class CollectionRun {
 
   Result<Progress> Migrate(const Partition& partition) {
     const std::string item = WorkItemName{collection_, partition.shard, partition.begin}.ToString();
-    MUSTER_ASSIGN(
-        auto writer,
-        pipeline_.sink.Open(
-            pipeline_.transforms.TargetName(collection_),
-            {.run = run_, .incarnation = run_, .adopts = false, .alone = true, .item = item}));
+    MUSTER_ASSIGN(auto writer,
+                  pipeline_.sink.Open(pipeline_.transforms.TargetName(collection_),
+                                      {.run = run_,
+                                       .incarnation = run_,
+                                       .adopts = false,
+                                       .alone = true,
+                                       .item = item,
+                                       .since_ms = since_ms_,
+                                       .rank = partition.follows ? kFirstFollowerRank : 1}));
     Cursor cursor(*this, partition);
     MUSTER_ASSIGN(Progress end,
                   MigrateShard(pipeline_, partition, item, {}, *writer, cursor, stop_.get_token()));
@@ -105,12 +118,14 @@ class CollectionRun {
   Pipeline& pipeline_;
   const std::string& run_;
   const std::string& collection_;
-  const std::vector<Partition> partitions_;
+  std::vector<Partition> partitions_;
+  const int64_t since_ms_;
   MigrationObserver& observer_;
   const std::stop_token outer_stop_;
   std::stop_source stop_;
   std::mutex mutex_;  // guards what follows, and serialises the calls of the observer
   size_t taken_ = 0;
+  size_t end_ = 0;  // of those that may be taken
   Counts counts_;
   Status outcome_ = {};
 };
@@ -124,11 +139,43 @@ Status CheckDeletes(const Source& source, const Sink& sink) {
                "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything anew"};
 }
 
+Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
+  if (pipeline.options.merge) return {};
+  std::map<std::string, std::string> taken;
+  for (const Collection& collection : collections) {
+    const Collection renamed = pipeline.transforms.Target(collection);
+    if (!pipeline.sink.ReplacesById(renamed)) continue;
+    const std::string target = pipeline.sink.Place(renamed.name);
+    const auto [other, is_first] = taken.emplace(target, collection.name);
+    if (is_first) continue;
+    return Error{Code::kConflict,
+                 other->second + " and " + collection.name + " both go to " + target +
+                     ", where documents of the same id replace one another",
+                 "let each go to a place of its own, or say --merge if their ids are different"};
+  }
+  return {};
+}
+
+Status CheckCount(Source& source, const std::string& collection,
+                  const std::vector<Partition>& partitions,
+                  const std::function<Result<int64_t>()>& read) {
+  MUSTER_ASSIGN(const std::optional<int64_t> count, source.CountAgain(partitions));
+  if (!count) return {};
+  MUSTER_ASSIGN(const int64_t seen, read());
+  if (seen == *count) return {};
+  return Error{Code::kCorrupt,
+               collection + ": the source counts " + std::to_string(*count) + " documents, but " +
+                   std::to_string(seen) + " were read",
+               "what was migrated is not complete: do not rely on it. Run 'muster verify' to see "
+               "what differs"};
+}
+
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate) {
   MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
   MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, allowed));
+  MUSTER_TRY(CheckTargets(pipeline, collections));
   MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
   MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
   for (const Collection& collection : collections) {

@@ -70,6 +70,11 @@ class ShardRun {
     MUSTER_ASSIGN(const std::vector<Refused> refused,
                   writer_.Write(batch.batch, after, cursor_.NextPatience()));
     for (const Refused& one : refused) {
+      if (one.superseded) {
+        --after.counts.written;
+        ++after.counts.skipped;
+        continue;
+      }
       if (!sink_records_) {
         MUSTER_TRY(pipeline_.dead_letters.Add(partition_.collection, item_,
                                               batch.batch.documents.at(one.index), one.reason));

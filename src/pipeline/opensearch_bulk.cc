@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <set>
 
@@ -21,6 +22,16 @@ constexpr milliseconds kLongestRequest{60'000};
 // With no document taken for so long, the trouble is not one that sending again will mend.
 constexpr std::chrono::minutes kHopeless{3};
 constexpr size_t kIdDigits = 32;
+// What lost a race for the type of a field is sent again so often.
+constexpr int kMostRaces = 5;
+// A version says of when a document is, then which rank its writer has, then leaves room for what
+// others do to the document in the target, which adds one each time.
+constexpr int kTimeShift = 20;
+constexpr int kRankShift = 8;
+constexpr int64_t kHighestRank = (int64_t{1} << (kTimeShift - kRankShift)) - 1;
+
+int64_t TimeIn(int64_t version) { return version >> kTimeShift; }
+int64_t RankIn(int64_t version) { return version >> kRankShift & kHighestRank; }
 
 // What one line of an answer says.
 struct ItemAnswer {
@@ -70,6 +81,25 @@ Error ErrorOf(const std::string& index, const ItemAnswer& item) {
 
 bool IsTransientStatus(int64_t status) { return status == 429 || status == 409 || status >= 500; }
 
+// Two documents have each brought the first value of a field, of types that exclude each other, and
+// this one came second: with the field as it is now, it may well be taken.
+bool LostAMappingRace(const ItemAnswer& item) {
+  return item.type == "illegal_argument_exception" &&
+         (item.reason.find("cannot be changed from type") != std::string::npos ||
+          item.reason.find("of different type, current_type") != std::string::npos);
+}
+
+// From "… version conflict, current version [7] is higher than the one provided [5]"; 0: not there.
+int64_t CurrentVersion(const std::string& reason) {
+  static constexpr std::string_view kBefore = "current version [";
+  const size_t found = reason.find(kBefore);
+  if (found == std::string::npos) return 0;
+  int64_t version = 0;
+  const char* const end = reason.data() + reason.size();
+  std::from_chars(reason.data() + found + kBefore.size(), end, version);
+  return version;
+}
+
 // A later version of the same document, taken already, must not be overwritten by an earlier one
 // that is sent again: it follows once more.
 std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size_t>& sent,
@@ -95,6 +125,15 @@ std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size
 
 }  // namespace
 
+// What is read at one time and never changes has a version of its own, and needs no rank: whoever
+// writes it writes the same. Everything else is of the run, and of the holder that has read it.
+int64_t OpenSearchBulk::VersionOf(const Document& document) const {
+  if (document.version != 0) return document.version << kTimeShift;
+  if (since_ms_ == 0) return 0;
+  // As many steps a millisecond as snapshots have, see DeleteVersion.
+  return (2 * since_ms_) << kTimeShift | std::min(rank_, kHighestRank) << kRankShift;
+}
+
 void OpenSearchBulk::AppendAction(const Document& document, std::string& body) const {
   body += document.deleted ? R"({"delete":{"_id":)" : R"({"index":{"_id":)";
   if (document.id.empty()) {
@@ -109,8 +148,8 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
     body += R"(,"routing":)";
     AppendJsonString(body, document.routing);
   }
-  if (document.version != 0) {
-    body += R"(,"version":)" + std::to_string(document.version);
+  if (const int64_t version = VersionOf(document); version != 0) {
+    body += R"(,"version":)" + std::to_string(version);
     body += R"(,"version_type":"external_gte")";
   }
   body += "}}\n";
@@ -127,7 +166,7 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
 
 Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent,
                              const std::string& answer, Round& round,
-                             std::vector<Refused>& refused) const {
+                             std::vector<Refused>& refused) {
   const Error unreadable{Code::kUnknownOutcome,
                          client_.Place() + " answered a bulk with what cannot be read"};
   try {
@@ -142,11 +181,22 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
       const Document& about = batch.documents[index];
       const ItemAnswer said = ReadItem(item[about.deleted ? "delete" : "index"].get_object());
       if (said.status < 300) continue;
-      // It is gone already, or a later change of the same document is there.
+      // It is gone already.
       if (about.deleted && said.status == 404 && said.type.empty()) continue;
-      if (about.version != 0 && said.status == 409) continue;
+      const int64_t version = VersionOf(about);
+      if (version != 0 && said.status == 409) {
+        const int64_t current = CurrentVersion(said.reason);
+        if (about.version == 0 && (current == 0 || (TimeIn(current) == TimeIn(version) &&
+                                                    RankIn(current) > RankIn(version)))) {
+          return Error{Code::kLeaseLost, "index " + index_ + ": document " + std::string(about.id) +
+                                             " was written by a later holder: " + said.reason};
+        }
+        refused.push_back({index, "the index has a later version of it", true});
+        continue;
+      }
       const Error error = ErrorOf(index_, said);
-      if (IsTransientStatus(said.status) || error.code == Code::kReadOnly) {
+      if (IsTransientStatus(said.status) || error.code == Code::kReadOnly ||
+          (LostAMappingRace(said) && ++races_[index] <= kMostRaces)) {
         round.again.push_back(index);
         round.overloaded |= said.status == 429 && error.code != Code::kReadOnly;
         round.why = error;
@@ -174,17 +224,20 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
                       .content_type = "application/x-ndjson",
                       .gzip = gzip_};
   for (const size_t index : sent) AppendAction(batch.documents[index], call.body);
-  if (patience.deadline != MonoTime::max()) {
-    const auto left = std::chrono::duration_cast<milliseconds>(patience.deadline - env_.MonoNow());
-    call.timeout = std::clamp(left / 2, milliseconds(1'000), kLongestRequest);
-  } else {
-    call.timeout = kLongestRequest;
-  }
   Round round;
   if (!pace_.Begin(patience)) {
     round.again = sent;
     round.why = Error{Code::kUnavailable, client_.Place() + " is too busy"};
     return round;
+  }
+  call.timeout = kLongestRequest;
+  if (patience.deadline != MonoTime::max()) {
+    const auto left = std::chrono::duration_cast<milliseconds>(patience.deadline - env_.MonoNow());
+    if (left <= milliseconds(0)) {
+      pace_.Failed();
+      return Error{Code::kUnavailable, "no time was left for a request to " + client_.Place()};
+    }
+    call.timeout = std::clamp(left / 2, std::min(left, milliseconds(1'000)), kLongestRequest);
   }
   const auto answer = client_.Send(call, patience.stop);
   if (!answer) {
@@ -239,6 +292,7 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::SendHalves(const Batch& batch,
 }
 
 Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Patience& patience) {
+  races_.clear();
   std::vector<Refused> refused;
   std::vector<size_t> left(batch.documents.size());
   std::iota(left.begin(), left.end(), size_t{0});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +18,18 @@ namespace muster {
 class OpenSearchBulk {
  public:
   OpenSearchBulk(OpenSearchClient& client, Env& env, Pace& pace, std::string index, bool gzip,
-                 std::string origin)
+                 const Fence& fence)
       : client_(client),
         env_(env),
         pace_(pace),
         index_(std::move(index)),
         gzip_(gzip),
-        origin_(std::move(origin)) {}
+        origin_(fence.origin),
+        since_ms_(fence.since_ms),
+        rank_(fence.rank) {}
 
   // kUnavailable, kReadOnly, kUnknownOutcome: patience is at its end with some not taken; writing
-  // the batch again is harmless.
+  // the batch again is harmless. kLeaseLost: a later holder has written one of them.
   Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience);
 
  private:
@@ -44,7 +47,8 @@ class OpenSearchBulk {
   Result<Round> SendHalves(const Batch& batch, const std::vector<size_t>& sent,
                            const Patience& patience, std::vector<Refused>& refused);
   Status Judge(const Batch& batch, const std::vector<size_t>& sent, const std::string& answer,
-               Round& round, std::vector<Refused>& refused) const;
+               Round& round, std::vector<Refused>& refused);
+  int64_t VersionOf(const Document& document) const;
   void AppendAction(const Document& document, std::string& body) const;
 
   OpenSearchClient& client_;
@@ -53,6 +57,9 @@ class OpenSearchBulk {
   const std::string index_;
   const bool gzip_;
   const std::string origin_;
+  const int64_t since_ms_;
+  const int64_t rank_;
+  std::map<size_t, int> races_;  // of the documents of the batch in hand
 };
 
 }  // namespace muster

@@ -57,7 +57,11 @@ class BulkTest : public ::testing::Test {
   }
 
   Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience = {}) {
-    return OpenSearchBulk(*client_, env_, pace_, "books", false, "books/0/").Write(batch, patience);
+    Fence fence;
+    fence.origin = "books/0/";
+    fence.since_ms = since_ms_;
+    fence.rank = 3;
+    return OpenSearchBulk(*client_, env_, pace_, "books", false, fence).Write(batch, patience);
   }
 
   static Batch Documents(const std::vector<std::pair<std::string, std::string>>& documents) {
@@ -68,7 +72,19 @@ class BulkTest : public ::testing::Test {
     return batch;
   }
 
+  // Every document meets one of this version.
+  void ServeConflictsWith(int64_t version) {
+    Serve([version](const HttpServerRequest&) {
+      return Answer(200, R"({"errors":true,"items":[{"index":{"status":409,"error":{"type":)"
+                         R"("version_conflict_engine_exception","reason":"[a]: version conflict, )"
+                         R"(current version [)" +
+                             std::to_string(version) +
+                             R"(] is higher than the one provided [1]"}}}]})");
+    });
+  }
+
   HastyEnv env_;
+  int64_t since_ms_ = 0;
   Pace pace_{env_};
   std::optional<HttpServer> server_;
   std::unique_ptr<OpenSearchClient> client_;
@@ -100,6 +116,55 @@ TEST_F(BulkTest, WhatTheServerWillNeverTakeIsRefusedWithItsReason) {
   EXPECT_EQ((*refused)[0].index, 1U);
   EXPECT_EQ((*refused)[0].reason, "mapper_parsing_exception: because");
   EXPECT_EQ(times_["b"], 1);
+}
+
+TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
+  std::atomic<int> requests = 0;
+  int races = 2;
+  Serve([&](const HttpServerRequest&) {
+    if (++requests > races) return Answer(200, R"({"errors":false})");
+    return Answer(200, R"({"errors":true,"items":[{"index":{"status":400,"error":{"type":)"
+                       R"("illegal_argument_exception","reason":"mapper [price] cannot be )"
+                       R"(changed from type [float] to [long]"}}}]})");
+  });
+  auto refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(requests, 3);
+  // It was no race after all.
+  races = 1'000'000;
+  refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_FALSE((*refused)[0].superseded);
+}
+
+TEST_F(BulkTest, NothingIsSentWhenTheTimeIsOver) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow()});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(IsTransient(refused.error().code));
+  EXPECT_TRUE(server_->requests().empty());
+}
+
+TEST_F(BulkTest, WhatALaterHolderHasWrittenStays) {
+  since_ms_ = 1'000;
+  const int64_t ours = (2 * since_ms_ << 20) + (3 << 8);
+  Serve([](const std::string&, int) { return Fine(); });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  EXPECT_NE(server_->requests()[0].body.find("\"version\":" + std::to_string(ours) + ","),
+            std::string::npos)
+      << server_->requests()[0].body;
+  ServeConflictsWith(ours + (1 << 8));
+  EXPECT_EQ(Write(Documents({{"a", "{}"}})).error().code, Code::kLeaseLost);
+  // By the target's own users, and by a later migration.
+  for (const int64_t version : {ours + 1, (2 * since_ms_ + 7) << 20}) {
+    ServeConflictsWith(version);
+    const auto refused = Write(Documents({{"a", "{}"}}));
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    ASSERT_EQ(refused->size(), 1U);
+    EXPECT_TRUE((*refused)[0].superseded);
+  }
 }
 
 TEST_F(BulkTest, ALaterVersionIsNotOvertakenByAnEarlierOneThatIsSentAgain) {
@@ -185,10 +250,12 @@ TEST_F(BulkTest, LineBreaksWithinADocumentDoNotEndIt) {
 TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
   Serve([](const HttpServerRequest& request) {
     EXPECT_EQ(request.body,
-              "{\"delete\":{\"_id\":\"a\",\"version\":8,\"version_type\":\"external_gte\"}}\n"
-              "{\"delete\":{\"_id\":\"b\",\"routing\":\"r\",\"version\":8,"
+              "{\"delete\":{\"_id\":\"a\",\"version\":8388608,"
               "\"version_type\":\"external_gte\"}}\n"
-              "{\"index\":{\"_id\":\"b\",\"version\":9,\"version_type\":\"external_gte\"}}\n"
+              "{\"delete\":{\"_id\":\"b\",\"routing\":\"r\",\"version\":8388608,"
+              "\"version_type\":\"external_gte\"}}\n"
+              "{\"index\":{\"_id\":\"b\",\"version\":9437184,"
+              "\"version_type\":\"external_gte\"}}\n"
               "{\"n\":1}\n");
     return Answer(200, R"({"errors":true,"items":[{"delete":{"status":404}},
         {"delete":{"status":409,"error":{"type":"version_conflict_engine_exception"}}},
@@ -209,7 +276,8 @@ TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
   add("b", "", false, 9);
   const auto refused = Write(batch);
   ASSERT_TRUE(refused) << refused.error().ToString();
-  EXPECT_TRUE(refused->empty());
+  ASSERT_EQ(refused->size(), 2U);
+  for (const Refused& one : *refused) EXPECT_TRUE(one.superseded) << one.reason;
   EXPECT_EQ(server_->requests().size(), 1U);
 }
 

@@ -106,6 +106,8 @@ class OpenSearchSink : public Sink {
   }
 
   bool CanDelete() const override { return true; }
+  bool ReplacesById(const Collection&) const override { return true; }
+  std::string Place(const std::string& collection) const override { return IndexOf(collection); }
 
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
                                                   bool evaluate) override {
@@ -130,7 +132,7 @@ class OpenSearchSink : public Sink {
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     return std::make_unique<BulkWriter>(
-        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), gzip_, fence.origin));
+        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), gzip_, fence));
   }
 
  private:

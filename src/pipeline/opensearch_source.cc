@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include "base/json.h"
 #include "base/opensearch.h"
@@ -80,27 +82,151 @@ Error Unexpected(const OpenSearchClient& client, const std::string& what) {
   return Error{Code::kInternal, client.Place() + " answered a search with " + what};
 }
 
-// Reads a range of sequence numbers of one shard, a window of them at a time.
+// The hits of an answer as documents. Their bodies point into the answer.
+class Hits {
+ public:
+  explicit Hits(const OpenSearchClient& client) : client_(client) {}
+
+  // What is not handed out yet is gone.
+  Status Read(std::string answer) {
+    page_.Clear();
+    at_ = 0;
+    body_ = std::move(answer);
+    const size_t size = body_.size();
+    body_.resize(size + simdjson::SIMDJSON_PADDING);
+    try {
+      ondemand::document document = parser_.iterate(body_.data(), size, body_.size());
+      for (ondemand::field field : document.get_object()) {
+        const std::string_view name = field.unescaped_key();
+        if (name == "_scroll_id") {
+          scroll_ = std::string_view(field.value().get_string());
+        } else if (name == "_shards") {
+          // A part of a shard that could not be read is not to be taken for the whole.
+          if (field.value().get_object()["failed"].get_int64().value() > 0) return Incomplete();
+        } else if (name == "hits") {
+          for (ondemand::object hit : field.value().get_object()["hits"].get_array()) Add(hit);
+        }
+      }
+    } catch (const simdjson::simdjson_error& problem) {
+      return Unexpected(client_, std::string("what cannot be read: ") + problem.what());
+    }
+    return {};
+  }
+
+  size_t size() const { return page_.documents.size(); }
+  bool Empty() const { return at_ == page_.documents.size(); }
+  const Document& Take() { return page_.documents[at_++]; }
+  const std::string& last_text() const { return last_text_; }  // the last hit's, sorted by a text
+  int64_t last() const { return last_; }                       // the same, by a number
+  const std::string& scroll() const { return scroll_; }
+  std::string TakeScroll() { return std::exchange(scroll_, {}); }
+
+ private:
+  Error Incomplete() const {
+    return Error{Code::kUnavailable, client_.Place() + " could not search the whole shard",
+                 "see GET /_cluster/health: all primaries must be there"};
+  }
+
+  void Add(ondemand::object hit) {
+    Document document;
+    bool has_source = false;
+    std::string_view position;
+    for (ondemand::field field : hit) {
+      const std::string_view name = field.unescaped_key();
+      if (name == "_id") {
+        document.id = page_.arena.Copy(field.value().get_string());
+      } else if (name == "_routing") {
+        document.routing = page_.arena.Copy(field.value().get_string());
+      } else if (name == "_source") {
+        document.body = field.value().get_object().value().raw_json();
+        has_source = true;
+      } else if (name == "sort") {
+        position = Position(field.value().get_array());
+      }
+    }
+    if (!has_source) {
+      document.body = "{}";
+      document.defect = "the index keeps no _source of it";
+    }
+    document.position = position;
+    page_.documents.push_back(document);
+  }
+
+  std::string_view Position(ondemand::array sort) {
+    for (ondemand::value value : sort) {
+      if (value.type() == ondemand::json_type::string) {
+        last_text_ = std::string_view(value.get_string());
+        return page_.arena.Copy(last_text_);
+      }
+      last_ = value.get_int64();
+    }
+    return page_.arena.Copy(PositionOf(last_ + 1));
+  }
+
+  const OpenSearchClient& client_;
+  ondemand::parser parser_;
+  std::string body_;
+  Batch page_;
+  size_t at_ = 0;
+  int64_t last_ = -1;
+  std::string last_text_;
+  std::string scroll_;
+};
+
+// What readers of a shard have in common: they hand out page after page.
 class ShardReader : public Reader {
  public:
-  ShardReader(OpenSearchClient& client, Env& env, const Partition& partition, int64_t begin,
-              int64_t end, int64_t page_bytes, std::stop_token stop)
+  ShardReader(OpenSearchClient& client, Env& env, const Partition& partition, std::stop_token stop)
       : client_(client),
         env_(env),
-        index_(partition.collection),
-        shard_(partition.shard),
-        next_(begin),
-        end_(end),
-        page_bytes_(page_bytes),
-        stop_(std::move(stop)) {}
+        index_("/" + OpenSearchPath(partition.collection)),
+        shard_(std::to_string(partition.shard)),
+        stop_(std::move(stop)),
+        hits_(client) {}
 
   Result<std::optional<Document>> Next() override {
-    while (at_ == page_.documents.size()) {
-      if (next_ >= end_) return std::nullopt;
-      MUSTER_TRY(ReadWindow());
+    while (hits_.Empty()) {
+      if (ended_) return std::nullopt;
+      MUSTER_TRY(ReadPage());
     }
-    return page_.documents[at_++];
+    return hits_.Take();
   }
+
+ protected:
+  // Reads the next page, which may be empty, or sets ended_.
+  virtual Status ReadPage() = 0;
+
+  Result<OpenSearchAnswer> Search(const std::string& parameters, const Json& body) {
+    return Ask(client_, env_,
+               {.method = "POST",
+                .path = index_ + "/_search?preference=_shards:" + shard_ + parameters,
+                .body = ToJsonText(body),
+                .writes = false,
+                .timeout = std::chrono::seconds(60),
+                .max_response_bytes = kMaxAnswerBytes},
+               stop_);
+  }
+
+  static constexpr size_t kMaxAnswerBytes = 128 * 1024 * 1024;
+
+  OpenSearchClient& client_;
+  Env& env_;
+  const std::string index_;
+  const std::string shard_;
+  const std::stop_token stop_;
+  Hits hits_;
+  bool ended_ = false;
+};
+
+// Reads a range of sequence numbers, a window of them at a time.
+class RangeReader final : public ShardReader {
+ public:
+  RangeReader(OpenSearchClient& client, Env& env, const Partition& partition, int64_t begin,
+              int64_t end, int64_t page_bytes, std::stop_token stop)
+      : ShardReader(client, env, partition, std::move(stop)),
+        next_(begin),
+        end_(end),
+        page_bytes_(page_bytes) {}
 
   Result<std::optional<std::string>> Split() override {
     if (end_ - next_ < kWorthSplitting) return std::nullopt;
@@ -110,25 +236,19 @@ class ShardReader : public Reader {
 
  private:
   // Reads the documents of [next_, next_ + window_), of which there are at most as many as numbers.
-  Status ReadWindow() {
-    page_.Clear();
-    at_ = 0;
+  Status ReadPage() override {
+    if (next_ >= end_) {
+      ended_ = true;
+      return {};
+    }
     const int64_t end = std::min(next_ + window_, end_);
-    const OpenSearchCall call{
-        .method = "POST",
-        .path = "/" + OpenSearchPath(index_) +
-                "/_search?allow_partial_search_results=false&preference=_shards:" +
-                std::to_string(shard_),
-        .body = ToJsonText({{"size", std::min(window_, kMaxWindow)},
-                            {"query", {{"range", {{"_seq_no", {{"gte", next_}, {"lt", end}}}}}}},
-                            {"sort", {{{"_seq_no", "asc"}}}},
-                            {"track_total_hits", false},
-                            {"stored_fields", {"_routing"}},
-                            {"_source", true}}),
-        .writes = false,
-        .timeout = std::chrono::seconds(60),
-        .max_response_bytes = kMaxAnswerBytes};
-    auto answer = Ask(client_, env_, call, stop_);
+    auto answer = Search("&allow_partial_search_results=false",
+                         {{"size", std::min(window_, kMaxWindow)},
+                          {"query", {{"range", {{"_seq_no", {{"gte", next_}, {"lt", end}}}}}}},
+                          {"sort", {{{"_seq_no", "asc"}}}},
+                          {"track_total_hits", false},
+                          {"stored_fields", {"_routing"}},
+                          {"_source", true}});
     if (!answer) {
       // Perhaps the documents are larger than an answer may be: ask for fewer.
       if (answer.error().code == Code::kInvalid && window_ > 1) {
@@ -138,10 +258,10 @@ class ShardReader : public Reader {
       return answer.error();
     }
     const size_t bytes = answer->body.size();
-    MUSTER_TRY(Parse(std::move(answer->body)));
-    const auto hits = static_cast<int64_t>(page_.documents.size());
+    MUSTER_TRY(hits_.Read(std::move(answer->body)));
+    const auto hits = static_cast<int64_t>(hits_.size());
     if (hits == kMaxWindow && window_ > kMaxWindow) {
-      next_ = last_ + 1;  // more than one answer holds: go on behind the last
+      next_ = hits_.last() + 1;  // more than one answer holds: go on behind the last
     } else {
       next_ = end;
     }
@@ -164,61 +284,130 @@ class ShardReader : public Reader {
     if (hits * 2 > window_) window_ = std::min(window_, kMaxWindow);
   }
 
-  Status Parse(std::string body) {
-    body_ = std::move(body);
-    const size_t size = body_.size();
-    body_.resize(size + simdjson::SIMDJSON_PADDING);
-    try {
-      ondemand::document answer = parser_.iterate(body_.data(), size, body_.size());
-      ondemand::object outer = answer["hits"].get_object();
-      ondemand::array hits = outer["hits"].get_array();
-      for (ondemand::object hit : hits) AddHit(hit);
-    } catch (const simdjson::simdjson_error& problem) {
-      return Unexpected(client_, std::string("what cannot be read: ") + problem.what());
+  int64_t next_;  // the first number that was not asked for yet
+  int64_t end_;
+  int64_t window_ = kFirstWindow;
+  const int64_t page_bytes_;
+};
+
+// Reads what has a sequence number from `begin` on, all as of one moment: a document that is
+// changed on and on has a new number each time, and would escape whoever runs after it.
+class FollowingReader final : public ShardReader {
+ public:
+  FollowingReader(OpenSearchClient& client, Env& env, const Partition& partition, int64_t begin,
+                  std::stop_token stop)
+      : ShardReader(client, env, partition, std::move(stop)), next_(begin) {}
+
+  ~FollowingReader() override { Close(); }
+
+ private:
+  Status ReadPage() override {
+    auto answer = hits_.scroll().empty() ? Open() : GoOn();
+    if (!answer) {
+      const Code code = answer.error().code;
+      Close();
+      // The moment is forgotten when nobody asks for long: what is left is read as of another one.
+      if (code == Code::kNotFound && is_open_) {
+        is_open_ = false;
+        return {};
+      }
+      if (code == Code::kInvalid && size_ > 1) {
+        size_ = std::max<int64_t>(size_ / 8, 1);
+        return {};
+      }
+      return answer.error();
     }
+    is_open_ = true;
+    MUSTER_TRY(hits_.Read(std::move(answer->body)));
+    ended_ = hits_.Empty();
+    if (!ended_) next_ = hits_.last() + 1;
     return {};
   }
 
-  void AddHit(ondemand::object hit) {
-    Document document;
-    bool has_source = false;
-    for (ondemand::field field : hit) {
-      const std::string_view name = field.unescaped_key();
-      if (name == "_id") {
-        document.id = page_.arena.Copy(field.value().get_string());
-      } else if (name == "_routing") {
-        document.routing = page_.arena.Copy(field.value().get_string());
-      } else if (name == "_source") {
-        document.body = field.value().get_object().value().raw_json();
-        has_source = true;
-      } else if (name == "sort") {
-        for (int64_t seq_no : field.value().get_array()) last_ = seq_no;
-      }
-    }
-    if (!has_source) {
-      document.body = "{}";
-      document.defect = "the index keeps no _source of it";
-    }
-    document.position = page_.arena.Copy(PositionOf(last_ + 1));
-    page_.documents.push_back(document);
+  Result<OpenSearchAnswer> Open() {
+    // What was indexed last can be found only after a refresh.
+    MUSTER_TRY(Ask(client_, env_, {.method = "POST", .path = index_ + "/_refresh", .writes = false},
+                   stop_));
+    return Search("&allow_partial_search_results=false&scroll=" + std::string(kKeep),
+                  {{"size", size_},
+                   {"query", {{"range", {{"_seq_no", {{"gte", next_}}}}}}},
+                   {"sort", {{{"_seq_no", "asc"}}}},
+                   {"stored_fields", {"_routing"}},
+                   {"_source", true}});
   }
 
-  static constexpr size_t kMaxAnswerBytes = 128 * 1024 * 1024;
+  Result<OpenSearchAnswer> GoOn() {
+    return Ask(client_, env_,
+               {.method = "POST",
+                .path = "/_search/scroll",
+                .body = ToJsonText({{"scroll", kKeep}, {"scroll_id", hits_.scroll()}}),
+                .writes = false,
+                .timeout = std::chrono::seconds(60),
+                .max_response_bytes = kMaxAnswerBytes},
+               stop_);
+  }
 
-  OpenSearchClient& client_;
-  Env& env_;
-  const std::string index_;
-  const int shard_;
-  int64_t next_;  // the first number that was not asked for yet
-  int64_t end_;
-  int64_t last_ = -1;  // the number of the last hit
-  int64_t window_ = kFirstWindow;
-  const int64_t page_bytes_;
-  const std::stop_token stop_;
-  ondemand::parser parser_;
-  std::string body_;
-  Batch page_;  // bodies point into body_
-  size_t at_ = 0;
+  // Best effort: the server forgets it by itself after a while.
+  void Close() {
+    const std::string scroll = hits_.TakeScroll();
+    if (scroll.empty()) return;
+    static_cast<void>(client_.Send({.method = "DELETE",
+                                    .path = "/_search/scroll",
+                                    .body = ToJsonText({{"scroll_id", scroll}}),
+                                    .timeout = std::chrono::seconds(5)}));
+  }
+
+  static constexpr const char* kKeep = "10m";
+
+  int64_t next_;
+  int64_t size_ = kFirstWindow;
+  bool is_open_ = false;
+};
+
+// Reads an index of documents without sequence numbers, which are older than Elasticsearch 6, in
+// the order of their ids.
+class IdReader final : public ShardReader {
+ public:
+  IdReader(OpenSearchClient& client, Env& env, const Partition& partition, std::string field,
+           std::string position, std::stop_token stop)
+      : ShardReader(client, env, partition, std::move(stop)),
+        field_(std::move(field)),
+        next_(std::move(position)) {}
+
+ private:
+  Status ReadPage() override {
+    Json body{{"size", size_},
+              {"query", {{"match_all", Json::object()}}},
+              {"sort", {{{field_, "asc"}}}},
+              {"stored_fields", {"_routing"}},
+              {"_source", true}};
+    if (!next_.empty()) body["search_after"] = {next_};
+    auto answer = Search("", body);
+    if (!answer) {
+      if (answer.error().code == Code::kInvalid && size_ > 1) {
+        size_ = std::max<int64_t>(size_ / 8, 1);
+        return {};
+      }
+      return answer.error();
+    }
+    MUSTER_TRY(hits_.Read(std::move(answer->body)));
+    ended_ = hits_.Empty();
+    if (!ended_) next_ = hits_.last_text();
+    return {};
+  }
+
+  const std::string field_;
+  std::string next_;
+  int64_t size_ = kFirstWindow;
+};
+
+// What is known of one shard.
+struct ShardState {
+  int64_t checkpoint = -1;  // every change up to this one is done, and stays so
+  int64_t last = -1;        // the last change of all
+  bool is_numbered = false;
+  int64_t documents = 0;  // nested ones included
+  int64_t bytes = 0;
 };
 
 class OpenSearchSource : public Source {
@@ -228,6 +417,9 @@ class OpenSearchSource : public Source {
         env_(env),
         pattern_(std::move(pattern)),
         page_bytes_(page_bytes) {}
+
+  bool KeepsTypes() const override { return true; }
+  bool KeepsRouting() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
     // Every index with all that is known of it. Closed ones cannot be read.
@@ -242,6 +434,7 @@ class OpenSearchSource : public Source {
     std::vector<Collection> collections;
     for (const auto& [name, metadata] : indices.items()) {
       if (name.starts_with('.') && !pattern_.starts_with('.')) continue;
+      if (IsOurStore(metadata)) continue;
       collections.push_back({name, ToJsonText(metadata)});
     }
     std::sort(collections.begin(), collections.end(),
@@ -265,13 +458,120 @@ class OpenSearchSource : public Source {
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    const std::string index = "/" + OpenSearchPath(collection);
+    MUSTER_ASSIGN(const auto shards, Shards(collection));
     // What was indexed last can be found only after a refresh.
-    MUSTER_TRY(AskForJson(client_, env_,
-                          {.method = "POST", .path = index + "/_refresh", .writes = false}));
-    MUSTER_ASSIGN(const Json stats,
-                  AskForJson(client_, env_, {.path = index + "/_stats/docs,store?level=shards"}));
+    MUSTER_TRY(Refresh(collection));
+    MUSTER_ASSIGN(const bool by_id, HasUnnumbered(collection, shards));
+    MUSTER_ASSIGN(const int64_t documents, Count(collection));
+    int64_t with_nested = 0;
+    for (const auto& [number, shard] : shards) with_nested += shard.documents;
     std::vector<Partition> partitions;
+    for (const auto& [number, shard] : shards) {
+      Partition partition{.collection = collection, .shard = number};
+      partition.documents = shard.documents;
+      if (documents != with_nested) {
+        MUSTER_ASSIGN(partition.documents, Count(collection, number));
+      }
+      partition.bytes = shard.bytes;
+      if (by_id) {
+        partition.part = kById;
+        partitions.push_back(std::move(partition));
+        continue;
+      }
+      partition.begin = PositionOf(0);
+      partition.end = PositionOf(shard.checkpoint + 1);
+      partitions.push_back(partition);
+      partitions.push_back({.collection = collection,
+                            .shard = number,
+                            .begin = partition.end,
+                            .documents = 0,
+                            .bytes = 0,
+                            .follows = true});
+    }
+    return partitions;
+  }
+
+  Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& partitions) override {
+    if (partitions.empty()) return std::nullopt;
+    const std::string& collection = partitions.front().collection;
+    MUSTER_TRY(Refresh(collection));
+    MUSTER_ASSIGN(const int64_t count, Count(collection));
+    MUSTER_ASSIGN(const auto shards, Shards(collection));
+    int64_t by_id = 0;
+    for (const Partition& partition : partitions) {
+      if (partition.part == kById) by_id += partition.documents.value_or(0);
+      if (!partition.follows) continue;
+      const auto shard = shards.find(partition.shard);
+      MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
+      if (shard == shards.end() || shard->second.last + 1 != begin) return std::nullopt;
+    }
+    if (partitions.front().part == kById && by_id != count) return std::nullopt;
+    return count;
+  }
+
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override {
+    if (partition.part == kById) {
+      MUSTER_ASSIGN(const std::string field, IdField());
+      return std::make_unique<IdReader>(client_, env_, partition, field, position, std::move(stop));
+    }
+    MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
+    MUSTER_ASSIGN(const int64_t from, SeqNoOf(position, begin));
+    if (partition.follows) {
+      return std::make_unique<FollowingReader>(client_, env_, partition, from, std::move(stop));
+    }
+    MUSTER_ASSIGN(const int64_t end, SeqNoOf(partition.end, INT64_MAX / 2));
+    return std::make_unique<RangeReader>(client_, env_, partition, from, end, page_bytes_,
+                                         std::move(stop));
+  }
+
+  std::optional<double> FractionBefore(const Partition& partition,
+                                       const std::string& position) override {
+    if (partition.part == kById) return std::nullopt;
+    const auto begin = SeqNoOf(partition.begin, 0);
+    const auto end = SeqNoOf(partition.end, 0);
+    if (!begin || !end || *end <= *begin) return std::nullopt;
+    const auto at = SeqNoOf(position, *begin);
+    if (!at) return std::nullopt;
+    return std::clamp(static_cast<double>(*at - *begin) / static_cast<double>(*end - *begin), 0.0,
+                      1.0);
+  }
+
+ private:
+  static constexpr const char* kById = "by_id";
+
+  // Runs are coordinated there. A copy would be taken for a run of the target's.
+  static bool IsOurStore(const Json& metadata) {
+    const Json& mappings = metadata.contains("mappings") ? metadata["mappings"] : Json();
+    return mappings.is_object() && mappings.contains("_meta") && mappings["_meta"].is_object() &&
+           mappings["_meta"].contains(kOpenSearchStoreMark);
+  }
+
+  Status Refresh(const std::string& collection) {
+    MUSTER_TRY(AskForJson(client_, env_,
+                          {.method = "POST",
+                           .path = "/" + OpenSearchPath(collection) + "/_refresh",
+                           .writes = false}));
+    return {};
+  }
+
+  // The server's own word, which does not come from reading; without nested documents.
+  Result<int64_t> Count(const std::string& collection, std::optional<int> shard = {}) {
+    MUSTER_ASSIGN(
+        const Json answer,
+        AskForJson(client_, env_,
+                   {.path = "/" + OpenSearchPath(collection) + "/_count" +
+                            (shard ? "?preference=_shards:" + std::to_string(*shard) : "")}));
+    const Json& count = answer.contains("count") ? answer["count"] : Json();
+    if (!count.is_number_integer()) return Unexpected(client_, "no count");
+    return count.get<int64_t>();
+  }
+
+  Result<std::map<int, ShardState>> Shards(const std::string& collection) {
+    MUSTER_ASSIGN(const Json stats, AskForJson(client_, env_,
+                                               {.path = "/" + OpenSearchPath(collection) +
+                                                        "/_stats/docs,store?level=shards"}));
+    std::map<int, ShardState> shards;
     try {
       for (const auto& [number, copies] : stats.at("indices").at(collection).at("shards").items()) {
         const auto primary = std::find_if(copies.begin(), copies.end(), [](const Json& copy) {
@@ -283,42 +583,54 @@ class OpenSearchSource : public Source {
                            " has no primary at the moment",
                        "bring the cluster out of status red first"};
         }
-        Partition partition{.collection = collection, .shard = std::stoi(number)};
-        partition.begin = PositionOf(0);
-        partition.end = PositionOf(primary->at("seq_no").at("max_seq_no").get<int64_t>() + 1);
-        partition.documents = primary->at("docs").at("count").get<int64_t>();
-        partition.bytes = primary->at("store").at("size_in_bytes").get<int64_t>();
-        partitions.push_back(std::move(partition));
+        ShardState shard{.documents = primary->at("docs").at("count").get<int64_t>(),
+                         .bytes = primary->at("store").at("size_in_bytes").get<int64_t>()};
+        if (primary->contains("seq_no")) {
+          const Json& numbers = primary->at("seq_no");
+          shard.is_numbered = true;
+          shard.checkpoint = numbers.at("global_checkpoint").get<int64_t>();
+          shard.last = numbers.at("max_seq_no").get<int64_t>();
+        }
+        shards.emplace(std::stoi(number), shard);
       }
     } catch (const std::exception& problem) {
       return Unexpected(client_, std::string("no shard statistics: ") + problem.what());
     }
-    std::sort(partitions.begin(), partitions.end(),
-              [](const Partition& a, const Partition& b) { return a.shard < b.shard; });
-    return partitions;
+    return shards;
   }
 
-  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
-                                       std::stop_token stop) override {
-    MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
-    MUSTER_ASSIGN(const int64_t from, SeqNoOf(position, begin));
-    MUSTER_ASSIGN(const int64_t end, SeqNoOf(partition.end, INT64_MAX / 2));
-    return std::make_unique<ShardReader>(client_, env_, partition, from, end, page_bytes_,
-                                         std::move(stop));
+  // Whether there are documents without a sequence number. A search for a range of numbers does not
+  // find those, and does not say so.
+  Result<bool> HasUnnumbered(const std::string& collection,
+                             const std::map<int, ShardState>& shards) {
+    for (const auto& [number, shard] : shards) {
+      if (!shard.is_numbered) return true;
+    }
+    const Json without{{"must_not", {{{"range", {{"_seq_no", {{"gte", 0}}}}}}}}};
+    MUSTER_ASSIGN(const Json answer,
+                  AskForJson(client_, env_,
+                             {.method = "POST",
+                              .path = "/" + OpenSearchPath(collection) + "/_count",
+                              .body = ToJsonText({{"query", {{"bool", without}}}}),
+                              .writes = false}));
+    return answer.value("count", int64_t{0}) > 0;
   }
 
-  std::optional<double> FractionBefore(const Partition& partition,
-                                       const std::string& position) override {
-    const auto begin = SeqNoOf(partition.begin, 0);
-    const auto end = SeqNoOf(partition.end, 0);
-    if (!begin || !end || *end <= *begin) return std::nullopt;
-    const auto at = SeqNoOf(position, *begin);
-    if (!at) return std::nullopt;
-    return std::clamp(static_cast<double>(*at - *begin) / static_cast<double>(*end - *begin), 0.0,
-                      1.0);
+  // By which documents without sequence numbers can be sorted.
+  Result<std::string> IdField() {
+    MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}));
+    const Json version = about.value("version", Json::object());
+    const std::string number = version.is_object() ? version.value("number", "") : "";
+    int major = 0;
+    std::from_chars(number.data(), number.data() + number.size(), major);
+    if (major >= 6) return std::string("_id");
+    if (major == 5) return std::string("_uid");
+    return Error{
+        Code::kIncompatible,
+        client_.Place() + " is of version " + number + ", which cannot be read from a place on",
+        "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
   }
 
- private:
   // [{"name", "index_template" or "component_template": …}] → {name: template}
   void AddTemplates(Json& metadata, const std::string& kind, const std::string& path) {
     const auto answer = AskForJson(client_, env_, {.path = path});

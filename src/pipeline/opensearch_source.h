@@ -15,8 +15,11 @@ namespace muster {
 //
 // A partition is a shard, a position a sequence number: every document of a shard has one of its
 // own, which stays the same until the document is changed, through merges, restarts and moves. So a
-// range of a shard can be read by anybody at any time, and nothing is held open at the server.
-// What is indexed or changed while a range is read may or may not be in it.
+// range of a shard can be read by anybody at any time, and nothing is held open at the server. A
+// document that is changed meanwhile gets a number behind the range: a second partition of the
+// shard follows, and reads what has come behind the first, as of one moment. Documents that are
+// older than Elasticsearch 6 have no numbers: an index with such is read in the order of its ids.
+// What is deleted while it is read may or may not be there.
 Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env);
 
 }  // namespace muster

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/json.h"
+#include "muster/migrate.h"
+#include "muster/store.h"
 #include "pipeline/opensearch_sink.h"
 #include "pipeline/opensearch_source.h"
 #include "support/opensearch_server.h"
@@ -96,7 +98,7 @@ TEST_F(OpenSearchPipeline, WhatIsWrittenIsReadByteForByte) {
   ASSERT_EQ(collections.size(), 1U);
   EXPECT_EQ(collections[0].name, index_);
   const auto partitions = source->Partitions(index_).value();
-  ASSERT_EQ(partitions.size(), 3U);
+  ASSERT_EQ(partitions.size(), 6U);
   std::map<std::string, std::string> all;
   int read = 0;
   for (const Partition& partition : partitions) {
@@ -108,6 +110,64 @@ TEST_F(OpenSearchPipeline, WhatIsWrittenIsReadByteForByte) {
   EXPECT_EQ(read, 2'500);
   ASSERT_EQ(all.size(), 2'500U);
   for (int i = 0; i < 2'500; ++i) ASSERT_EQ(all[std::to_string(i)], Body(i));
+}
+
+TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
+  Fill(index_, 1, 3'000);
+  const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
+  const auto partitions = source->Partitions(index_).value();
+  ASSERT_EQ(partitions.size(), 2U);
+  ASSERT_TRUE(partitions[1].follows);
+  std::map<std::string, std::string> found;
+  const auto read = [&](Reader& reader, int every, const std::string& change) {
+    for (int n = 0;; ++n) {
+      const auto document = reader.Next();
+      ASSERT_TRUE(document) << document.error().ToString();
+      if (!*document) return;
+      found[std::string((*document)->id)] = (*document)->body;
+      // One that is still to come gets a number behind all others.
+      if (n % every == 0) {
+        server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(2'999 - n / every),
+                      R"({"changed":")" + change + "\"}");
+        server_->Call("POST", "/" + index_ + "/_refresh");
+      }
+    }
+  };
+  read(*source->Read(partitions[0], "", {}).value(), 40, "first");
+  EXPECT_LT(found.size(), 3'000U);
+  read(*source->Read(partitions[1], "", {}).value(), 10, "second");
+  EXPECT_EQ(found.size(), 3'000U);
+  // It cannot be told any more how many there had to be.
+  EXPECT_FALSE(source->CountAgain(partitions).value());
+}
+
+TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
+  server_->Call("PUT", "/" + index_, R"({"mappings":{"properties":{"n":{"type":"nested"}}}})");
+  for (int i = 0; i < 5; ++i) {
+    server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(i), R"({"n":[{"a":1},{"a":2}]})");
+  }
+  const auto source = OpenSource("/" + index_);
+  const auto partitions = source->Partitions(index_).value();
+  int64_t documents = 0;
+  for (const Partition& partition : partitions) documents += partition.documents.value_or(0);
+  EXPECT_EQ(documents, 5) << "nested documents are not documents of their own";
+  EXPECT_EQ(source->CountAgain(partitions).value(), 5);
+  EXPECT_TRUE(CheckCount(*source, index_, partitions, [] { return 5; }));
+  EXPECT_EQ(CheckCount(*source, index_, partitions, [] { return 0; }).error().code, Code::kCorrupt);
+  server_->Call("DELETE", "/" + index_ + "/_doc/1?refresh=true");
+  EXPECT_FALSE(source->CountAgain(partitions).value());
+}
+
+TEST_F(OpenSearchPipeline, AStoreOfOursIsNotCopied) {
+  const std::string space = testing::UniqueName("space");
+  const auto store = OpenStore(
+      "opensearch+http://127.0.0.1:" + std::to_string(server_->port()) + "?namespace=" + space,
+      RealEnv());
+  ASSERT_TRUE(store) << store.error().ToString();
+  const auto collections = OpenSource("")->Collections().value();
+  for (const Collection& one : collections) {
+    EXPECT_FALSE(one.name.starts_with(space)) << one.name;
+  }
 }
 
 TEST_F(OpenSearchPipeline, ReadingGoesOnFromEveryPosition) {

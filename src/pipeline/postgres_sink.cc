@@ -51,6 +51,14 @@ class PostgresSink final : public Sink {
 
   bool CanDelete() const override { return true; }
 
+  bool ReplacesById(const Collection& collection) const override {
+    const auto shape = ShapeOf(collection, documents_);
+    return shape && !shape->key.empty();
+  }
+  std::string Place(const std::string& collection) const override {
+    return table_ ? table_->table : collection;
+  }
+
   BatchLimits PreferredLimits() const override { return kTableLimits; }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {

@@ -47,6 +47,8 @@ class SnapshotSource : public Source {
         index_(std::move(selection.index)),
         documents_(std::move(selection.documents)) {}
 
+  bool KeepsTypes() const override { return true; }
+  bool KeepsRouting() const override { return true; }
   bool HasDeletes() const override { return since_.has_value(); }
 
   Result<std::vector<Collection>> Collections() override {
@@ -225,7 +227,7 @@ class SnapshotSource : public Source {
     for (const auto& [shard, directory] : now) {
       legs.push_back({.directory = directory,
                       .without = then.contains(shard) ? then[shard] : nullptr,
-                      .version = since_ ? WriteVersion(snapshot_) : 0});
+                      .version = WriteVersion(snapshot_)});
     }
     for (SnapshotLeg& leg : legs) {
       MUSTER_ASSIGN(const auto reader, lucene::ShardReader::Open(*leg.directory));

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "muster/migrate.h"
 #include "pipeline/document_hash.h"
 
 namespace muster {
@@ -33,12 +34,19 @@ struct Seen {
   std::string_view position;
 };
 
+// What of a document is compared.
+struct Contents {
+  bool compared = false;
+  HashTypes types = HashTypes::kIgnored;
+  bool routing = false;
+};
+
 std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
 
 // Reads all documents of a side and calls `visit` for each that the transforms leave.
 template <class Visit>
 Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
-                                                  bool contents, std::stop_token stop,
+                                                  const Contents& contents, std::stop_token stop,
                                                   Visit visit) {
   std::vector<std::unique_ptr<Transform>> transforms = NoTransforms();
   if (plan != nullptr) {
@@ -46,6 +54,7 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
   }
   MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
   std::vector<VerifyReport::Count> counts;
+  int64_t read = 0;
   Arena arena;
   for (const Partition& partition : partitions) {
     VerifyReport::Count count{partition};
@@ -53,6 +62,7 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
     while (true) {
       MUSTER_ASSIGN(const auto next, reader->Next());
       if (!next) break;
+      ++read;
       Document document = *next;
       bool keep = document.defect.empty();
       for (const auto& transform : transforms) {
@@ -63,9 +73,14 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
       if (!document.defect.empty()) ++count.unreadable;
       if (!keep) continue;
       DocumentHash content;
-      if (contents) {
-        const auto hash = HashDocument(document.body);
+      if (contents.compared) {
+        const auto hash = HashDocument(document.body, contents.types);
         content = hash ? *hash : HashBytes(document.body);
+        // A sum would not tell which of two documents goes where.
+        if (contents.routing && !document.routing.empty()) {
+          content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) +
+                              "/" + std::string(document.routing));
+        }
       }
       ++count.documents;
       visit(Seen{document.id, content, partition, document.position});
@@ -73,6 +88,7 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
     }
     counts.push_back(std::move(count));
   }
+  MUSTER_TRY(CheckCount(side.source, side.collection, partitions, [read] { return read; }));
   return counts;
 }
 
@@ -81,7 +97,13 @@ class Comparison {
  public:
   Comparison(const VerifySide& source, const VerifySide& target, const VerifyOptions& options,
              std::stop_token stop)
-      : source_(source), target_(target), options_(options), stop_(std::move(stop)) {}
+      : source_(source), target_(target), options_(options), stop_(std::move(stop)) {
+    const Source& one = source.source;
+    const Source& other = target.source;
+    contents_.compared = options.checksums;
+    if (one.KeepsTypes() && other.KeepsTypes()) contents_.types = HashTypes::kCompared;
+    contents_.routing = one.KeepsRouting() && other.KeepsRouting();
+  }
 
   Result<VerifyReport> Run() {
     MUSTER_TRY(Fill());
@@ -112,10 +134,10 @@ class Comparison {
         bucket.sum += seen.content;
       };
     };
-    MUSTER_ASSIGN(report_.source, ReadSide(source_, options_.transforms, options_.checksums, stop_,
-                                           into(source_buckets_)));
+    MUSTER_ASSIGN(report_.source,
+                  ReadSide(source_, options_.transforms, contents_, stop_, into(source_buckets_)));
     MUSTER_ASSIGN(report_.target,
-                  ReadSide(target_, nullptr, options_.checksums, stop_, into(target_buckets_)));
+                  ReadSide(target_, nullptr, contents_, stop_, into(target_buckets_)));
     return {};
   }
 
@@ -129,7 +151,7 @@ class Comparison {
       if (by_id_) return std::string(seen.id);
       return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
     };
-    MUSTER_TRY(ReadSide(source_, options_.transforms, true, stop_, [&](const Seen& seen) {
+    MUSTER_TRY(ReadSide(source_, options_.transforms, contents_, stop_, [&](const Seen& seen) {
       if (!differs(seen) || left.size() > kMaxKept) return;
       left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
                                       std::string(seen.position)});
@@ -138,7 +160,7 @@ class Comparison {
       return Error{Code::kFull, source_.collection + ": more than a million documents may differ",
                    "compare smaller parts, or migrate again"};
     }
-    MUSTER_TRY(ReadSide(target_, nullptr, true, stop_, [&](const Seen& seen) {
+    MUSTER_TRY(ReadSide(target_, nullptr, contents_, stop_, [&](const Seen& seen) {
       if (!differs(seen)) return;
       const auto found = left.find(key_of(seen));
       if (found == left.end()) {
@@ -167,6 +189,7 @@ class Comparison {
   const VerifySide& target_;
   const VerifyOptions& options_;
   const std::stop_token stop_;
+  Contents contents_;
   bool by_id_ = true;
   bool with_ids_ = true;
   Buckets source_buckets_{};

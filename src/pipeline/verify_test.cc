@@ -40,6 +40,17 @@ TEST(DocumentHash, IsOfWhatADocumentSaysNotOfHowItIsWritten) {
   EXPECT_FALSE(HashDocument("{"));
 }
 
+TEST(DocumentHash, ComparesTypesWhereBothSidesKeepThem) {
+  const auto exact = [](const std::string& body) {
+    return HashDocument(body, HashTypes::kCompared).value();
+  };
+  EXPECT_EQ(exact(R"({"a":1.0,"b":"x"})"), exact(R"({"b":"x","a":1})"));
+  EXPECT_NE(exact(R"({"a":1})"), exact(R"({"a":"1"})"));
+  EXPECT_NE(exact(R"({"a":[true]})"), exact(R"({"a":["true"]})"));
+  EXPECT_NE(exact(R"({"a":null})"), exact("{}"));
+  EXPECT_NE(exact(R"({"a":null})"), exact(R"({"a":"null"})"));
+}
+
 class VerifyTest : public ::testing::Test {
  protected:
   static std::string Id(int number) { return "id" + std::to_string(number); }

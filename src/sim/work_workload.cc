@@ -229,7 +229,9 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   void Sends(const Change& change) {
-    if (change.record.kind != kWorkKind || sim_->Unwinding()) return;
+    if (sim_->Unwinding()) return;
+    if (change.record.kind == kEndKind) return PausesBeforeAnEnd(change);
+    if (change.record.kind != kWorkKind) return;
     if (change.record.version == 0) return Creates(change.record.key);
     if (StateOf(change.record) == ItemBody::State::kDone) {
       completing_.insert(WithEpoch(change.record.key, change.record.epoch));
@@ -258,6 +260,13 @@ class WorkWorkloadImpl final : public Workload {
     if (!stored || !GivesAway(*stored, change.record) || !sim_->Fires(Fault::kPause, 5)) return;
     sim_->Note("pauses before it splits " + change.record.key);
     sim_->Pass(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
+  }
+
+  // Who has judged that all is done says so only after the store has gone back.
+  void PausesBeforeAnEnd(const Change& change) {
+    if (!goes_back_ || !sim_->Fires(Fault::kPause, 3)) return;
+    sim_->Note("pauses before it marks " + change.record.key);
+    sim_->Pass(sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss));
   }
 
   // A hand-over renews the lease, too, before it creates the successor.

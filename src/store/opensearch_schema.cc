@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-constexpr const char* kSchemaName = "muster_schema";
+constexpr const char* kSchemaName = kOpenSearchStoreMark;
 
 std::string AliasOf(const std::string& space) { return space + "_records"; }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -14,17 +15,33 @@ namespace {
 
 constexpr int kTries = 8;
 
+bool SameSelection(const RunSpec& spec, const RunBody& stored) {
+  return stored.selection.value_or(spec.selection) == spec.selection;
+}
+
+std::string SelectionWords(const std::string& selection) {
+  return selection.empty() ? "all of its collections" : "of its collections " + selection;
+}
+
 Error OtherMigration(const RunSpec& spec, const RunBody& stored) {
   return Error{Code::kConflict,
                "run '" + spec.name + "' in this store migrates " + stored.source + " to " +
                    stored.sink +
-                   (stored.transforms == spec.transforms ? "" : " by other transforms"),
+                   (stored.transforms == spec.transforms ? "" : " by other transforms") +
+                   (SameSelection(spec, stored) ? "" : ", " + SelectionWords(*stored.selection)),
                "give this migration another name with --run, or start it as the others were"};
+}
+
+// Who read after others is right about what they read before.
+int64_t RankOf(const ItemBody& item, int64_t epoch) {
+  const int64_t rank = item.rank + epoch;
+  if (item.partition.follows) return rank < kFirstFollowerRank ? rank + kFirstFollowerRank : rank;
+  return std::min(rank, kFirstFollowerRank - 1);
 }
 
 bool SameMigration(const RunSpec& spec, const RunBody& stored) {
   return spec.source == stored.source && spec.sink == stored.sink &&
-         spec.transforms == stored.transforms;
+         spec.transforms == stored.transforms && SameSelection(spec, stored);
 }
 
 // Brings the run record into being, or to a new incarnation. Every try begins with a read, so that
@@ -54,7 +71,9 @@ class Joining {
                    .source = spec_.source,
                    .sink = spec_.sink,
                    .transforms = spec_.transforms,
-                   .created_ms = env_.WallNow().time_since_epoch().count()};
+                   .selection = spec_.selection,
+                   .created_ms = NowMs(),
+                   .since_ms = NowMs()};
       // What leads to the items comes last: who finds the run finds all that it needs.
       MUSTER_TRY(BeginPreparation(store_, spec_.name));
       const Change run = Change::Put(
@@ -66,10 +85,12 @@ class Joining {
     MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored->body));
     if (!SameMigration(spec_, body)) return OtherMigration(spec_, body);
     if (!spec_.new_incarnation || body.incarnation == incarnation_) return true;
-    if (body.ready && !body.finished) {
+    if (body.ready) {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
     }
+    body.since_ms = std::max(body.since_ms + 1, NowMs());
+    body.finished = false;  // what has been done is for this incarnation to find out
     body.incarnation = incarnation_;
     body.adopts = true;
     stored->body = body.ToJson();
@@ -77,6 +98,8 @@ class Joining {
     MUSTER_TRY(store_.Write({&change, 1}));
     return false;
   }
+
+  int64_t NowMs() const { return env_.WallNow().time_since_epoch().count(); }
 
   Store& store_;
   Env& env_;
@@ -128,6 +151,8 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
       .item = NameOf(partition),
       .epoch = PLANTED_BUG(one_epoch_for_all) ? 1 : lease->epoch(),
       .origin = partition.collection + "/" + std::to_string(partition.shard) + "/" + partition.part,
+      .since_ms = body.since_ms,
+      .rank = RankOf(*item, lease->epoch()),
       .holder = env_.NewId()};
   item->since_ms = env_.WallNow().time_since_epoch().count();
   item->since_read = item->progress.counts.read;
@@ -171,6 +196,34 @@ Result<bool> WorkCoordinator::AllSettled() {
   return settled;
 }
 
+Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
+  const Partition& follower = item.partition();
+  const std::string name = WorkItemName{follower.collection, follower.shard, {}}.ToString();
+  // Their keys begin alike, unless they are so long that hashes stand for them.
+  std::string prefix = spec_.name + "/" + name.substr(0, name.rfind("__") + 2);
+  if (prefix.size() > kMaxKeyBytes / 2) prefix = spec_.name + "/";
+  std::set<std::string> there;
+  std::set<std::string> needed;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records,
+                  store_.Scan(kWorkKind, prefix, after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
+      if (body.partition.collection != follower.collection ||
+          body.partition.shard != follower.shard || body.partition.follows) {
+        continue;
+      }
+      if (body.state == ItemBody::State::kOpen) return false;
+      there.insert(NameOf(body.partition));
+      for (const Partition& part : body.Successors()) needed.insert(NameOf(part));
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    after = records.back().key;
+  }
+  // A scan may be a little behind: a part that was given away and is not there yet counts, too.
+  return std::includes(there.begin(), there.end(), needed.begin(), needed.end());
+}
+
 Result<bool> WorkCoordinator::IsCurrent(const WorkItem& item) {
   MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
   if (!run) return false;
@@ -181,6 +234,10 @@ Result<bool> WorkCoordinator::IsCurrent(const WorkItem& item) {
 const std::vector<std::string>& WorkCoordinator::quarantined() const {
   return roster_->quarantined();
 }
+
+const std::string& WorkCoordinator::judged() const { return roster_->incarnation(); }
+
+Result<bool> WorkCoordinator::End() { return roster_->End(); }
 
 Status WorkCoordinator::WishForSplit() {
   if (wish_) {

@@ -19,14 +19,15 @@ Error NoItem(const std::string& run, const std::string& name) {
                "'muster work list' lists its items"};
 }
 
-Result<RunInfo> Describe(const Record& record) {
+Result<RunInfo> Describe(Store& store, const Record& record) {
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(record.body));
+  MUSTER_ASSIGN(const bool finished, IsFinished(store, record.key, body));
   return RunInfo{.name = record.key,
                  .source = body.source,
                  .sink = body.sink,
                  .incarnation = body.incarnation,
                  .ready = body.ready,
-                 .finished = body.finished,
+                 .finished = finished,
                  .created = WallTime(milliseconds(body.created_ms))};
 }
 
@@ -89,7 +90,7 @@ Result<std::vector<RunInfo>> ListRuns(Store& store) {
   for (std::string after;;) {
     MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kRunKind, "", after, kMaxBatch));
     for (const Record& record : records) {
-      MUSTER_ASSIGN(RunInfo info, Describe(record));
+      MUSTER_ASSIGN(RunInfo info, Describe(store, record));
       runs.push_back(std::move(info));
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) return runs;
@@ -100,7 +101,7 @@ Result<std::vector<RunInfo>> ListRuns(Store& store) {
 Result<RunInfo> ReadRun(Store& store, const std::string& run) {
   MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kRunKind, run));
   if (!record) return NoRun(run);
-  return Describe(*record);
+  return Describe(store, *record);
 }
 
 Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,

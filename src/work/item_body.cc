@@ -32,6 +32,7 @@ Json ToJson(const Partition& partition) {
   json["end"] = EscapeBytes(partition.end);
   PutIfAny(json, "documents", partition.documents);
   PutIfAny(json, "bytes", partition.bytes);
+  if (partition.follows) json["follows"] = true;
   return json;
 }
 
@@ -87,7 +88,8 @@ std::optional<Partition> PartitionOf(const Json* json) {
                       .begin = fields.Bytes("begin"),
                       .end = fields.Bytes("end"),
                       .documents = fields.Number<int64_t>("documents"),
-                      .bytes = fields.Number<int64_t>("bytes")};
+                      .bytes = fields.Number<int64_t>("bytes"),
+                      .follows = fields.Flag("follows")};
   if (!fields.good()) return std::nullopt;
   return partition;
 }
@@ -101,10 +103,11 @@ std::string_view StateName(ItemBody::State state) {
   return "open";
 }
 
-ItemBody ItemBody::Of(const Partition& partition, std::string from) {
+ItemBody ItemBody::Of(const Partition& partition, std::string from, int64_t rank) {
   ItemBody body;
   body.partition = partition;
   body.from = std::move(from);
+  body.rank = rank;
   body.progress.end = partition.end;
   return body;
 }
@@ -140,6 +143,8 @@ std::string ItemBody::ToJson() const {
             {"partition", muster::ToJson(partition)},
             {"progress", JsonOf(progress)}};
   if (!from.empty()) json["from"] = from;
+  if (rank != 0) json["rank"] = rank;
+  if (waits != 0) json["waits"] = waits;
   PutIfAny(json, "fraction", fraction);
   if (kept) json["kept"] = true;
   if (whole) json["whole"] = true;
@@ -182,6 +187,8 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   if (const Json* from = fields.Find("from"); from != nullptr && from->is_string()) {
     body.from = from->get<std::string>();
   }
+  body.rank = fields.Number<int64_t>("rank").value_or(0);
+  body.waits = fields.Number<int>("waits").value_or(0);
   body.fraction = fields.Number<double>("fraction");
   body.kept = fields.Flag("kept");
   body.whole = fields.Flag("whole");

@@ -16,6 +16,9 @@ struct ItemBody {
   State state = State::kOpen;
   Partition partition;    // as it was created: splits lower only progress.end
   std::string from = {};  // the item that gave it away, by name; empty: a partition of the source
+  // Of the holder that gave it away; with the epoch it orders all that ever held these documents.
+  int64_t rank = 0;
+  int waits = 0;  // how often it was found that what it follows is not done yet
   Progress progress;
   std::optional<double> fraction = {};  // of [begin, progress.end) that is done
   bool kept = false;                    // the sink knows the progress itself
@@ -39,7 +42,7 @@ struct ItemBody {
   static Result<ItemBody> FromJson(const std::string& json);
 
   // A new item of a source's partition, or of a part that an item gave away.
-  static ItemBody Of(const Partition& partition, std::string from = {});
+  static ItemBody Of(const Partition& partition, std::string from = {}, int64_t rank = 0);
 };
 
 std::string_view StateName(ItemBody::State state);

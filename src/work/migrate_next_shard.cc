@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/log.h"
@@ -51,6 +52,10 @@ class ItemMigration {
                   item_.Quarantine("claimed " + std::to_string(max_attempts) +
                                    " times without progress; last error: " +
                                    (last.empty() ? "none, its holders disappeared" : last)));
+    }
+    if (item_.partition().follows) {
+      MUSTER_ASSIGN(const bool due, coordinator_.IsItsTurn(item_));
+      if (!due) return Tell(ShardOutcome::kReleased, item_.Postpone());
     }
     const Status migrated = Migrate();
     if (migrated) return Tell(outcome_, {});
@@ -214,35 +219,79 @@ class ItemMigration {
   const Error* why_ = nullptr;
 };
 
-// Every item is settled: the collections of which nothing is quarantined are finished in the sink.
-Status FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
-                         const CollectionFilter& allowed) {
-  Store& store = coordinator.store();
-  MUSTER_ASSIGN(std::optional<Record> record, store.Get(kRunKind, coordinator.run()));
+// How many documents were read of these partitions, by their items and all that those gave away.
+Result<int64_t> CountRead(WorkCoordinator& coordinator, const std::vector<Partition>& partitions) {
+  int64_t read = 0;
+  std::vector<Partition> left = partitions;
+  while (!left.empty()) {
+    const std::string key = ItemKey(coordinator.run(), NameOf(left.back()));
+    left.pop_back();
+    MUSTER_ASSIGN(const std::optional<Record> record, coordinator.store().Get(kWorkKind, key));
+    if (!record) return Error{Code::kIncompatible, "item '" + key + "' is missing", kRestored};
+    MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record->body));
+    read += item.progress.counts.read;
+    for (Partition& part : item.Successors()) left.push_back(std::move(part));
+  }
+  return read;
+}
+
+// What was read of the collections, held against what the source itself says that it has.
+Status CheckCounts(WorkCoordinator& coordinator, Source& source,
+                   const std::set<std::string>& collections) {
+  std::map<std::string, std::vector<Partition>> partitions;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records,
+                  coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record.body));
+      if (!item.from.empty() || !collections.contains(item.partition.collection)) continue;
+      partitions[item.partition.collection].push_back(item.partition);
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    after = records.back().key;
+  }
+  for (const auto& [collection, ones] : partitions) {
+    MUSTER_TRY(CheckCount(source, collection, ones,
+                          [&, &ones = ones] { return CountRead(coordinator, ones); }));
+  }
+  return {};
+}
+
+Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
+  MUSTER_ASSIGN(const std::optional<Record> record,
+                coordinator.store().Get(kRunKind, coordinator.run()));
   if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
-  MUSTER_ASSIGN(RunBody run, RunBody::FromJson(record->body));
-  if (run.finished) return {};
+  return RunBody::FromJson(record->body);
+}
+
+// Every item is settled: the collections of which nothing is quarantined are finished in the sink.
+// False: another incarnation has begun since that was judged.
+Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
+                               const CollectionFilter& allowed) {
+  Store& store = coordinator.store();
+  MUSTER_ASSIGN(const RunBody run, ReadRunBody(coordinator));
+  if (run.incarnation != coordinator.judged()) return false;
+  MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
+  if (finished) return true;
   std::set<std::string> incomplete;
   for (const std::string& name : coordinator.quarantined()) {
     MUSTER_ASSIGN(const WorkItemName parsed, WorkItemName::Parse(name));
     incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
   }
   MUSTER_ASSIGN(const std::vector<Collection> collections, pipeline.source.Collections());
+  std::set<std::string> complete;
   std::set<std::string> targets;
   for (const Collection& collection : collections) {
     const std::string target = pipeline.transforms.TargetName(collection.name);
     if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
+      complete.insert(collection.name);
       targets.insert(target);
     }
   }
+  MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
   for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
-  if (!coordinator.quarantined().empty()) return {};
-  run.finished = true;
-  record->body = run.ToJson();
-  const Change change = Change::Put(*std::move(record), Due::Never());
-  // Whoever comes too late for this does the same again, which changes nothing.
-  static_cast<void>(store.Write({&change, 1}));
-  return {};
+  if (!coordinator.quarantined().empty()) return true;
+  return coordinator.End();
 }
 
 }  // namespace
@@ -276,8 +325,8 @@ Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pi
   if (item) return ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
   MUSTER_ASSIGN(const bool settled, coordinator.AllSettled());
   if (settled) {
-    MUSTER_TRY(FinishCollections(coordinator, pipeline, allowed));
-    return ShardOutcome::kAllDone;
+    MUSTER_ASSIGN(const bool finished, FinishCollections(coordinator, pipeline, allowed));
+    return finished ? ShardOutcome::kAllDone : ShardOutcome::kNothingDue;
   }
   MUSTER_TRY(coordinator.WishForSplit());
   return ShardOutcome::kNothingDue;

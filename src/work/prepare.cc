@@ -51,6 +51,7 @@ class Preparation {
     std::copy_if(
         all.begin(), all.end(), std::back_inserter(collections),
         [&](const Collection& collection) { return !allowed || allowed(collection.name); });
+    MUSTER_TRY(CheckTargets(pipeline_, collections));
     if (done_.collection == 0 && done_.partitions == 0) {
       MUSTER_ASSIGN(const std::string metadata, pipeline_.source.GlobalMetadata());
       MUSTER_TRY(pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false));

@@ -19,6 +19,7 @@ Json Parse(const std::string& json) { return Json::parse(json, nullptr, false); 
 
 template <class T>
 T Field(const Json& json, const char* name, T otherwise) {
+  if (!json.is_object()) return otherwise;
   const auto found = json.find(name);
   if (found == json.end()) return otherwise;
   if constexpr (std::is_same_v<T, bool>) {
@@ -42,7 +43,9 @@ std::string RunBody::ToJson() const {
                          {"source", source},
                          {"sink", sink},
                          {"transforms", transforms},
-                         {"created_ms", created_ms}});
+                         {"selection", selection ? Json(*selection) : Json()},
+                         {"created_ms", created_ms},
+                         {"since_ms", since_ms}});
 }
 
 Result<RunBody> RunBody::FromJson(const std::string& json) {
@@ -58,12 +61,16 @@ Result<RunBody> RunBody::FromJson(const std::string& json) {
   body.source = Field<std::string>(parsed, "source", "");
   body.sink = Field<std::string>(parsed, "sink", "");
   body.transforms = Field<std::string>(parsed, "transforms", "");
+  if (const auto found = parsed.find("selection"); found != parsed.end() && found->is_string()) {
+    body.selection = found->get<std::string>();
+  }
   body.created_ms = Field<int64_t>(parsed, "created_ms", 0);
+  body.since_ms = Field<int64_t>(parsed, "since_ms", body.created_ms);
   if (body.incarnation.empty()) return NotOurs("run", json);
   return body;
 }
 
-std::string PageBody::ToJson() const { return ToJsonText(Json{{"done", done}, {"items", items}}); }
+std::string PageBody::ToJson() const { return ToJsonText(Json{{"items", items}}); }
 
 Result<PageBody> PageBody::FromJson(const std::string& json) {
   const Json parsed = Parse(json);
@@ -71,7 +78,6 @@ Result<PageBody> PageBody::FromJson(const std::string& json) {
     return NotOurs("page of a run", json);
   }
   PageBody body;
-  body.done = Field(parsed, "done", false);
   for (const Json& name : parsed["items"]) {
     if (!name.is_string()) return NotOurs("page of a run", json);
     body.items.push_back(name.get<std::string>());
@@ -83,6 +89,18 @@ std::string PageKey(const std::string& run, int page) {
   char number[16];
   std::snprintf(number, sizeof number, "/%06d", page);
   return run + number;
+}
+
+std::string EndKey(const std::string& run, const std::string& incarnation, int page) {
+  const std::string key = run + "/" + incarnation;
+  return page == 0 ? key : PageKey(key, page);
+}
+
+Result<bool> IsFinished(Store& store, const std::string& run, const RunBody& body) {
+  if (body.finished) return true;
+  MUSTER_ASSIGN(const std::optional<Record> end,
+                store.Get(kEndKind, EndKey(run, body.incarnation)));
+  return end && Field(Parse(end->body), "confirmed", false);
 }
 
 std::string PrepareBody::ToJson() const {

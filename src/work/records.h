@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,26 +15,28 @@ namespace muster {
 inline constexpr char kRunKind[] = "run";          // one, RUN: what is migrated, and how far it is
 inline constexpr char kPrepareKind[] = "prepare";  // one, RUN: leased by who creates the items
 inline constexpr char kPageKind[] = "run_page";    // RUN/000001: the names of up to 1000 items
-inline constexpr char kWorkKind[] = "work";        // RUN/NAME: the items, in the queue RUN
+inline constexpr char kEndKind[] = "run_end";  // RUN/INCARNATION and …/000001: what is all done
+inline constexpr char kWorkKind[] = "work";    // RUN/NAME: the items, in the queue RUN
 inline constexpr char kWishKind[] = "split_wish";  // RUN/NAME: somebody would take a part of it
 
 struct RunBody {
   std::string incarnation;
   bool adopts = false;
   bool ready = false;     // all items are there
-  bool finished = false;  // all items are done, and so are the sink's collections
+  bool finished = false;  // as an earlier version noted it: today there is an end, see EndKey
   int pages = 0;          // once it is ready
   std::string source;
   std::string sink;
   std::string transforms;
-  int64_t created_ms = 0;  // by the clock of who created it, for people
+  std::optional<std::string> selection = {};  // none: an earlier version did not note it
+  int64_t created_ms = 0;                     // by the clock of who created it, for people
+  int64_t since_ms = 0;  // when this incarnation began, by such a clock; later ones have more
 
   std::string ToJson() const;
   static Result<RunBody> FromJson(const std::string& json);
 };
 
 struct PageBody {
-  bool done = false;               // all of its items and their successors are; never undone
   std::vector<std::string> items;  // names
 
   std::string ToJson() const;
@@ -41,6 +44,18 @@ struct PageBody {
 };
 
 std::string PageKey(const std::string& run, int page);
+
+// That all items of a page, with their successors, or of the whole run (page 0) are done is a
+// record of its own that counts for one incarnation: who has judged and comes late, after the store
+// went back and another incarnation began, says nothing about that one.
+std::string EndKey(const std::string& run, const std::string& incarnation, int page = 0);
+
+// Whether the run has come to its end: all items are done, and so are the sink's collections.
+Result<bool> IsFinished(Store& store, const std::string& run, const RunBody& body);
+
+// The end of a run is first announced and then confirmed.
+inline constexpr char kAnnounced[] = "{}";
+inline constexpr char kConfirmed[] = "{\"confirmed\":true}";
 
 // How far the creation of the items has come.
 struct PrepareBody {

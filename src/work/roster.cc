@@ -1,5 +1,7 @@
 #include "work/roster.h"
 
+#include <algorithm>
+
 #include "base/planted_bug.h"
 
 namespace muster {
@@ -26,7 +28,6 @@ Result<bool> IsWhole(Store& store, const std::string& run, int pages) {
     MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kPageKind, PageKey(run, page)));
     if (!record) return false;
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(record->body));
-    if (body.done) continue;
     for (const std::string& name : body.items) {
       if (!stored.contains(ItemKey(run, name))) return false;
     }
@@ -53,7 +54,13 @@ Result<bool> RunRoster::AllPagesSettled() {
   quarantined_.clear();
   if (!record) return false;
   MUSTER_ASSIGN(const RunBody run, RunBody::FromJson(record->body));
-  if (run.finished) return true;
+  if (run.incarnation != incarnation_) {
+    done_.clear();
+    done_pages_.clear();
+    incarnation_ = run.incarnation;
+  }
+  MUSTER_ASSIGN(const bool finished, IsFinished(store_, run_, run));
+  if (finished) return true;
   if (!run.ready) return false;
   if (first_page_ == 0 && run.pages > 0) {
     first_page_ = 1 + static_cast<int>(env_.Random() % static_cast<uint64_t>(run.pages));
@@ -71,15 +78,15 @@ Result<bool> RunRoster::AllPagesSettled() {
 }
 
 Result<bool> RunRoster::PageSettled(int page) {
-  MUSTER_ASSIGN(std::optional<Record> record, store_.Get(kPageKind, PageKey(run_, page)));
-  if (!record) {
-    return Missing("page " + PageKey(run_, page));
-  }
-  MUSTER_ASSIGN(PageBody body, PageBody::FromJson(record->body));
-  if (body.done) {
+  MUSTER_ASSIGN(const std::optional<Record> end,
+                store_.Get(kEndKind, EndKey(run_, incarnation_, page)));
+  if (end) {
     done_pages_.insert(page);
     return true;
   }
+  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kPageKind, PageKey(run_, page)));
+  if (!record) return Missing("page " + PageKey(run_, page));
+  MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(record->body));
   const size_t quarantined_before = quarantined_.size();
   std::vector<Named> items;
   do {
@@ -88,11 +95,13 @@ Result<bool> RunRoster::PageSettled(int page) {
     quarantined_.resize(quarantined_before);
     remembered_ = doubtful_ = false;
     for (size_t i = 0; i < items.size(); ++i) {
-      std::vector<Partition> successors;
-      MUSTER_TRY(Look(items[i], successors));
-      if (PLANTED_BUG(settled_without_successors)) successors.clear();
+      Done found;
+      MUSTER_TRY(Look(items[i], found));
+      if (PLANTED_BUG(settled_without_successors)) found.successors.clear();
       const std::string from = items[i].name;
-      for (const Partition& part : successors) items.push_back({NameOf(part), part, from});
+      for (const Partition& part : found.successors) {
+        items.push_back({NameOf(part), part, from, found.rank});
+      }
     }
     if (!open_.empty()) return false;
     if (!doubtful_ && quarantined_.size() > quarantined_before) return true;
@@ -101,16 +110,67 @@ Result<bool> RunRoster::PageSettled(int page) {
   } while (remembered_);
   done_pages_.insert(page);
   // For the others' sake; whether it came through is for them to find out.
-  body.done = true;
-  record->body = body.ToJson();
-  const Change change = Change::Put(*std::move(record), Due::Never());
+  const Change change = Change::Put(
+      Record{
+          .kind = kEndKind, .queue = run_, .key = EndKey(run_, incarnation_, page), .body = "{}"},
+      Due::Never());
   static_cast<void>(store_.Write({&change, 1}));
   return true;
 }
 
-Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
+// A store may lose its last commits between the judgement and the note of it, and would then hold
+// the note without what it stands for. So the end is announced, all is read again, and only then is
+// the announcement confirmed: if it is still there, so is everything that was done before it.
+Result<bool> RunRoster::End() {
+  const std::string key = EndKey(run_, incarnation_);
+  const Record announced{.kind = kEndKind, .queue = run_, .key = key, .body = kAnnounced};
+  const Change announce = Change::Put(announced, Due::Never());
+  // One that is there already answers with a conflict, which is as good.
+  MUSTER_TRY(store_.Write({&announce, 1}));
+  MUSTER_ASSIGN(std::optional<Record> end, store_.Get(kEndKind, key));
+  if (!end) return false;
+  if (end->body == kConfirmed) return true;
+  MUSTER_ASSIGN(const bool done, AllDoneNow());
+  if (!done) return false;
+  end->body = kConfirmed;
+  const Change confirm = Change::Put(*std::move(end), Due::Never());
+  MUSTER_TRY(store_.Write({&confirm, 1}));
+  MUSTER_ASSIGN(end, store_.Get(kEndKind, key));
+  return end && end->body == kConfirmed;
+}
+
+// By nothing but what is in the store: no memory, no marks.
+Result<bool> RunRoster::AllDoneNow() {
+  std::set<std::string> done;
+  std::set<std::string> needed;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records,
+                  store_.Scan(kWorkKind, run_ + "/", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
+      if (body.state != ItemBody::State::kDone) return false;
+      done.insert(record.key);
+      for (const Partition& part : body.Successors()) needed.insert(ItemKey(run_, NameOf(part)));
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    after = records.back().key;
+  }
+  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kRunKind, run_));
+  if (!record) return false;
+  MUSTER_ASSIGN(const RunBody run, RunBody::FromJson(record->body));
+  if (!run.ready || run.incarnation != incarnation_) return false;
+  for (int page = 1; page <= run.pages; ++page) {
+    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kPageKind, PageKey(run_, page)));
+    if (!stored) return false;
+    MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
+    for (const std::string& name : body.items) needed.insert(ItemKey(run_, name));
+  }
+  return std::includes(done.begin(), done.end(), needed.begin(), needed.end());
+}
+
+Status RunRoster::Look(const Named& item, Done& found) {
   if (auto done = done_.find(item.name); done != done_.end()) {
-    successors = done->second;
+    found = done->second;
     remembered_ = true;
     return {};
   }
@@ -125,7 +185,7 @@ Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
     // overlap with what others have made of it since: the predecessor is to be read again.
     doubtful_ = remembered_;
     if (doubtful_) return {};
-    const ItemBody body = ItemBody::Of(*item.successor, item.from);
+    const ItemBody body = ItemBody::Of(*item.successor, item.from, item.rank);
     const Change change = NewItem(run_, body);
     MUSTER_TRY(store_.Write({&change, 1}));
     open_.push_back({key, "", body});
@@ -133,10 +193,10 @@ Status RunRoster::Look(const Named& item, std::vector<Partition>& successors) {
   }
   auto body = ItemBody::FromJson(record->body);
   if (!body) return body.error().Within("item '" + key + "'");
-  successors = body->Successors();
+  found = {body->Successors(), body->rank + record->epoch};
   switch (body->state) {
     case ItemBody::State::kDone:
-      done_[item.name] = successors;
+      done_[item.name] = found;
       break;
     case ItemBody::State::kQuarantined:
       quarantined_.push_back(item.name);

@@ -40,25 +40,39 @@ class RunRoster {
   // Items that nobody works on any more, by name, when Settled has said yes.
   const std::vector<std::string>& quarantined() const { return quarantined_; }
 
+  // The one that Settled has judged.
+  const std::string& incarnation() const { return incarnation_; }
+
+  // Settled has said yes, and nothing is quarantined: notes that the run has come to its end.
+  // False: not so, the store has taken something back meanwhile.
+  Result<bool> End();
+
  private:
   Result<bool> AllPagesSettled();
+  Result<bool> AllDoneNow();
   // False: some of the page's items are open; they are in open_.
   Result<bool> PageSettled(int page);
   struct Named {
     std::string name;
     std::optional<Partition> successor;  // none: one of the page's own
     std::string from = {};               // who gave it away
+    int64_t rank = 0;                    // and of which rank that one's last holder was
   };
-  Status Look(const Named& item, std::vector<Partition>& successors);
+  struct Done {
+    std::vector<Partition> successors = {};
+    int64_t rank = 0;
+  };
+  Status Look(const Named& item, Done& found);
 
   Store& store_;
   Env& env_;
   const std::string run_;
+  std::string incarnation_;
   int first_page_ = 0;  // that is looked at; chosen at random, so that many share the reading
   std::set<int> done_pages_;
-  std::map<std::string, std::vector<Partition>> done_;  // items, and their successors
-  bool remembered_ = false;                             // something of the page was not read again
-  bool doubtful_ = false;  // and a successor that we remember is not there
+  std::map<std::string, Done> done_;  // items
+  bool remembered_ = false;           // something of the page was not read again
+  bool doubtful_ = false;             // and a successor that we remember is not there
   std::vector<OpenItem> open_;
   std::vector<std::string> quarantined_;
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/planted_bug.h"
 #include "muster/work.h"
 #include "work/item_body.h"
@@ -38,7 +40,7 @@ Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   parts.back().documents = documents;
   std::vector<Change> changes;
   for (size_t i = body_->created; i < parts.size(); ++i) {
-    changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_)));
+    changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_, fence_.rank)));
   }
   Backoff backoff(lease_->env(), {});
   for (;;) {
@@ -96,6 +98,14 @@ Status WorkItem::Complete(const Progress& progress) {
 }
 
 Status WorkItem::Release() { return lease_->Release(); }
+
+Status WorkItem::Postpone() {
+  constexpr milliseconds kFirst{500};
+  constexpr milliseconds kLongest{15'000};
+  const milliseconds wait = std::min(kFirst * (1 << std::min(body_->waits, 10)), kLongest);
+  ++body_->waits;
+  return lease_->GiveBack(body_->ToJson(), wait, /*progressed=*/true);
+}
 
 Status WorkItem::Fail(const Error& error, milliseconds delay,
                       const std::optional<Progress>& progress) {

@@ -116,6 +116,97 @@ TEST_F(WorkerTest, RunThatIsDoneStaysDone) {
   ExpectComplete();
 }
 
+TEST_F(WorkerTest, AnotherSelectionIsAnotherMigration) {
+  options_.run.selection = "--include orders";
+  ASSERT_TRUE(Run());
+  options_.run.selection = "--include customers";
+  const auto refused = Run();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_NE(refused.error().message.find("--include orders"), std::string::npos);
+}
+
+// Of the first shard, a partition that follows comes first in the list and last in the run.
+class FollowedSource final : public Source {
+ public:
+  explicit FollowedSource(MemorySource& source) : source_(source) {}
+  Result<std::vector<Collection>> Collections() override { return source_.Collections(); }
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    MUSTER_ASSIGN(auto partitions, source_.Partitions(collection));
+    Partition follower = partitions.front();
+    follower.begin = "9";
+    follower.follows = true;
+    partitions.insert(partitions.begin(), follower);
+    return partitions;
+  }
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override {
+    if (partition.follows)
+      followed = true;
+    else if (partition.shard == 0 && followed)
+      order_kept = false;
+    return source_.Read(partition, position, stop);
+  }
+  Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>&) override {
+    return count;
+  }
+  std::optional<double> FractionBefore(const Partition&, const std::string&) override {
+    return std::nullopt;
+  }
+
+  std::optional<int64_t> count;
+  std::atomic<bool> followed = false;
+  std::atomic<bool> order_kept = true;
+
+ private:
+  MemorySource& source_;
+};
+
+TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
+  FollowedSource source(source_);
+  Pipeline pipeline{.env = RealEnv(),
+                    .source = source,
+                    .transforms = *transforms_,
+                    .sink = sink_,
+                    .dead_letters = letters_,
+                    .throttle = throttle_,
+                    .options = pipeline_.options};
+  options_.slots = 3;
+  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->all_done);
+  EXPECT_TRUE(source.followed);
+  EXPECT_TRUE(source.order_kept);
+}
+
+TEST_F(WorkerTest, ARunIsNotDoneWhereTheSourceCountsMore) {
+  FollowedSource source(source_);
+  source.count = 1'000;
+  Pipeline pipeline{.env = RealEnv(),
+                    .source = source,
+                    .transforms = *transforms_,
+                    .sink = sink_,
+                    .dead_letters = letters_,
+                    .throttle = throttle_,
+                    .options = pipeline_.options};
+  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kCorrupt);
+  EXPECT_FALSE(ReadRun(*store_, "run")->finished);
+}
+
+// Who has judged a run and sleeps while the store goes back and another incarnation begins must not
+// stamp that one.
+TEST_F(WorkerTest, AnEndCountsForTheIncarnationThatWasJudged) {
+  ASSERT_TRUE(Run());
+  ASSERT_TRUE(ReadRun(*store_, "run")->finished);
+  options_.run.new_incarnation = true;
+  const auto coordinator = Join("next");
+  EXPECT_FALSE(ReadRun(*store_, "run")->finished);
+  EXPECT_EQ(Next(*coordinator).value(), ShardOutcome::kAllDone);
+  EXPECT_TRUE(ReadRun(*store_, "run")->finished);
+}
+
 TEST_F(WorkerTest, SlotsShareTheItems) {
   options_.slots = 4;
   EXPECT_TRUE(Run()->all_done);

@@ -30,6 +30,8 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
     fence.incarnation = "first";
     fence.item = item;
     fence.epoch = epoch;
+    fence.since_ms = 1'000;
+    fence.rank = epoch;
     fence.origin = item;
     fence.holder = "holder of epoch " + std::to_string(epoch);
     return fence;
@@ -104,6 +106,24 @@ TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   EXPECT_TRUE(refused->empty());
   ASSERT_TRUE(writer->Finish());
   EXPECT_EQ(target_->Names(), (Names{"a", "d"}));
+}
+
+// Also where the sink cannot know beforehand that there is a newer one.
+TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
+  const auto version = [](const std::string& name) {
+    Batch batch = BatchOf({name});
+    batch.documents[0].id = "same";
+    return batch;
+  };
+  auto old_writer = Open(FenceOf(1));
+  auto new_writer = Open(FenceOf(2));
+  ASSERT_TRUE(new_writer->Write(version("new"), After(1), {}));
+  ASSERT_TRUE(new_writer->Flush());
+  Result<std::vector<Refused>> late = old_writer->Write(version("old"), After(1), {});
+  if (const Status flushed = old_writer->Flush(); late && !flushed) late = flushed.error();
+  EXPECT_EQ(ErrorOf(late), Code::kLeaseLost);
+  ASSERT_TRUE(new_writer->Finish());
+  EXPECT_EQ(target_->Names(), Names{"new"});
 }
 
 TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {

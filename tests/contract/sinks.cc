@@ -11,6 +11,7 @@
 #include "muster/migrate.h"
 #include "pipeline/file_sink_state.h"
 #include "pipeline/memory_sink.h"
+#include "pipeline/metered_sink.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
@@ -67,6 +68,20 @@ class MemoryUnderTest final : public SinkUnderTest {
     Sink& sink_;
   };
   MemorySink sink_;
+};
+
+// What counts and times must not change what it counts.
+class MeteredUnderTest final : public SinkUnderTest {
+ public:
+  std::unique_ptr<Sink> Open() override {
+    return NewMeteredSink(*sinks_.emplace_back(inner_.Open()), "run", metrics_, RealEnv());
+  }
+  std::vector<std::string> Names() override { return inner_.Names(); }
+
+ private:
+  MemoryUnderTest inner_;
+  Metrics metrics_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
 };
 
 class SqliteUnderTest final : public SinkUnderTest {
@@ -166,13 +181,16 @@ Collection SuiteCollection() {
 }
 
 std::vector<std::string> SinkNames() {
-  return {"memory", "files", "sqlite", "postgresql", "opensearch"};
+  return {"memory", "metered", "files", "sqlite", "postgresql", "opensearch"};
 }
 
-std::vector<std::string> FencedSinkNames() { return {"memory", "files", "sqlite", "postgresql"}; }
+std::vector<std::string> FencedSinkNames() {
+  return {"memory", "metered", "files", "sqlite", "postgresql"};
+}
 
 std::unique_ptr<SinkUnderTest> NewSink(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryUnderTest>();
+  if (name == "metered") return std::make_unique<MeteredUnderTest>();
   if (name == "sqlite") return std::make_unique<SqliteUnderTest>();
   if (name == "files") return std::make_unique<FilesUnderTest>();
   const bool opensearch = name == "opensearch";
