@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -30,6 +32,12 @@ struct TaskCall {
   // What is left of TimeoutSeconds and the whole of HeartbeatSeconds; none: no limit.
   std::optional<std::chrono::milliseconds> timeout = {};
   std::optional<std::chrono::milliseconds> heartbeat = {};
+
+  // Where `input` has references to secrets, ${env:NAME} or ${file:PATH}, that the definition
+  // itself has written: how many, by JSON pointer ("/Headers/Authorization"). All others came with
+  // data, and an executor never resolves those: who may give a machine its input may not read our
+  // files.
+  std::map<std::string, size_t> references = {};
 };
 
 // The call is done, with this as the task's result.

@@ -32,6 +32,9 @@ std::string ToJsonText(const Json& json);
 // A text as a JSON string, quotes included, with every character beyond ASCII escaped.
 std::string ToAsciiJsonString(std::string_view text);
 
+// The JSON pointer (RFC 6901) of a member or element of what is at `parent`: "/Headers/a~1b".
+std::string JsonPointerTo(std::string_view parent, std::string_view name);
+
 // Appends a text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 void AppendJsonString(std::string& out, std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -19,6 +20,8 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxFileBytes = 64 * 1024;
+// URLs are decoded once; a URL inside a URL, twice.
+constexpr int kMaxDecodings = 3;
 
 std::string EscapeJson(std::string_view text, bool ascii) {
   const std::string quoted = ascii ? ToAsciiJsonString(text) : ToJsonText(text);
@@ -122,6 +125,22 @@ Vault& TheVault() {
   return *vault;
 }
 
+// Replaces every %XX. False: there was none.
+bool DecodeOnce(std::string& text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool encoded = text[i] == '%' && i + 2 < text.size() &&
+                         std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    decoded += encoded ? static_cast<char>(byte) : text[i];
+    if (encoded) i += 2;
+  }
+  if (decoded.size() == text.size()) return false;
+  text = std::move(decoded);
+  return true;
+}
+
 Error Refuse(std::string_view reference, std::string_view why, std::string hint) {
   return Error{Code::kInvalid,
                "secret reference " + std::string(reference) + ": " + std::string(why),
@@ -169,6 +188,14 @@ Result<std::string> ExpandSecrets(std::string_view text) {
     expanded += value;
     text.remove_prefix(close + 1);
   }
+}
+
+size_t CountSecretReferences(std::string_view text) {
+  std::string decoded(text);
+  for (int times = 0; times < kMaxDecodings && DecodeOnce(decoded);) ++times;
+  size_t count = 0;
+  for (size_t at = decoded.find("${"); at != decoded.npos; at = decoded.find("${", at + 2)) ++count;
+  return count;
 }
 
 bool IsSecretReference(std::string_view text) {

@@ -24,6 +24,10 @@ inline constexpr size_t kMinRedactedBytes = 4;
 // missing `}`. The message names the reference, never a value.
 Result<std::string> ExpandSecrets(std::string_view text);
 
+// How many references a text has, those included that are percent-encoded (up to three times over).
+// Zero: ExpandSecrets leaves it, and every part of it as a URL, as it is.
+size_t CountSecretReferences(std::string_view text);
+
 // Whether the text is one reference and nothing else, so that it may be shown and stored.
 bool IsSecretReference(std::string_view text);
 

@@ -44,6 +44,15 @@ TEST_F(SecretsTest, FilesLoseOneTrailingNewline) {
   EXPECT_EQ(Redact("<from a file\n>"), "<***>");
 }
 
+TEST_F(SecretsTest, ReferencesAreCountedAlsoWhereTheyAreEncoded) {
+  EXPECT_EQ(CountSecretReferences("a $5 {x} $ {"), 0u);
+  EXPECT_EQ(CountSecretReferences("${env:A}-${env:B"), 2u);
+  EXPECT_EQ(CountSecretReferences("%24{env:A}$%7bfile:/x%7D"), 2u);
+  EXPECT_EQ(CountSecretReferences("%2524%257Benv:A%257D"), 1u);
+  EXPECT_EQ(CountSecretReferences("%-1 100% %2"), 0u);
+  EXPECT_EQ(CountSecretReferences(std::string(1 << 20, '%')), 0u);
+}
+
 TEST_F(SecretsTest, FilesAreBounded) {
   std::string path = WriteFile(std::string(64 * 1024, 'x'));
   EXPECT_TRUE(ExpandSecrets("${file:" + path + "}"));

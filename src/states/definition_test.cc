@@ -64,6 +64,22 @@ TEST(Definition, AKeyTwiceIsOneProblemAmongOthers) {
   EXPECT_EQ(problems[1], "f:1:77: a JSONPath Pass state has no field \"x\"");
 }
 
+TEST(Definition, SecretReferencesOfTheDefinitionAreKnownByTheirPlaces) {
+  const auto definition = ReadDefinition(R"json({"StartAt": "A", "States": {"A": {
+    "Type": "Task", "Resource": "muster:exec", "End": true, "Parameters": {
+      "plain": "a $ {b}",
+      "a/b~": ["x", {"c": "${env:A} and ${env:B}"}],
+      "path.$": "$.x",
+      "text.$": "States.Format('$\\{env:A\\} {}', $.x)",
+      "split.$": "States.Format('${}\\{env:A\\}', $.x)",
+      "other.$": "States.Array('${env:A}')"}}}})json",
+                                         "f", nullptr);
+  ASSERT_TRUE(definition) << definition.error().ToString();
+  const State& state = (*definition)->machines[0].states.at("A");
+  EXPECT_EQ(state.parameters->SecretReferences(),
+            (std::map<std::string, size_t>{{"/a~1b~0/1/c", 2}, {"/text", 1}}));
+}
+
 TEST(Definition, WhatIsNotJsonIsSaidWithItsPlace) {
   EXPECT_EQ(ProblemsOf("{\"StartAt\": }").front(), "f:1:13: not JSON: this is not a JSON value");
   EXPECT_EQ(ProblemsOf("").front(), "f:1:1: not JSON: the text ends where a value should be");

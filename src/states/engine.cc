@@ -390,7 +390,8 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
   if (flow.task->purpose == TaskProgress::Purpose::kWriteResults)
     MUSTER_TRY(interpreter.FillResults(flow, ResultsOf(drive)));
   TaskOutcome outcome = TaskFailure{kRuntime, "nothing here runs the resource '" + resource + "'"};
-  const TaskCall call = CallOf(flow, drive.record().info, env_.WallNow());
+  const TaskCall call =
+      CallOf(flow, interpreter.StateOf(flow), drive.record().info, env_.WallNow());
   const bool late_already = flow.task->deadline && env_.WallNow() >= *flow.task->deadline;
   if (executor != nullptr && !late_already) {
     outcome = flow.task->pending ? executor->Poll(call, flow.task->resume, context)

@@ -239,7 +239,9 @@ Status Driver::CleanUp(Drive& drive) {
       Flow view = record.flow;
       view.task = record.cancel;
       CallContext context(*this, drive, {});
-      executor->Cancel(CallOf(view, record.info, env_.WallNow()), record.cancel->resume, context);
+      const TaskCall call =
+          CallOf(view, drive.interpreter->StateOf(view), record.info, env_.WallNow());
+      executor->Cancel(call, record.cancel->resume, context);
     }
     record.cancel.reset();
   }

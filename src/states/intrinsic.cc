@@ -322,6 +322,15 @@ Answer Call(const std::string& name, const Arguments& arguments, Env& env) {
 
 }  // namespace
 
+std::string Intrinsic::LiteralText() const {
+  const Json* pattern = arguments.empty() ? nullptr : std::get_if<Json>(&arguments[0]);
+  if (name != "Format" || pattern == nullptr) return "";
+  Arguments values(arguments.size(), Json("\n"));
+  values[0] = *pattern;
+  const Answer written = Format(values);
+  return written ? written->get<std::string>() : "";
+}
+
 Fallible<Json> Intrinsic::Evaluate(const Scope& scope) const {
   const std::string prefix = "The function '" + text + "' had the following error: ";
   Arguments values;

@@ -29,6 +29,10 @@ struct Intrinsic {
   static Result<std::shared_ptr<const Intrinsic>> Parse(std::string_view text);
 
   Fallible<Json> Evaluate(const Scope& scope) const;
+
+  // Of a Format whose template is a literal: what the template itself puts into the text, with a
+  // line end for every argument. Empty: it is another call.
+  std::string LiteralText() const;
 };
 
 }  // namespace muster::states

@@ -135,7 +135,7 @@ class Runner {
     Flow& flow = branch.flow;
     if (flow.task->purpose == TaskProgress::Purpose::kWriteResults)
       static_cast<void>(interpreter.FillResults(flow, ResultsOf(branch)));
-    const TaskCall call = CallOf(flow, info_, env_.WallNow());
+    const TaskCall call = CallOf(flow, interpreter.StateOf(flow), info_, env_.WallNow());
     Context context(env_, stop_);
     if (!executor_.Runs(call.resource)) {
       return interpreter.TaskFailed(
@@ -272,7 +272,7 @@ class Runner {
 
 }  // namespace
 
-TaskCall CallOf(const Flow& flow, const ExecutionInfo& info, WallTime now) {
+TaskCall CallOf(const Flow& flow, const State& state, const ExecutionInfo& info, WallTime now) {
   const TaskProgress& task = *flow.task;
   TaskCall call{.resource = task.resource,
                 .input = *task.input,
@@ -282,6 +282,10 @@ TaskCall CallOf(const Flow& flow, const ExecutionInfo& info, WallTime now) {
                 .state = flow.state};
   if (task.deadline) call.timeout = std::max(std::chrono::milliseconds(0), *task.deadline - now);
   if (task.heartbeat_s) call.heartbeat = std::chrono::seconds(*task.heartbeat_s);
+  if (task.purpose == TaskProgress::Purpose::kTask && state.parameters)
+    call.references = state.parameters->SecretReferences();
+  if (task.purpose == TaskProgress::Purpose::kReadItems && state.item_reader->parameters)
+    call.references = state.item_reader->parameters->SecretReferences();
   return call;
 }
 

@@ -21,7 +21,7 @@ struct RunResult {
 RunResult RunInMemory(std::shared_ptr<const Definition> definition, ExecutionInfo info, Env& env,
                       JsonataEngine* jsonata, TaskExecutor& executor, std::stop_token stop = {});
 
-// What an executor is told about a call.
-TaskCall CallOf(const Flow& flow, const ExecutionInfo& info, WallTime now);
+// What an executor is told about a call. `state` is the one that the flow is in.
+TaskCall CallOf(const Flow& flow, const State& state, const ExecutionInfo& info, WallTime now);
 
 }  // namespace muster::states

@@ -3,7 +3,31 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/secrets.h"
+
 namespace muster::states {
+namespace {
+
+void CountReferences(std::string_view text, const std::string& pointer,
+                     std::map<std::string, size_t>& references) {
+  if (const size_t count = CountSecretReferences(text); count > 0) references[pointer] = count;
+}
+
+void AddLiteralReferences(const Json& literal, const std::string& pointer,
+                          std::map<std::string, size_t>& references) {
+  if (literal.is_string())
+    CountReferences(literal.get_ref<const std::string&>(), pointer, references);
+  if (literal.is_object()) {
+    for (const auto& [name, member] : literal.items())
+      AddLiteralReferences(member, JsonPointerTo(pointer, name), references);
+  }
+  if (literal.is_array()) {
+    for (size_t i = 0; i < literal.size(); ++i)
+      AddLiteralReferences(literal[i], JsonPointerTo(pointer, std::to_string(i)), references);
+  }
+}
+
+}  // namespace
 
 Template Template::ReadJsonPath(const Node& node, Source& source) {
   Template result;
@@ -148,6 +172,31 @@ Fallible<Variables> Template::EvaluateMembers(const Scope& scope) const {
     STATES_ASSIGN(variables[name], member.Evaluate(scope));
   }
   return variables;
+}
+
+std::map<std::string, size_t> Template::SecretReferences() const {
+  std::map<std::string, size_t> references;
+  AddReferences("", references);
+  return references;
+}
+
+void Template::AddReferences(const std::string& pointer,
+                             std::map<std::string, size_t>& references) const {
+  switch (kind_) {
+    case Kind::kLiteral:
+      return AddLiteralReferences(*literal_, pointer, references);
+    case Kind::kQuery:
+      if (query_.intrinsic) CountReferences(query_.intrinsic->LiteralText(), pointer, references);
+      return;
+    case Kind::kObject:
+      for (const auto& [name, member] : members_)
+        member.AddReferences(JsonPointerTo(pointer, name), references);
+      return;
+    case Kind::kArray:
+      for (size_t i = 0; i < items_.size(); ++i)
+        items_[i].AddReferences(JsonPointerTo(pointer, std::to_string(i)), references);
+      return;
+  }
 }
 
 std::vector<std::string> Template::MemberNames() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ class Template {
   // Each member of an object by itself, as Assign needs them.
   Fallible<Variables> EvaluateMembers(const Scope& scope) const;
 
+  // Where the value has references to secrets that stand in the template itself, and how many, by
+  // JSON pointer. What a path or JSONata gives is data and has none; of a States.Format with a
+  // literal template, those of the template count.
+  std::map<std::string, size_t> SecretReferences() const;
+
   // The names of the members of an object.
   std::vector<std::string> MemberNames() const;
 
@@ -32,6 +38,7 @@ class Template {
   enum class Kind { kLiteral, kQuery, kObject, kArray };
 
   Fallible<Json> Build(const Scope& scope) const;
+  void AddReferences(const std::string& pointer, std::map<std::string, size_t>& references) const;
 
   Kind kind_ = Kind::kLiteral;
   Value literal_;

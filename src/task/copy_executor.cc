@@ -39,9 +39,9 @@ Result<CopyCall> ReadCall(const TaskCall& call) {
   MUSTER_ASSIGN(
       const Parameters parameters,
       Parameters::Read(call, {"source", "object", "staging", "format", "tenant", "migration"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
+  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
-  MUSTER_ASSIGN(std::string source, parameters.Required("source"));
+  MUSTER_ASSIGN(std::string source, parameters.Place("source"));
   MUSTER_ASSIGN(std::string object, parameters.Required("object"));
   MUSTER_ASSIGN(std::string format, parameters.Optional("format", "jsonl"));
   MUSTER_ASSIGN(std::string tenant, parameters.Optional("tenant"));

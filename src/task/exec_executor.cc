@@ -9,6 +9,7 @@
 #include "base/secrets.h"
 #include "task/background.h"
 #include "task/process.h"
+#include "task/secret_references.h"
 
 namespace muster::task {
 namespace {
@@ -31,8 +32,10 @@ Result<ProcessSpec> ReadSpec(const TaskCall& call) {
       if (!value.is_object()) return Wrong("Environment must be an object");
       for (const auto& [variable, text] : value.items()) {
         if (!text.is_string()) return Wrong("Environment: " + variable + " must be a string");
-        MUSTER_ASSIGN(std::string expanded, ExpandSecrets(text.get<std::string>()));
-        spec.environment.emplace_back(variable, std::move(expanded));
+        MUSTER_ASSIGN(std::string resolved,
+                      ResolveReferences(call, JsonPointerTo("/Environment", variable),
+                                        text.get<std::string>()));
+        spec.environment.emplace_back(variable, std::move(resolved));
       }
     } else if (name == "Directory") {
       if (!value.is_string()) return Wrong("Directory must be a string");

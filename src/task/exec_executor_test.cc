@@ -33,7 +33,8 @@ class ExecExecutorTest : public testing::Test {
                              .token = "the token",
                              .execution = "run",
                              .state = "S",
-                             .timeout = timeout},
+                             .timeout = timeout,
+                             .references = references_},
                             context_);
   }
   TaskOutcome Shell(const std::string& script, std::optional<milliseconds> timeout = {}) {
@@ -55,6 +56,7 @@ class ExecExecutorTest : public testing::Test {
   std::string folder_;
   std::unique_ptr<TaskExecutor> executor_ = MakeExecExecutor();
   TestContext context_;
+  std::map<std::string, size_t> references_;  // those of the definition
 };
 
 TEST_F(ExecExecutorTest, JsonGoesInAndComesOut) {
@@ -65,6 +67,7 @@ TEST_F(ExecExecutorTest, JsonGoesInAndComesOut) {
 
 TEST_F(ExecExecutorTest, AProgramHasItsArgumentsEnvironmentAndFolder) {
   setenv("MUSTER_EXEC_TEST_SECRET", "hidden", 1);
+  references_ = {{"/Environment/MODE", 1}};
   const Json output = Output(Start(
       {{"Command",
         {"sh", "-c", R"(printf '["%s","%s","%s","%s"]' "$1" "$MODE" "$PWD" "$MUSTER_TASK_TOKEN")",
@@ -144,6 +147,7 @@ TEST_F(ExecExecutorTest, WhatCannotBeStartedSaysWhy) {
 }
 
 TEST_F(ExecExecutorTest, WrongParametersAreRefused) {
+  references_ = {{"/Environment/A", 1}};
   for (const char* input :
        {"[]", "{}", R"({"Command":"ls"})", R"({"Command":[]})", R"({"Command":[1]})",
         R"({"Command":["ls"],"Environment":{"A":1}})", R"({"Command":["ls"],"Folder":"x"})",

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/url.h"
 #include "task/background.h"
+#include "task/secret_references.h"
 
 namespace muster::task {
 namespace {
@@ -50,11 +51,13 @@ const std::string* FindHeader(const HttpHeaders& headers, std::string_view name)
   return nullptr;
 }
 
-Status ReadHeaders(const Json& values, HttpRequest& request) {
+Status ReadHeaders(const TaskCall& call, HttpRequest& request) {
+  const Json& values = call.input["Headers"];
   if (!values.is_object()) return Wrong("Headers must be an object");
   for (const auto& [name, value] : values.items()) {
-    MUSTER_ASSIGN(std::string expanded, ExpandSecrets(ScalarText(value)));
-    request.headers.emplace_back(name, std::move(expanded));
+    MUSTER_ASSIGN(std::string resolved,
+                  ResolveReferences(call, JsonPointerTo("/Headers", name), ScalarText(value)));
+    request.headers.emplace_back(name, std::move(resolved));
   }
   return {};
 }
@@ -87,7 +90,7 @@ Result<HttpRequest> ReadRequest(const TaskCall& call) {
         "Headers, with a reference to the secret such as ${env:API_TOKEN}");
   }
   HttpRequest request{.method = input["Method"], .url = input["ApiEndpoint"]};
-  if (input.contains("Headers")) MUSTER_TRY(ReadHeaders(input["Headers"], request));
+  if (input.contains("Headers")) MUSTER_TRY(ReadHeaders(call, request));
   if (input.contains("QueryParameters") && !input["QueryParameters"].empty()) {
     if (!input["QueryParameters"].is_object()) return Wrong("QueryParameters must be an object");
     request.url += request.url.find('?') == std::string::npos ? '?' : '&';

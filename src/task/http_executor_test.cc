@@ -26,7 +26,8 @@ class HttpExecutorTest : public ::testing::Test {
                              .token = "t",
                              .execution = "run",
                              .state = "S",
-                             .timeout = timeout},
+                             .timeout = timeout,
+                             .references = references_},
                             context_);
   }
   static TaskFailure Failure(const TaskOutcome& outcome) {
@@ -39,10 +40,12 @@ class HttpExecutorTest : public ::testing::Test {
   HttpServer server_{[this](const HttpServerRequest&) { return reply_; }};
   std::unique_ptr<TaskExecutor> executor_ = MakeHttpExecutor();
   TestContext context_;
+  std::map<std::string, size_t> references_;  // those of the definition
 };
 
 TEST_F(HttpExecutorTest, ARequestIsSentAsItsParametersSay) {
   setenv("MUSTER_HTTP_TEST_TOKEN", "s3cr3t", 1);
+  references_ = {{"/Headers/Authorization", 1}};
   const auto outcome =
       Start({{"Method", "POST"},
              {"Headers", {{"Authorization", "Bearer ${env:MUSTER_HTTP_TEST_TOKEN}"}}},
@@ -94,6 +97,7 @@ TEST_F(HttpExecutorTest, NoAnswerIsAFailure) {
 }
 
 TEST_F(HttpExecutorTest, WrongParametersAreRefused) {
+  references_ = {{"/Headers/A", 1}};
   for (const char* input :
        {"{}", R"({"Method":1})", R"({"Method":"GET","Headers":[]})",
         R"({"Method":"GET","QueryParameters":[1]})",

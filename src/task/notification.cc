@@ -129,6 +129,10 @@ Status CheckTarget(const std::string& target) {
 }
 
 Status Deliver(const Notification& news, TaskExecutor& aws, Env& env, const std::stop_token& stop) {
+  if (CountSecretReferences(news.target) != news.references) {
+    return Error{Code::kInvalid, "data has a reference to a secret in the target",
+                 "write it into the definition: references are resolved only there"};
+  }
   MUSTER_ASSIGN(const std::string place, ExpandSecrets(news.target));
   // A program may take as long as it likes; we don't wait for it.
   std::stop_source over;

@@ -16,6 +16,9 @@ struct Notification {
   Json message;
   std::string dedupe;
   std::string topic;  // for the target sns
+  // How many references to secrets the definition has written into the target: all that it may
+  // have.
+  size_t references = 0;
 
   // {"dedupe": …, "subject": …, "message": …}, as targets get it.
   std::string Line() const;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/secrets.h"
 #include "task/parameters.h"
+#include "task/secret_references.h"
 
 namespace muster::task {
 namespace {
@@ -96,9 +97,12 @@ class NotifyExecutor final : public Notifier {
     news.message = parameters.Value("message");
     const Json list = parameters.Value("targets");
     if (!list.is_array()) return parameters.Wrong("targets must be an array of strings");
-    for (const Json& target : list) {
-      if (!target.is_string()) return parameters.Wrong("targets must be an array of strings");
-      news.target = target;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (!list[i].is_string()) return parameters.Wrong("targets must be an array of strings");
+      news.target = list[i];
+      const std::string pointer = JsonPointerTo("/targets", std::to_string(i));
+      MUSTER_TRY(CheckReferences(call, pointer, news.target));
+      news.references = CountSecretReferences(news.target);
       MUSTER_TRY(CheckTarget(news.target));
       letters.push_back(news);
     }

@@ -35,7 +35,8 @@ Status Outbox::Add(const std::string& migration, const Notification& news) {
                                           {"subject", news.subject},
                                           {"message", news.message},
                                           {"dedupe", news.dedupe},
-                                          {"topic", news.topic}})};
+                                          {"topic", news.topic},
+                                          {"references", news.references}})};
   // Whether this or an earlier call has put it there is all the same.
   const auto written = store_.Write({{Change::Put(record, Due::Now())}});
   return written ? Status() : Status(written.error());
@@ -59,11 +60,14 @@ Letter Outbox::Read(const Record& record) {
     const auto found = body.find(field);
     return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
+  const auto references = body.find("references");
+  const bool counted = references != body.end() && references->is_number_integer();
   return {.news = {.target = text("target"),
                    .subject = text("subject"),
                    .message = body.value("message", Json()),
                    .dedupe = text("dedupe"),
-                   .topic = text("topic")},
+                   .topic = text("topic"),
+                   .references = counted ? references->get<size_t>() : 0},
           .delivered = body.contains("delivered"),
           .error = text("error")};
 }

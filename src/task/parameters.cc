@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "task/secret_references.h"
+
 namespace muster::task {
 
 Result<Parameters> Parameters::Read(const TaskCall& call,
@@ -28,6 +30,12 @@ Result<std::string> Parameters::Optional(const std::string& name,
 Result<std::string> Parameters::Required(const std::string& name) const {
   MUSTER_ASSIGN(std::string text, Optional(name));
   if (text.empty()) return Wrong(name + " is missing");
+  return text;
+}
+
+Result<std::string> Parameters::Place(const std::string& name) const {
+  MUSTER_ASSIGN(std::string text, Required(name));
+  MUSTER_TRY(CheckReferences(*call_, JsonPointerTo("", name), text));
   return text;
 }
 

@@ -21,6 +21,9 @@ class Parameters {
 
   // A text that is not empty.
   Result<std::string> Required(const std::string& name) const;
+  // The URL or path of a place, not empty. It may have references to secrets that the definition
+  // has written; kInvalid: data has brought one along.
+  Result<std::string> Place(const std::string& name) const;
   // A text; `fallback`: it is not given.
   Result<std::string> Optional(const std::string& name, const std::string& fallback = "") const;
   // An object of texts; numbers and booleans become the text that they are written as.

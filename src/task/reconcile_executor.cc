@@ -39,7 +39,7 @@ Result<ReconcileCall> ReadCall(const TaskCall& call) {
   MUSTER_ASSIGN(
       const Parameters parameters,
       Parameters::Read(call, {"rank", "staging", "target", "extracted", "transformed", "scripts"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
+  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   ReconcileCall read{.job = {.staging = std::move(staging),
                              .target = {},
@@ -47,7 +47,7 @@ Result<ReconcileCall> ReadCall(const TaskCall& call) {
                              .transformed = parameters.Value("transformed"),
                              .scripts = {}},
                      .rank = ToJsonText(parameters.Value("rank"))};
-  MUSTER_ASSIGN(read.job.target, parameters.Required("target"));
+  MUSTER_ASSIGN(read.job.target, parameters.Place("target"));
   const Json scripts = parameters.Value("scripts");
   if (!scripts.is_null() && (!scripts.is_object() || !read.job.transformed.is_object()))
     return parameters.Wrong("scripts and transformed must be objects");

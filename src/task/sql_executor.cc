@@ -6,6 +6,7 @@
 #include "base/secrets.h"
 #include "task/background.h"
 #include "task/parameters.h"
+#include "task/secret_references.h"
 #include "task/sql_call.h"
 
 namespace muster::task {
@@ -32,7 +33,9 @@ Result<SqlCall> ReadCall(const TaskCall& call) {
     return Wrong("either Query or Execute says what to do");
   }
   SqlCall sql;
-  MUSTER_ASSIGN(sql.place, ExpandSecrets(input["Database"].get<std::string>()));
+  const std::string database = input["Database"];
+  MUSTER_TRY(CheckReferences(call, "/Database", database));
+  MUSTER_ASSIGN(sql.place, ResolveReferences(call, "/Database", database));
   sql.sql = input.contains("Query") ? input["Query"] : input["Execute"];
   sql.parameters = input.value("Parameters", Json::array());
   sql.token = call.token;

@@ -42,9 +42,9 @@ Result<TransformJob> ReadCall(const TaskCall& call) {
   MUSTER_ASSIGN(const Parameters parameters,
                 Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
                                         "references"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Required("staging"));
+  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
-  MUSTER_ASSIGN(std::string target, parameters.Required("target"));
+  MUSTER_ASSIGN(std::string target, parameters.Place("target"));
   MUSTER_ASSIGN(std::string script, parameters.Required("script"));
   MUSTER_ASSIGN(auto arguments, parameters.Texts("arguments"));
   TransformJob job{.script = std::move(script),
