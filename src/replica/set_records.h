@@ -97,6 +97,9 @@ struct SetView {
   std::map<std::string, DesiredState> projections;  // those that somebody has changed
   std::vector<Suspect> suspects;
   std::optional<int> scale;  // at most so many members
+
+  // Whether a worker has ever come.
+  bool Exists() const { return set_record.version > 0 || !members.empty(); }
 };
 
 // The names of the sets in a store.

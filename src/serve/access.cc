@@ -17,7 +17,7 @@
 namespace muster::serve {
 namespace {
 
-constexpr char kCookie[] = "muster_session";
+constexpr char kCookie[] = "muster_session_";
 constexpr size_t kTokenBytes = 32;
 constexpr size_t kMaxFileBytes = 4096;
 
@@ -56,28 +56,6 @@ Status CreateTokens(const std::string& path) {
                "name another file with --token-file"};
 }
 
-// As long for any two texts of one length, so that nobody finds a token letter by letter.
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
-std::optional<std::string_view> CookieOf(const WebRequest& request) {
-  const auto header = request.Header("Cookie");
-  if (!header) return std::nullopt;
-  for (std::string_view rest = *header; !rest.empty();) {
-    const size_t end = std::min(rest.find(';'), rest.size());
-    std::string_view pair = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    while (pair.starts_with(' ')) pair.remove_prefix(1);
-    if (!pair.starts_with(kCookie) || pair.substr(sizeof kCookie - 1, 1) != "=") continue;
-    return pair.substr(sizeof kCookie);
-  }
-  return std::nullopt;
-}
-
 std::optional<std::string_view> BearerOf(const WebRequest& request) {
   constexpr std::string_view kScheme = "Bearer ";
   const auto header = request.Header("Authorization");
@@ -86,8 +64,6 @@ std::optional<std::string_view> BearerOf(const WebRequest& request) {
 }
 
 }  // namespace
-
-std::string_view RoleName(Role role) { return role == Role::kOperator ? "operator" : "viewer"; }
 
 Result<Tokens> LoadTokens(const std::string& path) {
   Tokens tokens;
@@ -122,14 +98,12 @@ Result<Tokens> LoadTokens(const std::string& path) {
   return tokens;
 }
 
-Access::Access(Tokens tokens, const std::vector<std::string>& hosts, int port, bool tls)
-    : tokens_(std::move(tokens)),
+Access::Access(const Tokens& tokens, const std::vector<std::string>& hosts, int port, bool tls,
+               const std::string& ended_file, Env& env)
+    : tokens_(tokens),
       tls_(tls),
-      // What is in the browser is not the token: it opens nothing but this server.
-      operator_cookie_(Hex(HmacSha256(tokens_.for_operator, "muster session"))),
-      viewer_cookie_(Hex(HmacSha256(tokens_.for_viewer, "muster session"))) {
-  RememberSecret(operator_cookie_);
-  RememberSecret(viewer_cookie_);
+      cookie_(kCookie + std::to_string(port)),
+      sessions_(std::make_shared<Sessions>(tokens, port, ended_file, env)) {
   const std::string suffix = ":" + std::to_string(port);
   for (const std::string& host : hosts) {
     const bool bare = host.find(':') == host.npos || host.ends_with(']');
@@ -157,40 +131,70 @@ std::optional<WebResponse> Access::RefuseOrigin(const WebRequest& request) const
                                 "programs send no Origin, and a bearer token");
 }
 
-std::optional<Role> Access::RoleOf(std::string_view token, bool is_cookie) const {
-  if (SameSecret(token, is_cookie ? operator_cookie_ : tokens_.for_operator)) {
-    return Role::kOperator;
+std::optional<Role> Access::RoleOf(std::string_view token) const {
+  if (SameSecret(token, tokens_.for_operator)) return Role::kOperator;
+  if (SameSecret(token, tokens_.for_viewer)) return Role::kViewer;
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Access::CookieOf(const WebRequest& request) const {
+  const auto header = request.Header("Cookie");
+  if (!header) return std::nullopt;
+  for (std::string_view rest = *header; !rest.empty();) {
+    const size_t end = std::min(rest.find(';'), rest.size());
+    std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    if (!pair.starts_with(cookie_) || pair.substr(cookie_.size(), 1) != "=") continue;
+    return pair.substr(cookie_.size() + 1);
   }
-  if (SameSecret(token, is_cookie ? viewer_cookie_ : tokens_.for_viewer)) return Role::kViewer;
   return std::nullopt;
 }
 
 std::optional<Caller> Access::Identify(const WebRequest& request) const {
   std::optional<Role> role;
+  std::optional<Session> session;
   if (request.HasHeader("Authorization")) {
     const auto bearer = BearerOf(request);
-    if (bearer) role = RoleOf(*bearer, false);
+    if (bearer) role = RoleOf(*bearer);
   } else if (const auto cookie = CookieOf(request)) {
-    role = RoleOf(*cookie, true);
+    session = sessions_->Find(*cookie);
+    if (session) role = session->role;
   }
   if (!role) return std::nullopt;
-  return Caller{*role, std::string(RoleName(*role)) + "@" + request.peer};
+  return Caller{*role, std::string(RoleName(*role)) + "@" + request.peer, std::move(session)};
 }
 
 std::string Access::Attributes() const {
   return std::string("; Path=/; HttpOnly; SameSite=Strict") + (tls_ ? "; Secure" : "");
 }
 
-std::optional<std::string> Access::Login(std::string_view token) const {
-  const auto role = RoleOf(token, false);
-  if (!role) return std::nullopt;
-  return std::string(kCookie) + "=" +
-         (*role == Role::kOperator ? operator_cookie_ : viewer_cookie_) + Attributes() +
-         "; Max-Age=2592000";
+std::string Access::CookieFor(const Session& session) const {
+  const std::chrono::seconds life = Sessions::kLife;
+  return cookie_ + "=" + sessions_->ValueOf(session) + Attributes() +
+         "; Max-Age=" + std::to_string(life.count());
 }
 
-std::string Access::Logout() const {
-  return std::string(kCookie) + "=" + Attributes() + "; Max-Age=0";
+std::optional<std::string> Access::Login(std::string_view token) const {
+  const auto role = RoleOf(token);
+  if (!role) return std::nullopt;
+  return CookieFor(sessions_->Begin(*role));
+}
+
+std::string Access::Logout(const Caller& caller) const {
+  if (caller.session) sessions_->End(*caller.session);
+  return cookie_ + "=" + Attributes() + "; Max-Age=0";
+}
+
+std::optional<std::string> Access::Renew(Caller& caller) const {
+  if (!caller.session || sessions_->IsFresh(*caller.session)) return std::nullopt;
+  caller.session = sessions_->Renew(*caller.session);
+  return CookieFor(*caller.session);
+}
+
+bool Access::MayGoOn(const Caller& caller) const {
+  return !caller.session ||
+         (sessions_->IsAlive(*caller.session) && sessions_->IsFresh(*caller.session));
 }
 
 }  // namespace muster::serve

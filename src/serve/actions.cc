@@ -182,10 +182,10 @@ Result<Json> Actions::Scale(const ActionCall& call) {
   MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
   std::optional<int> workers;
   if (call.body.contains("workers")) workers = call.body["workers"].get<int>();
-  if (workers && *workers < 1) {
-    return Error{Code::kInvalid, "'workers' is below 1", "leave it out for all"};
-  }
   const SiteReplica* replica = site_.FindReplica(store->number, set);
+  // To scale what is not there would make it.
+  if (replica == nullptr && !view.Exists())
+    return Error{Code::kNotFound, "there is no replica set '" + set + "' in this store"};
   const std::string count = workers ? std::to_string(*workers) : "all";
   Outcome outcome(call,
                   workers ? "at most " + count + " workers of set '" + set + "' have a part"

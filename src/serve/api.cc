@@ -48,15 +48,35 @@ bool IsKnown(const Service& service, const WebRequest& request) {
   return request.path == "/api/v1/logout" || service.IsAction(request.path);
 }
 
-std::optional<int64_t> NumberOf(const WebRequest& request, const char* name, int64_t fallback) {
+// None: it is no number, or not one from `least` to `most`.
+std::optional<int64_t> NumberOf(const WebRequest& request, const char* name, int64_t fallback,
+                                int64_t least, int64_t most) {
   const auto text = request.Param(name);
   if (!text) return fallback;
   int64_t number = 0;
   const char* end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, number);
   if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  if (number < least || number > most) return std::nullopt;
   return number;
 }
+
+// A stream that ends with its caller's session.
+class SessionStream final : public WebStream {
+ public:
+  SessionStream(WebStream& stream, const Access& access, const Caller& caller)
+      : stream_(stream), access_(access), caller_(caller) {}
+
+  bool Write(std::string_view bytes) override {
+    return access_.MayGoOn(caller_) && stream_.Write(bytes);
+  }
+  std::stop_token stop() const override { return stream_.stop(); }
+
+ private:
+  WebStream& stream_;
+  const Access& access_;
+  const Caller& caller_;
+};
 
 }  // namespace
 
@@ -128,9 +148,17 @@ WebResponse Api::Answer(const WebRequest& request) {
     if (request.path == "/login") return Login(request);
     if (const Asset* asset = FindAsset(request.path)) return OfAsset(*asset, request);
   }
-  const auto caller = access_->Identify(request);
+  auto caller = access_->Identify(request);
   if (!caller) return Unauthenticated();
-  return request.IsRead() ? Get(request, *caller) : Post(request, *caller);
+  if (request.path == "/api/v1/logout" && !request.IsRead()) {
+    WebResponse response{.status = 204};
+    response.headers = {{"Set-Cookie", access_->Logout(*caller)}};
+    return response;
+  }
+  const auto renewed = access_->Renew(*caller);
+  WebResponse response = request.IsRead() ? Get(request, *caller) : Post(request, *caller);
+  if (renewed) response.headers.emplace_back("Set-Cookie", *renewed);
+  return response;
 }
 
 WebResponse Api::Login(const WebRequest& request) const {
@@ -158,11 +186,6 @@ WebResponse Api::Get(const WebRequest& request, const Caller& caller) {
 }
 
 WebResponse Api::Post(const WebRequest& request, const Caller& caller) {
-  if (request.path == "/api/v1/logout") {
-    WebResponse response{.status = 204};
-    response.headers = {{"Set-Cookie", access_->Logout()}};
-    return response;
-  }
   const auto type = request.Header("Content-Type");
   if (!request.body.empty() && (!type || !type->starts_with("application/json"))) {
     return WebResponse::OfProblem(415, "invalid", "the body is to be application/json");
@@ -186,13 +209,16 @@ WebResponse Api::Events(const WebRequest& request, const Caller& caller) {
   }
   if (!seat) return WebResponse::OfError(seat.error());
   return {.content_type = "text/event-stream",
-          .stream = [this, place = *seat](WebStream& stream) { service_.Serve(*place, stream); }};
+          .stream = [this, caller, place = *seat](WebStream& stream) {
+            SessionStream live(stream, *access_, caller);
+            service_.Serve(*place, live);
+          }};
 }
 
 WebResponse Api::Letters(const WebRequest& request, const Caller& caller, const std::string& file) {
-  const auto after = NumberOf(request, "after", 0);
-  const auto limit = NumberOf(request, "limit", 100);
-  if (!after || !limit || *limit > 1'000) {
+  const auto after = NumberOf(request, "after", 0, 0, INT64_MAX);
+  const auto limit = NumberOf(request, "limit", 100, 1, kMaxLetters);
+  if (!after || !limit) {
     return WebResponse::OfProblem(400, "invalid", "'after' or 'limit' is no such number");
   }
   const auto letters = service_.ReadLetters(caller, file, *after, static_cast<int>(*limit),

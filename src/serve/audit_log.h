@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -9,20 +12,57 @@
 
 namespace muster::serve {
 
-// Who did what, in a file that grows: one JSON object a line, readable for its owner alone.
-// Thread-safe; lines of several processes never mix.
+struct AuditLimits {
+  int64_t file_bytes = 10 << 20;  // then it becomes PATH.1, PATH.1 becomes PATH.2, …
+  int kept_files = 4;             // beside the one that is written
+  int refusals_per_minute = 10;   // of each role
+  size_t field_bytes = 1'000;     // what is longer is cut
+};
+
+// Who did what, in a file that is rotated by size: one JSON object a line, readable for its owner
+// alone. Thread-safe; lines of several processes never mix, and none is torn.
+//
+// A full disk keeps nobody from acting: what cannot be written goes to the log of the process at
+// once, and into the file when there is room again.
 class AuditLog {
  public:
-  AuditLog(std::string path, Env& env) : path_(std::move(path)), env_(env) {}
+  AuditLog(std::string path, Env& env, AuditLimits limits = {})
+      : path_(std::move(path)), env_(env), limits_(limits) {}
+  ~AuditLog();
+  AuditLog(const AuditLog&) = delete;
+  AuditLog& operator=(const AuditLog&) = delete;
 
-  // {"at", "actor", "action", "outcome", …details}. On disk when it returns.
+  // {"at", "actor", "action", "outcome", …details}. On disk when it returns, unless that is full.
+  // kUnavailable: the file cannot be written for another reason, and nothing is to be done.
   Status Add(const std::string& actor, const std::string& action, const std::string& outcome,
              const Json& details);
 
+  // The same for what was refused, which anybody can cause as often as they like: beyond the limit
+  // it is only counted. The number is in the next line that is written, or in the last.
+  void AddRefusal(const std::string& actor, const std::string& action, const std::string& why);
+
  private:
+  // The refusals of one role.
+  struct Refusals {
+    MonoTime since{};  // when the minute began
+    int written = 0;
+    int64_t left_out = 0;
+  };
+
+  std::string LineOf(const std::string& actor, const std::string& action,
+                     const std::string& outcome, const Json& details) const;
+  Json Cut(const Json& value) const;
+  void CountLeftOut();
+  Status Write();
+  Status WriteTo(int file);
+  void Rotate(int file);
+
   const std::string path_;
   Env& env_;
+  const AuditLimits limits_;
   std::mutex mutex_;
+  std::map<std::string, Refusals> refusals_;  // by role
+  std::deque<std::string> waiting_;           // lines that are not in the file yet
 };
 
 }  // namespace muster::serve

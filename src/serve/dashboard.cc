@@ -25,8 +25,9 @@ Status CheckAddress(const DashboardOptions& options) {
 class RunningDashboard final : public Dashboard {
  public:
   RunningDashboard(const DashboardOptions& options, std::unique_ptr<Site> site, Tokens tokens,
-                   Metrics& metrics)
+                   Env& env, Metrics& metrics)
       : options_(options),
+        env_(env),
         tokens_(std::move(tokens)),
         service_(std::move(site),
                  {.read_only = options.read_only,
@@ -50,7 +51,9 @@ class RunningDashboard final : public Dashboard {
     }
     hosts.push_back(Bracketed());
     MUSTER_ASSIGN(server_, WebServer::Start(web, api_, [&](int port) {
-                    api_.Open(Access(tokens_, hosts, port, tls));
+                    const std::string ended =
+                        options_.token_file + ".ended-" + std::to_string(port);
+                    api_.Open(Access(tokens_, hosts, port, tls, ended, env_));
                   }));
     return {};
   }
@@ -72,6 +75,7 @@ class RunningDashboard final : public Dashboard {
   }
 
   const DashboardOptions options_;
+  Env& env_;
   const Tokens tokens_;
   Service service_;
   Api api_;
@@ -93,7 +97,7 @@ Result<std::unique_ptr<Dashboard>> Dashboard::Start(const DashboardOptions& opti
   MUSTER_ASSIGN(Tokens tokens, LoadTokens(options.token_file));
   MUSTER_ASSIGN(auto site, Site::Open(options.site, env));
   auto dashboard =
-      std::make_unique<RunningDashboard>(options, std::move(site), std::move(tokens), metrics);
+      std::make_unique<RunningDashboard>(options, std::move(site), std::move(tokens), env, metrics);
   MUSTER_TRY(dashboard->Listen());
   return std::unique_ptr<Dashboard>(std::move(dashboard));
 }

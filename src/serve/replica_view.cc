@@ -270,8 +270,7 @@ Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const s
   } else {
     MUSTER_ASSIGN(status.view, ReadSet(*store.store, set));
     MUSTER_ASSIGN(status.now, store.store->Now());
-    const bool known = status.view.set_record.version > 0 || !status.view.members.empty();
-    if (!known) {
+    if (!status.view.Exists()) {
       return Error{Code::kNotFound, "there is no replica set '" + set + "' in this store"};
     }
   }

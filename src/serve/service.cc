@@ -15,13 +15,21 @@ namespace {
 
 constexpr size_t kMaxTopics = 16;
 constexpr int kMaxJobs = 4;
-constexpr int kMaxLetters = 1'000;
+
+constexpr int64_t kMaxWorkers = 1'000'000;
 
 enum class FieldType { kFlag, kNumber, kText };
 
+struct Field {
+  const char* name;
+  FieldType type;
+  int64_t least = 0;  // of a number
+  int64_t most = 0;
+};
+
 struct ActionRoute {
   const char* pattern;
-  std::vector<std::pair<const char*, FieldType>> fields;  // beside "preview"
+  std::vector<Field> fields;  // beside "preview"
   Result<Json> (Actions::*act)(const ActionCall&);
 };
 
@@ -29,13 +37,13 @@ const std::vector<ActionRoute>& ActionRoutes() {
   static const std::vector<ActionRoute> kRoutes{
       {"/api/v1/stores/{}/migrations/{}/cancel", {}, &Actions::CancelMigration},
       {"/api/v1/stores/{}/migrations/{}/retry",
-       {{"rank", FieldType::kNumber}, {"task", FieldType::kText}},
+       {{"rank", FieldType::kNumber, 0, INT64_MAX}, {"task", FieldType::kText}},
        &Actions::RetryMigration},
       {"/api/v1/stores/{}/work/{}/items/{}/retry", {}, &Actions::RetryOne},
       {"/api/v1/stores/{}/work/{}/items/{}/release", {}, &Actions::ReleaseOne},
       {"/api/v1/stores/{}/work/{}/retry", {}, &Actions::RetryAll},
       {"/api/v1/stores/{}/replica-sets/{}/scale",
-       {{"workers", FieldType::kNumber}},
+       {{"workers", FieldType::kNumber, 1, kMaxWorkers}},
        &Actions::Scale},
       {"/api/v1/stores/{}/replica-sets/{}/projections/{}/{}",
        {{"stream", FieldType::kText}},
@@ -70,12 +78,26 @@ bool IsOf(const Json& value, FieldType type) {
   return false;
 }
 
+// All 64 bits are looked at before anything is made an int of them.
+bool IsInRange(const Json& number, const Field& field) {
+  if (number.is_number_unsigned() && number.get<uint64_t>() > uint64_t{INT64_MAX}) return false;
+  return number.get<int64_t>() >= field.least && number.get<int64_t>() <= field.most;
+}
+
 Result<Json> ReadBody(const std::string& text, const ActionRoute& route) {
   MUSTER_ASSIGN(Json body, ParseJson(text.empty() ? "{}" : text, "body", {.depth = 4}));
   if (!body.is_object()) return Error{Code::kInvalid, "the body is no JSON object"};
   for (const auto& [name, value] : body.items()) {
     bool known = name == "preview" && IsOf(value, FieldType::kFlag);
-    for (const auto& [field, type] : route.fields) known |= name == field && IsOf(value, type);
+    for (const Field& field : route.fields) {
+      if (name != field.name || !IsOf(value, field.type)) continue;
+      known = true;
+      if (field.type == FieldType::kNumber && !IsInRange(value, field)) {
+        return Error{Code::kInvalid, "the body's '" + name + "' is out of range",
+                     "it is a number from " + std::to_string(field.least) + " to " +
+                         std::to_string(field.most)};
+      }
+    }
     if (!known) {
       return Error{Code::kInvalid, "the body's '" + name + "' is unknown or of a wrong type",
                    "/api/v1/openapi.yaml tells what there is"};
@@ -164,9 +186,6 @@ Result<std::shared_ptr<const Reading>> Service::Read(const Caller& /*any*/,
 
 Result<Json> Service::ReadLetters(const Caller& /*any*/, const std::string& file, int64_t after,
                                   int limit, const std::string& signature) {
-  if (after < 0 || limit < 1 || limit > kMaxLetters) {
-    return Error{Code::kInvalid, "'after' or 'limit' is out of range"};
-  }
   MUSTER_ASSIGN(const LetterPage page, letters_.Read(file, after, limit, signature));
   Json json{{"letters", Json::array()}};
   for (const LetterHead& letter : page.letters) {
@@ -213,7 +232,7 @@ bool Service::IsAction(const std::string& path) const {
 
 void Service::NoteRefusal(const std::string& actor, const std::string& path,
                           const std::string& why) {
-  static_cast<void>(audit_.Add(actor, path, "refused", {{"why", why}}));
+  audit_.AddRefusal(actor, path, why);
 }
 
 Result<Json> Service::Act(const Caller& caller, const std::string& path, const std::string& body) {

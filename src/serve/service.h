@@ -22,6 +22,8 @@
 
 namespace muster::serve {
 
+constexpr int kMaxLetters = 1'000;  // in one answer
+
 struct ServiceOptions {
   bool read_only = false;
   std::string audit_log;

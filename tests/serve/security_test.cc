@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -155,6 +156,7 @@ TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
   EXPECT_NE(cookie.find("; HttpOnly"), std::string::npos) << cookie;
   EXPECT_NE(cookie.find("; SameSite=Strict"), std::string::npos) << cookie;
   EXPECT_EQ(cookie.find(Shared().operator_token()), std::string::npos);
+  EXPECT_NE(cookie.find("; Max-Age=43200"), std::string::npos) << cookie;
   EXPECT_EQ(login.Header("Cache-Control"), "no-store");
 }
 
@@ -233,6 +235,61 @@ TEST(ServeSecurity, EveryActionAndRefusalIsInTheAuditLogWithItsActor) {
   const std::vector<std::string> expected{"operator@127.0.0.1 asked", "operator@127.0.0.1 failed",
                                           "viewer@127.0.0.1 refused", "unknown@127.0.0.1 refused"};
   EXPECT_EQ(seen, expected);
+}
+
+TEST(ServeSecurity, AFloodOfRefusalsDoesNotFillTheDisk) {
+  Served served;
+  const std::string path = "/api/v1/stores/0/work/" + std::string(5'000, 'x') + "/retry";
+  for (int i = 0; i < 300; ++i) served.Send("POST", path, {{"Authorization", "Bearer junk"}}, "{}");
+  EXPECT_LT(ReadText(served.folder() + "/audit").size(), 20'000u);
+  // The next line says how many are missing.
+  EXPECT_EQ(served.Post("/api/v1/stores/0/work/none/retry", "{}").status, 404);
+  EXPECT_NE(
+      ReadText(served.folder() + "/audit").find(R"("outcome":"refused, left out","count":290)"),
+      std::string::npos);
+}
+
+TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
+  Served served;
+  ASSERT_EQ(symlink("/dev/full", (served.folder() + "/audit").c_str()), 0);
+  const HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
+  EXPECT_EQ(answer.status, 404) << answer.body;
+  EXPECT_NE(served.process().Log().find("not in the audit log yet"), std::string::npos);
+  ASSERT_EQ(unlink((served.folder() + "/audit").c_str()), 0);
+  served.Post("/api/v1/stores/0/work/other/retry", "{}");
+  const std::string audit = ReadText(served.folder() + "/audit");
+  EXPECT_LT(audit.find("work/none/retry"), audit.find("work/other/retry"));
+}
+
+TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
+  Served served;
+  const std::string cookie = served.cookie();
+  const std::string other = served.cookie();
+  EXPECT_TRUE(cookie.starts_with("muster_session_" + std::to_string(served.port()) + "="))
+      << cookie;
+  EXPECT_NE(cookie, other);
+  const auto status = [&](const std::string& by) {
+    return served.Send("GET", "/api/v1/session", {{"Cookie", by}}).status;
+  };
+  EXPECT_EQ(status(cookie), 200);
+  const std::string host = "127.0.0.1:" + std::to_string(served.port());
+  RawConnection viewer(served.port());
+  viewer.Send("GET /api/v1/events?topic=%2Fapi%2Fv1%2Foverview HTTP/1.1\r\nHost: " + host +
+              "\r\nCookie: " + cookie + "\r\n\r\n");
+  EXPECT_NE(viewer.ReadUntil("event: snapshot").find("event: snapshot"), std::string::npos);
+  EXPECT_EQ(
+      served.Send("POST", "/api/v1/logout", {{"Cookie", cookie}, {"Origin", "http://" + host}})
+          .status,
+      204);
+  EXPECT_EQ(status(cookie), 401);
+  EXPECT_EQ(status(other), 200);
+  // What it was looking at ends, too.
+  viewer.ReadUntil("", 30);
+  EXPECT_TRUE(viewer.closed());
+  served.process().End(SIGTERM);
+  served.Start();
+  EXPECT_EQ(status(cookie), 401);
+  EXPECT_EQ(status(other), 200);
 }
 
 TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {

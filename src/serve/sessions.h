@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/env.h"
+
+namespace muster::serve {
+
+enum class Role { kViewer, kOperator };
+std::string_view RoleName(Role role);
+
+// What callers prove themselves by. Secrets: Redact knows them.
+struct Tokens {
+  std::string for_operator;
+  std::string for_viewer;
+  bool created = false;  // just now: nobody knows them yet
+};
+
+// A browser that has logged in.
+struct Session {
+  std::string id;
+  Role role = Role::kViewer;
+  WallTime issued{};
+};
+
+// What browsers keep as a cookie: "ID.ISSUED.SIGNATURE". It is signed with the token that it was
+// got by and good for one port, so that it outlives the server and opens no other. It lives for
+// twelve hours, and is to be replaced by a younger one when it is used after an hour. A session
+// that was ended stays ended: its id is kept in a file until the cookie would have expired.
+//
+// Thread-safe. `env` must outlive it.
+class Sessions {
+ public:
+  static constexpr std::chrono::hours kLife{12};
+  static constexpr std::chrono::hours kFresh{1};
+
+  Sessions(Tokens tokens, int port, std::string ended_file, Env& env);
+
+  Session Begin(Role role);
+  // The same session, with its whole life before it.
+  Session Renew(const Session& session) const;
+  std::string ValueOf(const Session& session) const;
+
+  // None: it is no cookie of ours, too old, or was ended.
+  std::optional<Session> Find(std::string_view value) const;
+  bool IsAlive(const Session& session) const;
+  bool IsFresh(const Session& session) const { return Age(session) < kFresh; }
+
+  // From now on, and after a restart, no cookie of this session is worth anything.
+  void End(const Session& session);
+
+ private:
+  std::string SignatureOf(const Session& session) const;
+  std::chrono::milliseconds Age(const Session& session) const;
+  void ReadEnded();
+
+  const Tokens tokens_;
+  const int port_;
+  const std::string ended_file_;
+  Env& env_;
+  mutable std::mutex mutex_;
+  std::map<std::string, WallTime, std::less<>> ended_;  // by id: when its last cookie was issued
+};
+
+// As long for any two texts of one length, so that nobody finds a secret letter by letter.
+bool SameSecret(std::string_view a, std::string_view b);
+
+}  // namespace muster::serve
