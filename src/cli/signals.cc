@@ -21,8 +21,9 @@ std::atomic<int> signals_seen{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 // Requesting a stop takes locks, which a handler must not: a thread does it, woken through a pipe.
-extern "C" void OnStopSignal(int) {
-  if (signals_seen.fetch_add(1) > 0) _exit(kInterrupted);
+extern "C" void OnStopSignal(int signal) {
+  // A terminal that goes may send it twice, by the kernel and by the shell.
+  if (signal != SIGHUP && signals_seen.fetch_add(1) > 0) _exit(kInterrupted);
   const int saved_errno = errno;
   const char byte = 's';
   [[maybe_unused]] ssize_t written = write(wake_fd, &byte, 1);
@@ -36,6 +37,10 @@ void Install() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // Under nohup the command outlives its terminal.
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace

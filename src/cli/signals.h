@@ -6,9 +6,10 @@
 
 namespace muster::cli {
 
-// While it lives, the first SIGINT or SIGTERM asks for a stop, so that the command can drain:
-// finish or hand over what it holds. A second one ends the process at once with exit code 130; what
-// was held then comes back when its lease ends.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, so that the command can
+// drain: finish or hand over what it holds. A second SIGINT or SIGTERM ends the process at once
+// with exit code 130; what was held then comes back when its lease ends. SIGHUP stays ignored where
+// it was (nohup).
 //
 // What is left of the process when it is gone is short: telling how the command ended. A first
 // signal then changes nothing, so that the report and the exit code are not lost; a second one

@@ -15,7 +15,7 @@ namespace {
 bool AwaitStop(std::stop_token stop) { return !RealEnv().Sleep(std::chrono::minutes(1), stop); }
 
 TEST(StopOnSignals, TheFirstSignalRequestsAStop) {
-  for (int signal : {SIGINT, SIGTERM}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     testing::internal::CaptureStderr();
     {
       StopOnSignals signals("draining\n");
@@ -42,6 +42,32 @@ TEST(StopOnSignalsDeathTest, TheSecondSignalAbortsWithExitCode130) {
         pause();
       },
       testing::ExitedWithCode(kInterrupted), "draining… press Ctrl-C again to abort");
+}
+
+TEST(StopOnSignalsDeathTest, ATerminalThatGoesDrainsHoweverOftenItSaysSo) {
+  EXPECT_EXIT(
+      {
+        StopOnSignals signals;
+        kill(getpid(), SIGHUP);
+        AwaitStop(signals.Token());
+        kill(getpid(), SIGHUP);
+        kill(getpid(), SIGTERM);
+        fputs("drained", stderr);
+        _exit(kDone);
+      },
+      testing::ExitedWithCode(kDone), "drained");
+}
+
+TEST(StopOnSignalsDeathTest, UnderNohupATerminalMayGo) {
+  EXPECT_EXIT(
+      {
+        signal(SIGHUP, SIG_IGN);
+        StopOnSignals signals;
+        kill(getpid(), SIGHUP);
+        RealEnv().Sleep(std::chrono::milliseconds(50), signals.Token());
+        _exit(signals.Token().stop_requested() ? kFailed : kDone);
+      },
+      testing::ExitedWithCode(kDone), "^$");
 }
 
 TEST(StopOnSignalsDeathTest, AfterwardsTheCommandStillTellsHowItEnded) {

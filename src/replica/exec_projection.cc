@@ -2,20 +2,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <csignal>
 
 #include "base/json.h"
+#include "base/process_group.h"
 #include "events/event_json.h"
-
-extern char** environ;
 
 namespace muster {
 namespace {
@@ -28,76 +25,61 @@ constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its inpu
 // One child process and the socket that is its standard input and output.
 class Child {
  public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
   static Result<std::unique_ptr<Child>> Start(const std::vector<std::string>& command,
-                                              const std::vector<std::string>& variables) {
+                                              const Variables& variables) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       return Error{Code::kUnavailable, "no socket could be made for a child process"};
     }
-    std::vector<char*> argv, envp;
-    for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    for (const std::string& variable : variables) {
-      envp.push_back(const_cast<char*>(variable.c_str()));
+    Descriptor ours(ends[0]);
+    const Descriptor theirs(ends[1]);
+    fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+    MUSTER_ASSIGN(auto group, ProcessGroup::Make());
+    auto pid = group->Start(
+        {.command = command, .environment = variables, .in = theirs.get(), .out = theirs.get()});
+    if (!pid) {
+      Error error = std::move(pid).error();
+      error.hint = "check the projection's command";
+      return error;
     }
-    for (char** variable = environ; *variable != nullptr; ++variable) envp.push_back(*variable);
-    envp.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    pid_t pid = 0;
-    const int failed = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (failed != 0) {
-      close(ends[0]);
-      return Error{Code::kInvalid,
-                   "'" + command.front() + "' could not be started: " + std::strerror(failed),
-                   "check the projection's command"};
-    }
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    return std::unique_ptr<Child>(new Child(pid, ends[0]));
+    return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours)));
   }
 
   ~Child() {
-    shutdown(socket_, SHUT_WR);
+    shutdown(socket_.get(), SHUT_WR);
     const auto give_up = Clock::now() + kFarewell;
     while (waitpid(pid_, nullptr, WNOHANG) == 0) {
       if (Clock::now() >= give_up) {
-        kill(-pid_, SIGKILL);
+        Kill();
         waitpid(pid_, nullptr, 0);
         break;
       }
-      pollfd entry{socket_, POLLIN, 0};
+      pollfd entry{socket_.get(), POLLIN, 0};
       poll(&entry, 1, 10);
     }
-    close(socket_);
   }
 
-  void Kill() { kill(-pid_, SIGKILL); }
+  void Kill() { group_->Signal(SIGKILL); }
 
   // Sends what it can of `text`, and gets what there is. False: the child has hung up.
   bool Exchange(std::string_view& text, std::string& received, Clock::time_point deadline) {
-    pollfd entry{socket_, static_cast<short>(text.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    pollfd entry{socket_.get(), static_cast<short>(text.empty() ? POLLIN : POLLIN | POLLOUT), 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) < 0) {
       return errno == EINTR;
     }
     if ((entry.revents & POLLIN) != 0) {
       char bytes[16 * 1024];
-      const ssize_t got = recv(socket_, bytes, sizeof bytes, 0);
+      const ssize_t got = recv(socket_.get(), bytes, sizeof bytes, 0);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
       if (got > 0) received.append(bytes, static_cast<size_t>(got));
     } else if ((entry.revents & (POLLHUP | POLLERR)) != 0) {
       return false;
     }
     if ((entry.revents & POLLOUT) != 0 && !text.empty()) {
-      const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      const ssize_t sent = send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
       if (sent > 0) text.remove_prefix(static_cast<size_t>(sent));
     }
@@ -105,21 +87,23 @@ class Child {
   }
 
  private:
-  Child(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
-  pid_t pid_;
-  int socket_;
+  Child(std::unique_ptr<ProcessGroup> group, pid_t pid, Descriptor socket)
+      : group_(std::move(group)), pid_(pid), socket_(std::move(socket)) {}
+  const std::unique_ptr<ProcessGroup> group_;
+  const pid_t pid_;
+  const Descriptor socket_;
 };
 
 class ExecProcessor final : public Processor {
  public:
   ExecProcessor(const ExecProjectionSpec& spec, const ReplicaPartition& partition)
       : spec_(spec),
-        variables_{"MUSTER_PROJECTION=" + spec.name,
-                   "MUSTER_PARTITION_KEY=" + std::to_string(partition.key),
-                   "MUSTER_TOTAL_PARTITIONS=" + std::to_string(partition.total),
-                   "MUSTER_GENERATION=" + std::to_string(partition.generation),
-                   "MUSTER_VERSION=" + std::to_string(partition.version),
-                   std::string("MUSTER_SIDE_EFFECTS=") + (partition.side_effects ? "1" : "0")} {}
+        variables_{{"MUSTER_PROJECTION", spec.name},
+                   {"MUSTER_PARTITION_KEY", std::to_string(partition.key)},
+                   {"MUSTER_TOTAL_PARTITIONS", std::to_string(partition.total)},
+                   {"MUSTER_GENERATION", std::to_string(partition.generation)},
+                   {"MUSTER_VERSION", std::to_string(partition.version)},
+                   {"MUSTER_SIDE_EFFECTS", partition.side_effects ? "1" : "0"}} {}
 
   Status Handle(std::span<const Event> events, Transaction&) override {
     Status handled = TryHandle(events);
@@ -176,7 +160,7 @@ class ExecProcessor final : public Processor {
   }
 
   const ExecProjectionSpec spec_;
-  const std::vector<std::string> variables_;
+  const Child::Variables variables_;
   std::unique_ptr<Child> child_;
   std::string received_;
 };

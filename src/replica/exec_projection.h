@@ -17,7 +17,8 @@ namespace muster {
 // It is started when there is something to handle, told about its partition by MUSTER_…
 // variables, and started anew after it has failed, ended or taken too long. What it changes is
 // outside the checkpoint's transaction: after a crash it may be given events again that it has
-// acknowledged, and tells them by their position.
+// acknowledged, and tells them by their position. It and all that it has started in its process
+// group end with the worker, however that ends: what is handled again is not handled twice at once.
 struct ExecProjectionSpec {
   std::string name;
   std::vector<std::string> command;

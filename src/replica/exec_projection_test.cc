@@ -1,6 +1,12 @@
 #include "replica/exec_projection.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
 
 #include "replica/memory_read_model.h"
 
@@ -69,6 +75,36 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
   const Event event{
       .position = 1, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
   EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kInvalid);
+}
+
+TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
+  const std::string file = ::testing::TempDir() + RealEnv().NewId();
+  const auto size = [&] {
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(file, missing);
+    return missing ? 0 : bytes;
+  };
+  // It has the whole batch already and does something for each event, whoever is there to hear.
+  const std::string script = "while read -r line; do echo effect >>" + file + "; sleep 0.02; done";
+  const pid_t worker = fork();
+  if (worker == 0) {
+    static_cast<void>(Handle(script, 500, milliseconds(60'000)));
+    _exit(0);
+  }
+  while (size() < 50) std::this_thread::sleep_for(milliseconds(1));
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+  // Within a moment nothing happens any more.
+  uintmax_t before = size();
+  int quiet = 0;
+  for (int i = 0; i < 100 && quiet < 10; ++i) {
+    std::this_thread::sleep_for(milliseconds(50));
+    quiet = size() == before ? quiet + 1 : 0;
+    before = size();
+  }
+  EXPECT_EQ(quiet, 10);
+  EXPECT_LT(size(), 500u * 7u);
+  std::remove(file.c_str());
 }
 
 TEST(ExecProjection, IsStartedAnewAfterAFailure) {

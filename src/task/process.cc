@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@
 #include <cstring>
 #include <ctime>
 
-extern char** environ;
+#include "base/process_group.h"
 
 namespace muster::task {
 namespace {
@@ -26,62 +25,6 @@ using std::chrono::milliseconds;
 constexpr size_t kErrorEnd = 4096;
 constexpr size_t kMaxLine = 4096;
 constexpr milliseconds kTick{100};
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { Close(); }
-
-  int get() const { return fd_; }
-  void Close() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
-
-struct Pipe {
-  Descriptor read;
-  Descriptor write;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{Code::kUnavailable, "no pipe for a program: " + std::string(strerror(errno))};
-  }
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-// NAME=VALUE for each variable; later ones win.
-std::vector<std::string> Environment(const ProcessSpec& spec) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view known = *entry;
-    const bool replaced =
-        std::any_of(spec.environment.begin(), spec.environment.end(), [&](const auto& added) {
-          return known.starts_with(added.first) &&
-                 known.substr(added.first.size()).starts_with('=');
-        });
-    if (!replaced) all.emplace_back(known);
-  }
-  for (const auto& [name, value] : spec.environment) all.push_back(name + "=" + value);
-  return all;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // Splits what arrives into lines.
 class Lines {
@@ -129,8 +72,10 @@ class WithoutSigpipe {
 
 class Running {
  public:
-  Running(const ProcessSpec& spec, pid_t pid, Descriptor in, Descriptor out, Descriptor err)
+  Running(const ProcessSpec& spec, const ProcessGroup& group, pid_t pid, Descriptor in,
+          Descriptor out, Descriptor err)
       : spec_(spec),
+        group_(group),
         pid_(pid),
         ended_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))),
         in_(std::move(in)),
@@ -146,9 +91,8 @@ class Running {
       if (stop.stop_requested() || result_.overflowed) End();
       Exchange(kTick);
     }
-    // A program that it has left behind may keep the pipes open, and is not waited for. The group
-    // is ours as long as its first process is not reaped.
-    kill(-pid_, SIGKILL);
+    // A program that it has left behind may keep the pipes open, and is not waited for.
+    group_.Signal(SIGKILL);
     Reap();
     while (Exchange(milliseconds(0))) {
     }
@@ -176,9 +120,9 @@ class Running {
     const auto now = Clock::now();
     if (asked_ == Clock::time_point{}) {
       asked_ = now;
-      kill(-pid_, SIGTERM);
+      group_.Signal(SIGTERM);
     } else if (now - asked_ >= spec_.grace) {
-      kill(-pid_, SIGKILL);
+      group_.Signal(SIGKILL);
     }
   }
 
@@ -232,6 +176,7 @@ class Running {
   }
 
   const ProcessSpec& spec_;
+  const ProcessGroup& group_;
   const pid_t pid_;
   Descriptor ended_;  // readable once the program has ended
   Descriptor in_;
@@ -243,58 +188,23 @@ class Running {
   ProcessResult result_;
 };
 
-// In the child, where nothing may be allocated any more.
-[[noreturn]] void Become(const ProcessSpec& spec, char* const* command, char* const* environment,
-                         int in, int out, int err, int report, pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  dup2(in, STDIN_FILENO);
-  dup2(out, STDOUT_FILENO);
-  dup2(err, STDERR_FILENO);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
-  if (spec.directory.empty() || chdir(spec.directory.c_str()) == 0) {
-    execvpe(command[0], command, environment);
-  }
-  const int why = errno;
-  (void)!write(report, &why, sizeof(why));
-  _exit(127);
-}
-
 }  // namespace
 
 Result<ProcessResult> RunProcess(const ProcessSpec& spec, std::stop_token stop) {
   MUSTER_ASSIGN(Pipe in, MakePipe());
   MUSTER_ASSIGN(Pipe out, MakePipe());
   MUSTER_ASSIGN(Pipe err, MakePipe());
-  MUSTER_ASSIGN(Pipe report, MakePipe());  // closed by a successful exec
-  std::vector<std::string> command_texts = spec.command;
-  std::vector<std::string> environment_texts = Environment(spec);
-  const std::vector<char*> command = Pointers(command_texts);
-  const std::vector<char*> environment = Pointers(environment_texts);
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid == 0) {
-    Become(spec, command.data(), environment.data(), in.read.get(), out.write.get(),
-           err.write.get(), report.write.get(), parent);
-  }
-  if (pid < 0) {
-    return Error{Code::kUnavailable, "cannot start " + spec.command[0] + ": " + strerror(errno)};
-  }
-  setpgid(pid, pid);  // whoever comes first, child or parent
+  MUSTER_ASSIGN(const auto group, ProcessGroup::Make());
+  MUSTER_ASSIGN(const pid_t pid, group->Start({.command = spec.command,
+                                               .environment = spec.environment,
+                                               .directory = spec.directory,
+                                               .in = in.read.get(),
+                                               .out = out.write.get(),
+                                               .err = err.write.get()}));
   in.read.Close();
   out.write.Close();
   err.write.Close();
-  report.write.Close();
-  int why = 0;
-  if (read(report.read.get(), &why, sizeof(why)) == sizeof(why)) {
-    waitpid(pid, nullptr, 0);
-    return Error{Code::kInvalid, "cannot start " + spec.command[0] + ": " + strerror(why)};
-  }
-  return Running(spec, pid, std::move(in.write), std::move(out.read), std::move(err.read))
+  return Running(spec, *group, pid, std::move(in.write), std::move(out.read), std::move(err.read))
       .Finish(stop);
 }
 

@@ -33,7 +33,7 @@ struct ProcessResult {
 
 // Runs a program to its end, in a process group of its own, which is ended with it: nothing it has
 // started in the group survives. Ended early on `stop` and when it prints too much, and killed when
-// the calling thread ends.
+// this process ends, however it does.
 //
 // kInvalid: it could not be started; says why.
 Result<ProcessResult> RunProcess(const ProcessSpec& spec, std::stop_token stop);
