@@ -41,9 +41,10 @@ Status AuditLog::Add(const std::string& actor, const std::string& action,
   const std::string line = LineOf(actor, action, outcome, details);
   const std::lock_guard lock(mutex_);
   CountLeftOut();
-  if (waiting_.size() == kMaxWaiting) waiting_.pop_front();  // it is in the process's log
+  // They are in the log of the process.
+  while (waiting_.size() >= kMaxWaiting) waiting_.pop_front();
   waiting_.push_back(line);
-  const Status written = Write();
+  Status written = Write();
   if (written) return {};
   if (written.error().code != Code::kFull) {
     waiting_.pop_back();
