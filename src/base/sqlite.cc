@@ -1,6 +1,7 @@
 #include "base/sqlite.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -192,9 +193,14 @@ int SqliteDb::WaitWhileBusy(void* self, int tries) {
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode mode,
                                                  std::chrono::milliseconds busy_timeout) {
-  const int flags = mode == Mode::kCreate     ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+  const int flags = mode == Mode::kReadOnly   ? SQLITE_OPEN_READONLY
                     : mode == Mode::kExisting ? SQLITE_OPEN_READWRITE
-                                              : SQLITE_OPEN_READONLY;
+                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  // The files beside it get the same permissions. Created without being opened: closing it would
+  // drop the locks that another thread has on it. What goes wrong here, SQLite says better.
+  if (mode == Mode::kCreatePrivate && !path.empty() && path != ":memory:") {
+    static_cast<void>(mknod(path.c_str(), S_IFREG | 0600, 0));
+  }
   sqlite3* handle = nullptr;
   const int rc = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<SqliteDb> db(new SqliteDb(handle, busy_timeout));

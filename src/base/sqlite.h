@@ -88,7 +88,8 @@ class SqliteStatement {
 // and kInvalid (a value of the wrong type, or too large) are about the one statement.
 class SqliteDb {
  public:
-  enum class Mode { kCreate, kExisting, kReadOnly };
+  // kCreate makes a file that is not there, kCreatePrivate one for its owner alone.
+  enum class Mode { kCreate, kCreatePrivate, kExisting, kReadOnly };
 
   static Result<std::unique_ptr<SqliteDb>> Open(const std::string& path, Mode mode,
                                                 std::chrono::milliseconds busy_timeout);

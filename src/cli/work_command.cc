@@ -195,19 +195,23 @@ class WorkCommand {
   // Writes dead letters into the sink as they are. What fails again goes to a new file.
   Result<int> Redrive() {
     StopOnSignals signals;
-    MUSTER_ASSIGN(const Counts counts, RedriveDeadLetters(options_.letters, options_.sink,
-                                                          context_.env, signals.Token()));
+    MUSTER_ASSIGN(const RedriveReport report, RedriveDeadLetters(options_.letters, options_.sink,
+                                                                 context_.env, signals.Token()));
+    const Counts& counts = report.counts;
     if (context_.json) {
       context_.out << ToJsonText(Json{{"read", counts.read},
                                       {"written", counts.written},
-                                      {"failed", counts.failed}})
+                                      {"failed", counts.failed},
+                                      {"bad_lines", report.bad_lines.count}})
                    << '\n';
     } else {
       context_.out << counts.written << " of " << counts.read << " documents are written now\n";
       if (counts.failed > 0)
         context_.out << "The others are in " << AgainPathOf(options_.letters) << '\n';
+      if (report.bad_lines.count > 0)
+        context_.out << options_.letters << ": " << report.bad_lines.ToString() << '\n';
     }
-    return counts.failed > 0 ? kDoneWithRejects : kDone;
+    return report.IsAll() ? kDone : kDoneWithRejects;
   }
 
  private:

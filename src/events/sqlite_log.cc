@@ -85,7 +85,7 @@ class SqliteEventLog final : public EventLog {
   explicit SqliteEventLog(Env& env) : env_(env) {}
 
   Status Open(const std::string& path, const std::string& space, int slots) {
-    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
     MUSTER_TRY(SetUp(space, slots));
     MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
     return Prepare(space + "_events");

@@ -2,9 +2,11 @@
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/json.h"
+#include "pipeline/json_text.h"
 
 namespace muster {
 namespace {
@@ -18,7 +20,7 @@ struct Letter {
   std::string routing;
   std::string where;  // tells it from others of the collection
   std::string body;
-  std::string defect;
+  std::string defect;  // why the body is none
   bool deleted = false;
   int64_t version = 0;
 };
@@ -28,29 +30,37 @@ std::string Text(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-Result<Letter> Parse(const std::string& line, const std::string& path, size_t number) {
-  const std::string place = path + ":" + std::to_string(number);
+// None: the line is no letter, or not a whole one.
+std::optional<Letter> Parse(const std::string& line) {
   const size_t document = line.find(kDocument);
-  const bool whole = document != std::string::npos && line.ends_with('}');
-  auto head = ParseJson(whole ? line.substr(0, document) + "}" : line, place);
-  if (!head || !head->is_object() || !head->contains("collection")) {
-    return Error{Code::kInvalid, place + " is no dead letter", "give a file that Muster wrote"};
-  }
-  Letter letter{.collection = Text(*head, "collection"),
-                .id = Text(*head, "id"),
-                .routing = Text(*head, "routing"),
-                .where = Text(*head, "position") + "\n" + Text(*head, "id"),
+  const bool has_document = document != std::string::npos && line.ends_with('}');
+  const Json head =
+      Json::parse(has_document ? line.substr(0, document) + "}" : line, nullptr, false);
+  if (!head.is_object() || Text(head, "collection").empty()) return std::nullopt;
+  Letter letter{.collection = Text(head, "collection"),
+                .id = Text(head, "id"),
+                .routing = Text(head, "routing"),
+                .where = Text(head, "position") + "\n" + Text(head, "id"),
                 .body = {},
-                .defect = {},
-                .deleted = head->value("deleted", false),
-                .version = head->value("version", int64_t{0})};
-  if (whole) {
+                .defect = {}};
+  if (const auto deleted = head.find("deleted"); deleted != head.end()) {
+    if (!deleted->is_boolean()) return std::nullopt;
+    letter.deleted = deleted->get<bool>();
+  }
+  if (const auto version = head.find("version"); version != head.end()) {
+    if (!version->is_number_integer()) return std::nullopt;
+    letter.version = version->get<int64_t>();
+  }
+  if (has_document) {
     const size_t start = document + kDocument.size();
     letter.body = line.substr(start, line.size() - 1 - start);
-  } else {
-    letter.body = Text(*head, "document_base64");
-    letter.defect = "its document was no JSON object: " + Text(*head, "error");
+    // A letter that was torn, and another that was written on to its line, look whole so far.
+    if (!CheckJsonObject(letter.body)) return std::nullopt;
+    return letter;
   }
+  if (!head.contains("document_base64")) return std::nullopt;
+  letter.body = Text(head, "document_base64");
+  letter.defect = "its document was no JSON object: " + Text(head, "error");
   return letter;
 }
 
@@ -58,46 +68,37 @@ Result<Letter> Parse(const std::string& line, const std::string& path, size_t nu
 class LetterReader final : public Reader {
  public:
   LetterReader(const std::string& path, std::string collection)
-      : path_(path), collection_(std::move(collection)), file_(path) {}
+      : collection_(std::move(collection)), file_(path) {}
 
-  Status SkipTo(size_t lines) {
-    while (number_ < lines) {
-      MUSTER_ASSIGN(const bool more, Read());
-      if (!more) break;
-    }
-    return {};
+  void SkipTo(size_t lines) {
+    while (number_ < lines && Read()) continue;
   }
 
   Result<std::optional<Document>> Next() override {
-    for (;;) {
-      MUSTER_ASSIGN(const bool more, Read());
-      if (!more) return std::nullopt;
-      if (!wanted_) continue;
-      position_ = std::to_string(number_);
-      return Document{.id = letter_.id,
-                      .routing = letter_.routing,
-                      .body = letter_.body,
-                      .position = position_,
-                      .defect = letter_.defect,
-                      .deleted = letter_.deleted,
-                      .version = letter_.version};
-    }
+    do {
+      if (!Read()) return std::nullopt;
+    } while (!wanted_);
+    position_ = std::to_string(number_);
+    return Document{.id = letter_.id,
+                    .routing = letter_.routing,
+                    .body = letter_.body,
+                    .position = position_,
+                    .defect = letter_.defect,
+                    .deleted = letter_.deleted,
+                    .version = letter_.version};
   }
 
  private:
-  Result<bool> Read() {
+  bool Read() {
     std::string line;
     if (!std::getline(file_, line)) return false;
     ++number_;
-    // Half a letter that a crash left has been followed by an empty line.
-    wanted_ = false;
-    if (line.empty()) return true;
-    MUSTER_ASSIGN(letter_, Parse(line, path_, number_));
-    wanted_ = letter_.collection == collection_ && seen_.insert(letter_.where).second;
+    auto letter = Parse(line);
+    wanted_ = letter && letter->collection == collection_ && seen_.insert(letter->where).second;
+    if (wanted_) letter_ = *std::move(letter);
     return true;
   }
 
-  const std::string path_;
   const std::string collection_;
   std::ifstream file_;
   size_t number_ = 0;
@@ -107,9 +108,9 @@ class LetterReader final : public Reader {
   std::set<std::string> seen_;
 };
 
-class DeadLetterSource final : public Source {
+class LetterFileSource final : public DeadLetterSource {
  public:
-  explicit DeadLetterSource(std::string path) : path_(std::move(path)) {}
+  explicit LetterFileSource(std::string path) : path_(std::move(path)) {}
 
   Status Open() {
     std::ifstream file(path_);
@@ -118,12 +119,24 @@ class DeadLetterSource final : public Source {
     for (std::string line; std::getline(file, line);) {
       ++number;
       if (line.empty()) continue;
-      MUSTER_ASSIGN(const Letter letter, Parse(line, path_, number));
-      ++letters_[letter.collection];
-      has_deletes_ |= letter.deleted;
+      const auto letter = Parse(line);
+      if (!letter) {
+        bad_lines_.Add(number);
+        continue;
+      }
+      ++letters_[letter->collection];
+      has_deletes_ |= letter->deleted;
+    }
+    if (letters_.empty() && bad_lines_.count > 0) {
+      return Error{Code::kInvalid,
+                   path_ + ":" + std::to_string(bad_lines_.first[0]) +
+                       " is no dead letter, and neither is any other line",
+                   "give a file that Muster wrote"};
     }
     return {};
   }
+
+  const BadLines& bad_lines() const override { return bad_lines_; }
 
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> collections;
@@ -137,7 +150,7 @@ class DeadLetterSource final : public Source {
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token /*stop*/) override {
     auto reader = std::make_unique<LetterReader>(path_, partition.collection);
-    if (!position.empty()) MUSTER_TRY(reader->SkipTo(std::stoul(position)));
+    if (!position.empty()) reader->SkipTo(std::stoul(position));
     return reader;
   }
   std::optional<double> FractionBefore(const Partition& /*partition*/,
@@ -149,12 +162,27 @@ class DeadLetterSource final : public Source {
   const std::string path_;
   std::map<std::string, int64_t> letters_;  // by collection, repeated ones included
   bool has_deletes_ = false;
+  BadLines bad_lines_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Source>> OpenDeadLetterSource(const std::string& path) {
-  auto source = std::make_unique<DeadLetterSource>(path);
+void BadLines::Add(size_t number) {
+  if (first.size() < kMaxNamed) first.push_back(number);
+  ++count;
+}
+
+std::string BadLines::ToString() const {
+  std::string text =
+      std::to_string(count) + (count == 1 ? " line is no dead letter and was skipped"
+                                          : " lines are no dead letters and were skipped");
+  for (size_t i = 0; i < first.size(); ++i)
+    text += (i == 0 ? ": " : ", ") + std::to_string(first[i]);
+  return count > static_cast<int64_t>(first.size()) ? text + ", …" : text;
+}
+
+Result<std::unique_ptr<DeadLetterSource>> OpenDeadLetterSource(const std::string& path) {
+  auto source = std::make_unique<LetterFileSource>(path);
   MUSTER_TRY(source->Open());
   return source;
 }

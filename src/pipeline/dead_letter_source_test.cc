@@ -62,6 +62,43 @@ TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
   EXPECT_EQ(found->version, 12);
 }
 
+TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {
+  const Document document{
+      .id = "1", .routing = {}, .body = R"({"a":1})", .position = "1", .defect = {}};
+  {
+    auto letters = OpenDeadLetters(path_, "run").value();
+    ASSERT_TRUE(letters->Add("orders", "orders__0__0", document, "no"));
+  }
+  std::string letter;
+  {
+    std::ifstream file(path_);
+    ASSERT_TRUE(std::getline(file, letter));
+  }
+  const std::string half = letter.substr(0, letter.size() - 4);
+  {
+    std::ofstream file(path_, std::ios::trunc);
+    file << letter.substr(0, 20) << '\n';                    // torn in its head
+    file << half << '\n';                                    // torn in its document
+    file << half << letter << '\n';                          // torn, and written on
+    file << R"({"run":"r","collection":"orders"})" << '\n';  // no document at all
+    file << R"({"collection":"orders","version":[],"document":{}})" << '\n';
+    file << R"({"collection":7,"document":{}})" << '\n';
+    file << letter << '\n';
+    file << half;
+  }
+  const auto source = OpenDeadLetterSource(path_).value();
+  EXPECT_EQ(source->bad_lines().count, 7);
+  EXPECT_EQ(source->bad_lines().first, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 8}));
+  EXPECT_EQ(source->bad_lines().ToString(),
+            "7 lines are no dead letters and were skipped: 1, 2, 3, 4, 5, 6, 8");
+  ASSERT_EQ(source->Collections()->size(), 1u);
+  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  const auto found = reader->Next().value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->body, document.body);
+  EXPECT_FALSE(reader->Next().value());
+}
+
 TEST_F(DeadLetterSourceTest, FileOfSomethingElseIsRefusedWithItsLine) {
   std::ofstream(path_) << "{\"id\":1}\n";
   const auto source = OpenDeadLetterSource(path_);

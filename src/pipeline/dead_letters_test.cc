@@ -6,11 +6,12 @@
 
 #include "base/json.h"
 #include "muster/migrate.h"
+#include "support/small_disk.h"
 
 namespace muster {
 namespace {
 
-class DeadLettersTest : public testing::Test {
+class DeadLettersTest : public ::testing::Test {
  protected:
   DeadLettersTest() {
     std::string name = (std::filesystem::temp_directory_path() / "dead-letters-XXXXXX").string();
@@ -69,6 +70,36 @@ TEST_F(DeadLettersTest, AHalfLetterOfACrashSpoilsNoOther) {
       "c", "i", {.id = "1", .routing = {}, .body = "{}", .position = "1", .defect = {}}, "why"));
   ASSERT_EQ(Lines().size(), 2U);
   EXPECT_TRUE(ParseJson(Lines()[1], "letter"));
+}
+
+TEST_F(DeadLettersTest, AFullDiskTearsNoLetter) {
+  auto letters = OpenDeadLetters(Path(), "r");
+  const std::string body = R"({"text":")" + std::string(300, 'x') + "\"}";
+  const auto add = [&](std::string_view id) {
+    return (*letters)->Add(
+        "c", "i", {.id = id, .routing = {}, .body = body, .position = id, .defect = {}}, "why");
+  };
+  ASSERT_TRUE(add("1"));
+  {
+    const testing::SmallDisk disk(600);
+    const Status refused = add("2");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kFull);
+    EXPECT_NE(refused.error().message.find(Path()), std::string::npos);
+  }
+  ASSERT_TRUE(add("3"));
+  ASSERT_TRUE((*letters)->Flush());
+  ASSERT_EQ(Lines().size(), 2U);
+  EXPECT_EQ(ParseJson(Lines()[0], "letter").value()["id"], "1");
+  EXPECT_EQ(ParseJson(Lines()[1], "letter").value()["id"], "3");
+}
+
+TEST_F(DeadLettersTest, AreForTheirOwnerAlone) {
+  auto letters = OpenDeadLetters(Path(), "r");
+  ASSERT_TRUE((*letters)->Add(
+      "c", "i", {.id = "1", .routing = {}, .body = "{}", .position = {}, .defect = {}}, "why"));
+  EXPECT_EQ(std::filesystem::status(Path()).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST_F(DeadLettersTest, AFileThatCannotBeWrittenIsAnError) {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 namespace muster {
@@ -38,14 +37,6 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
     if (done < 0) return FileError("write", path, errno);
     bytes.remove_prefix(static_cast<size_t>(done));
   }
-  return {};
-}
-
-Status SyncFolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0 || fsync(fd.get()) != 0) return FileError("sync", folder, errno);
   return {};
 }
 
@@ -188,41 +179,10 @@ class ZstdOutput final : public FileOutput {
 
 }  // namespace
 
-Error FileError(std::string_view doing, const std::string& path, int reason) {
-  Error error{Code::kUnavailable,
-              "cannot " + std::string(doing) + " " + path + ": " + std::strerror(reason)};
-  switch (reason) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      error.code = Code::kFull;
-      error.hint = "make room, then run it again";
-      break;
-    case EROFS:
-      error.code = Code::kReadOnly;
-      break;
-    case EACCES:
-    case EPERM:
-    case ENOTDIR:
-    case EISDIR:
-      error.code = Code::kPermission;
-      error.hint = "check the path and who may write there";
-      break;
-    case EEXIST:
-      error.code = Code::kConflict;
-      break;
-    case ENOENT:
-      error.code = Code::kNotFound;
-      break;
-    default:
-      break;
-  }
-  return error;
-}
-
 Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
-                                                     Compression compression) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+                                                     Compression compression, FileAccess access) {
+  const mode_t mode = access == FileAccess::kOwner ? 0600 : 0644;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return FileError("create", path, errno);
   std::unique_ptr<FileOutput> plain = std::make_unique<PlainOutput>(path, fd);
   switch (compression) {

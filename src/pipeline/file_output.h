@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "muster/result.h"
 #include "pipeline/byte_stream.h"
 
@@ -24,9 +25,13 @@ class FileOutput {
   virtual Result<uint64_t> Flush() = 0;
 };
 
+// Who may read a new file: all that the umask lets, or its owner alone.
+enum class FileAccess { kShared, kOwner };
+
 // kConflict: the file exists.
 Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
-                                                     Compression compression);
+                                                     Compression compression,
+                                                     FileAccess access = FileAccess::kShared);
 
 // One piece of a file.
 struct FilePiece {
@@ -43,8 +48,5 @@ Status ReplaceFile(const std::string& path, std::string_view content);
 
 // Gives a file its name for good, and makes that durable. The folder is the same for both.
 Status PublishFile(const std::string& from, const std::string& to);
-
-// What an errno says of a file: kFull, kReadOnly, kPermission, or kUnavailable.
-Error FileError(std::string_view doing, const std::string& path, int reason);
 
 }  // namespace muster

@@ -265,10 +265,13 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
   MUSTER_TRY(StartJob(call, RedriveJob(file.name),
                       [this, path = file.path,
                        sink = run.sink](const std::stop_token& stop) -> Result<std::string> {
-                        MUSTER_ASSIGN(const Counts counts,
+                        MUSTER_ASSIGN(const RedriveReport report,
                                       RedriveDeadLetters(path, sink, site_.env(), stop));
-                        return std::to_string(counts.written) + " of " +
-                               std::to_string(counts.read) + " documents are written now";
+                        std::string text = std::to_string(report.counts.written) + " of " +
+                                           std::to_string(report.counts.read) +
+                                           " documents are written now";
+                        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
+                        return text;
                       }));
   return outcome.Take();
 }

@@ -68,6 +68,8 @@ Status DeadLetterIndex::Scan(Known& known) {
   known.file.changed = WallTime(
       std::chrono::milliseconds(info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000));
   std::ifstream in(known.file.path, std::ios::binary);
+  known.file.problem =
+      in ? "" : "it cannot be read: " + std::string(std::strerror(errno)) + "; letters are private";
   in.seekg(known.scanned);
   const int64_t until = known.scanned + kMaxScan;
   // A line without its end is being written.

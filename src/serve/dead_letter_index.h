@@ -38,6 +38,7 @@ struct LetterFile {
   WallTime changed{};
   std::map<std::string, int64_t> signatures;   // how many letters have which
   std::map<std::string, LetterHead> examples;  // the first letter of each signature
+  std::string problem;                         // why nothing is known of its letters
 };
 
 // The files of dead letters in a folder. Files grow: only what is new is read. Thread-safe.

@@ -205,6 +205,7 @@ Result<Json> Overview::DeadLetterFiles() {
       if (job->running) why_not = "it is under way";
     }
     if (file.letters == 0) why_not = "it holds no letter";
+    if (!file.problem.empty()) why_not = file.problem;
     one["actions"] = {
         {"redrive", Offer(ApiPath("dead-letters", file.name, "redrive"), Json::object(), why_not)}};
     AppendMember(json["files"], file.name, std::move(one));

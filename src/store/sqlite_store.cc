@@ -65,7 +65,7 @@ class SqliteStore final : public Store {
   explicit SqliteStore(Env& env) : env_(env) {}
 
   Status Open(const std::string& path, const std::string& space) {
-    MUSTER_ASSIGN(writer_, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_ASSIGN(writer_, SqliteDb::Open(path, SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
     MUSTER_TRY(MigrateSqlite(*writer_, space));
     MUSTER_ASSIGN(reader_, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
     return PrepareAll(space + "_records");

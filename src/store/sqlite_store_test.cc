@@ -60,6 +60,27 @@ TEST_F(SqliteStoreTest, ManyMayOpenANewFileAtOnce) {
   }
 }
 
+TEST_F(SqliteStoreTest, ANewFileIsForItsOwnerAloneAndSoAreThoseBesideIt) {
+  const auto store = Open().value();
+  const Change change = NewChange("a");
+  ASSERT_TRUE(store->Write({&change, 1}));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    using std::filesystem::perms;
+    EXPECT_EQ(entry.status().permissions(), perms::owner_read | perms::owner_write) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 2) << "the log beside it";
+}
+
+TEST_F(SqliteStoreTest, AFileThatIsThereKeepsItsPermissions) {
+  std::ofstream(Path()).close();
+  std::filesystem::permissions(Path(), static_cast<std::filesystem::perms>(0640));
+  const auto store = Open().value();
+  EXPECT_EQ(std::filesystem::status(Path()).permissions(),
+            static_cast<std::filesystem::perms>(0640));
+}
+
 TEST_F(SqliteStoreTest, NewerSchemaIsRefusedAndLeftAlone) {
   Open().value();
   auto db = SqliteDb::Open(Path(), SqliteDb::Mode::kExisting, 1s).value();

@@ -125,7 +125,7 @@ class PartialFile {
 class LineWriter {
  public:
   static Result<LineWriter> Create(const std::string& path) {
-    MUSTER_ASSIGN(auto output, CreateFileOutput(path, Compression::kNone));
+    MUSTER_ASSIGN(auto output, CreateFileOutput(path, Compression::kNone, FileAccess::kOwner));
     return LineWriter(std::move(output));
   }
 
@@ -249,6 +249,9 @@ Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_to
     MUSTER_TRY(WriteParquet(call, partial.path(), manifest, parquet.path(), stop));
     MUSTER_ASSIGN(manifest.sha256, Sha256OfFile(parquet.path()));
     std::error_code failed;
+    // DuckDB made it for everyone; the folder may be older than we.
+    fs::permissions(parquet.path(), fs::perms::owner_read | fs::perms::owner_write, failed);
+    if (failed) return FileError("protect", parquet.path(), failed.value());
     manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
     MUSTER_TRY(PublishFile(parquet.path(), path));
   } else {

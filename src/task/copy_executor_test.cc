@@ -77,6 +77,21 @@ TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
   EXPECT_EQ(manifest["columns"], (Json{{"Id", "VARCHAR"}, {"Name", "VARCHAR"}}));
 }
 
+TEST_F(CopyExecutorTest, WhatIsStagedIsForItsOwnerAlone) {
+  using std::filesystem::perms;
+  const auto mode = [&](const std::string& name) {
+    return std::filesystem::status(Staging() + name).permissions();
+  };
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  for (const char* format : {"jsonl", "parquet"}) {
+    TaskCall call = Call("User", std::string("run/") + format);
+    call.input["format"] = format;
+    Succeed(call);
+    EXPECT_EQ(mode(std::string("/User.") + format), perms::owner_read | perms::owner_write);
+  }
+  EXPECT_EQ(mode(""), perms::owner_all);
+}
+
 TEST_F(CopyExecutorTest, ARepetitionWithTheSameTokenCopiesNothing) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   const Json first = Succeed(Call("User"));

@@ -1,14 +1,9 @@
 #include "task/notification.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <thread>
 
+#include "base/file.h"
 #include "base/http.h"
 #include "base/secrets.h"
 #include "task/process.h"
@@ -19,35 +14,22 @@ namespace {
 constexpr std::chrono::seconds kPatience{20};
 constexpr size_t kMaxSnsSubject = 100;
 
-Error LastError(const std::string& path) {
-  return Error{Code::kUnavailable, path + ": " + std::strerror(errno)};
-}
-
-// Whether a line of the file has this key already.
+// Whether a line of the file has this key already. Half a line that a crash has left does not
+// count.
 bool HasKey(const std::string& path, const std::string& dedupe) {
   const std::string begin = "{\"dedupe\":" + ToJsonText(Json(dedupe)) + ",";
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(begin)) return true;
+    if (line.starts_with(begin) && Json::parse(line, nullptr, false).is_object()) return true;
   }
   return false;
 }
 
 // One at a time looks and appends, so that a key is there once.
 Status AppendToFile(const std::string& path, const Notification& news) {
-  // A pipe that nobody reads must not keep us waiting.
-  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (file < 0) return LastError(path);
-  Status done;
-  if (flock(file, LOCK_EX) != 0) {
-    done = LastError(path);
-  } else if (!HasKey(path, news.dedupe)) {
-    const std::string line = news.Line() + "\n";
-    const ssize_t written = write(file, line.data(), line.size());
-    if (written != static_cast<ssize_t>(line.size()) || fsync(file) != 0) done = LastError(path);
-  }
-  close(file);
-  return done;
+  AppendFile file(path);
+  MUSTER_TRY(file.Append(news.Line(), [&] { return HasKey(path, news.dedupe); }));
+  return file.Sync();
 }
 
 Status Post(const std::string& url, const Notification& news, const std::stop_token& stop) {

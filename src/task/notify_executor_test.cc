@@ -11,7 +11,9 @@
 
 #include "base/json.h"
 #include "support/http_server.h"
+#include "support/small_disk.h"
 #include "support/temporary_folder.h"
+#include "task/notification.h"
 #include "task/test_context.h"
 
 namespace muster::task {
@@ -85,6 +87,33 @@ TEST_F(NotifyExecutorTest, AFileHasEachKeyOnce) {
                         "\n"
                         R"({"dedupe":"other","subject":"it failed","message":{"rank":600}})"
                         "\n");
+}
+
+TEST_F(NotifyExecutorTest, HalfALineOfACrashIsNoNews) {
+  const std::string path = folder_.Write("news.jsonl", R"({"dedupe":"m-1/600/User","subject":"it)");
+  Succeed({"file:" + path});
+  EXPECT_EQ(Read(path), R"({"dedupe":"m-1/600/User","subject":"it)"
+                        "\n"
+                        R"({"dedupe":"m-1/600/User","subject":"it failed","message":{"rank":600}})"
+                        "\n");
+}
+
+TEST_F(NotifyExecutorTest, AFullDiskTearsNoNews) {
+  const std::string path = folder_.Write("news.jsonl", "");
+  const Notification news{.target = "file:" + path,
+                          .subject = std::string(1000, 'x'),
+                          .message = Json::object(),
+                          .dedupe = "key",
+                          .topic = {}};
+  {
+    const testing::SmallDisk disk(500);
+    const Status refused = Deliver(news, aws_, RealEnv(), {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kFull);
+  }
+  EXPECT_EQ(Read(path), "");
+  ASSERT_TRUE(Deliver(news, aws_, RealEnv(), {}));
+  EXPECT_EQ(Read(path), news.Line() + "\n");
 }
 
 TEST_F(NotifyExecutorTest, AWebhookIsToldTheKeyAndOnce) {

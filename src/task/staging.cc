@@ -133,8 +133,7 @@ Result<std::vector<Manifest>> Staging::List() const {
 
 Status Staging::Begin(const std::string& object) const {
   std::error_code failed;
-  fs::create_directories(folder_, failed);
-  if (failed) return FileError("making", folder_, failed.value());
+  MUSTER_TRY(MakePrivateFolders(folder_));
   // What a killed process has left. One that is still writing is not wanted any more, and fails.
   const std::string begin = fs::path(PathOf(object, ".")).filename().string();
   for (const auto& entry : fs::directory_iterator(folder_, failed)) {

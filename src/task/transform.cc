@@ -143,8 +143,7 @@ class Transformation {
       fs::remove(path, failed);
       return job_.staging.Keep("rejected/" + name);
     }
-    fs::create_directories(folder, failed);
-    if (failed) return FileError("making", folder, failed.value());
+    MUSTER_TRY(MakePrivateFolders(folder));
     MUSTER_TRY(db_->Execute("COPY (SELECT * FROM " + std::string(kRows) + " WHERE " +
                             std::string(kRejected) + " IS NOT NULL) TO " + DuckLiteral(path) +
                             " (FORMAT json)"));

@@ -20,8 +20,8 @@ class Unobserved final : public MigrationObserver {
 
 std::string AgainPathOf(const std::string& path) { return path + ".again"; }
 
-Result<Counts> RedriveDeadLetters(const std::string& path, const std::string& sink_url, Env& env,
-                                  std::stop_token stop) {
+Result<RedriveReport> RedriveDeadLetters(const std::string& path, const std::string& sink_url,
+                                         Env& env, std::stop_token stop) {
   MUSTER_ASSIGN(const auto source, OpenDeadLetterSource(path));
   MUSTER_ASSIGN(const auto sink, OpenSink(sink_url, env));
   MUSTER_ASSIGN(const auto transforms, ParseTransforms("", ""));
@@ -34,7 +34,8 @@ Result<Counts> RedriveDeadLetters(const std::string& path, const std::string& si
                     .dead_letters = *dead_letters,
                     .throttle = throttle};
   Unobserved observer;
-  return MigrateAll(pipeline, {}, observer, std::move(stop));
+  MUSTER_ASSIGN(const Counts counts, MigrateAll(pipeline, {}, observer, std::move(stop)));
+  return RedriveReport{counts, source->bad_lines()};
 }
 
 }  // namespace muster
