@@ -76,4 +76,54 @@ write("        if (js_poll_interrupts(ctx))
         e = string_indexof(ctx, sp, rp, q);"
 "        e = string_indexof(sp, rp, q);")
 
+# Numbers in JSON are read and printed by js.cc, which keeps them as they were written where asked
+# to. A number may now be a BigInt, which belongs to whoever has a reference to it.
+write("extern JSValue MusterReadJsonNumber(JSContext *ctx, const char *text, size_t size);
+extern JSValue MusterPrintJsonNumber(JSContext *ctx, JSValue number);
+
+static int json_parse_number(JSParseState *s, const uint8_t **pp)"
+"static int json_parse_number(JSParseState *s, const uint8_t **pp)")
+write("    s->token.u.num.val = MusterReadJsonNumber(s->ctx, (const char *)p_start, p - p_start);
+    if (JS_IsException(s->token.u.num.val))
+        return -1;
+    *pp = p;"
+"    s->token.u.num.val = js_float64(strtod((const char *)p_start, NULL));
+    *pp = p;")
+write("        val = js_dup(s->token.u.num.val);
+        if (pr) {"
+"        val = s->token.u.num.val;
+        if (pr) {")
+write("    case JS_TAG_FLOAT64:
+    case JS_TAG_SHORT_BIG_INT:
+    case JS_TAG_BIG_INT:
+        val = MusterPrintJsonNumber(ctx, val);
+        if (JS_IsException(val))
+            goto exception;
+        goto concat_value;"
+"    case JS_TAG_FLOAT64:
+        if (!isfinite(JS_VALUE_GET_FLOAT64(val))) {
+            val = JS_NULL;
+        }
+        goto concat_value;")
+write("    default:
+        JS_FreeValue(ctx, val);
+        return 0;
+    }
+
+exception:
+    JS_FreeValue(ctx, val);
+    JS_FreeValue(ctx, tab);"
+"    case JS_TAG_SHORT_BIG_INT:
+    case JS_TAG_BIG_INT:
+        JS_ThrowTypeError(ctx, \"BigInt are forbidden in JSON.stringify\");
+        goto exception;
+    default:
+        JS_FreeValue(ctx, val);
+        return 0;
+    }
+
+exception:
+    JS_FreeValue(ctx, val);
+    JS_FreeValue(ctx, tab);")
+
 file(WRITE ${OUT} "${text}")

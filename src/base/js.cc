@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 
@@ -117,6 +121,126 @@ constexpr JSMallocFunctions kMemoryFunctions = {
       return malloc_usable_size(const_cast<void*>(block));
     }};
 
+constexpr double kMaxSafeInteger = 9007199254740991;  // 2^53 - 1
+constexpr size_t kSafeDigits = 15;                    // any integer of so many is below it
+
+// JSON has checked its form.
+double DoubleOf(const char* text, size_t size) {
+  double value = 0;
+  if (std::from_chars(text, text + size, value).ec == std::errc()) return value;
+  return std::strtod(std::string(text, size).c_str(), nullptr);  // too large, or too small
+}
+
+// Reads and prints the numbers of JSON.
+//
+// QuickJS keeps the type of a value in the lower half of a 64-bit tag and looks at nothing else of
+// it (JS_VALUE_GET_TAG). The upper half goes wherever the value goes, and what is computed gets a
+// new tag. So a number there names the text that the value was read from.
+class Numbers {
+ public:
+  Numbers(JsNumbers mode, size_t max_bytes) : mode_(mode), max_bytes_(max_bytes) {}
+
+  // Before the script can change what BigInt means.
+  bool Start(JSContext* context) {
+    const Value global(context, JS_GetGlobalObject(context));
+    big_int_ = JS_GetPropertyStr(context, global.get(), "BigInt");
+    return !JS_IsException(big_int_);
+  }
+  void End(JSContext* context) { JS_FreeValue(context, std::exchange(big_int_, JS_UNDEFINED)); }
+
+  // Forgets the texts. What a script has kept of the documents before are plain numbers from now
+  // on.
+  void Clear() {
+    first_ += static_cast<uint32_t>(literals_.size());
+    literals_.clear();
+    bytes_.clear();
+  }
+
+  JSValue Read(JSContext* context, const char* text, size_t size) {
+    const double value = DoubleOf(text, size);
+    if (mode_ == JsNumbers::kFloats) return JS_NewFloat64(context, value);
+    const std::string_view written(text, size);
+    if (written == "-0" || written.find_first_of(".eE") != std::string_view::npos) {
+      return Literal(context, value, written);
+    }
+    if (size <= kSafeDigits || std::abs(value) <= kMaxSafeInteger) {
+      return JS_NewFloat64(context, value);
+    }
+    JSValue digits = JS_NewStringLen(context, text, size);
+    if (JS_IsException(digits)) return digits;
+    const JSValue integer = JS_Call(context, big_int_, JS_UNDEFINED, 1, &digits);
+    JS_FreeValue(context, digits);
+    return integer;
+  }
+
+  // Takes the number. The answer is what is to be printed.
+  JSValue Print(JSContext* context, JSValue number) const {
+    if (JS_IsBigInt(number)) {
+      const Value owned(context, number);
+      if (mode_ == JsNumbers::kExact) return JS_ToString(context, number);
+      return JS_ThrowTypeError(context, "BigInt are forbidden in JSON.stringify");
+    }
+    const double value = JS_VALUE_GET_FLOAT64(number);
+    if (mode_ == JsNumbers::kExact) {
+      if (const auto text = TextOf(number)) {
+        return JS_NewStringLen(context, text->data(), text->size());
+      }
+      if (std::abs(value) > kMaxSafeInteger) {
+        return JS_ThrowRangeError(
+            context, "%g was computed, and numbers beyond 2^53 are rounded: use BigInt", value);
+      }
+    }
+    return std::isfinite(value) ? number : JS_NULL;
+  }
+
+ private:
+  struct Written {
+    double value = 0;
+    size_t begin = 0;
+    size_t size = 0;
+  };
+
+  JSValue Literal(JSContext* context, double value, std::string_view text) {
+    if (bytes_.size() + literals_.size() * sizeof(Written) > max_bytes_) {
+      return JS_ThrowRangeError(context, "too many numbers");
+    }
+    const auto name = first_ + static_cast<uint32_t>(literals_.size());
+    literals_.push_back({value, bytes_.size(), text.size()});
+    bytes_ += text;
+    JSValue number = JS_NewFloat64(context, value);
+    static_assert(sizeof number.tag == sizeof(uint64_t));
+    number.tag = static_cast<int64_t>(uint64_t{name} << 32U | static_cast<uint64_t>(number.tag));
+    return number;
+  }
+
+  std::optional<std::string_view> TextOf(JSValueConst number) const {
+    const uint32_t index = static_cast<uint32_t>(static_cast<uint64_t>(number.tag) >> 32U) - first_;
+    if (index >= literals_.size()) return std::nullopt;
+    const Written& written = literals_[index];
+    // Should the engine ever change a value in its place, it is another number.
+    if (std::bit_cast<uint64_t>(written.value) !=
+        std::bit_cast<uint64_t>(JS_VALUE_GET_FLOAT64(number))) {
+      return std::nullopt;
+    }
+    return std::string_view(bytes_).substr(written.begin, written.size);
+  }
+
+  const JsNumbers mode_;
+  const size_t max_bytes_;
+  JSValue big_int_ = JS_UNDEFINED;
+  std::vector<Written> literals_;
+  std::string bytes_;
+  uint32_t first_ = 1;  // the name of the first literal; 0 is what numbers without one have
+};
+
+// What the functions that QuickJS calls find in its context.
+struct Shared {
+  const JsHost& host;
+  Numbers numbers;
+};
+
+Shared& SharedOf(JSContext* context) { return *static_cast<Shared*>(JS_GetContextOpaque(context)); }
+
 // "line:column" of the innermost place in `origin` that a stack trace names; empty if there is
 // none.
 std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
@@ -134,18 +258,36 @@ std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
 
 }  // namespace
 
+// cmake/patch_quickjs.cmake makes JSON call these.
+extern "C" {
+JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size);
+JSValue MusterPrintJsonNumber(JSContext* context, JSValue number);
+
+JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size) {
+  return SharedOf(context).numbers.Read(context, text, size);
+}
+
+JSValue MusterPrintJsonNumber(JSContext* context, JSValue number) {
+  return SharedOf(context).numbers.Print(context, number);
+}
+}
+
 // A runtime with one script in it. Once a limit was exceeded it is good for nothing more: jobs may
 // be left over, memory may be full.
 class JsFunction::Engine {
  public:
-  Engine(const std::string& origin, const JsLimits& limits, const JsHost& host)
-      : origin_(origin), limits_(limits), host_(host), memory_(limits.memory_bytes) {}
+  Engine(const std::string& origin, const JsLimits& limits, const JsHost& host, JsNumbers numbers)
+      : origin_(origin),
+        limits_(limits),
+        shared_{host, Numbers(numbers, limits.memory_bytes)},
+        memory_(limits.memory_bytes) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   ~Engine() {
     if (context_ != nullptr) {
       JS_FreeValue(context_, function_);
+      shared_.numbers.End(context_);
       JS_FreeContext(context_);
     }
     if (runtime_ != nullptr) JS_FreeRuntime(runtime_);
@@ -157,7 +299,9 @@ class JsFunction::Engine {
     JS_SetMaxStackSize(runtime_, limits_.stack_bytes);
     JS_SetInterruptHandler(runtime_, &IsTimeUp, this);
     if (!MakeContext()) return OutOfMemory();
-    if (host_ && !AddHost()) return OutOfMemory();
+    JS_SetContextOpaque(context_, &shared_);
+    if (!shared_.numbers.Start(context_)) return OutOfMemory();
+    if (shared_.host && !AddHost()) return OutOfMemory();
     BeginCall();
     Value value(context_, JS_Eval(context_, source.c_str(), source.size(), origin_.c_str(),
                                   JS_EVAL_TYPE_GLOBAL));
@@ -226,7 +370,6 @@ class JsFunction::Engine {
   }
 
   bool AddHost() {
-    JS_SetContextOpaque(context_, this);
     const Value global(context_, JS_GetGlobalObject(context_));
     return JS_SetPropertyStr(context_, global.get(), "host",
                              JS_NewCFunction(context_, &CallHost, "host", 1)) >= 0;
@@ -236,8 +379,7 @@ class JsFunction::Engine {
                           JSValueConst* arguments) {
     const auto question = TextOf(context, arguments[0]);
     if (!question) return JS_ThrowTypeError(context, "host: the question has no text");
-    const auto* engine = static_cast<Engine*>(JS_GetContextOpaque(context));
-    const auto answer = engine->host_(*question);
+    const auto answer = SharedOf(context).host(*question);
     if (!answer) return JS_ThrowPlainError(context, "%s", answer.error().ToString().c_str());
     return JS_NewStringLen(context, answer->data(), answer->size());
   }
@@ -246,6 +388,7 @@ class JsFunction::Engine {
   void BeginCall() {
     JS_UpdateStackTop(runtime_);
     deadline_ = Clock::now() + limits_.time;
+    shared_.numbers.Clear();
   }
 
   // What asynchronous functions have left to do. Nothing stays for the next call.
@@ -318,7 +461,7 @@ class JsFunction::Engine {
 
   const std::string& origin_;
   const JsLimits& limits_;
-  const JsHost& host_;
+  Shared shared_;
   Memory memory_;
   JSRuntime* runtime_ = nullptr;
   JSContext* context_ = nullptr;
@@ -328,25 +471,28 @@ class JsFunction::Engine {
   bool time_is_up_ = false;
 };
 
-JsFunction::JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host)
+JsFunction::JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host,
+                       JsNumbers numbers)
     : source_(std::move(source)),
       origin_(std::move(origin)),
       limits_(limits),
-      host_(std::move(host)) {}
+      host_(std::move(host)),
+      numbers_(numbers) {}
 
 JsFunction::~JsFunction() = default;
 
 Result<std::unique_ptr<JsFunction>> JsFunction::Compile(std::string_view source,
                                                         std::string_view origin,
-                                                        const JsLimits& limits, JsHost host) {
+                                                        const JsLimits& limits, JsHost host,
+                                                        JsNumbers numbers) {
   std::unique_ptr<JsFunction> function(
-      new JsFunction(std::string(source), std::string(origin), limits, std::move(host)));
+      new JsFunction(std::string(source), std::string(origin), limits, std::move(host), numbers));
   MUSTER_TRY(function->Start());
   return function;
 }
 
 Status JsFunction::Start() {
-  auto engine = std::make_unique<Engine>(origin_, limits_, host_);
+  auto engine = std::make_unique<Engine>(origin_, limits_, host_, numbers_);
   MUSTER_TRY(engine->Start(source_));
   engine_ = std::move(engine);
   return {};

@@ -19,6 +19,19 @@ struct JsLimits {
   size_t stack_bytes = size_t{512} << 10;  // of the calling thread's
 };
 
+// What becomes of numbers on their way through a script.
+enum class JsNumbers {
+  // JavaScript's, 64-bit floats: integers beyond 2^53 are rounded, 1.0 becomes 1, -0 becomes 0 and
+  // what is too large for a float (1e400) becomes null.
+  kFloats,
+  // As they are written. A number that the script only moves or copies keeps its text: 1.0, 1e3 and
+  // -0 stay what they are, though the script computes with floats. Integers of 2^53 and beyond are
+  // BigInt, which JavaScript does not mix with numbers: a script that computes with one either
+  // says so (doc.id + 1n) or throws. A float of 2^53 or beyond that the script has computed may
+  // be rounded, and is an error. So do JSON.parse and JSON.stringify.
+  kExact,
+};
+
 // What a script may ask of the program, as text: `host(question)` is the answer or throws the
 // error's message. Called on the thread that calls the function, within its time.
 using JsHost = std::function<Result<std::string>(std::string_view question)>;
@@ -34,9 +47,8 @@ using JsHost = std::function<Result<std::string>(std::string_view question)>;
 // call to the next; whoever needs the same answer for the same document must not rely on them, nor
 // on the clock or Math.random.
 //
-// Numbers are JavaScript's, 64-bit floats: on the way through integers beyond 2^53 are rounded, 1.0
-// becomes 1, -0 becomes 0 and what is too large for a float (1e400) becomes null. Of a key that an
-// object has twice the last counts. Integer-like keys ("10") move in front of the others.
+// Of a key that an object has twice the last counts. Integer-like keys ("10") move in front of the
+// others.
 //
 // An instance belongs to one thread at a time. Instances share nothing.
 class JsFunction {
@@ -48,7 +60,8 @@ class JsFunction {
   static Result<std::unique_ptr<JsFunction>> Compile(std::string_view source,
                                                      std::string_view origin,
                                                      const JsLimits& limits = {},
-                                                     JsHost host = nullptr);
+                                                     JsHost host = nullptr,
+                                                     JsNumbers numbers = JsNumbers::kFloats);
   ~JsFunction();
   JsFunction(const JsFunction&) = delete;
   JsFunction& operator=(const JsFunction&) = delete;
@@ -63,13 +76,15 @@ class JsFunction {
  private:
   class Engine;
 
-  JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host);
+  JsFunction(std::string source, std::string origin, const JsLimits& limits, JsHost host,
+             JsNumbers numbers);
   Status Start();
 
   const std::string source_;
   const std::string origin_;
   const JsLimits limits_;
   const JsHost host_;
+  const JsNumbers numbers_;
   std::unique_ptr<Engine> engine_;  // none after a limit was exceeded
 };
 

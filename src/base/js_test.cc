@@ -67,6 +67,80 @@ TEST(Js, NumbersAreJavaScripts) {
             "[9007199254740992,1,1000,0,null,0.1,1e+21]");
 }
 
+std::unique_ptr<JsFunction> Exact(std::string_view source) {
+  auto function = JsFunction::Compile(source, "test.js", {}, nullptr, JsNumbers::kExact);
+  EXPECT_TRUE(function) << function.error().ToString();
+  return *std::move(function);
+}
+
+TEST(Js, ExactNumbersStayAsTheyWereWrittenWhereverTheyGo) {
+  const std::string numbers =
+      "[9007199254740991,9007199254740992,9007199254740993,-9007199254740993,1.0,1.10,1e3,1E+2,-0,"
+      "0.0,-0.0,1e400,1e-400,0.1,1e21,123456789012345678901234567890,18446744073709551615,"
+      "0.1000000000000000055511151231257827,12345678901234567890.50]";
+  EXPECT_EQ(Say(*Exact("(doc) => doc"), numbers), numbers);
+  EXPECT_EQ(Say(*Exact("(doc) => JSON.parse(JSON.stringify(doc))"), numbers), numbers);
+  EXPECT_EQ(Say(*Exact("(doc) => { let kept = [...doc]; kept = kept.map((x) => ({x}));"
+                       " return kept.map(({x}) => x) }"),
+                numbers),
+            numbers);
+  EXPECT_EQ(Say(*Exact("async ({a, ...rest}) => { await null; return {b: a, c: [a], ...rest} }"),
+                R"({"a":1.0,"x":1.00,"y":9007199254740993})"),
+            R"({"b":1.0,"c":[1.0],"x":1.00,"y":9007199254740993})");
+  EXPECT_EQ(Say(*Exact("(doc) => doc.sort((a, b) => a - b)"), "[3.0,1.50,2e0]"), "[1.50,2e0,3.0]");
+  EXPECT_EQ(Say(*Exact("(doc) => new Number(doc.a)"), R"({"a":1.0})"), "1.0");
+}
+
+TEST(Js, ExactNumbersAreOrdinaryOnesToTheScript) {
+  EXPECT_EQ(Say(*Exact("(d) => [typeof d.a, d.a === 1, d.a + 1, d.a * 2.5, -d.a, d.a | 0, `${d.a}`,"
+                       " Math.max(d.a, 0.5) === 1, [5, 6][d.a], new Map([[1, 'x']]).get(d.a),"
+                       " isNaN(d.a), Object.is(d.z, -0), d.b > 10, d.b == 1000]"),
+                R"({"a":1.0,"b":1e3,"z":-0})"),
+            R"(["number",true,2,2.5,-1,1,"1",true,6,"x",false,true,true,true])");
+  EXPECT_EQ(Say(*Exact("(d) => { d.a++; d.b += 1; d.c = d.c; return d }"),
+                R"({"a":1.0,"b":2.0,"c":3.0})"),
+            R"({"a":2,"b":3,"c":3.0})");
+}
+
+TEST(Js, IntegersBeyond2To53AreBigInt) {
+  const std::string document = R"({"id":9007199254740993,"n":1})";
+  EXPECT_EQ(Say(*Exact("(d) => [typeof d.id, d.id + 1n, d.id % 10n, String(d.id), d.id > d.n]"),
+                document),
+            R"(["bigint",9007199254740994,3,"9007199254740993",true])");
+  for (const char* script : {"(d) => d.id + 1", "(d) => Math.floor(d.id)", "(d) => d.id / 2",
+                             "(d) => +d.id", "(d) => Number(d.id)", "(d) => parseInt(d.id)"}) {
+    const std::string said = Say(*Exact(script), document);
+    EXPECT_TRUE(said.starts_with("error: ")) << script << ": " << said;
+  }
+}
+
+TEST(Js, AFloatBeyond2To53ThatWasComputedIsAnError) {
+  for (const char* script : {"(d) => d.a * 1e10", "(d) => ({a: [-d.a * 1e10]})", "(d) => 1 / 0",
+                             "(d) => 9007199254740992", "(d) => JSON.stringify(d.a * 1e10)"}) {
+    const std::string said = Say(*Exact(script), R"({"a":9007199254740991})");
+    EXPECT_NE(said.find("use BigInt"), std::string::npos) << script << ": " << said;
+  }
+  EXPECT_EQ(Say(*Exact("(d) => [d.a - 1, BigInt(d.a) * 10n, 0.1 + 0.2, 0 / 0]"),
+                R"({"a":9007199254740991})"),
+            "[9007199254740990,90071992547409910,0.30000000000000004,null]");
+}
+
+TEST(Js, WhatAScriptKeepsOfADocumentIsNotTakenForTheNextOnes) {
+  const auto function = Exact("let kept = null;\n(d) => { const last = kept; kept = d; return last; }");
+  EXPECT_EQ(Say(*function, "[1.0,2.50,9007199254740993]"), "null");
+  EXPECT_EQ(Say(*function, "[1.00,3.0]"), "[1,2.5,9007199254740993]");
+}
+
+TEST(Js, ManyNumbersCountAsMemory) {
+  const auto function =
+      JsFunction::Compile("(d) => { for (;;) JSON.parse('[1.0,1.0,1.0,1.0]'); }", "test.js",
+                          {.time = milliseconds(60'000), .memory_bytes = size_t{2} << 20}, nullptr,
+                          JsNumbers::kExact)
+          .value();
+  EXPECT_NE(Say(*function, "1").find("too many numbers"), std::string::npos);
+  EXPECT_NE(Say(*function, "1").find("too many numbers"), std::string::npos);
+}
+
 TEST(Js, ErrorsSayWhere) {
   EXPECT_EQ(RunOnce("(doc) =>\n  doc.missing.field", "{}"),
             "error: test.js:2:3: TypeError: cannot read property 'field' of undefined");

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Transform>> RunJavaScript(const JavaScript& script) {
   JsLimits limits;
   limits.time = std::chrono::milliseconds(script.time_ms);
   limits.memory_bytes = static_cast<size_t>(script.memory_mb) << 20;
-  MUSTER_ASSIGN(auto function, JsFunction::Compile(script.source, script.origin, limits));
+  MUSTER_ASSIGN(auto function, JsFunction::Compile(script.source, script.origin, limits, nullptr,
+                                                   JsNumbers::kExact));
   return std::make_unique<JavaScriptTransform>(std::move(function));
 }
 

@@ -15,7 +15,8 @@ struct JavaScript {
 };
 
 // A function (doc, {id, routing}) => doc in a sandbox; nothing returned skips the document, and
-// what it throws, or exceeding a limit, fails it. kInvalid: the script cannot be compiled.
+// what it throws, or exceeding a limit, fails it. Numbers stay as they are (JsNumbers::kExact).
+// kInvalid: the script cannot be compiled.
 Result<std::unique_ptr<Transform>> RunJavaScript(const JavaScript& script);
 
 }  // namespace muster
