@@ -15,19 +15,33 @@
 
 namespace muster {
 
+// A document that could not be migrated, and why.
+struct DeadLetter {
+  std::string_view collection;  // the source's name for it
+  std::string_view target;      // the sink's
+  std::string_view item;
+  const Document& document;
+  std::string_view reason;
+  // Whether `document` is as the sink is to have it. False: it failed before the transforms had
+  // edited it, and is as the source has it.
+  bool transformed = false;
+};
+
 // Documents that could not be migrated, each with its reason, in a file that grows: one JSON object
-// a line, {"run","collection","item","id","routing","position","error","document"}, with "deleted"
-// and "version" before the error where a document has them, and where a
+// a line, {"run","collection","target","transformed","item","id","routing","position","error",
+// "document"}, with "deleted" and "version" before the error where a document has them, and where a
 // document that is not valid JSON is a string of "document_base64". Thread-safe. After a crash the
 // same document may be there twice, with the same collection and position.
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;
-  virtual Status Add(const std::string& collection, const std::string& item,
-                     const Document& document, std::string_view reason) = 0;
+  virtual Status Add(const DeadLetter& letter) = 0;
   // Makes what was added durable.
   virtual Status Flush() = 0;
 };
+
+// The run that letters name where there is none.
+inline constexpr char kStandaloneRun[] = "standalone";
 
 // Appends to `path`, which is created when the first letter comes.
 Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,

@@ -196,6 +196,9 @@ class TransformPlan {
   virtual Result<std::vector<std::unique_ptr<Transform>>> Make() const = 0;
   virtual std::string TargetName(const std::string& collection) const = 0;
 
+  // Whether documents may be other ones afterwards. False: collections get other names at most.
+  virtual bool EditsDocuments() const { return true; }
+
   // The collection as the transforms leave it: its new name, and metadata that fits the documents.
   virtual Collection Target(const Collection& collection) const {
     return {TargetName(collection.name), collection.metadata};

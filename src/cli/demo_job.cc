@@ -130,9 +130,8 @@ class DemoSink final : public Sink {
 // Every document can be migrated.
 class NoDeadLetters final : public DeadLetters {
  public:
-  Status Add(const std::string& /*collection*/, const std::string& /*item*/,
-             const Document& /*document*/, std::string_view reason) override {
-    return Error{Code::kInternal, "the demo refused a document: " + std::string(reason)};
+  Status Add(const DeadLetter& letter) override {
+    return Error{Code::kInternal, "the demo refused a document: " + std::string(letter.reason)};
   }
   Status Flush() override { return {}; }
 };

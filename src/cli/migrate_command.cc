@@ -148,8 +148,8 @@ class MigrateRun {
       : options_(options), context_(context) {}
 
   Result<int> Run() {
-    MUSTER_ASSIGN(const auto flow,
-                  Flow::Open(options_.settings, "standalone", "dead-letters.jsonl", context_.env));
+    MUSTER_ASSIGN(const auto flow, Flow::Open(options_.settings, kStandaloneRun,
+                                              "dead-letters.jsonl", context_.env));
     dead_letters_path_ = flow->dead_letters_path();
     const CollectionFilter& allowed = flow->allowed();
     Pipeline& pipeline = flow->pipeline();

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -14,6 +15,8 @@
 namespace muster::cli {
 namespace {
 
+constexpr size_t kMaxTransformsBytes = size_t{1} << 20;
+
 struct WorkCommandOptions {
   std::string run;
   std::string item;
@@ -21,6 +24,7 @@ struct WorkCommandOptions {
   bool all = false;
   std::string letters;  // a file
   std::string sink;
+  std::string transforms;  // a file; empty: none
 };
 
 std::string Percent(const ItemInfo& item) {
@@ -47,6 +51,13 @@ Json ToJson(const ItemInfo& item) {
   if (const auto left = TimeLeft(item)) json["eta_s"] = left->count() / 1000;
   if (!item.error.empty()) json["error"] = item.error;
   return json;
+}
+
+Json ToJson(const RedriveReport& report) {
+  return Json{{"read", report.counts.read},       {"written", report.counts.written},
+              {"skipped", report.counts.skipped}, {"failed", report.counts.failed},
+              {"earlier", report.earlier},        {"bad_lines", report.bad_lines.count},
+              {"recorded", report.recorded},      {"notes", report.notes}};
 }
 
 class WorkCommand {
@@ -192,29 +203,52 @@ class WorkCommand {
     return Say(options_.item + " is free; its holder stops when it notices");
   }
 
-  // Writes dead letters into the sink as they are. What fails again goes to a new file.
+  // Writes dead letters into the sink. What fails again goes to a new file.
   Result<int> Redrive() {
     StopOnSignals signals;
-    MUSTER_ASSIGN(const RedriveReport report, RedriveDeadLetters(options_.letters, options_.sink,
-                                                                 context_.env, signals.Token()));
-    const Counts& counts = report.counts;
-    if (context_.json) {
-      context_.out << ToJsonText(Json{{"read", counts.read},
-                                      {"written", counts.written},
-                                      {"failed", counts.failed},
-                                      {"bad_lines", report.bad_lines.count}})
-                   << '\n';
-    } else {
-      context_.out << counts.written << " of " << counts.read << " documents are written now\n";
-      if (counts.failed > 0)
-        context_.out << "The others are in " << AgainPathOf(options_.letters) << '\n';
-      if (report.bad_lines.count > 0)
-        context_.out << options_.letters << ": " << report.bad_lines.ToString() << '\n';
+    RedriveRequest request{.letters = options_.letters,
+                           .sink = options_.sink,
+                           .transforms_file = options_.transforms,
+                           .store = [this]() -> Result<Store*> {
+                             MUSTER_TRY(Open());
+                             return store_.get();
+                           },
+                           .all = options_.all};
+    if (!options_.transforms.empty()) {
+      MUSTER_ASSIGN(request.transforms, ReadFile(options_.transforms, kMaxTransformsBytes));
     }
+    MUSTER_ASSIGN(const RedriveReport report,
+                  RedriveDeadLetters(request, context_.env, signals.Token()));
+    if (context_.json) {
+      context_.out << ToJsonText(ToJson(report)) << '\n';
+    } else {
+      Print(report);
+    }
+    if (report.counts.read == 0) return kNothingToDo;
     return report.IsAll() ? kDone : kDoneWithRejects;
   }
 
  private:
+  void Print(const RedriveReport& report) {
+    const Counts& counts = report.counts;
+    context_.out << counts.written << " of " << counts.read << " documents are written now\n";
+    if (counts.skipped > 0) context_.out << counts.skipped << " were skipped by a transform\n";
+    if (counts.failed > 0) {
+      context_.out << counts.failed << " failed again and are in " << AgainPathOf(options_.letters)
+                   << '\n';
+    }
+    if (report.earlier > 0) {
+      context_.out << report.earlier << " were redriven before; --all takes them again\n";
+    }
+    if (report.bad_lines.count > 0) {
+      context_.out << options_.letters << ": " << report.bad_lines.ToString() << '\n';
+    }
+    for (const std::string& run : report.recorded) {
+      context_.out << "Recorded in run " << run << ", whose counts follow\n";
+    }
+    for (const std::string& note : report.notes) context_.out << "Note: " << note << '\n';
+  }
+
   muster::Status Open() {
     MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
     return {};
@@ -277,6 +311,11 @@ void AddWorkCommand(Command& app, Context& context) {
   Command redrive = add("redrive", "Write dead letters into the sink", &WorkCommand::Redrive);
   redrive.AddOption("FILE", options->letters, "The dead letters").Required();
   redrive.AddOption("SINK", options->sink, "Where they go").Required();
+  redrive
+      .AddOption("--transforms", options->transforms,
+                 "For documents that failed before they were transformed: the run's, or corrected")
+      .TypeName("FILE");
+  redrive.AddFlag("--all", options->all, "Also letters that were redriven before");
   command.Footer(
       "  muster work status\n"
       "  muster work list --state quarantined\n"

@@ -1,11 +1,12 @@
 #include "pipeline/dead_letter_source.h"
 
+#include <algorithm>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "pipeline/json_text.h"
 
 namespace muster {
@@ -15,10 +16,11 @@ namespace {
 constexpr std::string_view kDocument = ",\"document\":";
 
 struct Letter {
+  LetterGroup group;
   std::string collection;
   std::string id;
   std::string routing;
-  std::string where;  // tells it from others of the collection
+  std::string where;  // tells it from others of the file
   std::string body;
   std::string defect;  // why the body is none
   bool deleted = false;
@@ -30,6 +32,20 @@ std::string Text(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// Takes a field into `value`, if it is there. False: it is of another type.
+bool Take(const Json& json, const char* name, bool& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return true;
+  if (found->is_boolean()) value = found->get<bool>();
+  return found->is_boolean();
+}
+bool Take(const Json& json, const char* name, int64_t& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return true;
+  if (found->is_number_integer()) value = found->get<int64_t>();
+  return found->is_number_integer();
+}
+
 // None: the line is no letter, or not a whole one.
 std::optional<Letter> Parse(const std::string& line) {
   const size_t document = line.find(kDocument);
@@ -37,19 +53,18 @@ std::optional<Letter> Parse(const std::string& line) {
   const Json head =
       Json::parse(has_document ? line.substr(0, document) + "}" : line, nullptr, false);
   if (!head.is_object() || Text(head, "collection").empty()) return std::nullopt;
-  Letter letter{.collection = Text(head, "collection"),
+  Letter letter{.group = {.run = Text(head, "run"), .target = Text(head, "target")},
+                .collection = Text(head, "collection"),
                 .id = Text(head, "id"),
                 .routing = Text(head, "routing"),
-                .where = Text(head, "position") + "\n" + Text(head, "id"),
+                .where = {},
                 .body = {},
                 .defect = {}};
-  if (const auto deleted = head.find("deleted"); deleted != head.end()) {
-    if (!deleted->is_boolean()) return std::nullopt;
-    letter.deleted = deleted->get<bool>();
-  }
-  if (const auto version = head.find("version"); version != head.end()) {
-    if (!version->is_number_integer()) return std::nullopt;
-    letter.version = version->get<int64_t>();
+  letter.where = letter.group.run + "\n" + letter.collection + "\n" + Text(head, "position") +
+                 "\n" + letter.id;
+  if (!Take(head, "transformed", letter.group.transformed) ||
+      !Take(head, "deleted", letter.deleted) || !Take(head, "version", letter.version)) {
+    return std::nullopt;
   }
   if (has_document) {
     const size_t start = document + kDocument.size();
@@ -64,14 +79,21 @@ std::optional<Letter> Parse(const std::string& line) {
   return letter;
 }
 
+// Which lines of a file are read.
+struct Selection {
+  std::string path;
+  LetterGroup group;
+  size_t after = 0;
+  size_t until = 0;
+};
+
 // Gives the letters of one collection; a position is the number of lines that were read.
 class LetterReader final : public Reader {
  public:
-  LetterReader(const std::string& path, std::string collection)
-      : collection_(std::move(collection)), file_(path) {}
-
-  void SkipTo(size_t lines) {
-    while (number_ < lines && Read()) continue;
+  LetterReader(const Selection& selection, std::string collection, size_t position)
+      : selection_(selection), collection_(std::move(collection)), file_(selection.path) {
+    // What lies before counts too: the same letter is not read again.
+    while (number_ < std::max(position, selection_.after) && Read()) continue;
   }
 
   Result<std::optional<Document>> Next() override {
@@ -91,14 +113,16 @@ class LetterReader final : public Reader {
  private:
   bool Read() {
     std::string line;
-    if (!std::getline(file_, line)) return false;
+    if (number_ == selection_.until || !std::getline(file_, line)) return false;
     ++number_;
     auto letter = Parse(line);
-    wanted_ = letter && letter->collection == collection_ && seen_.insert(letter->where).second;
+    wanted_ = letter && seen_.insert(letter->where).second && letter->group == selection_.group &&
+              letter->collection == collection_;
     if (wanted_) letter_ = *std::move(letter);
     return true;
   }
 
+  const Selection selection_;
   const std::string collection_;
   std::ifstream file_;
   size_t number_ = 0;
@@ -108,35 +132,10 @@ class LetterReader final : public Reader {
   std::set<std::string> seen_;
 };
 
-class LetterFileSource final : public DeadLetterSource {
+class LetterSource final : public Source {
  public:
-  explicit LetterFileSource(std::string path) : path_(std::move(path)) {}
-
-  Status Open() {
-    std::ifstream file(path_);
-    if (!file) return Error{Code::kInvalid, path_ + " cannot be read"};
-    size_t number = 0;
-    for (std::string line; std::getline(file, line);) {
-      ++number;
-      if (line.empty()) continue;
-      const auto letter = Parse(line);
-      if (!letter) {
-        bad_lines_.Add(number);
-        continue;
-      }
-      ++letters_[letter->collection];
-      has_deletes_ |= letter->deleted;
-    }
-    if (letters_.empty() && bad_lines_.count > 0) {
-      return Error{Code::kInvalid,
-                   path_ + ":" + std::to_string(bad_lines_.first[0]) +
-                       " is no dead letter, and neither is any other line",
-                   "give a file that Muster wrote"};
-    }
-    return {};
-  }
-
-  const BadLines& bad_lines() const override { return bad_lines_; }
+  LetterSource(Selection selection, std::map<std::string, int64_t> letters, bool has_deletes)
+      : selection_(std::move(selection)), letters_(std::move(letters)), has_deletes_(has_deletes) {}
 
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> collections;
@@ -149,9 +148,8 @@ class LetterFileSource final : public DeadLetterSource {
   }
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token /*stop*/) override {
-    auto reader = std::make_unique<LetterReader>(path_, partition.collection);
-    if (!position.empty()) reader->SkipTo(std::stoul(position));
-    return reader;
+    return std::make_unique<LetterReader>(selection_, partition.collection,
+                                          position.empty() ? 0 : std::stoul(position));
   }
   std::optional<double> FractionBefore(const Partition& /*partition*/,
                                        const std::string& /*position*/) override {
@@ -159,10 +157,9 @@ class LetterFileSource final : public DeadLetterSource {
   }
 
  private:
-  const std::string path_;
-  std::map<std::string, int64_t> letters_;  // by collection, repeated ones included
-  bool has_deletes_ = false;
-  BadLines bad_lines_;
+  const Selection selection_;
+  const std::map<std::string, int64_t> letters_;  // by collection, repeated ones included
+  const bool has_deletes_;
 };
 
 }  // namespace
@@ -176,15 +173,58 @@ std::string BadLines::ToString() const {
   std::string text =
       std::to_string(count) + (count == 1 ? " line is no dead letter and was skipped"
                                           : " lines are no dead letters and were skipped");
-  for (size_t i = 0; i < first.size(); ++i)
+  for (size_t i = 0; i < first.size(); ++i) {
     text += (i == 0 ? ": " : ", ") + std::to_string(first[i]);
+  }
   return count > static_cast<int64_t>(first.size()) ? text + ", …" : text;
 }
 
-Result<std::unique_ptr<DeadLetterSource>> OpenDeadLetterSource(const std::string& path) {
-  auto source = std::make_unique<LetterFileSource>(path);
-  MUSTER_TRY(source->Open());
-  return source;
+Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
+  DeadLetterLog log(path);
+  std::ifstream file(path);
+  if (!file) return Error{Code::kInvalid, path + " cannot be read"};
+  for (std::string line; std::getline(file, line);) {
+    if (++log.lines_ == 1) log.fingerprint_ = Sha256Hex(line);
+    if (line.empty()) continue;
+    const auto letter = Parse(line);
+    if (letter) {
+      log.letters_[letter->group].push_back({letter->collection, log.lines_, letter->deleted});
+    } else {
+      log.bad_lines_.Add(log.lines_);
+    }
+  }
+  if (log.letters_.empty() && log.bad_lines_.count > 0) {
+    return Error{Code::kInvalid,
+                 path + ":" + std::to_string(log.bad_lines_.first[0]) +
+                     " is no dead letter, and neither is any other line",
+                 "give a file that Muster wrote"};
+  }
+  return log;
+}
+
+std::vector<LetterGroup> DeadLetterLog::groups() const {
+  std::vector<LetterGroup> groups;
+  for (const auto& [group, letters] : letters_) groups.push_back(group);
+  return groups;
+}
+
+int64_t DeadLetterLog::LettersAfter(const LetterGroup& group, size_t lines) const {
+  const auto& letters = letters_.at(group);
+  return std::count_if(letters.begin(), letters.end(),
+                       [&](const Place& letter) { return letter.line > lines; });
+}
+
+std::unique_ptr<Source> DeadLetterLog::Read(const LetterGroup& group, size_t lines) const {
+  std::map<std::string, int64_t> letters;
+  bool has_deletes = false;
+  for (const Place& letter : letters_.at(group)) {
+    if (letter.line <= lines) continue;
+    ++letters[letter.collection];
+    has_deletes |= letter.deleted;
+  }
+  return std::make_unique<LetterSource>(
+      Selection{.path = path_, .group = group, .after = lines, .until = lines_}, std::move(letters),
+      has_deletes);
 }
 
 }  // namespace muster

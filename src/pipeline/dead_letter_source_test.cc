@@ -16,21 +16,55 @@ class DeadLetterSourceTest : public ::testing::Test {
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }
 
+  struct Way {
+    std::string target = "sales";
+    bool transformed = true;
+    std::string run = "run";
+    std::string collection = "orders";
+  };
+
+  void Add(const Document& document) { Add(document, {}); }
+  void Add(const Document& document, const Way& way) {
+    auto letters = OpenDeadLetters(path_, way.run).value();
+    ASSERT_TRUE(letters->Add({.collection = way.collection,
+                              .target = way.target,
+                              .item = way.collection + "__0__0",
+                              .document = document,
+                              .reason = "no \"room\"",
+                              .transformed = way.transformed}));
+  }
+
+  static Document Of(std::string_view id, std::string_view body = "{}") {
+    return {.id = id, .routing = {}, .body = body, .position = id, .defect = {}};
+  }
+
+  // The ids of a group's letters in one collection.
+  static std::vector<std::string> Ids(const DeadLetterLog& log, const LetterGroup& group,
+                                      size_t after = 0, const std::string& collection = "orders") {
+    const auto source = log.Read(group, after);
+    const auto reader = source->Read(source->Partitions(collection)->at(0), "", {}).value();
+    std::vector<std::string> ids;
+    while (const auto document = reader->Next().value()) ids.emplace_back(document->id);
+    return ids;
+  }
+
   const std::string path_ = ::testing::TempDir() + "letters-" + std::to_string(getpid()) + ".jsonl";
+  const LetterGroup group_{.run = "run", .target = "sales", .transformed = true};
 };
 
 TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
-  auto letters = OpenDeadLetters(path_, "run").value();
   const Document good{.id = "7",
                       .routing = "r",
                       .body = R"({"a":1.0,"t":",\"document\":"})",
                       .position = "42",
                       .defect = {}};
   const Document broken{.id = "8", .routing = {}, .body = "{oops", .position = "50", .defect = {}};
-  ASSERT_TRUE(letters->Add("orders", "orders__0__0", good, "no \"room\""));
-  ASSERT_TRUE(letters->Add("orders", "orders__0__0", good, "again"));
-  ASSERT_TRUE(letters->Add("logs", "logs__0__0", broken, "broken"));
-  auto source = OpenDeadLetterSource(path_).value();
+  Add(good);
+  Add(good);
+  Add(broken, {.collection = "logs"});
+  const auto log = DeadLetterLog::Open(path_).value();
+  ASSERT_EQ(log.groups(), std::vector<LetterGroup>{group_});
+  const auto source = log.Read(group_, 0);
   ASSERT_EQ(source->Collections()->size(), 2u);
   auto orders = source->Read(source->Partitions("orders")->at(0), "", {}).value();
   auto first = orders->Next().value();
@@ -44,16 +78,12 @@ TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
 }
 
 TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
-  auto letters = OpenDeadLetters(path_, "run").value();
-  const Document gone{.id = "7",
-                      .routing = {},
-                      .body = "{}",
-                      .position = "42",
-                      .defect = {},
-                      .deleted = true,
-                      .version = 12};
-  ASSERT_TRUE(letters->Add("orders", "orders__0__0", gone, "no"));
-  auto source = OpenDeadLetterSource(path_).value();
+  Document gone = Of("7");
+  gone.deleted = true;
+  gone.version = 12;
+  Add(gone);
+  const auto log = DeadLetterLog::Open(path_).value();
+  const auto source = log.Read(group_, 0);
   EXPECT_TRUE(source->HasDeletes());
   const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
   const auto found = reader->Next().value();
@@ -62,13 +92,39 @@ TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
   EXPECT_EQ(found->version, 12);
 }
 
+TEST_F(DeadLetterSourceTest, LettersThatAreWrittenInAnotherWayAreAGroupOfTheirOwn) {
+  Add(Of("1"));
+  Add(Of("2"), {.transformed = false});
+  Add(Of("3"), {.target = "archive"});
+  Add(Of("4"), {.run = "later"});
+  Add(Of("5"));
+  std::ofstream(path_, std::ios::app)
+      << R"({"run":"run","collection":"orders","id":"6","position":"6","document":{}})" << '\n';
+  const auto log = DeadLetterLog::Open(path_).value();
+  EXPECT_EQ(log.groups().size(), 5u);
+  EXPECT_EQ(Ids(log, group_), (std::vector<std::string>{"1", "5"}));
+  EXPECT_EQ(Ids(log, {"run", "sales", false}), std::vector<std::string>{"2"});
+  EXPECT_EQ(Ids(log, {"run", "archive", true}), std::vector<std::string>{"3"});
+  EXPECT_EQ(Ids(log, {"later", "sales", true}), std::vector<std::string>{"4"});
+  EXPECT_EQ(Ids(log, {"run", "", true}), std::vector<std::string>{"6"}) << "of an earlier version";
+}
+
+TEST_F(DeadLetterSourceTest, WhatWasThereBeforeIsLeftOutAlsoWhenItIsRepeated) {
+  Add(Of("1"));
+  Add(Of("2"));
+  const auto before = DeadLetterLog::Open(path_).value();
+  EXPECT_EQ(before.lines(), 2u);
+  Add(Of("2"));
+  Add(Of("3"));
+  const auto log = DeadLetterLog::Open(path_).value();
+  EXPECT_EQ(log.fingerprint(), before.fingerprint());
+  EXPECT_EQ(Ids(log, group_, before.lines()), std::vector<std::string>{"3"});
+  EXPECT_EQ(Ids(before, group_), (std::vector<std::string>{"1", "2"}))
+      << "what came later is not read";
+}
+
 TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {
-  const Document document{
-      .id = "1", .routing = {}, .body = R"({"a":1})", .position = "1", .defect = {}};
-  {
-    auto letters = OpenDeadLetters(path_, "run").value();
-    ASSERT_TRUE(letters->Add("orders", "orders__0__0", document, "no"));
-  }
+  Add(Of("1", R"({"a":1})"));
   std::string letter;
   {
     std::ifstream file(path_);
@@ -86,24 +142,19 @@ TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {
     file << letter << '\n';
     file << half;
   }
-  const auto source = OpenDeadLetterSource(path_).value();
-  EXPECT_EQ(source->bad_lines().count, 7);
-  EXPECT_EQ(source->bad_lines().first, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 8}));
-  EXPECT_EQ(source->bad_lines().ToString(),
+  const auto log = DeadLetterLog::Open(path_).value();
+  EXPECT_EQ(log.bad_lines().count, 7);
+  EXPECT_EQ(log.bad_lines().first, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 8}));
+  EXPECT_EQ(log.bad_lines().ToString(),
             "7 lines are no dead letters and were skipped: 1, 2, 3, 4, 5, 6, 8");
-  ASSERT_EQ(source->Collections()->size(), 1u);
-  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
-  const auto found = reader->Next().value();
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->body, document.body);
-  EXPECT_FALSE(reader->Next().value());
+  EXPECT_EQ(Ids(log, group_), std::vector<std::string>{"1"});
 }
 
 TEST_F(DeadLetterSourceTest, FileOfSomethingElseIsRefusedWithItsLine) {
   std::ofstream(path_) << "{\"id\":1}\n";
-  const auto source = OpenDeadLetterSource(path_);
-  ASSERT_FALSE(source);
-  EXPECT_NE(source.error().message.find(path_ + ":1"), std::string::npos);
+  const auto log = DeadLetterLog::Open(path_);
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find(path_ + ":1"), std::string::npos);
 }
 
 }  // namespace

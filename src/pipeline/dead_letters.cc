@@ -24,22 +24,22 @@ class DeadLetterFile final : public DeadLetters {
   DeadLetterFile(std::string path, std::string run)
       : file_(std::move(path)), run_(std::move(run)) {}
 
-  Status Add(const std::string& collection, const std::string& item, const Document& document,
-             std::string_view reason) override {
-    return ForLetters(file_.Append(LineOf(collection, item, document, reason)));
-  }
+  Status Add(const DeadLetter& letter) override { return ForLetters(file_.Append(LineOf(letter))); }
 
   Status Flush() override { return ForLetters(file_.Sync()); }
 
  private:
-  std::string LineOf(const std::string& collection, const std::string& item,
-                     const Document& document, std::string_view reason) const {
+  std::string LineOf(const DeadLetter& letter) const {
+    const Document& document = letter.document;
     std::string line = "{\"run\":";
     AppendJsonString(line, run_);
     line += ",\"collection\":";
-    AppendJsonString(line, collection);
+    AppendJsonString(line, letter.collection);
+    line += ",\"target\":";
+    AppendJsonString(line, letter.target);
+    line += letter.transformed ? ",\"transformed\":true" : ",\"transformed\":false";
     line += ",\"item\":";
-    AppendJsonString(line, item);
+    AppendJsonString(line, letter.item);
     line += ",\"id\":";
     AppendJsonString(line, document.id);
     line += ",\"routing\":";
@@ -49,7 +49,7 @@ class DeadLetterFile final : public DeadLetters {
     if (document.deleted) line += ",\"deleted\":true";
     if (document.version != 0) line += ",\"version\":" + std::to_string(document.version);
     line += ",\"error\":";
-    AppendJsonString(line, reason);
+    AppendJsonString(line, letter.reason);
     if (CheckJsonObject(document.body)) {
       line += ",\"document\":";
       const size_t start = line.size();

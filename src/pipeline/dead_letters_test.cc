@@ -21,6 +21,11 @@ class DeadLettersTest : public ::testing::Test {
 
   std::string Path() const { return folder_ + "/dead.jsonl"; }
 
+  static Status Add(DeadLetters& letters, const Document& document) {
+    return letters.Add(
+        {.collection = "c", .target = "c", .item = "i", .document = document, .reason = "why"});
+  }
+
   std::vector<std::string> Lines() const {
     std::ifstream file(Path());
     std::vector<std::string> lines;
@@ -40,23 +45,28 @@ TEST_F(DeadLettersTest, NoLetterNoFile) {
 
 TEST_F(DeadLettersTest, ALetterTellsEverything) {
   auto letters = OpenDeadLetters(Path(), "nightly");
-  ASSERT_TRUE((*letters)->Add(
-      "orders", "orders__0__0",
-      {.id = "7", .routing = "eu", .body = "{\"price\":\n1.0}", .position = "0042", .defect = {}},
-      "the sink says \"no\""));
+  const Document document{
+      .id = "7", .routing = "eu", .body = "{\"price\":\n1.0}", .position = "0042", .defect = {}};
+  ASSERT_TRUE((*letters)->Add({.collection = "orders",
+                               .target = "sales",
+                               .item = "orders__0__0",
+                               .document = document,
+                               .reason = "the sink says \"no\"",
+                               .transformed = true}));
   ASSERT_TRUE((*letters)->Flush());
   ASSERT_EQ(Lines().size(), 1U);
-  EXPECT_EQ(Lines()[0], R"({"run":"nightly","collection":"orders","item":"orders__0__0","id":"7",)"
-                        R"("routing":"eu","position":"0042","error":"the sink says \"no\"",)"
-                        R"("document":{"price": 1.0}})");
+  EXPECT_EQ(
+      Lines()[0],
+      R"({"run":"nightly","collection":"orders","target":"sales","transformed":true,)"
+      R"("item":"orders__0__0","id":"7","routing":"eu","position":"0042","error":"the sink says \"no\"",)"
+      R"("document":{"price": 1.0}})");
 }
 
 TEST_F(DeadLettersTest, WhatIsNoJsonIsKeptAsBase64) {
   auto letters = OpenDeadLetters(Path(), "r");
-  ASSERT_TRUE((*letters)->Add(
-      "c", "i",
-      {.id = "\xff", .routing = {}, .body = "\xff\xfe", .position = "\xff", .defect = "broken"},
-      "broken"));
+  ASSERT_TRUE(Add(
+      **letters,
+      {.id = "\xff", .routing = {}, .body = "\xff\xfe", .position = "\xff", .defect = "broken"}));
   const auto letter = ParseJson(Lines().at(0), "letter");
   ASSERT_TRUE(letter) << letter.error().ToString();
   EXPECT_EQ((*letter)["document_base64"], "//4=");
@@ -66,8 +76,8 @@ TEST_F(DeadLettersTest, WhatIsNoJsonIsKeptAsBase64) {
 TEST_F(DeadLettersTest, AHalfLetterOfACrashSpoilsNoOther) {
   std::ofstream(Path()) << R"({"run":"r","coll)";
   auto letters = OpenDeadLetters(Path(), "r");
-  ASSERT_TRUE((*letters)->Add(
-      "c", "i", {.id = "1", .routing = {}, .body = "{}", .position = "1", .defect = {}}, "why"));
+  ASSERT_TRUE(
+      Add(**letters, {.id = "1", .routing = {}, .body = "{}", .position = "1", .defect = {}}));
   ASSERT_EQ(Lines().size(), 2U);
   EXPECT_TRUE(ParseJson(Lines()[1], "letter"));
 }
@@ -76,8 +86,7 @@ TEST_F(DeadLettersTest, AFullDiskTearsNoLetter) {
   auto letters = OpenDeadLetters(Path(), "r");
   const std::string body = R"({"text":")" + std::string(300, 'x') + "\"}";
   const auto add = [&](std::string_view id) {
-    return (*letters)->Add(
-        "c", "i", {.id = id, .routing = {}, .body = body, .position = id, .defect = {}}, "why");
+    return Add(**letters, {.id = id, .routing = {}, .body = body, .position = id, .defect = {}});
   };
   ASSERT_TRUE(add("1"));
   {
@@ -96,8 +105,8 @@ TEST_F(DeadLettersTest, AFullDiskTearsNoLetter) {
 
 TEST_F(DeadLettersTest, AreForTheirOwnerAlone) {
   auto letters = OpenDeadLetters(Path(), "r");
-  ASSERT_TRUE((*letters)->Add(
-      "c", "i", {.id = "1", .routing = {}, .body = "{}", .position = {}, .defect = {}}, "why"));
+  ASSERT_TRUE(
+      Add(**letters, {.id = "1", .routing = {}, .body = "{}", .position = {}, .defect = {}}));
   EXPECT_EQ(std::filesystem::status(Path()).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
@@ -105,7 +114,7 @@ TEST_F(DeadLettersTest, AreForTheirOwnerAlone) {
 TEST_F(DeadLettersTest, AFileThatCannotBeWrittenIsAnError) {
   auto letters = OpenDeadLetters(folder_ + "/no/such/folder", "r");
   ASSERT_TRUE(letters);
-  const Status added = (*letters)->Add("c", "i", {}, "why");
+  const Status added = Add(**letters, {});
   ASSERT_FALSE(added);
   EXPECT_NE(added.error().message.find("/no/such/folder"), std::string::npos);
 }

@@ -15,6 +15,7 @@ class ShardRun {
       : pipeline_(pipeline),
         partition_(partition),
         item_(item),
+        target_(pipeline.transforms.TargetName(partition.collection)),
         writer_(writer),
         cursor_(cursor),
         stop_(std::move(stop)),
@@ -55,8 +56,7 @@ class ShardRun {
     }
     // Before the sink may keep progress that counts them.
     for (const ReadBatch::Failed& failed : batch.failed) {
-      MUSTER_TRY(
-          pipeline_.dead_letters.Add(partition_.collection, item_, failed.document, failed.reason));
+      MUSTER_TRY(AddLetter(failed.document, failed.reason, !pipeline_.transforms.EditsDocuments()));
     }
     if (!batch.failed.empty()) MUSTER_TRY(pipeline_.dead_letters.Flush());
 
@@ -76,8 +76,7 @@ class ShardRun {
         continue;
       }
       if (!sink_records_) {
-        MUSTER_TRY(pipeline_.dead_letters.Add(partition_.collection, item_,
-                                              batch.batch.documents.at(one.index), one.reason));
+        MUSTER_TRY(AddLetter(batch.batch.documents.at(one.index), one.reason, true));
       }
       --after.counts.written;
       ++after.counts.failed;
@@ -87,13 +86,23 @@ class ShardRun {
   }
 
   Status RecordNow(const Document& document, std::string_view reason) {
-    MUSTER_TRY(pipeline_.dead_letters.Add(partition_.collection, item_, document, reason));
+    MUSTER_TRY(AddLetter(document, reason, true));
     return pipeline_.dead_letters.Flush();
+  }
+
+  Status AddLetter(const Document& document, std::string_view reason, bool transformed) {
+    return pipeline_.dead_letters.Add({.collection = partition_.collection,
+                                       .target = target_,
+                                       .item = item_,
+                                       .document = document,
+                                       .reason = reason,
+                                       .transformed = transformed});
   }
 
   Pipeline& pipeline_;
   Partition partition_;
   const std::string& item_;
+  const std::string target_;
   Writer& writer_;
   WorkItemCursor& cursor_;
   const std::stop_token stop_;

@@ -10,15 +10,17 @@ namespace {
 struct Letter {
   std::string id;
   std::string reason;
+  std::string target = "sales";
+  bool transformed = false;
 
   bool operator==(const Letter&) const = default;
 };
 
 class LetterList final : public DeadLetters {
  public:
-  Status Add(const std::string&, const std::string&, const Document& document,
-             std::string_view reason) override {
-    letters.push_back({std::string(document.id), std::string(reason)});
+  Status Add(const DeadLetter& letter) override {
+    letters.push_back({std::string(letter.document.id), std::string(letter.reason),
+                       std::string(letter.target), letter.transformed});
     return {};
   }
   Status Flush() override { return {}; }
@@ -46,7 +48,7 @@ class ByIdPlan final : public TransformPlan {
     all.push_back(std::make_unique<ById>());
     return all;
   }
-  std::string TargetName(const std::string& collection) const override { return collection; }
+  std::string TargetName(const std::string&) const override { return "sales"; }
 };
 
 class TestCursor final : public WorkItemCursor {
@@ -176,9 +178,9 @@ TEST_P(MigrateShardTest, EveryDocumentIsAccountedFor) {
   EXPECT_EQ(end->counts.skipped, 1);
   EXPECT_EQ(end->counts.failed, 3);
   EXPECT_EQ(WrittenIds(), (std::vector<std::string>{"1", "5", "7"}));
-  EXPECT_EQ(letters_.letters,
-            (std::vector<Letter>{
-                {"fail3", "cannot be done"}, {"4", "line 4: broken"}, {"refuse6", "too large"}}));
+  EXPECT_EQ(letters_.letters, (std::vector<Letter>{{"fail3", "cannot be done"},
+                                                   {"4", "line 4: broken"},
+                                                   {"refuse6", "too large", "sales", true}}));
   EXPECT_EQ(*(*sink_.Open("orders", {.run = "r", .incarnation = "i", .item = "it"}))->Known(), *end)
       << "what the sink keeps counts the refused ones as failed, too";
 }

@@ -62,6 +62,8 @@ class Plan final : public TransformPlan {
     return collection;
   }
 
+  bool EditsDocuments() const override { return !makers.empty(); }
+
   Collection Target(const Collection& collection) const override {
     return {TargetName(collection.name), EditMetadata(collection.metadata, metadata_edits)};
   }

@@ -37,9 +37,7 @@ using Lines = std::multiset<std::string>;
 
 class NoLetters final : public DeadLetters {
  public:
-  Status Add(const std::string&, const std::string&, const Document&, std::string_view) override {
-    return {};
-  }
+  Status Add(const DeadLetter&) override { return {}; }
   Status Flush() override { return {}; }
 };
 

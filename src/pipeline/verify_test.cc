@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "muster/migrate.h"
 #include "pipeline/document_hash.h"
 #include "pipeline/memory_source.h"
 
@@ -66,6 +67,20 @@ class VerifyTest : public ::testing::Test {
     return report ? *report : VerifyReport{};
   }
 };
+
+TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
+  MemorySource source(10);
+  MemorySource target(10);
+  MemorySource rounded(10);
+  source.Add("c", {.id = "1", .body = R"({"n":9007199254740993,"x":1.0})"});
+  target.Add("c", {.id = "1", .body = R"({"m":9007199254740993,"x":1.0})"});
+  rounded.Add("c", {.id = "1", .body = R"({"m":9007199254740992,"x":1})"});
+  const auto plan =
+      ParseTransforms("- javascript: '({n, ...rest}) => ({m: n, ...rest})'", "t").value();
+  const VerifyOptions options{.checksums = true, .transforms = plan.get()};
+  EXPECT_TRUE(VerifyCollection({source, "c"}, {target, "c"}, options, {})->differences == 0);
+  EXPECT_EQ(VerifyCollection({source, "c"}, {rounded, "c"}, options, {})->differences, 1);
+}
 
 TEST_F(VerifyTest, WhatIsTheSameInAnotherOrderAndOtherPartitionsIsEqual) {
   MemorySource source(10);

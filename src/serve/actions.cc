@@ -254,25 +254,29 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
     return Error{Code::kConflict, "no store knows the run '" + file.run + "' of " + file.name,
                  "use 'muster work redrive " + file.name + " SINK'"};
   }
-  Outcome outcome(call,
-                  std::to_string(file.letters) + " dead letters are written to " + run.sink +
-                      "; what fails again goes to " + AgainPathOf(file.name),
-                  "muster work redrive " + Quoted(file.path) + " " + Quoted(run.sink));
+  Outcome outcome(
+      call,
+      std::to_string(file.letters) + " dead letters are written to " + run.sink +
+          "; what fails again goes to " + AgainPathOf(file.name),
+      CommandOn(*run.store, "work redrive " + Quoted(file.path) + " " + Quoted(run.sink)));
   for (const auto& [signature, count] : file.signatures) {
     outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
   }
   if (call.preview) return outcome.Take();
-  MUSTER_TRY(StartJob(call, RedriveJob(file.name),
-                      [this, path = file.path,
-                       sink = run.sink](const std::stop_token& stop) -> Result<std::string> {
-                        MUSTER_ASSIGN(const RedriveReport report,
-                                      RedriveDeadLetters(path, sink, site_.env(), stop));
-                        std::string text = std::to_string(report.counts.written) + " of " +
-                                           std::to_string(report.counts.read) +
-                                           " documents are written now";
-                        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
-                        return text;
-                      }));
+  MUSTER_TRY(StartJob(
+      call, RedriveJob(file.name),
+      [this, path = file.path, sink = run.sink,
+       store = run.store->store](const std::stop_token& stop) -> Result<std::string> {
+        const RedriveRequest request{
+            .letters = path, .sink = sink, .store = [store]() -> Result<Store*> { return store; }};
+        MUSTER_ASSIGN(const RedriveReport report, RedriveDeadLetters(request, site_.env(), stop));
+        std::string text = std::to_string(report.counts.written) + " of " +
+                           std::to_string(report.counts.read) + " documents are written now";
+        if (report.earlier > 0)
+          text += "; " + std::to_string(report.earlier) + " were redriven before";
+        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
+        return text;
+      }));
   return outcome.Take();
 }
 

@@ -96,6 +96,7 @@ Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failu
                     .error = item.error,
                     .path = ApiPath("stores", store.number, "work", run.name, "items", item.name)});
     }));
+    MUSTER_TRY(sum.AddRedrives(*store.store, run.name));
     AppendMember(into, store.number + "/" + run.name, SummaryOf(store, run, sum));
   }
   return {};
@@ -124,6 +125,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
     ++worker.items;
     worker.rate += item.docs_per_second;
   }));
+  MUSTER_TRY(sum.AddRedrives(*store.store, name));
   MUSTER_ASSIGN(const WallTime now, store.store->Now());
   const std::string key = store.number + "/work/" + name;
   const auto writes = metrics.DigestOf("muster_sink_write_seconds", {{"run", name}});

@@ -95,9 +95,8 @@ class WorkWorkloadImpl final : public Workload {
   class Letters final : public DeadLetters {
    public:
     explicit Letters(std::set<std::string>& letters) : letters_(letters) {}
-    Status Add(const std::string& collection, const std::string& /*item*/, const Document& document,
-               std::string_view /*reason*/) override {
-      pending_.insert(collection + "/" + std::string(document.id));
+    Status Add(const DeadLetter& letter) override {
+      pending_.insert(std::string(letter.collection) + "/" + std::string(letter.document.id));
       return {};
     }
     Status Flush() override {

@@ -191,7 +191,12 @@ Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnT
       if (!document) break;
       if (!document->defect.empty()) {
         ++manifest.failed;
-        MUSTER_TRY(dead_letters->Add(call.object, call.token, *document, document->defect));
+        MUSTER_TRY(dead_letters->Add({.collection = call.object,
+                                      .target = call.object,
+                                      .item = call.token,
+                                      .document = *document,
+                                      .reason = document->defect,
+                                      .transformed = true}));
         continue;
       }
       MUSTER_TRY(types.Note(document->body));

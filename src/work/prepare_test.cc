@@ -61,9 +61,7 @@ class CountedStore final : public Store {
 
 class NoDeadLetters final : public DeadLetters {
  public:
-  Status Add(const std::string&, const std::string&, const Document&, std::string_view) override {
-    return {};
-  }
+  Status Add(const DeadLetter&) override { return {}; }
   Status Flush() override { return {}; }
 };
 

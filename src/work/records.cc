@@ -85,6 +85,34 @@ Result<PageBody> PageBody::FromJson(const std::string& json) {
   return body;
 }
 
+std::string RedriveBody::ToJson() const {
+  return ToJsonText(Json{{"file", file},
+                         {"lines", lines},
+                         {"read", counts.read},
+                         {"written", counts.written},
+                         {"skipped", counts.skipped},
+                         {"failed", counts.failed},
+                         {"transforms", transforms},
+                         {"ended_ms", ended_ms}});
+}
+
+Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
+  const Json parsed = Parse(json);
+  if (!parsed.is_object() || !parsed.contains("lines")) return NotOurs("redrive", json);
+  return RedriveBody{.file = Field<std::string>(parsed, "file", ""),
+                     .lines = Field<int64_t>(parsed, "lines", 0),
+                     .counts = {.read = Field<int64_t>(parsed, "read", 0),
+                                .written = Field<int64_t>(parsed, "written", 0),
+                                .skipped = Field<int64_t>(parsed, "skipped", 0),
+                                .failed = Field<int64_t>(parsed, "failed", 0)},
+                     .transforms = Field<std::string>(parsed, "transforms", ""),
+                     .ended_ms = Field<int64_t>(parsed, "ended_ms", 0)};
+}
+
+std::string RedriveKey(const std::string& run, const std::string& fingerprint) {
+  return run + "/" + fingerprint.substr(0, 32);
+}
+
 std::string PageKey(const std::string& run, int page) {
   char number[16];
   std::snprintf(number, sizeof number, "/%06d", page);

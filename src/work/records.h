@@ -18,6 +18,7 @@ inline constexpr char kPageKind[] = "run_page";    // RUN/000001: the names of u
 inline constexpr char kEndKind[] = "run_end";  // RUN/INCARNATION and …/000001: what is all done
 inline constexpr char kWorkKind[] = "work";    // RUN/NAME: the items, in the queue RUN
 inline constexpr char kWishKind[] = "split_wish";  // RUN/NAME: somebody would take a part of it
+inline constexpr char kRedriveKind[] = "redrive";  // RUN/HASH: a file of dead letters, redriven
 
 struct RunBody {
   std::string incarnation;
@@ -42,6 +43,21 @@ struct PageBody {
   std::string ToJson() const;
   static Result<PageBody> FromJson(const std::string& json);
 };
+
+// What became of a run's letters in one file.
+struct RedriveBody {
+  std::string file;   // for people
+  int64_t lines = 0;  // of it that were taken
+  Counts counts = {};
+  std::string transforms;  // the hash of the last ones
+  int64_t ended_ms = 0;
+
+  std::string ToJson() const;
+  static Result<RedriveBody> FromJson(const std::string& json);
+};
+
+// `fingerprint` is the file's.
+std::string RedriveKey(const std::string& run, const std::string& fingerprint);
 
 std::string PageKey(const std::string& run, int page);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "work/records.h"
+
 namespace muster {
 namespace {
 
@@ -38,7 +40,22 @@ std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
 Result<RunSummary> RunSummary::Of(Store& store, const std::string& run) {
   RunSummary sum;
   MUSTER_TRY(EachItem(store, run, [&](const ItemInfo& item) { sum.Add(item); }));
+  MUSTER_TRY(sum.AddRedrives(store, run));
   return sum;
+}
+
+Status RunSummary::AddRedrives(Store& store, const std::string& run) {
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const RedriveBody redrive, RedriveBody::FromJson(record.body));
+      counts.written += redrive.counts.written;
+      counts.skipped += redrive.counts.skipped;
+      counts.failed -= redrive.counts.written + redrive.counts.skipped;
+      after = record.key;
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+  }
 }
 
 void RunSummary::Add(const ItemInfo& item) {

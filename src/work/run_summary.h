@@ -21,6 +21,9 @@ class RunSummary {
 
   void Add(const ItemInfo& item);
 
+  // Moves what was redriven from `failed` to what became of it.
+  Status AddRedrives(Store& store, const std::string& run);
+
   // About how many documents the run has: items that are begun tell their size by how far they
   // are, and the others are taken to be as large as those. None: nothing is begun.
   std::optional<double> Documents() const;

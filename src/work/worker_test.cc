@@ -19,9 +19,7 @@ using namespace std::chrono_literals;
 
 class NoLetters final : public DeadLetters {
  public:
-  Status Add(const std::string&, const std::string&, const Document&, std::string_view) override {
-    return {};
-  }
+  Status Add(const DeadLetter&) override { return {}; }
   Status Flush() override { return {}; }
 };
 
