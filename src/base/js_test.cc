@@ -126,7 +126,8 @@ TEST(Js, AFloatBeyond2To53ThatWasComputedIsAnError) {
 }
 
 TEST(Js, WhatAScriptKeepsOfADocumentIsNotTakenForTheNextOnes) {
-  const auto function = Exact("let kept = null;\n(d) => { const last = kept; kept = d; return last; }");
+  const auto function =
+      Exact("let kept = null;\n(d) => { const last = kept; kept = d; return last; }");
   EXPECT_EQ(Say(*function, "[1.0,2.50,9007199254740993]"), "null");
   EXPECT_EQ(Say(*function, "[1.00,3.0]"), "[1,2.5,9007199254740993]");
 }
