@@ -1,51 +1,66 @@
 #include "base/regex.h"
 
-#include <regex.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
 
 namespace muster {
+namespace {
+
+// For the program that an expression becomes, and for the states that RE2 remembers while it
+// matches. Where these do not fit, a step takes as long as the program is: the limit keeps a text
+// of 50 KB at seconds.
+constexpr int64_t kMaxBytes = int64_t{2} << 20;
+
+re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace
 
 struct Regex::Compiled {
-  regex_t regex{};
-  ~Compiled() { regfree(&regex); }
+  Compiled(const std::string& expression, const RE2::Options& options)
+      : regex(expression, options) {}
+  RE2 regex;
 };
 
-Result<Regex> Regex::Compile(const std::string& expression) {
-  const auto invalid = [&](std::string_view reason) {
-    return Error{Code::kInvalid,
-                 "'" + expression + "' is no regular expression: " + std::string(reason)};
-  };
-  if (expression.find('\0') != std::string::npos) return invalid("it holds a NUL");
-  auto compiled = std::make_shared<Compiled>();
-  if (const int failed = regcomp(&compiled->regex, expression.c_str(), REG_EXTENDED); failed != 0) {
-    char reason[200];
-    regerror(failed, &compiled->regex, reason, sizeof reason);
-    compiled->regex = {};  // nothing to free
-    return invalid(reason);
+Result<Regex> Regex::Compile(const std::string& expression, const Options& options) {
+  RE2::Options settings;
+  settings.set_max_mem(kMaxBytes);
+  settings.set_log_errors(false);
+  settings.set_longest_match(true);
+  settings.set_case_sensitive(!options.ignore_case);
+  settings.set_dot_nl(options.dot_takes_newline);
+  auto compiled = std::make_shared<const Compiled>(expression, settings);
+  if (!compiled->regex.ok()) {
+    return Error{Code::kInvalid, "'" + Shortened(expression) + "' is no regular expression: " +
+                                     Shortened(compiled->regex.error())};
   }
   return Regex(std::move(compiled));
 }
 
+std::string Regex::Escape(std::string_view text) { return RE2::QuoteMeta(Piece(text)); }
+
+bool Regex::Matches(std::string_view text) const {
+  return compiled_->regex.Match(Piece(text), 0, text.size(), RE2::UNANCHORED, nullptr, 0);
+}
+
+bool Regex::MatchesWhole(std::string_view text) const {
+  return compiled_->regex.Match(Piece(text), 0, text.size(), RE2::ANCHOR_BOTH, nullptr, 0);
+}
+
 std::optional<std::vector<std::string_view>> Regex::Groups(std::string_view text) const {
-  std::vector<regmatch_t> found(compiled_->regex.re_nsub + 1);
-  found[0].rm_so = 0;
-  found[0].rm_eo = static_cast<regoff_t>(text.size());
-  if (regexec(&compiled_->regex, text.data() == nullptr ? "" : text.data(), found.size(),
-              found.data(), REG_STARTEND) != 0) {
+  // A thread of RE2's for each step of the program remembers every group that is asked for.
+  const auto count =
+      std::min(kMaxGroups, static_cast<size_t>(compiled_->regex.NumberOfCapturingGroups()) + 1);
+  std::vector<re2::StringPiece> found(count);
+  if (!compiled_->regex.Match(Piece(text), 0, text.size(), RE2::UNANCHORED, found.data(),
+                              static_cast<int>(count))) {
     return std::nullopt;
   }
   std::vector<std::string_view> groups;
-  for (const regmatch_t& one : found) {
-    groups.push_back(one.rm_so < 0 ? std::string_view()
-                                   : text.substr(static_cast<size_t>(one.rm_so),
-                                                 static_cast<size_t>(one.rm_eo - one.rm_so)));
-  }
+  for (const re2::StringPiece& one : found) groups.emplace_back(one.data(), one.size());
   return groups;
-}
-
-bool Regex::Matches(std::string_view text) const {
-  regmatch_t whole{0, static_cast<regoff_t>(text.size())};
-  return regexec(&compiled_->regex, text.data() == nullptr ? "" : text.data(), 1, &whole,
-                 REG_STARTEND) == 0;
 }
 
 Result<Pattern> Pattern::Parse(const std::string& text) {
@@ -54,15 +69,15 @@ Result<Pattern> Pattern::Parse(const std::string& text) {
     return Pattern(std::move(regex));
   }
   std::string expression = "^";
-  for (const char c : text) {
-    if (c == '*') {
-      expression += ".*";
-    } else if (c == '?') {
-      expression += '.';
-    } else {
-      if (std::string_view("\\^$.[]|()+{}").find(c) != std::string_view::npos) expression += '\\';
-      expression += c;
-    }
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t literal = std::min(rest.find_first_of("*?"), rest.size());
+    expression += Regex::Escape(rest.substr(0, literal));
+    rest.remove_prefix(literal);
+    if (rest.empty()) break;
+    // Bytes that are not UTF-8 may be in a name as well: \C is any byte.
+    expression += rest.front() == '*' ? "\\C*" : ".";
+    rest.remove_prefix(1);
   }
   MUSTER_ASSIGN(Regex regex, Regex::Compile(expression + "$"));
   return Pattern(std::move(regex));

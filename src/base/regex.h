@@ -10,16 +10,35 @@
 
 namespace muster {
 
-// A POSIX extended regular expression, which needs no more stack for a longer text. Thread-safe.
+// A regular expression in RE2's syntax, which has no backreferences and no lookaround. Expressions
+// and texts may come from anywhere: the time to match grows with the text's length and no faster,
+// the stack does not grow at all, and an expression that takes more than 2 MiB is refused. Of
+// matches that begin at the same place, the longest counts. Both are UTF-8; ^ and $ are the ends of
+// the text. Thread-safe.
 class Regex {
  public:
+  static constexpr size_t kMaxGroups = 10;
+
+  struct Options {
+    bool ignore_case = false;
+    bool dot_takes_newline = true;
+  };
+
   // kInvalid says what is wrong with it.
-  static Result<Regex> Compile(const std::string& expression);
+  static Result<Regex> Compile(const std::string& expression) { return Compile(expression, {}); }
+  static Result<Regex> Compile(const std::string& expression, const Options& options);
+
+  // An expression that matches this text and no other.
+  static std::string Escape(std::string_view text);
 
   // Whether some part of the text matches.
   bool Matches(std::string_view text) const;
 
-  // The first match and its groups, empty where a group took no part; none: nothing matches.
+  // Whether the text as a whole matches.
+  bool MatchesWhole(std::string_view text) const;
+
+  // The first match and its groups, kMaxGroups together at most, empty where a group took no part;
+  // none: nothing matches.
   std::optional<std::vector<std::string_view>> Groups(std::string_view text) const;
 
  private:

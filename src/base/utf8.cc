@@ -69,6 +69,14 @@ TextPosition PositionOf(std::string_view text, size_t offset) {
   return position;
 }
 
+std::string Shortened(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  // Not in the middle of a character, if it is text at all.
+  const std::string_view start = text.substr(0, max_bytes);
+  const size_t valid = ValidUtf8Prefix(start);
+  return std::string(start.substr(0, valid + 3 < max_bytes ? max_bytes : valid)) + "…";
+}
+
 std::string AtPosition(std::string_view origin, TextPosition position, std::string_view reason) {
   return std::string(origin) + ":" + std::to_string(position.line) + ":" +
          std::to_string(position.column) + ": " + std::string(reason);

@@ -23,6 +23,9 @@ struct TextPosition {
 
 TextPosition PositionOf(std::string_view text, size_t offset);
 
+// The text, or its beginning and "…", for messages that quote what may be of any length.
+std::string Shortened(std::string_view text, size_t max_bytes = 200);
+
 // "origin:line:column: reason", the form that editors and terminals make clickable.
 std::string AtPosition(std::string_view origin, TextPosition position, std::string_view reason);
 

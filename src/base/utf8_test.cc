@@ -37,5 +37,12 @@ TEST(Utf8, PositionsCountCharactersFromOne) {
   EXPECT_EQ(AtPosition("f.yaml", {2, 4}, "odd"), "f.yaml:2:4: odd");
 }
 
+TEST(Utf8, ShortensBetweenCharacters) {
+  EXPECT_EQ(Shortened("aé", 3), "aé");
+  EXPECT_EQ(Shortened("aéb", 3), "aé…");
+  EXPECT_EQ(Shortened("aéb", 2), "a…");
+  EXPECT_EQ(Shortened(std::string(300, '\xFF'), 100), std::string(100, '\xFF') + "…");
+}
+
 }  // namespace
 }  // namespace muster

@@ -264,7 +264,7 @@ class PlanReader {
       if (expression.size() >= 2 && expression.front() == '/' && expression.back() == '/') {
         expression = expression.substr(1, expression.size() - 2);
       } else {
-        expression = "^" + Escaped(expression) + "$";
+        expression = "^" + Regex::Escape(expression) + "$";
       }
       auto regex = Regex::Compile(expression);
       if (!regex) return document_.At(entry.key, regex.error().message);
@@ -308,15 +308,6 @@ class PlanReader {
       return document_.At(*node, "a number from 1 on is expected");
     }
     return {};
-  }
-
-  static std::string Escaped(const std::string& text) {
-    std::string escaped;
-    for (const char c : text) {
-      if (std::string_view("\\^$.[]|()+{}*?").find(c) != std::string_view::npos) escaped += '\\';
-      escaped += c;
-    }
-    return escaped;
   }
 
   // Tries the transform, so that its error has a place.

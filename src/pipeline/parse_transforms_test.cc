@@ -55,6 +55,18 @@ TEST(Transforms, RenameIndices) {
   EXPECT_EQ((*plan)->TargetName("other"), "other");
 }
 
+TEST(Transforms, ExpressionsThatExplodeElsewhereAreQuick) {
+  const auto plan = ParseTransforms(
+      "- rename_index: {'/(a+)+b/': x}\n- filter: {field: s, matches: '(a+)+b'}", "t");
+  ASSERT_TRUE(plan) << plan.error().ToString();
+  const std::string text(50'000, 'a');
+  EXPECT_EQ((*plan)->TargetName(text), text);
+  EXPECT_EQ(Transformed(**plan, R"({"s":")" + text + "\"}"), "skipped");
+  const std::string open(60'000, '(');
+  EXPECT_FALSE(ParseTransforms("- rename_index: {'/" + open + "/': x}", "t"));
+  EXPECT_FALSE(ParseTransforms("- filter: {field: s, matches: '" + open + "'}", "t"));
+}
+
 TEST(Transforms, ColumnsFollow) {
   const auto plan = ParseTransforms(
       "- rename: {a: x}\n- drop: [b]\n- cast: {c: integer}\n- set: {d: 1}\n- hash: [e]", "t");

@@ -129,6 +129,64 @@ TEST(Definition, JsonataThatNeverEndsFailsTheState) {
 }
 
 TEST(Definition, AResultIsAsLargeAsTheLimitAndNoLarger) {
+TEST(Definition, JsonataExpressionsThatExplodeFailTheState) {
+  const RunResult run = RunText(R"json({"StartAt":"A","QueryLanguage":"JSONata","States":{
+    "A":{"Type":"Pass","Output":"{% $contains($states.input.a, /(a+)+b/) %}","End":true}}})json",
+                                {{"a", std::string(50'000, 'a')}});
+  EXPECT_EQ(run.status, FlowStatus::kFailed);
+  EXPECT_EQ(run.failure.error, "States.QueryEvaluationError");
+}
+
+Json FilteredBy(const std::string& condition, const Json& input) {
+  Json state = {{"Type", "Pass"}, {"InputPath", "$[?(" + condition + ")]"}, {"End", true}};
+  const Json definition = {{"StartAt", "A"}, {"States", {{"A", std::move(state)}}}};
+  const RunResult run = RunText(ToJsonText(definition), input);
+  EXPECT_EQ(run.status, FlowStatus::kSucceeded) << run.failure.cause;
+  return run.output == nullptr ? Json() : *run.output;
+}
+
+TEST(Definition, ExpressionsInPathsMatchTheWholeText) {
+  const Json input = {{{"k", "abc"}}, {{"k", "ABC"}}, {{"k", "xabc"}}, {{"k", "a\nc"}}, {{"k", 1}}};
+  EXPECT_EQ(FilteredBy("@.k =~ /a.c/", input), (Json::array({{{"k", "abc"}}})));
+  EXPECT_EQ(FilteredBy("@.k =~ /a.c/i", input), (Json::array({{{"k", "abc"}}, {{"k", "ABC"}}})));
+  EXPECT_EQ(FilteredBy("@.k =~ /.*b./", input), (Json::array({{{"k", "abc"}}, {{"k", "xabc"}}})));
+}
+
+TEST(Definition, NoTextIsTooLongForExpressionsInPaths) {
+  const std::string text(50'000, 'a');
+  const Json input = Json::array({{{"k", text}}});
+  EXPECT_EQ(FilteredBy("@.k =~ /.*x/", input), Json::array());
+  EXPECT_EQ(FilteredBy("@.k =~ /(a+)+b/", input), Json::array());
+  EXPECT_EQ(FilteredBy("@.k =~ /(a|a)*/", input), input);
+}
+
+TEST(Definition, ExpressionsInPathsThatAreNoneAreProblems) {
+  const auto problem = [](const std::string& expression) {
+    const Json definition = {{"StartAt", "A"},
+                             {"States",
+                              {{"A",
+                                {{"Type", "Pass"},
+                                 {"InputPath", "$[?(@.k =~ /" + expression + "/)]"},
+                                 {"End", true}}}}}};
+    const auto problems = ProblemsOf(ToJsonText(definition));
+    return problems.empty() ? "" : problems.front();
+  };
+  EXPECT_NE(problem("a(").find("'a(' is no regular expression: missing )"), std::string::npos);
+  EXPECT_NE(problem("(a)\\1").find("is no regular expression"), std::string::npos);
+  const std::string many = problem(std::string(60'000, '('));
+  EXPECT_NE(many.find("is no regular expression"), std::string::npos);
+  EXPECT_LT(many.size(), 2'000u);
+}
+
+TEST(Definition, AConditionInAPathMayHaveManyParts) {
+  for (const char* op : {" || ", " && "}) {
+    std::string condition = "@.k == 1";
+    for (int i = 0; i < 20'000; ++i) condition += std::string(op) + "@.k == 1";
+    const Json input = Json::array({{{"k", 1}}});
+    EXPECT_EQ(FilteredBy(condition, input), input);
+  }
+}
+
   const std::string text =
       R"({"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","End":true}}})";
   const auto run = [&](size_t size) {

@@ -1,7 +1,6 @@
 #include "states/json_path_filter.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "states/json_equal.h"
 
@@ -15,18 +14,6 @@ std::optional<Json> ValueOf(const FilterNode& operand, const Json& item, const J
   if (operand.kind == Kind::kLiteral) return operand.literal;
   const Json& start = operand.kind == Kind::kRootPath ? root : item;
   return FindSteps(operand.steps, start, root);
-}
-
-bool MatchesRegex(const FilterNode& regex, const Json& value) {
-  if (!value.is_string()) return false;
-  auto flags = std::regex::ECMAScript;
-  if (regex.ignore_case) flags |= std::regex::icase;
-  // std::regex throws on a bad pattern and on one that is too complex: neither matches anything.
-  try {
-    return std::regex_match(value.get_ref<const std::string&>(), std::regex(regex.pattern, flags));
-  } catch (const std::regex_error&) {
-    return false;
-  }
 }
 
 bool Contains(const Json& list, const Json& value) {
@@ -55,8 +42,10 @@ bool Ordered(const std::string& op, const Json& left, const Json& right) {
 bool Compare(const FilterNode& node, const Json& item, const Json& root) {
   const FilterNode& right_node = *node.parts[1];
   const std::optional<Json> left = ValueOf(*node.parts[0], item, root);
-  if (node.op == "=~")
-    return left && right_node.kind == Kind::kRegex && MatchesRegex(right_node, *left);
+  if (node.op == "=~") {
+    return left && left->is_string() && right_node.regex &&
+           right_node.regex->MatchesWhole(left->get_ref<const std::string&>());
+  }
   const std::optional<Json> right = ValueOf(right_node, item, root);
   if (node.op == "==") {
     return left && right ? JsonEqual(*left, *right) : left.has_value() == right.has_value();
@@ -92,13 +81,12 @@ bool Compare(const FilterNode& node, const Json& item, const Json& root) {
 }  // namespace
 
 bool FilterMatches(const FilterNode& filter, const Json& item, const Json& root) {
+  const auto matches = [&](const auto& part) { return FilterMatches(*part, item, root); };
   switch (filter.kind) {
     case Kind::kOr:
-      return FilterMatches(*filter.parts[0], item, root) ||
-             FilterMatches(*filter.parts[1], item, root);
+      return std::any_of(filter.parts.begin(), filter.parts.end(), matches);
     case Kind::kAnd:
-      return FilterMatches(*filter.parts[0], item, root) &&
-             FilterMatches(*filter.parts[1], item, root);
+      return std::all_of(filter.parts.begin(), filter.parts.end(), matches);
     case Kind::kNot:
       return !FilterMatches(*filter.parts[0], item, root);
     case Kind::kExists: {

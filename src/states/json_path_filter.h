@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/regex.h"
 #include "states/json_path.h"
 
 namespace muster::states {
@@ -14,12 +15,11 @@ namespace muster::states {
 struct FilterNode {
   enum class Kind { kOr, kAnd, kNot, kExists, kCompare, kLiteral, kItemPath, kRootPath, kRegex };
   Kind kind = Kind::kLiteral;
-  std::vector<std::shared_ptr<const FilterNode>> parts = {};
-  std::string op = {};  // of a comparison
+  std::vector<std::shared_ptr<const FilterNode>> parts = {};  // of "or" and "and", any number
+  std::string op = {};                                        // of a comparison
   Json literal = {};
   std::vector<JsonPath::Step> steps = {};  // of a path
-  std::string pattern = {};                // of a regular expression
-  bool ignore_case = false;
+  std::optional<Regex> regex = {};
 };
 
 // What steps lead to from a node: the one value of a definite path, a list of an indefinite one;

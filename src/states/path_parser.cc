@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "states/json_path_filter.h"
 
 namespace muster::states {
@@ -41,7 +42,7 @@ void PathParser::SkipSpaces() {
 }
 
 Error PathParser::Wrong(std::string_view what) const {
-  return {Code::kInvalid, "bad JSONPath '" + std::string(text_) + "': " + std::string(what) +
+  return {Code::kInvalid, "bad JSONPath '" + Shortened(text_) + "': " + std::string(what) +
                               " at character " + std::to_string(at_ + 1)};
 }
 
@@ -165,24 +166,28 @@ Result<FilterPtr> PathParser::ParseFilter() {
   return filter;
 }
 
+// One node for all parts of "a || b || c": a chain of them would need a level of the stack for
+// each.
 Result<FilterPtr> PathParser::ParseOr() {
   if (++depth_ > kMaxDepth) return Wrong("nested too deep");
-  MUSTER_ASSIGN(FilterPtr left, ParseAnd());
-  for (SkipSpaces(); Take("||"); SkipSpaces()) {
-    MUSTER_ASSIGN(FilterPtr right, ParseAnd());
-    left = MakeFilter({.kind = FilterNode::Kind::kOr, .parts = {left, right}});
-  }
+  FilterNode any{.kind = FilterNode::Kind::kOr};
+  do {
+    MUSTER_ASSIGN(FilterPtr part, ParseAnd());
+    any.parts.push_back(std::move(part));
+    SkipSpaces();
+  } while (Take("||"));
   --depth_;
-  return left;
+  return any.parts.size() == 1 ? any.parts.front() : MakeFilter(std::move(any));
 }
 
 Result<FilterPtr> PathParser::ParseAnd() {
-  MUSTER_ASSIGN(FilterPtr left, ParseTerm());
-  for (SkipSpaces(); Take("&&"); SkipSpaces()) {
-    MUSTER_ASSIGN(FilterPtr right, ParseTerm());
-    left = MakeFilter({.kind = FilterNode::Kind::kAnd, .parts = {left, right}});
-  }
-  return left;
+  FilterNode all{.kind = FilterNode::Kind::kAnd};
+  do {
+    MUSTER_ASSIGN(FilterPtr part, ParseTerm());
+    all.parts.push_back(std::move(part));
+    SkipSpaces();
+  } while (Take("&&"));
+  return all.parts.size() == 1 ? all.parts.front() : MakeFilter(std::move(all));
 }
 
 Result<FilterPtr> PathParser::ParseTerm() {
@@ -233,11 +238,13 @@ Result<FilterPtr> PathParser::ParseOperand() {
   if (c == '/') {
     const size_t end = text_.find('/', at_ + 1);
     if (end == std::string_view::npos) return Wrong("a regular expression is not closed");
-    FilterNode node{.kind = FilterNode::Kind::kRegex,
-                    .pattern = std::string(text_.substr(at_ + 1, end - at_ - 1))};
-    at_ = end + 1;
-    node.ignore_case = Take("i");
-    return MakeFilter(std::move(node));
+    const std::string expression(text_.substr(at_ + 1, end - at_ - 1));
+    const bool ignore_case = text_.substr(end + 1).starts_with("i");
+    auto regex =
+        Regex::Compile(expression, {.ignore_case = ignore_case, .dot_takes_newline = false});
+    if (!regex) return Wrong(regex.error().message);
+    at_ = end + (ignore_case ? 2 : 1);
+    return MakeFilter({.kind = FilterNode::Kind::kRegex, .regex = *std::move(regex)});
   }
   size_t end = at_;
   if (c == '[') {
