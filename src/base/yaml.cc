@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -34,24 +35,54 @@ size_t DepthOf(const YamlNode& node) {
   return depth + (container ? 1 : 0);
 }
 
+// Where the bytes of a text stand. Every node asks, and all of them may be on one line: characters
+// are counted once, up to each block of bytes.
+class Places {
+ public:
+  explicit Places(std::string_view text) : text_(text) {
+    size_t characters = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (i % kBlock == 0) characters_before_.push_back(characters);
+      if (text[i] == '\n') lines_.push_back(i + 1);
+      if (BeginsCharacter(text[i])) ++characters;
+    }
+    characters_before_.push_back(characters);
+  }
+
+  // Of a line and a byte in it, both from 0.
+  TextPosition At(size_t line, size_t byte) const {
+    if (line >= lines_.size()) return {line + 1, byte + 1};
+    const size_t begin = lines_[line];
+    const size_t end = line + 1 < lines_.size() ? lines_[line + 1] - 1 : text_.size();
+    return {line + 1, 1 + CharactersBefore(std::min(begin + byte, end)) - CharactersBefore(begin)};
+  }
+
+  TextPosition End() const { return At(lines_.size() - 1, text_.size()); }
+
+ private:
+  static constexpr size_t kBlock = 256;
+
+  static bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+  size_t CharactersBefore(size_t byte) const {
+    const std::string_view block = text_.substr(byte - byte % kBlock, byte % kBlock);
+    return characters_before_[byte / kBlock] +
+           static_cast<size_t>(std::count_if(block.begin(), block.end(), BeginsCharacter));
+  }
+
+  std::string_view text_;                  // UTF-8
+  std::vector<size_t> lines_ = {0};        // where each begins
+  std::vector<size_t> characters_before_;  // each block
+};
+
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(std::string_view text, const YamlLimits& limits) : limits_(limits) {
-    for (size_t start = 0; start <= text.size();) {
-      size_t end = std::min(text.find('\n', start), text.size());
-      lines_.push_back(text.substr(start, end - start));
-      start = end + 1;
-    }
-  }
+  TreeBuilder(std::string_view text, const YamlLimits& limits) : limits_(limits), places_(text) {}
 
   // yaml-cpp counts from 0, and columns in bytes.
   TextPosition PositionAt(const YAML::Mark& mark) const {
-    if (mark.is_null())
-      return {lines_.size(), PositionOf(lines_.back(), lines_.back().size()).column};
-    auto line = static_cast<size_t>(mark.line);
-    auto column = static_cast<size_t>(mark.column);
-    if (line >= lines_.size()) return {line + 1, column + 1};
-    return {line + 1, PositionOf(lines_[line], std::min(column, lines_[line].size())).column};
+    if (mark.is_null()) return places_.End();
+    return places_.At(static_cast<size_t>(mark.line), static_cast<size_t>(mark.column));
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -186,7 +217,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   const YamlLimits& limits_;
-  std::vector<std::string_view> lines_;
+  const Places places_;
   int documents_ = 0;
   size_t nodes_ = 0;
   YamlNode root_;

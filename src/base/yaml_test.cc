@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 namespace muster {
@@ -57,6 +58,41 @@ TEST(Yaml, NodesKnowWhereTheyStand) {
   EXPECT_EQ(list.items.at(1).position, (TextPosition{3, 12}));
   EXPECT_EQ(document->At(list, "too many").message, "p.yaml:3:8: too many");
   EXPECT_EQ(document->root.Find("missing"), nullptr);
+}
+
+TEST(Yaml, ALongLineIsReadAtOnce) {
+  // Each node's column is counted in characters: from the line's beginning, these would take hours.
+  std::string text = "[";
+  while (text.size() < 2'000'000) text += "é, ";
+  text += "]";
+  const auto document = ParseYaml(text, "p.yaml", {.nodes = 1'000'000});
+  ASSERT_TRUE(document) << document.error().message;
+  const auto& items = document->root.items;
+  ASSERT_GT(items.size(), 400'000U);
+  for (size_t i = 0; i < items.size(); i += 1'000) {
+    ASSERT_EQ(items[i].position, (TextPosition{1, 2 + 3 * i}));
+  }
+  EXPECT_EQ(items.back().position, (TextPosition{1, 2 + 3 * (items.size() - 1)}));
+}
+
+TEST(Yaml, PositionsAreThoseOfTheText) {
+  const std::string text = "ä:\n  - x\r\n  - {é: \"€ü\", z: [ 😀, y ]}\n" + std::string(300, '#') +
+                           "é\nb: " + std::string(600, ' ') + "é\n";
+  const auto document = ParseYaml(text, "p.yaml");
+  ASSERT_TRUE(document) << document.error().message;
+  const std::function<void(const YamlNode&)> check = [&](const YamlNode& node) {
+    if (node.kind == YamlNode::Kind::kScalar) {
+      const size_t at = text.find(node.quoted ? '"' + node.text : node.text,
+                                  node.text == "é" && node.position.line > 4 ? 400 : 0);
+      EXPECT_EQ(node.position, PositionOf(text, at)) << node.text;
+    }
+    for (const YamlNode& item : node.items) check(item);
+    for (const YamlEntry& entry : node.entries) {
+      check(entry.key);
+      check(entry.value);
+    }
+  };
+  check(document->root);
 }
 
 TEST(Yaml, ErrorsSayWhereAndWhy) {

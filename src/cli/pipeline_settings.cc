@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/regex.h"
+#include "base/number.h"
 #include "base/yaml.h"
 #include "cli/command.h"
 
@@ -28,17 +29,17 @@ struct Limits {
 };
 
 Result<double> NumberAt(const YamlDocument& document, const YamlNode& node) {
-  char* end = nullptr;
-  const double number = std::strtod(node.text.c_str(), &end);
-  if (node.text.empty() || *end != '\0' || !(number >= 0)) {
-    return document.At(node, "a number from 0 on is expected");
-  }
-  return number;
+  const auto number = ParseNumber<double>(node.text);
+  if (!number || *number < 0) return document.At(node, "a number from 0 on is expected");
+  return *number;
 }
 
 Result<Limits> ReadLimits(const std::string& path, Limits limits) {
   MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
   for (const YamlEntry& entry : document.root.entries) {
+  if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
+    return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
+  }
     if (entry.key.text == "docs_per_second") {
       MUSTER_ASSIGN(limits.docs_per_second, NumberAt(document, entry.value));
     } else if (entry.key.text == "mb_per_second") {

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/sqlite.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
@@ -74,7 +75,8 @@ std::string OfAPart(const std::string& plan) {
   for (size_t at = plan.find(kRows); at != plan.npos; at = plan.find(kRows, done)) {
     const size_t number = at + kRows.size();
     const size_t end = plan.find_first_not_of("0123456789", number);
-    const int64_t rows = std::stoll(plan.substr(number, end - number)) / kPart;
+    const int64_t rows =
+        ParseNumber<int64_t>(plan.substr(number, end - number)).value_or(0) / kPart;
     part += plan.substr(done, number - done) + std::to_string(std::max<int64_t>(1, rows));
     done = end;
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/sha256.h"
 #include "pipeline/json_text.h"
 
@@ -148,8 +149,12 @@ class LetterSource final : public Source {
   }
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token /*stop*/) override {
-    return std::make_unique<LetterReader>(selection_, partition.collection,
-                                          position.empty() ? 0 : std::stoul(position));
+    if (position.empty()) {
+      return std::make_unique<LetterReader>(selection_, partition.collection, 0);
+    }
+    const auto line = ParseNumber<size_t>(position);
+    if (!line) return Error{Code::kCorrupt, "dead letters have no position '" + position + "'"};
+    return std::make_unique<LetterReader>(selection_, partition.collection, *line);
   }
   std::optional<double> FractionBefore(const Partition& /*partition*/,
                                        const std::string& /*position*/) override {

@@ -1,8 +1,8 @@
 #include "pipeline/filter_transform.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/regex.h"
 #include "pipeline/json_scan.h"
 
@@ -11,14 +11,6 @@ namespace {
 
 bool Contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-std::optional<double> NumberIn(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc() || stopped != end) return std::nullopt;
-  return number;
 }
 
 struct Check {
@@ -41,7 +33,7 @@ struct Check {
     if (!condition.above && !condition.at_least && !condition.below && !condition.at_most) {
       return true;
     }
-    const auto number = NumberIn(text);
+    const auto number = ParseNumber<double>(text);
     return number && (!condition.above || *number > *condition.above) &&
            (!condition.at_least || *number >= *condition.at_least) &&
            (!condition.below || *number < *condition.below) &&

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/opensearch.h"
 
 namespace muster {
@@ -591,7 +592,9 @@ class OpenSearchSource : public Source {
           shard.checkpoint = numbers.at("global_checkpoint").get<int64_t>();
           shard.last = numbers.at("max_seq_no").get<int64_t>();
         }
-        shards.emplace(std::stoi(number), shard);
+        const auto shard_number = ParseNumber<int>(number);
+        if (!shard_number) return Unexpected(client_, "a shard with the number '" + number + "'");
+        shards.emplace(*shard_number, shard);
       }
     } catch (const std::exception& problem) {
       return Unexpected(client_, std::string("no shard statistics: ") + problem.what());

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/regex.h"
 #include "base/secrets.h"
 #include "base/yaml.h"
@@ -250,7 +251,8 @@ class PlanReader {
       const YamlNode* const number = node.Find(name);
       if (number == nullptr) continue;
       if (!IsJsonNumber(number->text)) return document_.At(*number, "a bound must be a number");
-      *bound = std::stod(number->text);
+      *bound = ParseNumber<double>(number->text);
+      if (!*bound) return document_.At(*number, "the bound is too large for a number");
     }
     return condition;
   }
@@ -302,11 +304,8 @@ class PlanReader {
 
   Status ReadCount(const YamlNode* node, int& count) const {
     if (node == nullptr) return {};
-    const char* const end = node->text.data() + node->text.size();
-    const auto [stopped, failed] = std::from_chars(node->text.data(), end, count);
-    if (failed != std::errc() || stopped != end || count < 1) {
-      return document_.At(*node, "a number from 1 on is expected");
-    }
+    count = ParseNumber<int>(node->text).value_or(0);
+    if (count < 1) return document_.At(*node, "a number from 1 on is expected");
     return {};
   }
 

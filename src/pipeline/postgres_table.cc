@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/number.h"
+
 namespace muster {
 namespace {
 
@@ -117,7 +119,7 @@ Result<PgTable> DescribePgTable(PgConnection& connection, const PgName& name) {
   }
   PgTable table{.sql_name = std::string(relation.Text(0, 1)),
                 .kind = relation.Text(0, 2)[0],
-                .estimated_rows = std::stod(std::string(relation.Text(0, 3))),
+                .estimated_rows = ParseNumber<double>(relation.Text(0, 3)).value_or(-1),
                 .bytes = relation.Int64(0, 4)};
   const PgStatement columns{"", kColumns, false};
   const PgStatement key{"", kKey, false};

@@ -1,9 +1,9 @@
 #include "plan/fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "base/number.h"
 #include "base/secrets.h"
 #include "base/suggest.h"
 
@@ -15,8 +15,9 @@ constexpr size_t kMostNamesInAHint = 12;
 
 template <class T>
 bool ParseAll(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto number = ParseNumber<T>(text);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 bool ParseSeconds(std::string_view text, int64_t& seconds) {

@@ -24,6 +24,7 @@ std::optional<size_t> Plan::FindRank(int64_t number) const {
 }
 
 Result<const Profile*> Plan::FindProfile(const std::string& profile) const {
+  if (profiles.empty()) return Error{Code::kInvalid, path + ": there is no profile"};
   if (profile.empty()) return &profiles.front();
   std::vector<std::string> names_there;
   for (const Profile& candidate : profiles) {

@@ -29,6 +29,10 @@ bool IsIdentifier(std::string_view text) {
 }  // namespace
 
 void PlanReader::Read() {
+  if (root_.kind == YamlNode::Kind::kNull) {
+    problems_.Add(root_.position, "the plan is empty", "it needs 'plan', 'profiles' and 'ranks'");
+    return;
+  }
   FieldReader fields(problems_, root_, "a plan");
   if (root_.kind != YamlNode::Kind::kMap) return;
   if (const YamlNode* name = fields.Need("plan"); name != nullptr && IsName(*name, "a plan"))

@@ -7,9 +7,12 @@
 
 #include "base/json.h"
 #include "base/postgres.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
+
+constexpr size_t kQuotedBytes = 60;  // of a statement, in a message
 
 constexpr std::string_view kParts[] = {"position", "stream", "version", "id",
                                        "type",     "time",   "payload", "metadata"};
@@ -179,8 +182,12 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
     }
     if (text[at] == '{') {
       const size_t close = text.find('}', at);
-      const std::string name(
-          text.substr(at + 1, close == std::string_view::npos ? close : close - at - 1));
+      if (close == std::string_view::npos) {
+        return Error{Code::kInvalid,
+                     "'{' is not closed: " + Shortened(text.substr(at), kQuotedBytes),
+                     "write {NAME} for a table of the projection"};
+      }
+      const std::string name(text.substr(at + 1, close - at - 1));
       if (std::find(tables.begin(), tables.end(), name) == tables.end()) {
         return Error{Code::kInvalid, "{" + name + "} is no table of this projection",
                      "list it under 'tables'"};

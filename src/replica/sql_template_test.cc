@@ -68,8 +68,18 @@ TEST(SqlTemplate, APayloadThatIsNotJsonIsAnError) {
   EXPECT_EQ(*parsed->Values(scalar), (std::vector<SqlValue>{std::nullopt}));
 }
 
+TEST(SqlTemplate, ABraceThatIsNotClosedIsAnError) {
+  for (const char* text : {"{", "{orders", "UPDATE {orders} SET n = 1; DELETE FROM {orders"}) {
+    auto parsed = SqlTemplate::Parse(text, {"orders"});
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, Code::kInvalid);
+    EXPECT_TRUE(parsed.error().message.starts_with("'{' is not closed: {"))
+        << parsed.error().message;
+  }
+}
+
 TEST(SqlTemplate, RefusesWhatIsNoPartOfAnEvent) {
-  for (const char* text : {":total", ":stream.x", "{orders}", "{orders"}) {
+  for (const char* text : {":total", ":stream.x", "{orders}", "{orders", "{}"}) {
     auto parsed = SqlTemplate::Parse(text, {"customers"});
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, Code::kInvalid);

@@ -81,7 +81,8 @@ TEST(Definition, SecretReferencesOfTheDefinitionAreKnownByTheirPlaces) {
 }
 
 TEST(Definition, WhatIsNotJsonIsSaidWithItsPlace) {
-  EXPECT_EQ(ProblemsOf("{\"StartAt\": }").front(), "f:1:13: not JSON: this is not a JSON value");
+  EXPECT_EQ(ProblemsOf("{\"StartAt\": }").front(),
+            "f:1:13: not JSON: this is not a JSON value, or a number that is too large");
   EXPECT_EQ(ProblemsOf("").front(), "f:1:1: not JSON: the text ends where a value should be");
   EXPECT_EQ(ProblemsOf("{} {}").front(), "f:1:4: not JSON: there is text after the value");
   EXPECT_EQ(ProblemsOf("{\"a\": \"\xff\"}").front(), "f:1:8: not JSON: these bytes are not UTF-8");
@@ -128,7 +129,6 @@ TEST(Definition, JsonataThatNeverEndsFailsTheState) {
   EXPECT_EQ(run.failure.error, "States.QueryEvaluationError");
 }
 
-TEST(Definition, AResultIsAsLargeAsTheLimitAndNoLarger) {
 TEST(Definition, JsonataExpressionsThatExplodeFailTheState) {
   const RunResult run = RunText(R"json({"StartAt":"A","QueryLanguage":"JSONata","States":{
     "A":{"Type":"Pass","Output":"{% $contains($states.input.a, /(a+)+b/) %}","End":true}}})json",
@@ -187,6 +187,7 @@ TEST(Definition, AConditionInAPathMayHaveManyParts) {
   }
 }
 
+TEST(Definition, AResultIsAsLargeAsTheLimitAndNoLarger) {
   const std::string text =
       R"({"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","End":true}}})";
   const auto run = [&](size_t size) {

@@ -91,7 +91,7 @@ class Reader {
     if (!node.scalar.is_discarded()) return true;
     node.scalar = nullptr;
     at_ = start;
-    return Fail("this is not a JSON value");
+    return Fail("this is not a JSON value, or a number that is too large");
   }
 
   void SkipSpaces() {

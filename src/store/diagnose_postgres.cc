@@ -1,6 +1,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/number.h"
 #include "base/postgres.h"
 #include "base/url.h"
 #include "store/diagnose_backends.h"
@@ -59,7 +60,7 @@ Result<Answers> Ask(PgConnection& connection, const std::string& space) {
 
 void DiagnoseVersion(const Answers& answers, Findings& findings) {
   constexpr int kOldest = 130000;
-  if (std::stoi(answers[kVersionNumber]) < kOldest) {
+  if (ParseNumber<int>(answers[kVersionNumber]).value_or(0) < kOldest) {
     findings.Fail("version", {Code::kIncompatible,
                               "PostgreSQL " + answers[kVersion] + " is too old for muster",
                               "use PostgreSQL 13 or later"});

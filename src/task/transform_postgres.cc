@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "base/postgres.h"
 #include "base/postgres_copy.h"
 #include "pipeline/postgres_table.h"
@@ -121,11 +122,12 @@ class PostgresTarget : public TransformTarget {
                     Ask("SELECT count(*), min(concat_ws(', ', " + text(4) + ")) FROM " + table.sql +
                         " AS child WHERE " + text(3) + " AND NOT EXISTS (SELECT FROM " + text(1) +
                         " AS parent WHERE " + text(2) + ")"));
-      const int64_t rows = std::stoll(std::string(orphans.Text(0, 0)));
-      if (rows == 0) continue;
+      const auto rows = ParseNumber<int64_t>(orphans.Text(0, 0));
+      if (!rows) return Error{Code::kInternal, "a count of rows is not a number"};
+      if (*rows == 0) continue;
       check.violations.push_back({.child = table.name,
                                   .parent = text(0),
-                                  .rows = rows,
+                                  .rows = *rows,
                                   .example = std::string(orphans.Text(0, 1))});
     }
     return check;

@@ -23,6 +23,9 @@ def edit(name,a,b,*problems):
 case("a good plan",GOOD)
 case("JSON is YAML",json.dumps({"plan":"j","profiles":{"aws":{}},"variables":{"customer":"a","app-name":"b","region":"c","account":"d"},"objects":{"A":{}},"ranks":[{"rank":1,"extract":["A"]}]}))
 case('malformed YAML', 'plan: [small\nranks: }\n', '2:6: end of sequence flow not found')
+for name, text in {"an empty plan": "", "comments only": "# nothing yet\n", "null": "null\n", "a tilde": "~"}.items():
+    case(name,text,"1:1: the plan is empty (it needs 'plan', 'profiles' and 'ranks')")
+case("an empty map","{}","1:1: a plan has no plan","1:1: a plan has no profiles","1:1: a plan has no ranks")
 case("no map","- 1\n","1:1: a plan is not a map of fields")
 edit('unknown field with a near one', 'plan: small', 'plna: small', '1:1: a plan has no plan', "1:1: a plan has no field 'plna' (did you mean 'plan'?)")
 edit('unknown field of a rank', 'extract: [A]', 'extracts: [A]', '6:3: no rank extracts A', "12:17: a rank has no field 'extracts' (did you mean 'extract'?)")
@@ -53,6 +56,7 @@ edit('an external rank with tasks', '{rank: 200,', '{rank: 200, external: true,'
 edit('no profile', '  aws: {kind: aws}\n', '', '4:1: profiles is not a map from names')
 edit("a word that is not one of a few","plan: small","plan: small\non_failure: finish","2:13: on_failure cannot be 'finish' (did you mean 'finish-rank'?)")
 edit("webhooks are not AWS's", '{kind: aws}', '{kind: aws, notify: ["https://x"]}', "4:29: on AWS failures are told to sns, not to 'https://x' (the topic can pass them on)")
+edit("counts of what is not read","table: b,","table: b, counts: {b: A, c: 7},","10:45: load-b counts the rows of 'A', which it does not read (there are: B)","10:51: load-b counts the rows of '7', which it does not read (there are: B)")
 edit('an alias bomb', 'plan: small', 'plan: small\nx1: &a [1,1,1,1,1,1,1,1,1,1]\nx2: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nx3: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nx4: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nx5: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nx6: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]', '7:24: more than 1000000 values, aliases expanded')
 case('deep nesting', 'plan: ' + '[' * 100 + ']' * 100, '1:38: nested deeper than 32 levels')
 open(pathlib.Path(__file__).with_name('problems.jsonl'),'w').write("".join(json.dumps(c,ensure_ascii=False)+"\n" for c in C))

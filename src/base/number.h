@@ -1,0 +1,25 @@
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace muster {
+
+// The number that all of a text is, in decimal digits; none if it is something else, does not fit
+// into the type, or is not finite. It never throws, unlike std::stod and its like.
+template <class T>
+std::optional<T> ParseNumber(std::string_view text) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto [stopped, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || stopped != end) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(number)) return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace muster
