@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/regex.h"
 #include "base/number.h"
+#include "base/regex.h"
 #include "base/yaml.h"
 #include "cli/command.h"
 
@@ -37,9 +37,9 @@ Result<double> NumberAt(const YamlDocument& document, const YamlNode& node) {
 Result<Limits> ReadLimits(const std::string& path, Limits limits) {
   MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
   for (const YamlEntry& entry : document.root.entries) {
-  if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
-    return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
-  }
+    if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
+      return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
+    }
     if (entry.key.text == "docs_per_second") {
       MUSTER_ASSIGN(limits.docs_per_second, NumberAt(document, entry.value));
     } else if (entry.key.text == "mb_per_second") {
