@@ -149,16 +149,20 @@ class OpenSearchSink:
         self.server = server
         self.index = index
         self.url = server.url
-        self.versions = 0
+
+    def writes(self):
+        """How many writes the index has seen: each took a sequence number of its shard."""
+        stats = self.server.call("GET", f"/{self.index}/_stats/docs?level=shards")
+        shards = stats["indices"][self.index]["shards"].values()
+        return sum(copy["seq_no"]["max_seq_no"] + 1 for copies in shards for copy in copies
+                   if copy["routing"]["primary"])
 
     def rows(self):
-        """Counts, on the way, how often each document was written: that is its version."""
         self.server.call("POST", f"/{self.index}/_refresh")
         page = self.server.call("POST", f"/{self.index}/_search?scroll=5m",
-                                {"size": 5000, "sort": ["_doc"], "version": True})
+                                {"size": 5000, "sort": ["_doc"]})
         while page["hits"]["hits"]:
             for hit in page["hits"]["hits"]:
-                self.versions += hit["_version"]
                 yield hit["_source"]
             page = self.server.call("POST", "/_search/scroll",
                                     {"scroll": "5m", "scroll_id": page["_scroll_id"]})
