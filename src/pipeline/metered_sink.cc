@@ -29,8 +29,8 @@ struct SinkMeters {
 
 class MeteredWriter final : public Writer {
  public:
-  MeteredWriter(std::unique_ptr<Writer> writer, const SinkMeters& meters, Env& env)
-      : writer_(std::move(writer)), meters_(meters), env_(env) {}
+  MeteredWriter(std::unique_ptr<Writer> writer, std::shared_ptr<const SinkMeters> meters, Env& env)
+      : writer_(std::move(writer)), meters_(std::move(meters)), env_(env) {}
 
   const std::optional<Progress>& Known() const override { return writer_->Known(); }
   bool Sealed() const override { return writer_->Sealed(); }
@@ -45,25 +45,25 @@ class MeteredWriter final : public Writer {
                                      const Patience& patience) override {
     const MonoTime start = env_.MonoNow();
     auto refused = writer_->Write(batch, after, patience);
-    meters_.seconds.Observe(std::chrono::duration<double>(env_.MonoNow() - start).count());
+    meters_->seconds.Observe(std::chrono::duration<double>(env_.MonoNow() - start).count());
     if (refused) {
-      meters_.refused.Add(static_cast<double>(refused->size()));
+      meters_->refused.Add(static_cast<double>(refused->size()));
     } else {
-      meters_.CountError(refused.error());
+      meters_->CountError(refused.error());
     }
     return refused;
   }
 
  private:
   const std::unique_ptr<Writer> writer_;
-  const SinkMeters& meters_;
+  const std::shared_ptr<const SinkMeters> meters_;
   Env& env_;
 };
 
 class MeteredSink final : public Sink {
  public:
   MeteredSink(Sink& sink, const std::string& run, Metrics& metrics, Env& env)
-      : sink_(sink), meters_(metrics, run), env_(env) {}
+      : sink_(sink), meters_(std::make_shared<const SinkMeters>(metrics, run)), env_(env) {}
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
     return sink_.Prepare(collection, evaluate);
@@ -83,7 +83,7 @@ class MeteredSink final : public Sink {
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     auto writer = sink_.Open(collection, fence);
     if (!writer) {
-      meters_.CountError(writer.error());
+      meters_->CountError(writer.error());
       return writer;
     }
     return std::make_unique<MeteredWriter>(*std::move(writer), meters_, env_);
@@ -92,7 +92,7 @@ class MeteredSink final : public Sink {
 
  private:
   Sink& sink_;
-  const SinkMeters meters_;
+  const std::shared_ptr<const SinkMeters> meters_;
   Env& env_;
 };
 
