@@ -28,8 +28,9 @@ struct ExecutionRequest {
 struct Execution {
   std::string name;
   std::string machine;
-  std::string status;  // RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED
-  std::string state;   // the state it is in, or ended in
+  // RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED; in a list also UNREADABLE, for the `cause`
+  std::string status;
+  std::string state;  // the state it is in, or ended in
   WallTime start{};
   std::optional<WallTime> stop = {};
   std::optional<WallTime> due = {};  // when somebody looks at it next, if it waits

@@ -257,10 +257,12 @@ struct RunInfo {
   bool ready = false;     // all items have been created
   bool finished = false;  // all items are done
   WallTime created = {};
+  std::string unreadable = {};  // why its record cannot be read; then only the name is known
 };
 
 struct ItemInfo {
-  enum class State { kOpen, kDone, kQuarantined };
+  // Of one that is unreadable, only the key, the name, `due` and the error are known.
+  enum class State { kOpen, kDone, kQuarantined, kUnreadable };
   std::string key = {};  // RUN/name, or RUN/ and a hash where that is too long
   std::string name = {};
   State state = State::kOpen;
@@ -277,10 +279,13 @@ struct ItemInfo {
   std::string error = {};                    // the last
 };
 
+// Records that are not ours, or damaged, are listed as unreadable beside the others.
 Result<std::vector<RunInfo>> ListRuns(Store& store);
+// kCorrupt: its record cannot be read.
 Result<RunInfo> ReadRun(Store& store, const std::string& run);
 
-// Items of a run in the order of their keys, from after `after` on, up to `limit`.
+// Items of a run in the order of their keys, from after `after` on, up to `limit`; those that are
+// damaged are listed as unreadable.
 Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,
                                         const std::string& after, int limit);
 Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::string& name);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/secrets.h"
 #include "base/sha256.h"
@@ -61,7 +62,9 @@ Json OtlpRequest(const std::vector<TraceSpan>& spans, const std::string& service
 
 Tracer::Tracer(std::string endpoint, std::string service)
     : endpoint_(std::move(endpoint)), service_(std::move(service)) {
-  if (on()) thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  if (!on()) return;
+  thread_ = std::jthread(
+      [this](const std::stop_token& stop) { LogThrown("traces", [&] { Run(stop); }); });
 }
 
 Tracer::~Tracer() = default;

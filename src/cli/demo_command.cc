@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/guard.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/demo_job.h"
@@ -166,7 +167,10 @@ class Demo {
     Say(std::to_string(kDemoShards) + " shards of " + std::to_string(kDemoDocuments) +
         " documents, " + std::to_string(kWorkers) + " worker processes, one SQLite file");
     MUSTER_ASSIGN(auto workers, WorkerProcesses::Start(folder_));
-    std::jthread listener([&] { workers->Listen([this](const std::string& line) { Say(line); }); });
+    std::jthread listener([&] {
+      LogThrown("progress",
+                [&] { workers->Listen([this](const std::string& line) { Say(line); }); });
+    });
     const Status watched = Watch(*workers, signals.Token());
     if (!watched) workers->SignalAll(SIGKILL);
     listener.join();

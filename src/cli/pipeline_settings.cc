@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/regex.h"
@@ -36,10 +37,10 @@ Result<double> NumberAt(const YamlDocument& document, const YamlNode& node) {
 
 Result<Limits> ReadLimits(const std::string& path, Limits limits) {
   MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
+  if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
+    return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
+  }
   for (const YamlEntry& entry : document.root.entries) {
-    if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
-      return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
-    }
     if (entry.key.text == "docs_per_second") {
       MUSTER_ASSIGN(limits.docs_per_second, NumberAt(document, entry.value));
     } else if (entry.key.text == "mb_per_second") {
@@ -151,7 +152,7 @@ class LimitsWatcher::Impl {
     if (path_.empty()) return;
     Look();
     thread_ = std::jthread([this](std::stop_token stop) {
-      while (env_.Sleep(kLookAgain, stop)) Look();
+      while (env_.Sleep(kLookAgain, stop)) LogThrown(path_, [this] { Look(); });
     });
   }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/guard.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
@@ -93,7 +94,8 @@ class ReplicaRun {
 
  private:
   void RunOne(Orchestrator& worker) {
-    if (const Status ended = worker.Run(stop_.get_token()); !ended) {
+    const Status ended = GuardedThread("a worker", [&] { return worker.Run(stop_.get_token()); });
+    if (!ended) {
       std::lock_guard lock(mutex_);
       failure_ = ended.error();
       stop_.request_stop();

@@ -3,7 +3,9 @@
 #include <optional>
 #include <thread>
 
+#include "base/guard.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
@@ -136,8 +138,8 @@ class RunCommand {
       std::string error;
       for (const auto& [key, value] : event.items()) {
         if (!key.ends_with("EventDetails")) continue;
-        state = value.value("name", "");
-        error = value.value("error", "");
+        state = TextIn(value, "name");
+        error = TextIn(value, "error");
       }
       const std::string type = event["type"];
       if (state.empty() && error.empty()) continue;
@@ -228,7 +230,8 @@ class RunCommand {
     MUSTER_TRY(executors_.notifier().DeliverFor(run.id));
     {
       const std::jthread following([&](const std::stop_token& done) {
-        if (context_.progress != ProgressMode::kNone) static_cast<void>(follower.Follow(done));
+        if (context_.progress == ProgressMode::kNone) return;
+        LogThrown("progress", [&] { static_cast<void>(follower.Follow(done)); });
       });
       ended = runs_->Drive(run, options_.threads, signals_.Token());
     }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/guard.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
@@ -200,8 +201,9 @@ class StatesRun {
     {
       std::vector<std::jthread> threads;
       for (Status& status : ended) {
-        threads.emplace_back(
-            [&states, &status, stop, until_done] { status = states.Work(stop, until_done); });
+        threads.emplace_back([&states, &status, stop, until_done] {
+          status = GuardedThread("a worker", [&] { return states.Work(stop, until_done); });
+        });
       }
     }
     for (const Status& status : ended) MUSTER_TRY(status);
@@ -314,11 +316,16 @@ class StatesRun {
     Table table({{"NAME"}, {"STATUS"}, {"STATE"}, {"STARTED"}, {"DUE"}, {"ERROR"}});
     Json list = Json::array();
     std::string after;
+    int exit_code = kDone;
     for (int left = options_.limit; left > 0;) {
       MUSTER_ASSIGN(const auto page, opened.states->List(after, std::min(left, kPage)));
       if (page.empty()) break;
       for (const Execution& execution : page) {
         list.push_back(ToJson(execution));
+        if (execution.status == "UNREADABLE") {
+          exit_code = kFailed;
+          context_.err << execution.cause << '\n';
+        }
         const bool waits = execution.due && execution.status == "RUNNING";
         table.AddRow({{execution.name},
                       {execution.status, StyleOf(execution.status)},
@@ -335,7 +342,7 @@ class StatesRun {
     } else {
       table.Print(context_.out, context_.color);
     }
-    return kDone;
+    return exit_code;
   }
 
   Result<int> Show() {

@@ -80,14 +80,17 @@ class WorkCommand {
                  {"DOCS/S", Table::Align::kRight},
                  {"ETA", Table::Align::kRight}});
     Json list = Json::array();
+    int exit_code = kDone;
     for (const RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
+      if (!run.unreadable.empty()) context_.err << run.unreadable << '\n';
       MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
       const auto left = sum.Left(sum.docs_per_second);
-      const std::string state = run.finished ? "finished" : run.ready ? "running" : "preparing";
+      if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
+      const std::string state(RunStateName(run));
       table.AddRow(
           {{run.name},
-           {state},
+           {state, run.unreadable.empty() ? Style::kNone : Style::kBad},
            {std::to_string(sum.items)},
            {std::to_string(sum.done)},
            {std::to_string(sum.held)},
@@ -112,6 +115,8 @@ class WorkCommand {
                 {"skipped", sum.counts.skipped},
                 {"failed", sum.counts.failed},
                 {"docs_per_second", std::round(sum.docs_per_second)}};
+      if (!run.unreadable.empty()) json["error"] = run.unreadable;
+      if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
       if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
       if (left) json["eta_s"] = left->count() / 1000;
       list.push_back(std::move(json));
@@ -121,7 +126,7 @@ class WorkCommand {
     } else {
       table.Print(context_.out, context_.color);
     }
-    return kDone;
+    return exit_code;
   }
 
   Result<int> List() {
@@ -136,7 +141,10 @@ class WorkCommand {
                  {"ETA", Table::Align::kRight},
                  {"WHY"}});
     Json list = Json::array();
+    int exit_code = kDone;
     MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
+      const bool unreadable = item.state == ItemInfo::State::kUnreadable;
+      if (unreadable) exit_code = kFailed;
       if (!options_.state.empty() && ItemStateName(item.state) != options_.state) return;
       if (context_.json) {
         list.push_back(ToJson(item));
@@ -146,7 +154,7 @@ class WorkCommand {
       table.AddRow(
           {{item.name},
            {std::string(ItemStateName(item.state)),
-            item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
+            unreadable || item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
            {item.holder},
            {Percent(item)},
            {std::to_string(item.progress.counts.read)},
@@ -161,7 +169,7 @@ class WorkCommand {
     } else {
       table.Print(context_.out, context_.color);
     }
-    return kDone;
+    return exit_code;
   }
 
   Result<int> Show() {
@@ -258,8 +266,10 @@ class WorkCommand {
   Result<std::string> OpenRun() {
     MUSTER_TRY(Open());
     if (!options_.run.empty()) {
-      MUSTER_ASSIGN(const RunInfo run, ReadRun(*store_, options_.run));
-      return run.name;
+      const auto run = ReadRun(*store_, options_.run);
+      // The items of one that is unreadable may be readable.
+      if (!run && run.error().code != Code::kCorrupt) return run.error();
+      return options_.run;
     }
     MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
     if (runs.size() == 1) return runs.front().name;
@@ -298,7 +308,7 @@ void AddWorkCommand(Command& app, Context& context) {
   add("status", "How far the runs in the store are", &WorkCommand::Status);
   add("list", "The items of a run: who holds what, and why one waits", &WorkCommand::List)
       .AddOption("--state", options->state, "Only items in this state")
-      .OneOf({"open", "done", "quarantined"});
+      .OneOf({"open", "done", "quarantined", "unreadable"});
   add("show", "All about one item", &WorkCommand::Show)
       .AddOption("ITEM", options->item, "Its name")
       .Required();

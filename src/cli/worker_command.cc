@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/guard.h"
 #include "base/json.h"
 #include "base/secrets.h"
 #include "base/sha256.h"
@@ -176,7 +177,8 @@ class WorkerCommand {
     std::jthread follower;
     if (context_.progress != ProgressMode::kNone) {
       follower = std::jthread([&](const std::stop_token& stop) {
-        FollowRun(store, worker.run.name, context_.env, progress, stop);
+        LogThrown("progress",
+                  [&] { FollowRun(store, worker.run.name, context_.env, progress, stop); });
       });
     }
     const auto before = ReadRun(store, worker.run.name);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/guard.h"
+
 namespace muster {
 
 BatchReader::BatchReader(const Pipeline& pipeline, std::unique_ptr<Reader> reader,
@@ -29,7 +31,16 @@ void BatchReader::ReadAhead() {
     lock.unlock();
     {
       std::lock_guard filler_lock(filler_mutex_);
-      filler_.Fill(next_);  // nobody else looks at it before it is full
+      // Nobody else looks at it before it is full.
+      const Status filled = GuardedThread("reading ahead", [this]() -> Status {
+        filler_.Fill(next_);
+        return {};
+      });
+      if (!filled) {
+        next_.outcome = filled.error();
+        next_.read = 0;
+        next_.last = true;
+      }
     }
     lock.lock();
     full_ = true;

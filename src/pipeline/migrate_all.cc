@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "base/guard.h"
 #include "muster/migrate.h"
 
 namespace muster {
@@ -74,7 +75,8 @@ class CollectionRun {
 
   void Work() {
     while (const Partition* partition = Take()) {
-      const Result<Progress> end = Migrate(*partition);
+      const Result<Progress> end =
+          GuardedThread("collection '" + collection_ + "'", [&] { return Migrate(*partition); });
       std::lock_guard lock(mutex_);
       if (end) {
         counts_ += end->counts;

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "plan/plan_json.h"
 
 namespace muster::plan {
@@ -27,6 +28,38 @@ std::optional<int64_t> OptionalNumber(const Json& json) {
   return json.get<int64_t>();
 }
 
+// One of `count` values.
+template <class T>
+T EnumOf(const Json& json, int count) {
+  const auto number = json.get<int>();
+  if (number < 0 || number >= count) throw Json::Exception(json.dump() + " is not known");
+  return static_cast<T>(number);
+}
+
+void Need(bool there, const std::string& what, const std::string& name) {
+  if (!there) throw Json::Exception("there is no " + what + " '" + name + "'");
+}
+
+// A plan is checked before it is pinned; what is stored may have been damaged since.
+void CheckReferences(const Plan& plan) {
+  Need(!plan.profiles.empty(), "profile", "");
+  for (const auto& [name, script] : plan.scripts) {
+    for (const Reference& object : script.reads)
+      Need(plan.objects.contains(object.name), "object", object.name);
+  }
+  for (size_t i = 0; i < plan.ranks.size(); ++i) {
+    const Rank& rank = plan.ranks[i];
+    if (i > 0 && rank.number <= plan.ranks[i - 1].number)
+      throw Json::Exception("its ranks are not in order");
+    for (const Reference& object : rank.extract)
+      Need(plan.objects.contains(object.name), "object", object.name);
+    for (const Reference& script : rank.transform)
+      Need(plan.scripts.contains(script.name), "script", script.name);
+    for (const int64_t needed : rank.needs)
+      Need(plan.FindRank(needed).has_value(), "rank", std::to_string(needed));
+  }
+}
+
 Plan Read(const Json& json) {
   Plan plan;
   plan.name = json.at("plan").get<std::string>();
@@ -42,21 +75,21 @@ Plan Read(const Json& json) {
   plan.pools = {OptionalNumber(pools.at("flows")), OptionalNumber(pools.at("jobs")),
                 OptionalNumber(pools.at("dpu"))};
   const Json& rates = json.at("rates");
-  plan.rates = {*RangeOf(rates.at("extract_rows_per_s")),
-                *RangeOf(rates.at("transform_rows_per_dpu_s")),
+  plan.rates = {RangeOf(rates.at("extract_rows_per_s")).value(),
+                RangeOf(rates.at("transform_rows_per_dpu_s")).value(),
                 rates.at("start_s"),
                 rates.at("dpu_exponent"),
                 rates.at("parquet_speedup"),
                 rates.at("parquet_size")};
-  plan.on_failure = static_cast<FailurePolicy>(json.at("on_failure").get<int>());
+  plan.on_failure = EnumOf<FailurePolicy>(json.at("on_failure"), 3);
   plan.poll_s = json.at("poll_s").get<int64_t>();
   for (const auto& [name, profile] : json.at("profiles").items()) {
     plan.profiles.push_back({.name = name,
-                             .kind = static_cast<ProfileKind>(profile.at("kind").get<int>()),
+                             .kind = EnumOf<ProfileKind>(profile.at("kind"), 2),
                              .source = profile.at("source"),
                              .target = profile.at("target"),
                              .staging = profile.at("staging"),
-                             .format = static_cast<StagingFormat>(profile.at("format").get<int>()),
+                             .format = EnumOf<StagingFormat>(profile.at("format"), 2),
                              .notify = profile.at("notify").get<std::vector<std::string>>()});
   }
   for (const auto& [name, object] : json.at("objects").items()) {
@@ -76,7 +109,9 @@ Plan Read(const Json& json) {
                           .rules = RulesOf(script)};
   }
   for (const auto& [number, rank] : json.at("ranks").items()) {
-    plan.ranks.push_back({.number = std::stoll(number),
+    const auto parsed = ParseNumber<int64_t>(number);
+    if (!parsed) throw Json::Exception("'" + number + "' is not the number of a rank");
+    plan.ranks.push_back({.number = *parsed,
                           .name = rank.at("name"),
                           .group = rank.at("group"),
                           .external = rank.at("external").get<bool>(),
@@ -86,6 +121,7 @@ Plan Read(const Json& json) {
                           .extract = References(rank.at("extract")),
                           .transform = References(rank.at("transform"))});
   }
+  CheckReferences(plan);
   return plan;
 }
 

@@ -1,5 +1,7 @@
 #include "plan/history_states.h"
 
+#include "base/json_fields.h"
+
 namespace muster::plan {
 
 const Json& DetailsOf(const Json& event) {
@@ -11,11 +13,11 @@ const Json& DetailsOf(const Json& event) {
 }
 
 const std::string& HistoryStates::Of(const Json& event) {
-  const std::string type = event.value("type", "");
-  std::string& state = state_of_[event.value("id", int64_t{0})];
+  const std::string type = TextIn(event, "type");
+  std::string& state = state_of_[NumberIn(event, "id")];
   if (type.ends_with("StateEntered") || type.ends_with("StateExited")) {
-    state = DetailsOf(event).value("name", "");
-  } else if (const auto before = state_of_.find(event.value("previousEventId", int64_t{0}));
+    state = TextIn(DetailsOf(event), "name");
+  } else if (const auto before = state_of_.find(NumberIn(event, "previousEventId"));
              before != state_of_.end()) {
     state = before->second;
   }

@@ -40,11 +40,13 @@ class PastReader {
       MUSTER_ASSIGN(auto page, store_.Scan(kRunKind, "", after, kPage));
       for (Record& record : page) {
         after = record.key;
-        MUSTER_ASSIGN(RunState run, ReadRunBody(record));
-        if (run.plan != plan_.name || run.profile != profile_.name) continue;
-        MUSTER_ASSIGN(const auto execution, states_.Find(run.id));
-        if (!execution) continue;
-        all.push_back({std::move(record), std::move(run), execution->start});
+        auto run = ReadRunBody(record);
+        // What cannot be read has nothing to tell; 'muster list' names it.
+        if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
+        const auto execution = states_.Find(run->id);
+        if (!execution && execution.error().code != Code::kCorrupt) return execution.error();
+        if (!execution || !*execution) continue;
+        all.push_back({std::move(record), *std::move(run), (*execution)->start});
       }
       if (page.size() < static_cast<size_t>(kPage)) break;
     }

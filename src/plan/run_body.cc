@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json_fields.h"
 #include "base/planted_bug.h"
 #include "plan/fields.h"
 #include "plan/plan_json.h"
@@ -13,7 +14,8 @@ namespace {
 constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
-constexpr int64_t kFormat = 1;  // grows when an older version could not go on with a run
+constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
+constexpr int64_t kFormat = 1;             // grows when an older version could not go on with a run
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
@@ -50,17 +52,16 @@ Json CancelMachine(const Plan& plan, const std::string& profile) {
 // What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
 // may be too much for a history: then it is what the call has answered. Null: neither tells.
 Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
-  const Json& details = exit["stateExitedEventDetails"];
+  const Json& details = MemberIn(exit, "stateExitedEventDetails");
   if (details.contains("output")) {
-    const Json output = Json::parse(details.value("output", ""), nullptr, false);
-    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
-    return results.is_object() ? results.value(task, Json()) : Json();
+    const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
+    return MemberIn(MemberIn(output, "results"), task);
   }
-  const auto before = exit.value("previousEventId", size_t{0});
-  if (before == 0 || before > history.size()) return {};
-  const auto answer = history[before - 1].find("taskSucceededEventDetails");
-  if (answer == history[before - 1].end()) return {};
-  return Json::parse(answer->value("output", ""), nullptr, false);
+  const int64_t before = NumberIn(exit, "previousEventId");
+  if (before <= 0 || before > static_cast<int64_t>(history.size())) return {};
+  const Json& answer =
+      MemberIn(history.at(static_cast<size_t>(before) - 1), "taskSucceededEventDetails");
+  return Json::parse(TextIn(answer, "output"), nullptr, false);
 }
 
 }  // namespace
@@ -113,55 +114,49 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
 
 Result<RunState> ReadRunBody(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
-  if (body.is_object() && body.contains("format") && body["format"] > kFormat)
+  if (NumberIn(body, "format") > kFormat)
     return Error{Code::kInvalid,
                  "migration '" + record.key + "' was begun by a newer version of muster",
                  "go on with it by that version"};
-  if (!body.is_object() || !body.contains("execution") || !body.contains("inputs"))
-    return Error{Code::kCorrupt, "the record of migration '" + record.key + "' is not one"};
   RunState run;
   run.id = record.key;
-  run.plan = body.value("plan", "");
-  run.path = body.value("path", "");
-  run.hash = body.value("hash", "");
-  run.profile = body.value("profile", "");
-  const auto read = [&](const char* field, std::map<std::string, std::string>& into) {
-    if (!body.contains(field)) return;
-    for (const auto& [name, value] : body[field].items()) {
-      if (value.is_string()) into[name] = value.get<std::string>();
-    }
-  };
-  read("inputs", run.inputs);
-  read("variables", run.variables);
-  run.attempt = body.value("attempt", 1);
-  run.execution = body["execution"].is_string() ? body["execution"].get<std::string>() : "";
+  JsonFields fields(body);
+  fields.Read("plan", run.plan)
+      .Read("path", run.path)
+      .Read("hash", run.hash)
+      .Read("profile", run.profile)
+      .Need("inputs", run.inputs)
+      .Read("variables", run.variables)
+      .Read("attempt", run.attempt)
+      .Need("execution", run.execution);
+  if (run.attempt < 1 || run.attempt > kMaxAttempts) {
+    fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
+  }
+  MUSTER_TRY(fields.Check("the record of migration '" + record.key + "'"));
   return run;
 }
 
 Json DoneOf(const Record& record) {
-  const Json body = Json::parse(record.body, nullptr, false);
-  return body.is_object() ? body.value("done", Json::object()) : Json::object();
+  const Json done = MemberIn(Json::parse(record.body, nullptr, false), "done");
+  return done.is_object() ? done : Json::object();
 }
 
 Json CancelMachineOf(const Record& record) {
-  const Json body = Json::parse(record.body, nullptr, false);
-  return body.is_object() ? body.value("cancel", Json()) : Json();
+  return MemberIn(Json::parse(record.body, nullptr, false), "cancel");
 }
 
 Result<std::optional<Plan>> PinnedPlan(const Record& record) {
-  const Json body = Json::parse(record.body, nullptr, false);
-  const Json content = body.is_object() ? body.value("content", Json()) : Json();
+  const Json content = MemberIn(Json::parse(record.body, nullptr, false), "content");
   if (content.is_null()) return std::optional<Plan>();
   MUSTER_ASSIGN(Plan plan, ReadCanonical(content));
   return std::optional<Plan>(std::move(plan));
 }
 
 std::string DescribeChanges(const Record& record, const Plan& plan) {
-  const Json body = Json::parse(record.body, nullptr, false);
-  if (!body.is_object() || !body.contains("content") || body["content"].is_null())
-    return "its hash differs";
+  const Json content = MemberIn(Json::parse(record.body, nullptr, false), "content");
+  if (content.is_null()) return "its hash differs";
   std::string text;
-  const auto differences = CompareJson(body["content"], Canonical(plan));
+  const auto differences = CompareJson(content, Canonical(plan));
   for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
     text += (i == 0 ? "" : "; ") + differences[i].where + ": " + ToJsonText(differences[i].before) +
             " → " + ToJsonText(differences[i].after);
@@ -192,13 +187,13 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
   for (const Json& event : history) {
     const auto details = event.find("stateExitedEventDetails");
     if (details == event.end()) continue;
-    const std::string name = details->value("name", "");
+    const std::string name = TextIn(*details, "name");
     if (const auto rank = reconciled.find(name); rank != reconciled.end()) {
-      const Json output = Json::parse(details->value("output", ""), nullptr, false);
+      const Json output = Json::parse(TextIn(*details, "output"), nullptr, false);
       // One that has failed has no result.
-      const Json result = output.is_object() ? output.value("reconcile", Json()) : Json();
-      if (result.is_object() && result.contains("result"))
-        done["reconcile/" + std::to_string(rank->second)] = result["result"];
+      const Json& result = MemberIn(output, "reconcile");
+      if (result.contains("result"))
+        done["reconcile/" + std::to_string(rank->second)] = MemberIn(result, "result");
       continue;
     }
     const auto found = tasks.find(name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json_fields.h"
 #include "plan/history_states.h"
 #include "plan/profile_states.h"
 #include "plan/troubleshooting.h"
@@ -13,9 +14,8 @@ namespace {
 
 std::optional<int64_t> RowsOf(const Json& result) {
   const auto number = [&](const char* field) -> std::optional<int64_t> {
-    if (!result.is_object() || !result.contains(field) || !result[field].is_number_integer())
-      return std::nullopt;
-    return result[field].get<int64_t>();
+    const Json& value = MemberIn(result, field);
+    return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
   };
   if (const auto loaded = number("loaded")) return *loaded + number("rejected").value_or(0);
   if (const auto rows = number("rows")) return rows;
@@ -24,10 +24,8 @@ std::optional<int64_t> RowsOf(const Json& result) {
 
 FailureReport FailureOf(const Json& result) {
   FailureReport failure;
-  if (result.is_object()) {
-    failure.error = result.value("Error", "");
-    failure.cause = result.value("Cause", "");
-  }
+  failure.error = TextIn(result, "Error");
+  failure.cause = TextIn(result, "Cause");
   if (auto remedy = RemedyFor(failure.error, failure.cause)) {
     failure.likely = std::move(remedy->likely);
     failure.remedy = std::move(remedy->remedy);
@@ -36,8 +34,7 @@ FailureReport FailureOf(const Json& result) {
 }
 
 Json ResultIn(const Json& data, const std::string& task) {
-  const Json results = data.is_object() ? data.value("results", Json::object()) : Json();
-  return results.is_object() ? results.value(task, Json()) : Json();
+  return MemberIn(MemberIn(data, "results"), task);
 }
 
 // Goes through a history once, and knows which state speaks of which task.
@@ -54,7 +51,7 @@ class ReportMaker {
       for (const Reference& script : rank.transform)
         AddTask(made, Phase::kTransform, script.name, done);
       const std::string number = std::to_string(rank.number);
-      made.reconciled = done.value("reconcile/" + number, Json());
+      made.reconciled = MemberIn(done, "reconcile/" + number);
     }
     // Nothing moves from here on.
     for (RankReport& made : report_.ranks) {
@@ -72,13 +69,13 @@ class ReportMaker {
 
   RunReport Make(const Json& history, bool ended) {
     for (const Json& event : history) {
-      const std::string type = event.value("type", "");
-      const auto time = states::ParseTimestamp(event.value("timestamp", ""));
+      const std::string type = TextIn(event, "type");
+      const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
       if (!time) continue;
       if (type.ends_with("StateEntered")) {
-        Entered(type, event["stateEnteredEventDetails"], time->ToWallTime());
+        Entered(type, MemberIn(event, "stateEnteredEventDetails"), time->ToWallTime());
       } else if (type.ends_with("StateExited")) {
-        Exited(event["stateExitedEventDetails"], time->ToWallTime());
+        Exited(MemberIn(event, "stateExitedEventDetails"), time->ToWallTime());
       }
     }
     for (RankReport& rank : report_.ranks) Conclude(rank, ended);
@@ -100,7 +97,7 @@ class ReportMaker {
   }
 
   void Entered(const std::string& type, const Json& details, WallTime time) {
-    const std::string name = details.value("name", "");
+    const std::string name = TextIn(details, "name");
     if (const auto begun = begins_.find(name); begun != begins_.end() && type.starts_with("Task")) {
       TaskReport& task = *begun->second;
       task.state = PartState::kRunning;
@@ -110,12 +107,12 @@ class ReportMaker {
       task.state = PartState::kFailed;
       task.stop = time;
       task.failure =
-          FailureOf(ResultIn(Json::parse(details.value("input", ""), nullptr, false), task.name));
+          FailureOf(ResultIn(Json::parse(TextIn(details, "input"), nullptr, false), task.name));
     }
   }
 
   void Exited(const Json& details, WallTime time) {
-    const std::string name = details.value("name", "");
+    const std::string name = TextIn(details, "name");
     if (const auto finished = finishes_.find(name); finished != finishes_.end()) {
       finished->second->state = PartState::kSucceeded;
       return;
@@ -123,7 +120,7 @@ class ReportMaker {
     const auto ended = ends_.find(name);
     const auto reconciled = reconciles_.find(name);
     if (ended == ends_.end() && reconciled == reconciles_.end()) return;
-    const Json output = Json::parse(details.value("output", ""), nullptr, false);
+    const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
     if (reconciled != reconciles_.end()) {
       Reconciled(*reconciled->second, output);
       return;
@@ -137,10 +134,9 @@ class ReportMaker {
   }
 
   static void Reconciled(RankReport& rank, const Json& output) {
-    if (!output.is_object()) return;
-    const Json result = output.value("reconcile", Json());
-    if (result.is_object() && result.contains("result")) rank.reconciled = result["result"];
-    if (output.contains("unreconciled")) rank.failure = FailureOf(output["unreconciled"]);
+    const Json& result = MemberIn(output, "reconcile");
+    if (result.contains("result")) rank.reconciled = MemberIn(result, "result");
+    if (output.contains("unreconciled")) rank.failure = FailureOf(MemberIn(output, "unreconciled"));
   }
 
   void Conclude(RankReport& rank, bool ended) {
@@ -230,14 +226,14 @@ Json BegunExtracts(const RunReport& report, const Json& history) {
   std::map<std::string, Json> asked;  // by state
   std::map<std::string, Json> answered;
   for (const Json& event : history) {
-    const std::string type = event.value("type", "");
+    const std::string type = TextIn(event, "type");
     const std::string& state = history_states.Of(event);
     if (type == "TaskStateEntered") {
       answered.erase(state);
     } else if (type == "TaskScheduled") {
-      asked[state] = Json::parse(DetailsOf(event).value("parameters", ""), nullptr, false);
+      asked[state] = Json::parse(TextIn(DetailsOf(event), "parameters"), nullptr, false);
     } else if (type == "TaskSucceeded") {
-      answered[state] = Json::parse(DetailsOf(event).value("output", ""), nullptr, false);
+      answered[state] = Json::parse(TextIn(DetailsOf(event), "output"), nullptr, false);
     }
   }
   Json begun = Json::array();

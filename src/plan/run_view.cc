@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/json_fields.h"
 #include "plan/estimate.h"
 #include "plan/history_states.h"
 #include "plan/profile_states.h"
@@ -26,7 +27,7 @@ struct StateRole {
 std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
 
 WallTime TimeOf(const Json& event) {
-  const auto time = states::ParseTimestamp(event.value("timestamp", ""));
+  const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
   return time ? time->ToWallTime() : WallTime{};
 }
 
@@ -127,14 +128,14 @@ class Viewer {
     const std::string& state = history_states_.Of(event);
     const auto role = roles_.find(state);
     if (role == roles_.end()) return;
-    Add(event.value("type", ""), DetailsOf(event), TimeOf(event), state, role->second,
+    Add(TextIn(event, "type"), DetailsOf(event), TimeOf(event), state, role->second,
         view_.ranks[role->second.rank].tasks[role->second.task]);
   }
 
   void Add(const std::string& type, const Json& details, WallTime at, const std::string& state,
            const StateRole& role, TaskView& task) {
-    const std::string error = details.value("error", "");
-    const std::string cause = details.value("cause", "");
+    const std::string error = TextIn(details, "error");
+    const std::string cause = TextIn(details, "cause");
     const bool failure = !error.empty() || type.ends_with("Failed") || type.ends_with("TimedOut");
     std::string text = state + ": " + type;
     if (!error.empty()) text += ": " + error + (cause.empty() ? "" : ": " + cause);
@@ -148,11 +149,11 @@ class Viewer {
         before.backoff_until = at;
       }
       task.attempts.push_back({.start = at});
-      task.input = details.value("parameters", "");
+      task.input = TextIn(details, "parameters");
       return;
     }
     if (type.ends_with("StateExited") && role.last) {
-      TakeResult(details.value("output", ""), task);
+      TakeResult(TextIn(details, "output"), task);
       return;
     }
     if (!failure || task.attempts.empty()) return;
@@ -166,8 +167,7 @@ class Viewer {
   // What the task leaves, unless that is its error.
   static void TakeResult(const std::string& text, TaskView& task) {
     const Json output = Json::parse(text, nullptr, false);
-    const Json results = output.is_object() ? output.value("results", Json::object()) : Json();
-    const Json result = results.is_object() ? results.value(task.name, Json()) : Json();
+    const Json& result = MemberIn(MemberIn(output, "results"), task.name);
     if (result.is_object() && !result.contains("Error")) task.output = ToJsonText(result);
   }
 

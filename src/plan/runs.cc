@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/guard.h"
 #include "base/planted_bug.h"
 #include "plan/compile.h"
 #include "plan/fields.h"
@@ -208,10 +209,15 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
     MUSTER_ASSIGN(const bool draining, IsToDrain(run));
     if (gate_ != nullptr && draining) gate_->Close();
     if (gate_ != nullptr && !draining) gate_->Open();
-    std::jthread attending([&](std::stop_token done) { Attend(run, done); });
+    const std::jthread attending([&](const std::stop_token& done) {
+      LogThrown("run '" + run.id + "'", [&] { Attend(run, done); });
+    });
     std::vector<std::jthread> workers;
     for (Status& status : ended) {
-      workers.emplace_back([&] { status = states_.Work(stop, run.execution); });
+      workers.emplace_back([&] {
+        status = GuardedThread("run '" + run.id + "'",
+                               [&] { return states_.Work(stop, run.execution); });
+      });
     }
   }
   Renew(run.id, true);

@@ -1,5 +1,6 @@
 // What goes on beside a run that is driven: its lease, what others wish, what people see.
 
+#include "base/json_fields.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
 
@@ -32,7 +33,7 @@ Result<Json> About(Store& store, const char* kind, const RunState& run) {
   MUSTER_ASSIGN(const auto found, store.Get(kind, run.id));
   if (!found) return Json();
   Json body = Json::parse(found->body, nullptr, false);
-  if (!body.is_object() || body.value("execution", "") != run.execution) return Json();
+  if (TextIn(body, "execution") != run.execution) return Json();
   return body;
 }
 
@@ -74,18 +75,17 @@ Result<LiveRun> Runs::Live(const RunState& run) {
   MUSTER_ASSIGN(const Json body, About(store_, kLiveKind, run));
   LiveRun live;
   if (body.is_null()) return live;
-  const Json rows = body.value("rows", Json::object());
-  for (const auto& [state, count] : rows.items()) {
+  for (const auto& [state, count] : MemberIn(body, "rows").items()) {
     if (count.is_number_integer()) live.rows[state] = count;
   }
-  if (const Json since = body.value("since", Json()); since.is_number_integer())
+  if (const Json& since = MemberIn(body, "since"); since.is_number_integer())
     live.since = WallTime(milliseconds(since.get<int64_t>()));
   return live;
 }
 
 Result<bool> Runs::IsToDrain(const RunState& run) {
   MUSTER_ASSIGN(const Json wish, About(store_, kWishKind, run));
-  return wish.is_object() && wish.value("cancel", "") == "drain";
+  return TextIn(wish, "cancel") == "drain";
 }
 
 Status Runs::DropWish(const std::string& id) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <cstring>
 #include <future>
 #include <mutex>
 #include <set>
@@ -142,6 +143,78 @@ TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
   EXPECT_EQ((*listed)[0].status, kUnreadable);
   EXPECT_NE((*listed)[0].cause.find("newer version"), std::string::npos) << (*listed)[0].cause;
   EXPECT_EQ((*listed)[1].status, "COMPLETED");
+}
+
+// Every field of a run's record, with a value of every other type.
+TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
+  RunWhole();
+  const Record good = store->Get(kRunKind, "m").value().value();
+  const Json body = Json::parse(good.body);
+  std::vector<Json> damaged = {Json::array(), Json("text"), Json(5), Json()};
+  const auto damage = [&](auto set) {
+    for (const Json& other : {Json::array(), Json::array({5}), Json::object(), Json("text"),
+                              Json(-1), Json(1e300), Json(true), Json()}) {
+      Json copy = body;
+      set(copy, other);
+      damaged.push_back(std::move(copy));
+    }
+  };
+  for (const auto& [name, value] : body.items()) {
+    damage([&](Json& copy, const Json& other) { copy[name] = other; });
+    for (const auto& [inner, part] : value.items())
+      damage([&](Json& copy, const Json& other) { copy[name][inner] = other; });
+    if (name != "content") continue;
+    for (const auto& [inner, part] : value.items()) {
+      for (const auto& [deep, deeper] : part.items())
+        damage([&](Json& copy, const Json& other) { copy[name][inner][deep] = other; });
+    }
+  }
+  int unreadable = 0;
+  for (const Json& one : damaged) {
+    Record record = store->Get(kRunKind, "m").value().value();
+    record.body = ToJsonText(one);
+    ASSERT_TRUE(store->Write({{Change::Put(record, Due::Never())}}));
+    SCOPED_TRACE(record.body.substr(0, 300));
+    const auto listed = runs.List("", 10);
+    ASSERT_TRUE(listed) << listed.error().ToString();
+    ASSERT_EQ(listed->size(), 1U);
+    EXPECT_EQ(listed->front().id, "m");
+    if (listed->front().status == kUnreadable) {
+      ++unreadable;
+      EXPECT_FALSE(listed->front().cause.empty());
+    }
+    // Whatever they say: nothing is thrown.
+    static_cast<void>(runs.View("m"));
+    static_cast<void>(runs.Report(listed->front()));
+    static_cast<void>(ReadPastRuns(*store, states, plan, plan.profiles.front()));
+  }
+  EXPECT_GT(unreadable, 20);
+}
+
+TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
+  const RunState run = RunWhole();
+  const Record good = store->Get("states", run.execution).value().value();
+  for (const char* type :
+       {"\"name\"", "\"type\"", "\"payload\"", "\"id\"", "\"time\"", "\"details\""}) {
+    for (const char* other : {"[]", "{}", "5", "null", "\"\"", "{\"name\":5,\"output\":[]}"}) {
+      Record record = store->Get("states", run.execution).value().value();
+      record.body = good.body;
+      // {"name":VALUE becomes {"name":OTHER,"was":VALUE
+      const std::string inserted = std::string(other) + ",\"was\":";
+      for (size_t at = record.body.find(type); at != std::string::npos;
+           at = record.body.find(type, at + inserted.size())) {
+        at += std::strlen(type) + 1;
+        record.body.insert(at, inserted);
+      }
+      ASSERT_TRUE(store->Write({{Change::Put(record, Due::Never())}}));
+      SCOPED_TRACE(std::string(type) + " " + other);
+      const auto listed = runs.List("", 10);
+      ASSERT_TRUE(listed) << listed.error().ToString();
+      static_cast<void>(runs.View("m"));
+      static_cast<void>(runs.Report(run));
+      static_cast<void>(states.List("", 10));
+    }
+  }
 }
 
 TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "replica/orchestrator.h"
 #include "replica/worker.h"
@@ -77,7 +78,7 @@ class ThreadHands final : public Hands {
         env_.Sleep(kFirstPause, stop);
         continue;
       }
-      auto outcome = follower.Step(stop);
+      auto outcome = GuardedThread("a follower", [&] { return follower.Step(stop); });
       if (outcome) {
         pause = kFirstPause;
         if (*outcome == Follower::Outcome::kIdle) log_.Wait(kIdleWait, stop);

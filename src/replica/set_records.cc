@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 
 namespace muster {
 namespace {
@@ -10,38 +10,9 @@ namespace {
 constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
                                             "stopping", "stopped", "dead"};
 
-Result<Json> ParseBody(const std::string& body, std::string_view what) {
-  Json json = Json::parse(body, nullptr, /*throws=*/false);
-  if (json.is_object()) return json;
-  return Error{
-      Code::kCorrupt,
-      "the record of a " + std::string(what) + " is not one of ours: " + body.substr(0, 200),
-      "use a namespace of its own for each deployment"};
-}
-
-// Fields that are missing or of another type keep their defaults: records of a newer version may
-// have more, and of an older one less.
-template <class T>
-void Read(const Json& json, const char* name, T& value) {
-  const auto found = json.find(name);
-  if (found == json.end()) return;
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (found->is_string()) value = found->template get<std::string>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (found->is_boolean()) value = found->template get<bool>();
-  } else if constexpr (std::is_integral_v<T>) {
-    if (found->is_number_integer()) value = found->template get<T>();
-  } else {
-    if (!found->is_array()) return;
-    value.clear();
-    for (const Json& item : *found) {
-      if constexpr (std::is_same_v<typename T::value_type, std::string>) {
-        if (item.is_string()) value.push_back(item.get<std::string>());
-      } else {
-        if (item.is_number_integer()) value.push_back(item.get<int>());
-      }
-    }
-  }
+// Fields that are missing keep their defaults: an older version may have written fewer.
+JsonFields Fields(const std::string& body) {
+  return JsonFields(Json::parse(body, nullptr, /*throws=*/false));
 }
 
 }  // namespace
@@ -74,18 +45,19 @@ std::string Generation::ToBody() const {
 }
 
 Result<Generation> Generation::FromBody(const std::string& body) {
-  MUSTER_ASSIGN(const Json json, ParseBody(body, "replica set"));
   Generation generation;
   std::string phase, strategy;
-  Read(json, "generation", generation.number);
-  Read(json, "phase", phase);
-  Read(json, "strategy", strategy);
-  Read(json, "slots", generation.slots);
-  Read(json, "members", generation.assignment.members);
-  Read(json, "owners", generation.assignment.owners);
-  Read(json, "projections", generation.projections);
-  Read(json, "reason", generation.reason);
-  Read(json, "since_ms", generation.since_ms);
+  JsonFields fields = Fields(body);
+  fields.Read("generation", generation.number)
+      .Read("phase", phase)
+      .Read("strategy", strategy)
+      .Read("slots", generation.slots)
+      .Read("members", generation.assignment.members)
+      .Read("owners", generation.assignment.owners)
+      .Read("projections", generation.projections)
+      .Read("reason", generation.reason)
+      .Read("since_ms", generation.since_ms);
+  MUSTER_TRY(fields.Check("the record of a replica set"));
   generation.phase = phase == "running" ? Phase::kRunning : Phase::kPreparing;
   generation.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
   const auto count = static_cast<int>(generation.assignment.members.size());
@@ -120,16 +92,17 @@ std::string MemberState::ToBody() const {
 }
 
 Result<MemberState> MemberState::FromBody(const std::string& body) {
-  MUSTER_ASSIGN(const Json json, ParseBody(body, "worker"));
   MemberState member;
   std::string phase;
-  Read(json, "state", phase);
-  Read(json, "generation", member.generation);
-  Read(json, "name", member.name);
-  Read(json, "handled", member.handled);
-  Read(json, "pause_ms", member.pause_ms);
-  Read(json, "error", member.error);
-  Read(json, "stopped", member.stopped);
+  JsonFields fields = Fields(body);
+  fields.Read("state", phase)
+      .Read("generation", member.generation)
+      .Read("name", member.name)
+      .Read("handled", member.handled)
+      .Read("pause_ms", member.pause_ms)
+      .Read("error", member.error)
+      .Read("stopped", member.stopped);
+  MUSTER_TRY(fields.Check("the record of a worker"));
   const auto* const found = std::find(std::begin(kPhaseNames), std::end(kPhaseNames), phase);
   if (found == std::end(kPhaseNames)) {
     return Error{Code::kCorrupt, "a worker's state '" + phase + "' is not known"};
@@ -147,13 +120,14 @@ std::string DesiredState::ToBody() const {
 }
 
 Result<DesiredState> DesiredState::FromBody(const std::string& body) {
-  MUSTER_ASSIGN(const Json json, ParseBody(body, "projection"));
   DesiredState desired;
-  Read(json, "paused", desired.paused);
-  Read(json, "active", desired.active);
-  Read(json, "versions", desired.versions);
-  Read(json, "held", desired.held);
-  Read(json, "touched", desired.touched);
+  JsonFields fields = Fields(body);
+  fields.Read("paused", desired.paused)
+      .Read("active", desired.active)
+      .Read("versions", desired.versions)
+      .Read("held", desired.held)
+      .Read("touched", desired.touched);
+  MUSTER_TRY(fields.Check("the record of a projection"));
   return desired;
 }
 
@@ -163,12 +137,13 @@ std::string Suspect::ToBody() const {
 }
 
 Result<Suspect> Suspect::FromBody(const std::string& body) {
-  MUSTER_ASSIGN(const Json json, ParseBody(body, "suspect"));
   Suspect suspect;
-  Read(json, "projection", suspect.projection);
-  Read(json, "version", suspect.version);
-  Read(json, "position", suspect.position);
-  Read(json, "hangs", suspect.hangs);
+  JsonFields fields = Fields(body);
+  fields.Read("projection", suspect.projection)
+      .Read("version", suspect.version)
+      .Read("position", suspect.position)
+      .Read("hangs", suspect.hangs);
+  MUSTER_TRY(fields.Check("the record of a suspect event"));
   return suspect;
 }
 
@@ -182,36 +157,50 @@ Result<std::vector<std::string>> ListSets(Store& store) {
   }
 }
 
+namespace {
+
+// One record of a set, by its key; those of other kinds are passed over.
+Status ReadInto(SetView& view, const std::string& set, Record record) {
+  const std::string member = MemberKey(set, ""), projection = ProjectionKey(set, ""),
+                    suspect = set + "/suspect/";
+  if (record.key == view.set_record.key) {
+    MUSTER_ASSIGN(view.generation, Generation::FromBody(record.body));
+    view.set_record = std::move(record);
+  } else if (record.key == ScaleKey(set)) {
+    int most = 0;
+    JsonFields fields = Fields(record.body);
+    fields.Read("workers", most);
+    MUSTER_TRY(fields.Check("the scale of a replica set"));
+    if (most > 0) view.scale = most;
+  } else if (record.key.starts_with(member)) {
+    MUSTER_ASSIGN(MemberState state, MemberState::FromBody(record.body));
+    std::string id = record.key.substr(member.size());
+    view.members[id] = {std::move(record), std::move(state)};
+  } else if (record.key.starts_with(projection)) {
+    MUSTER_ASSIGN(view.projections[record.key.substr(projection.size())],
+                  DesiredState::FromBody(record.body));
+  } else if (record.key.starts_with(suspect)) {
+    MUSTER_ASSIGN(const Suspect hung, Suspect::FromBody(record.body));
+    view.suspects.push_back(hung);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<SetView> ReadSet(Store& store, const std::string& set) {
   SetView view;
   view.set_record = Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
   const std::string prefix = set + "/";
-  const std::string member = prefix + "member/", projection = prefix + "projection/",
-                    suspect = prefix + "suspect/";
   std::string after;
   for (;;) {
     MUSTER_ASSIGN(std::vector<Record> page, store.Scan(kReplicaKind, prefix, after, kMaxBatch));
     const bool last = page.size() < static_cast<size_t>(kMaxBatch);
     if (!last) after = page.back().key;
     for (Record& record : page) {
-      if (record.key == view.set_record.key) {
-        MUSTER_ASSIGN(view.generation, Generation::FromBody(record.body));
-        view.set_record = std::move(record);
-      } else if (record.key == ScaleKey(set)) {
-        MUSTER_ASSIGN(const Json json, ParseBody(record.body, "scale"));
-        int most = 0;
-        Read(json, "workers", most);
-        if (most > 0) view.scale = most;
-      } else if (record.key.starts_with(member)) {
-        MUSTER_ASSIGN(MemberState state, MemberState::FromBody(record.body));
-        std::string id = record.key.substr(member.size());
-        view.members[id] = {std::move(record), std::move(state)};
-      } else if (record.key.starts_with(projection)) {
-        MUSTER_ASSIGN(view.projections[record.key.substr(projection.size())],
-                      DesiredState::FromBody(record.body));
-      } else if (record.key.starts_with(suspect)) {
-        MUSTER_ASSIGN(const Suspect hung, Suspect::FromBody(record.body));
-        view.suspects.push_back(hung);
+      const std::string key = record.key;
+      if (const Status read = ReadInto(view, set, std::move(record)); !read) {
+        return read.error().Within("record '" + key + "'");
       }
     }
     if (last) return view;

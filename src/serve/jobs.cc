@@ -1,5 +1,7 @@
 #include "serve/jobs.h"
 
+#include "base/guard.h"
+
 namespace muster::serve {
 
 Status Jobs::Start(const std::string& name, Work work,
@@ -18,8 +20,8 @@ Status Jobs::Start(const std::string& name, Work work,
   // The one before of this name has ended, or is about to return.
   threads_[name] = std::jthread(
       [this, name, work = std::move(work), ended = std::move(ended)](const std::stop_token& stop) {
-        const Result<std::string> outcome = work(stop);
-        ended(outcome);
+        const Result<std::string> outcome = GuardedThread(name, [&] { return work(stop); });
+        LogThrown(name, [&] { ended(outcome); });
         const std::lock_guard done(mutex_);
         --running_;
         states_[name] = {.running = false,

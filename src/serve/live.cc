@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/guard.h"
 #include "base/secrets.h"
 #include "serve/merge_patch.h"
 
@@ -89,7 +90,7 @@ void LiveHub::Look(const std::stop_token& stop) {
     }
     for (const std::string& name : wanted) {
       if (stop.stop_requested()) return;
-      Take(name, readings_.Get(name));
+      LogThrown("live view of " + name, [&] { Take(name, readings_.Get(name)); });
     }
     // A new viewer's topics are read at once.
     std::unique_lock lock(mutex_);

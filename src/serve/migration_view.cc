@@ -134,6 +134,7 @@ std::string WhyNoRetry(const RunState& run, WallTime now) {
 }  // namespace
 
 std::string WhyRun(const RunState& run, WallTime now) {
+  if (run.status == plan::kUnreadable) return run.cause;
   if (run.status == "FAILED") {
     return "failed: " + run.error + (run.cause.empty() ? "" : ": " + run.cause) +
            "; a retry does what did not succeed";

@@ -117,7 +117,7 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
                                     plan::PhaseWord(task.phase), task.name)});
       }
     }
-    if (told || run.status != "FAILED") continue;
+    if (told || (run.status != "FAILED" && run.status != plan::kUnreadable)) continue;
     groups.Add({.kind = "task",
                 .store = store.number,
                 .run = run.id,
@@ -132,9 +132,19 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
 Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) {
   MUSTER_ASSIGN(const std::vector<std::string> sets, ListSets(*store.store));
   for (const std::string& set : sets) {
-    MUSTER_ASSIGN(const SetView view, ReadSet(*store.store, set));
     const std::string path = ApiPath("stores", store.number, "replica-sets", set);
-    for (const auto& [id, member] : view.members) {
+    const auto view = ReadSet(*store.store, set);
+    if (!view) {
+      if (view.error().code != Code::kCorrupt) return view.error();
+      groups.Add({.kind = "worker",
+                  .store = store.number,
+                  .run = set,
+                  .name = set,
+                  .error = view.error().ToString(),
+                  .path = path});
+      continue;
+    }
+    for (const auto& [id, member] : view->members) {
       if (member.state.error.empty()) continue;
       groups.Add({.kind = "worker",
                   .store = store.number,

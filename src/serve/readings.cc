@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/guard.h"
 #include "base/secrets.h"
 
 namespace muster::serve {
@@ -30,7 +31,8 @@ std::shared_ptr<const Reading> Readings::Get(const std::string& path) {
   if (entry->reading != nullptr && start < entry->good_until && entry->age >= age) {
     return entry->reading;
   }
-  Reading reading{read_(path)};
+  // One record that is damaged in a way that nobody foresaw spoils this one, and not the server.
+  Reading reading{GuardedThread(path, [&] { return read_(path); })};
   if (reading.data) reading.text = Redact(ToJsonText(*reading.data));
   const MonoTime end = env_.MonoNow();
   entry->good_until =

@@ -86,6 +86,13 @@ Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& vi
   return json;
 }
 
+Json UnreadableSet(const SiteStore& store, const std::string& set, const Error& error) {
+  Json json = SummaryOf(store, set, {});
+  json["phase"] = "unreadable";
+  json["why"] = error.ToString();
+  return json;
+}
+
 void AddLag(const SetStatus& status, Json& json) {
   int64_t events = 0;
   int64_t parked = 0;
@@ -243,21 +250,29 @@ Json ReplicaViews::TransitionsOf(const std::string& key) {
 Status ReplicaViews::AddSummaries(const Site& site, const SiteStore& store, Json& into) {
   MUSTER_ASSIGN(const std::vector<std::string> sets, ListSets(*store.store));
   for (const std::string& set : sets) {
-    Json summary;
-    if (const SiteReplica* replica = site.FindReplica(store.number, set)) {
-      MUSTER_ASSIGN(const SetStatus status, StatusOf(*store.store, *replica->log, *replica->model,
-                                                     set, replica->projections));
-      Notice(store.number + "/" + set, status.view, status.now);
-      summary = SummaryOf(store, set, status.view);
-      AddLag(status, summary);
-    } else {
-      MUSTER_ASSIGN(const SetView view, ReadSet(*store.store, set));
-      Notice(store.number + "/" + set, view, site.env().WallNow());
-      summary = SummaryOf(store, set, view);
-    }
-    AppendMember(into, store.number + "/" + set, std::move(summary));
+    auto summary = Summary(site, store, set);
+    if (!summary && summary.error().code != Code::kCorrupt) return summary.error();
+    // One record that is damaged does not hide the other sets.
+    if (!summary) summary = UnreadableSet(store, set, summary.error());
+    AppendMember(into, store.number + "/" + set, *std::move(summary));
   }
   return {};
+}
+
+Result<Json> ReplicaViews::Summary(const Site& site, const SiteStore& store,
+                                   const std::string& set) {
+  const SiteReplica* replica = site.FindReplica(store.number, set);
+  if (replica == nullptr) {
+    MUSTER_ASSIGN(const SetView view, ReadSet(*store.store, set));
+    Notice(store.number + "/" + set, view, site.env().WallNow());
+    return SummaryOf(store, set, view);
+  }
+  MUSTER_ASSIGN(const SetStatus status,
+                StatusOf(*store.store, *replica->log, *replica->model, set, replica->projections));
+  Notice(store.number + "/" + set, status.view, status.now);
+  Json summary = SummaryOf(store, set, status.view);
+  AddLag(status, summary);
+  return summary;
 }
 
 Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const std::string& set,

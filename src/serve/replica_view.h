@@ -38,6 +38,7 @@ class ReplicaViews {
     std::deque<Transition> transitions;
   };
 
+  Result<Json> Summary(const Site& site, const SiteStore& store, const std::string& set);
   void Notice(const std::string& key, const SetView& view, WallTime now);
   Json TransitionsOf(const std::string& key);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/guard.h"
+#include "base/json_fields.h"
 #include "serve/route.h"
 #include "serve/work_view.h"
 
@@ -251,12 +253,12 @@ Result<Json> Service::Act(const Caller& caller, const std::string& path, const s
     }
     MUSTER_TRY(audit_.Add(caller.actor, path, "asked", {{"body", call.body}}));
   }
-  auto result = (actions_.*route->act)(call);
+  auto result = GuardedThread(path, [&] { return (actions_.*route->act)(call); });
   if (call.preview) return result;
   readings_.Forget();
-  static_cast<void>(audit_.Add(
-      caller.actor, path, result ? "done" : "failed",
-      {{"text", result ? (*result)["what"].get<std::string>() : result.error().ToString()}}));
+  static_cast<void>(
+      audit_.Add(caller.actor, path, result ? "done" : "failed",
+                 {{"text", result ? TextIn(*result, "what") : result.error().ToString()}}));
   return result;
 }
 

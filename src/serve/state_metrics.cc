@@ -23,7 +23,7 @@ std::string TextIn(const Json& json, const char* name) {
 
 void AddWork(const Json& run, Metrics& metrics) {
   const Metrics::Labels labels{{"store", TextIn(run, "store")}, {"run", TextIn(run, "run")}};
-  for (const char* state : {"done", "held", "waiting", "quarantined"}) {
+  for (const char* state : {"done", "held", "waiting", "quarantined", "unreadable"}) {
     Metrics::Labels with_state = labels;
     with_state["state"] = state;
     metrics.GetGauge("muster_work_items", "Work items of a run by state", with_state)

@@ -20,6 +20,7 @@
 #include <list>
 #include <thread>
 
+#include "base/guard.h"
 #include "serve/client_socket.h"
 
 namespace muster::serve {
@@ -332,7 +333,11 @@ class ThreadedServer final : public WebServer {
         continue;
       }
       Client& client = clients_.emplace_back(socket, peer.Text(), options_);
-      client.thread = std::jthread([this, &client] { Serve(client); });
+      // There may be no more threads: then this client is turned away, and the others stay.
+      const bool started = LogThrown("a connection", [&] {
+        client.thread = std::jthread([this, &client] { Serve(client); });
+      });
+      if (!started) clients_.pop_back();
     }
   }
 
@@ -352,17 +357,23 @@ class ThreadedServer final : public WebServer {
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-    if (tls_ == nullptr ||
-        client.wire.StartTls(tls_.get(), Clock::now() + options_.request_timeout)) {
-      while (!stop_.stop_requested() &&
-             client.wire.AwaitRequest(Clock::now() + options_.idle_timeout)) {
-        client.wire.Limit(options_.max_head_bytes + options_.max_body_bytes,
-                          Clock::now() + options_.request_timeout);
-        if (!engine_->Process(client)) break;
-      }
-    }
+    LogThrown("a connection", [&] { Answer(client); });
     client.wire.Finish();
     client.done = true;
+  }
+
+  // One request after another, until the client goes or has to.
+  void Answer(Client& client) {
+    if (tls_ != nullptr &&
+        !client.wire.StartTls(tls_.get(), Clock::now() + options_.request_timeout)) {
+      return;
+    }
+    while (!stop_.stop_requested() &&
+           client.wire.AwaitRequest(Clock::now() + options_.idle_timeout)) {
+      client.wire.Limit(options_.max_head_bytes + options_.max_body_bytes,
+                        Clock::now() + options_.request_timeout);
+      if (!engine_->Process(client)) return;
+    }
   }
 
   const WebServerOptions options_;

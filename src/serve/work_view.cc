@@ -23,6 +23,8 @@ Json CountsOf(const Counts& counts) {
 }
 
 std::string WhyNobody(const RunInfo& run, const RunSummary& sum) {
+  if (!run.unreadable.empty()) return run.unreadable;
+  if (sum.unreadable > 0) return std::to_string(sum.unreadable) + " items cannot be read";
   if (run.finished && sum.quarantined == 0) return "";
   if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
     return std::to_string(sum.quarantined) +
@@ -36,9 +38,7 @@ std::string WhyNobody(const RunInfo& run, const RunSummary& sum) {
 Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum) {
   Json json{{"store", store.number},
             {"run", run.name},
-            {"state", run.finished ? "finished"
-                      : run.ready  ? "running"
-                                   : "preparing"},
+            {"state", RunStateName(run)},
             {"source", run.source},
             {"sink", run.sink},
             {"created_at", Ms(run.created)},
@@ -49,6 +49,7 @@ Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum
             {"quarantined", sum.quarantined},
             {"counts", CountsOf(sum.counts)},
             {"docs_per_second", std::round(sum.docs_per_second)}};
+  if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
   if (const std::string why = WhyNobody(run, sum); !why.empty()) json["why"] = why;
   if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
   if (const auto left = sum.Left(sum.docs_per_second); left && !run.finished) {
@@ -63,10 +64,11 @@ std::string OnRun(const std::string& command, const std::string& run) {
 
 double Tenths(double value) { return std::round(value * 10) / 10; }
 
-// 0 waiting, 1 held, 2 backing off, 3 done, 4 quarantined.
+// 0 waiting, 1 held, 2 backing off, 3 done, 4 quarantined, 5 unreadable.
 int CodeOf(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return 3;
   if (item.state == ItemInfo::State::kQuarantined) return 4;
+  if (item.state == ItemInfo::State::kUnreadable) return 5;
   if (IsHeld(item)) return 1;
   return item.due_in && item.due_in->count() > 0 ? 2 : 0;
 }
@@ -86,6 +88,15 @@ Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failu
   MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store.store));
   for (const RunInfo& run : runs) {
     RunSummary sum;
+    const std::string path = ApiPath("stores", store.number, "work", run.name);
+    if (!run.unreadable.empty()) {
+      failures.Add({.kind = "item",
+                    .store = store.number,
+                    .run = run.name,
+                    .name = run.name,
+                    .error = run.unreadable,
+                    .path = path});
+    }
     MUSTER_TRY(EachItem(*store.store, run.name, [&](const ItemInfo& item) {
       sum.Add(item);
       if (item.error.empty() || item.state == ItemInfo::State::kDone) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
@@ -35,6 +36,18 @@ Result<std::shared_ptr<const Definition>> MachineCache::Find(const std::string& 
   MUSTER_ASSIGN(const std::string text, FlowCodec(store_).LoadMachine(key));
   MUSTER_ASSIGN(auto definition, ReadDefinition(text, "definition " + key, jsonata_));
   Put(key, definition);
+  return definition;
+}
+
+Result<std::shared_ptr<const Definition>> MachineCache::FindFor(const FlowRecord& record) {
+  MUSTER_ASSIGN(auto definition, Find(record.machine));
+  const auto& machines = definition->machines;
+  const Flow& flow = record.flow;
+  if (flow.machine < 0 || static_cast<size_t>(flow.machine) >= machines.size() ||
+      !machines[static_cast<size_t>(flow.machine)].states.contains(flow.state)) {
+    return Error{Code::kCorrupt, "the record '" + record.record.key + "' is in a state '" +
+                                     flow.state + "' that its definition does not have"};
+  }
   return definition;
 }
 
@@ -77,7 +90,8 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
   if (drives->empty()) return false;
   size_t calls = 0;
   for (auto& drive : *drives) {
-    Status advanced = Advance(*drive);
+    const std::string& key = drive->record().record.key;
+    const Status advanced = Guarded("execution '" + key + "'", [&] { return Advance(*drive); });
     if (!advanced) {
       if (!IsTransient(advanced.error().code) && advanced.error().code != Code::kLeaseLost) {
         Log(Level::kError, "an execution cannot be driven",
@@ -102,7 +116,8 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
   for (auto& drive : *drives) {
     if (drive->next != Next::kTellParent && !parents_.empty()) agenda_.Leave(TellParents());
     if (drive->holder.Expired()) continue;
-    const Status finished = Finish(*drive, stop);
+    const Status finished = Guarded("execution '" + drive->record().record.key + "'",
+                                    [&] { return Finish(*drive, stop); });
     if (finished && drive->flow().wants == Wants::kChildren &&
         agenda_.TakeEnded(drive->record().record.key))
       parents_.insert(drive->record().record.key);
@@ -143,7 +158,8 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
     const MonoTime deadline = asked + lease;
     if (record.due) env_.Set(*record.due - lease, asked);
     const std::string key = record.key;
-    auto drive = Open(std::move(record), deadline);
+    auto drive =
+        Guarded("execution '" + key + "'", [&] { return Open(std::move(record), deadline); });
     if (drive) {
       drives.push_back(*std::move(drive));
     } else if (!IsTransient(drive.error().code)) {
@@ -157,7 +173,7 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
 
 Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime deadline) {
   MUSTER_ASSIGN(FlowRecord decoded, codec_.Decode(std::move(record)));
-  MUSTER_ASSIGN(auto definition, machines_.Find(decoded.machine));
+  MUSTER_ASSIGN(auto definition, machines_.FindFor(decoded));
   auto drive = std::make_unique<Drive>(store_, env_, std::move(decoded), deadline);
   if (!drive->record().info.input && definition->uses_context) MUSTER_TRY(LookAtExecution(*drive));
   drive->interpreter =
@@ -394,8 +410,12 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
       CallOf(flow, interpreter.StateOf(flow), drive.record().info, env_.WallNow());
   const bool late_already = flow.task->deadline && env_.WallNow() >= *flow.task->deadline;
   if (executor != nullptr && !late_already) {
-    outcome = flow.task->pending ? executor->Poll(call, flow.task->resume, context)
-                                 : executor->Start(call, context);
+    auto answered = Guarded("the executor of '" + resource + "'", [&]() -> Result<TaskOutcome> {
+      return flow.task->pending ? executor->Poll(call, flow.task->resume, context)
+                                : executor->Start(call, context);
+    });
+    outcome = answered ? *std::move(answered)
+                       : TaskOutcome(TaskFailure{kRuntime, answered.error().message});
   }
   if (context.lost()) return Error{Code::kLeaseLost, "another process has this execution"};
   const bool late = flow.task->deadline && env_.WallNow() >= *flow.task->deadline;

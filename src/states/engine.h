@@ -21,6 +21,8 @@ class MachineCache {
   MachineCache(Store& store, JsonataEngine* jsonata) : store_(store), jsonata_(jsonata) {}
 
   Result<std::shared_ptr<const Definition>> Find(const std::string& key);
+  // That of a flow. kCorrupt: it has no such state.
+  Result<std::shared_ptr<const Definition>> FindFor(const FlowRecord& record);
   // Only if it was read or put before; null: it was not.
   std::shared_ptr<const Definition> Known(const std::string& key);
   void Put(const std::string& key, std::shared_ptr<const Definition> definition);

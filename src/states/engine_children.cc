@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/planted_bug.h"
 #include "states/engine.h"
 #include "states/runner.h"
@@ -14,7 +15,10 @@ constexpr size_t kChildrenPerWrite = 100;
 constexpr milliseconds kFirstPoll{20};
 constexpr milliseconds kLongestPoll{15'000};
 
-int64_t IndexOf(const std::string& path) { return std::stoll(path.substr(path.rfind('.') + 1)); }
+// Which child a key is of; -1: of none, somebody else has put it there.
+int64_t IndexOf(std::string_view key) {
+  return ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)).value_or(-1);
+}
 
 }  // namespace
 
@@ -158,8 +162,10 @@ Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from)
       after = stored.key;
       // Deeper branches share the beginning of the key.
       if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
+      const int64_t index = IndexOf(stored.key);
+      if (index < 0) continue;
       MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
-      results.push_back({.index = IndexOf(stored.key),
+      results.push_back({.index = index,
                          .name = child.record.key,
                          .status = child.flow.status,
                          .input = child.info.input,
@@ -197,7 +203,7 @@ Status Driver::EndFrom(const std::string& key, FlowStatus status, const Failure&
     if (!stored) return {};
     MUSTER_ASSIGN(FlowRecord record, codec_.Decode(*std::move(stored)));
     if (record.flow.ended()) return {};
-    MUSTER_ASSIGN(auto definition, machines_.Find(record.machine));
+    MUSTER_ASSIGN(auto definition, machines_.FindFor(record));
     FlowLog log(record);
     Interpreter interpreter(definition, record.info, env_, jsonata_, log);
     EndFlow(record, interpreter, status, failure, env_.WallNow());

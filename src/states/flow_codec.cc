@@ -80,6 +80,13 @@ std::optional<WallTime> TimeAt(const Json& json, const char* key) {
   return FromMillis(NumberAt(json, key));
 }
 
+template <class T>
+T EnumOf(int64_t number, T last) {
+  if (number < 0 || number > static_cast<int64_t>(last))
+    throw Json::Exception(std::to_string(number) + " is not known");
+  return static_cast<T>(number);
+}
+
 Json TaskToJson(const TaskProgress& task) {
   Json json = {{"resource", task.resource}, {"token", task.token}};
   PutNumber(json, "purpose", static_cast<int64_t>(task.purpose));
@@ -94,7 +101,7 @@ Json TaskToJson(const TaskProgress& task) {
 
 TaskProgress TaskFromJson(Json json) {
   TaskProgress task;
-  task.purpose = static_cast<TaskProgress::Purpose>(NumberAt(json, "purpose"));
+  task.purpose = EnumOf(NumberAt(json, "purpose"), TaskProgress::Purpose::kWriteResults);
   task.resource = TextAt(json, "resource");
   task.token = TextAt(json, "token");
   task.input = TakeAt(json, "input");
@@ -169,7 +176,17 @@ FlowStatus StatusOf(std::string_view name) {
        {FlowStatus::kSucceeded, FlowStatus::kFailed, FlowStatus::kTimedOut, FlowStatus::kAborted}) {
     if (StatusName(status) == name) return status;
   }
-  return FlowStatus::kRunning;
+  if (name == StatusName(FlowStatus::kRunning)) return FlowStatus::kRunning;
+  throw Json::Exception("there is no status '" + std::string(name) + "'");
+}
+
+// What the interpreter relies on.
+void CheckFlow(const Flow& flow) {
+  if (flow.ended()) return;
+  const bool calls = flow.wants == Wants::kTask || flow.wants == Wants::kCallback;
+  if (calls && !flow.task) throw Json::Exception("it waits for a call that is not there");
+  if (flow.wants == Wants::kChildren && !flow.children)
+    throw Json::Exception("it waits for branches that are not there");
 }
 
 std::string FlowToJson(const Flow& flow, bool with_items) {
@@ -241,7 +258,7 @@ Flow FlowFromJson(ondemand::object json) {
     } else if (name == "path") {
       flow.path = TextOf(value);
     } else if (name == "wants") {
-      flow.wants = static_cast<Wants>(int64_t(value.get_int64()));
+      flow.wants = EnumOf(value.get_int64(), Wants::kChildren);
     } else if (name == "inside") {
       flow.inside = true;
     } else if (name == "entry") {
@@ -290,6 +307,7 @@ Flow FlowFromJson(ondemand::object json) {
   flow.failure.internal = false;
   if (!flow.input) flow.input = MakeValue(Json::object());
   if (flow.map_index && !flow.map_value) flow.map_value = flow.input;
+  CheckFlow(flow);
   return flow;
 }
 

@@ -135,6 +135,7 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
 Result<std::string> FlowCodec::LoadParts(const Json& keys) const {
   std::string text;
   for (const Json& key : keys) {
+    if (!key.is_string()) return Error{Code::kCorrupt, "a part of an execution has no key"};
     MUSTER_ASSIGN(auto part, store_.Get(kPartKind, key.get<std::string>()));
     if (!part)
       return Error{Code::kCorrupt,
@@ -150,10 +151,11 @@ Result<std::string> FlowCodec::LoadParts(const Json& keys) const {
 Result<FlowRecord> FlowCodec::Decode(Record stored) const {
   FlowRecord record;
   record.record = std::move(stored);
-  const auto damaged = [&] {
-    return Error{Code::kCorrupt,
-                 "the record '" + record.record.key + "' is not an execution of ours",
-                 "use a namespace of its own for each deployment"};
+  const auto damaged = [&](std::string_view why) {
+    return Error{
+        Code::kCorrupt,
+        "the record '" + record.record.key + "' is not an execution of ours: " + std::string(why),
+        "use a namespace of its own for each deployment"};
   };
   try {
     const Json parts = BodyFromJson(record.record.body, record);
@@ -161,11 +163,11 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
       MUSTER_ASSIGN(const std::string text, LoadParts(parts));
       BodyFromJson(text, record);
     }
-  } catch (const std::exception&) {
-    return damaged();
+  } catch (const std::exception& error) {
+    return damaged(error.what());
   }
   if (record.execution.empty() || record.machine.empty() || record.flow.state.empty())
-    return damaged();
+    return damaged("it names no execution, definition or state");
   if (record.apart) record.within = record.record.key;
   record.info.name = record.within.empty() ? record.execution : record.within;
   if ((record.is_root() || record.apart) && !record.info.input)
@@ -212,7 +214,7 @@ Result<std::vector<Event>> FlowCodec::LoadEvents(const FlowRecord& record) const
     return {};
   };
   for (const std::string& chunk : record.chunks) {
-    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk)));
+    MUSTER_ASSIGN(const std::string text, LoadParts(Json::parse(chunk, nullptr, false)));
     MUSTER_TRY(add(text));
   }
   MUSTER_TRY(add("[" + record.events + "]"));

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/sha256.h"
 #include "states/engine.h"
 #include "states/flow_codec.h"
@@ -44,6 +45,15 @@ Execution Describe(const FlowRecord& record) {
                       .error = record.flow.failure.error,
                       .cause = record.flow.failure.cause};
   if (record.flow.output) execution.output = ToJsonText(*record.flow.output);
+  return execution;
+}
+
+Execution Unreadable(const Record& stored, const Error& error) {
+  Execution execution;
+  execution.name = stored.key;
+  execution.status = "UNREADABLE";
+  execution.due = stored.due;
+  execution.cause = error.ToString();
   return execution;
 }
 
@@ -171,8 +181,9 @@ class States::Impl {
           break;
         }
         if (executions.size() == static_cast<size_t>(limit)) break;
-        MUSTER_ASSIGN(const FlowRecord record, codec_.Decode(stored));
-        executions.push_back(Describe(record));
+        const auto record = codec_.Decode(stored);
+        if (!record && record.error().code != Code::kCorrupt) return record.error();
+        executions.push_back(record ? Describe(*record) : Unreadable(stored, record.error()));
       }
     }
     return executions;
@@ -249,7 +260,7 @@ class States::Impl {
       if (record.event_count + record.branch_events >= kMaxEvents - 1) {
         return Error{Code::kConflict, "the history of '" + name + "' is full"};
       }
-      MUSTER_ASSIGN(auto definition, machines_.Find(record.machine));
+      MUSTER_ASSIGN(auto definition, machines_.FindFor(record));
       MUSTER_TRY(Reset(record, *definition));
       ++record.info.redrive_count;
       if (definition->timeout_s)
@@ -369,7 +380,9 @@ class States::Impl {
         if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
         MUSTER_ASSIGN(FlowRecord child, codec_.Decode(stored));
         if (child.flow.status == FlowStatus::kSucceeded) {
-          children.settled.insert(std::stoll(stored.key.substr(stored.key.rfind('.') + 1)));
+          const std::string_view key = stored.key;
+          if (const auto index = ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)))
+            children.settled.insert(*index);
           continue;
         }
         if (!child.flow.ended()) continue;

@@ -147,6 +147,70 @@ class StatesTest : public testing::Test {
 
 constexpr char kTask[] = R"("T":{"Type":"Task","Resource":"test:call","End":true})";
 
+TEST_F(StatesTest, AnExecutorThatThrowsFailsItsTask) {
+  Open([](const TaskCall& call, TaskContext&) -> TaskOutcome {
+    return TaskSuccess{call.input.at("missing")};
+  });
+  Start(kTask, "T");
+  const Execution ended = Finish();
+  EXPECT_EQ(ended.status, "FAILED");
+  EXPECT_EQ(ended.error, "States.Runtime");
+  EXPECT_NE(ended.cause.find("the executor of 'test:call'"), std::string::npos) << ended.cause;
+  EXPECT_NE(ended.cause.find("key 'missing' not found"), std::string::npos) << ended.cause;
+}
+
+TEST_F(StatesTest, ADamagedExecutionIsListedAndTheOthersGoOn) {
+  Open(Echo);
+  Start(kTask, "T", "{}", "bad");
+  const std::string good = store_->Get("states", "bad").value()->body;
+  const Json body = Json::parse(good);
+  int executions = 0;
+  int unreadable = 0;
+  std::vector<std::string> damaged = {"[]", "null", "{}", "5"};
+  for (const auto& [name, value] : body.items()) {
+    for (const char* other : {"[]", "{}", "\"text\"", "-7", "99", "true", "null"}) {
+      Json copy = body;
+      copy[name] = Json::parse(other);
+      damaged.push_back(ToJsonText(copy));
+      for (const auto& [inner, part] : value.items()) {
+        copy = body;
+        copy[name][inner] = Json::parse(other);
+        damaged.push_back(ToJsonText(copy));
+      }
+    }
+  }
+  // What the record says it waits for has to be there.
+  for (int wants = 0; wants <= 5; ++wants) {
+    Json copy = body;
+    copy["flow"]["wants"] = wants;
+    damaged.push_back(ToJsonText(copy));
+  }
+  for (const std::string& one : damaged) {
+    Record record = store_->Get("states", "bad").value().value();
+    record.body = one;
+    record.owner.clear();
+    record.attempt = 0;
+    ASSERT_TRUE(store_->Write({{Change::Put(record, Due::Now())}}));
+    SCOPED_TRACE(one);
+    const std::string name = "good" + std::to_string(++executions);
+    Start(kTask, "T", "{}", name);
+    EXPECT_EQ(Finish(name).status, "SUCCEEDED");
+    const auto listed = states_->List("", 1'000);
+    ASSERT_TRUE(listed) << listed.error().ToString();
+    EXPECT_EQ(listed->size(), static_cast<size_t>(executions) + 1);
+    if (listed->front().status == "UNREADABLE") {
+      ++unreadable;
+      EXPECT_EQ(listed->front().name, "bad");
+      EXPECT_NE(listed->front().cause.find("'bad'"), std::string::npos) << listed->front().cause;
+    }
+    // Whatever they say: nothing is thrown.
+    static_cast<void>(states_->Find("bad"));
+    static_cast<void>(states_->History("bad"));
+    static_cast<void>(states_->Redrive("bad"));
+  }
+  EXPECT_GT(unreadable, 20);
+}
+
 TEST_F(StatesTest, OneTaskCostsFourCommits) {
   WatchedStore counting(*store_);
   FakeExecutor executor(Echo);

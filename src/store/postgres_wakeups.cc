@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/guard.h"
+
 namespace muster {
 namespace {
 
@@ -57,7 +59,11 @@ void PostgresWakeups::Wait(std::string_view kind, milliseconds timeout, std::sto
 }
 
 void PostgresWakeups::StartOnce() {
-  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](std::stop_token stop) {
+      LogThrown("notifications of PostgreSQL", [&] { Run(stop); });
+    });
+  }
 }
 
 void PostgresWakeups::Run(std::stop_token stop) {

@@ -6,7 +6,9 @@
 #include <set>
 #include <thread>
 
+#include "base/guard.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/secrets.h"
 #include "task/parameters.h"
 #include "task/secret_references.h"
@@ -132,7 +134,10 @@ class NotifyExecutor final : public Notifier {
         migrations = migrations_;
       }
       bool found = false;
-      for (const std::string& migration : migrations) found = DeliverOne(migration, stop) || found;
+      for (const std::string& migration : migrations) {
+        LogThrown("notifications of '" + migration + "'",
+                  [&] { found = DeliverOne(migration, stop) || found; });
+      }
       if (found) continue;
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
@@ -143,7 +148,14 @@ class NotifyExecutor final : public Notifier {
   bool DeliverOne(const std::string& migration, const std::stop_token& stop) {
     auto taken = outbox_->Take(migration);
     if (!taken || !*taken) return false;
-    const Status delivered = Deliver(Outbox::Read(**taken).news, aws_, env_, stop);
+    const auto letter = Outbox::Read(**taken);
+    if (!letter) {
+      Log(Level::kError, "a notification cannot be read", {{"error", letter.error().message}});
+      static_cast<void>(outbox_->SetAside(**std::move(taken)));
+      changed_.notify_all();
+      return true;
+    }
+    const Status delivered = Deliver(letter->news, aws_, env_, stop);
     // In time for the next process: nobody waits for the lease.
     static_cast<void>(outbox_->Settle(**std::move(taken), delivered, !stop.stop_requested()));
     changed_.notify_all();

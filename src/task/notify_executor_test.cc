@@ -78,6 +78,28 @@ class NotifyExecutorTest : public ::testing::Test {
   TestContext context_;
 };
 
+TEST_F(NotifyExecutorTest, OneThatCannotBeReadIsSetAsideAndTheOthersAreDelivered) {
+  const std::string path = folder_.At("news.jsonl");
+  Succeed({"file:" + path});
+  const auto store = *OpenStore("sqlite:" + folder_.path() + "/store.db", RealEnv());
+  const Record good = store->Scan("notification", "", "", 1)->front();
+  int damaged = 0;
+  for (const char* body :
+       {"[]", "5", "{}", R"({"target":[]})", R"({"target":"file:x","topic":5})"}) {
+    Record record{.kind = good.kind,
+                  .queue = good.queue,
+                  .key = good.key + "." + std::to_string(++damaged),
+                  .body = body};
+    ASSERT_TRUE(store->Write({{Change::Put(record, Due::Now())}}));
+    Renew();
+    ASSERT_TRUE(notifier_->DeliverFor("m-1"));
+    const std::vector<Letter> letters = Letters();
+    ASSERT_EQ(letters.size(), static_cast<size_t>(damaged) + 1);
+    EXPECT_TRUE(letters.front().delivered);
+    EXPECT_NE(letters.back().error.find(record.key), std::string::npos) << letters.back().error;
+  }
+}
+
 TEST_F(NotifyExecutorTest, AFileHasEachKeyOnce) {
   const std::string path = folder_.At("news.jsonl");
   Succeed({"file:" + path});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json_fields.h"
 #include "base/secrets.h"
 #include "base/sha256.h"
 #include "base/url.h"
@@ -53,28 +54,25 @@ Result<std::optional<Record>> Outbox::Take(const std::string& migration) {
   return std::optional<Record>(std::move(taken.front()));
 }
 
-Letter Outbox::Read(const Record& record) {
-  const Json body = Json::parse(record.body, nullptr, false);
-  if (!body.is_object()) return {};
-  const auto text = [&](const char* field) {
-    const auto found = body.find(field);
-    return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  const auto references = body.find("references");
-  const bool counted = references != body.end() && references->is_number_integer();
-  return {.news = {.target = text("target"),
-                   .subject = text("subject"),
-                   .message = body.value("message", Json()),
-                   .dedupe = text("dedupe"),
-                   .topic = text("topic"),
-                   .references = counted ? references->get<size_t>() : 0},
-          .delivered = body.contains("delivered"),
-          .error = text("error")};
+Result<Letter> Outbox::Read(const Record& record) {
+  Letter letter;
+  JsonFields fields(Json::parse(record.body, nullptr, false));
+  fields.Need("target", letter.news.target)
+      .Read("subject", letter.news.subject)
+      .Read("message", letter.news.message)
+      .Read("dedupe", letter.news.dedupe)
+      .Read("topic", letter.news.topic)
+      .Read("references", letter.news.references)
+      .Read("error", letter.error);
+  letter.delivered = fields.Find("delivered") != nullptr;
+  MUSTER_TRY(fields.Check("the notification '" + record.key + "'"));
+  return letter;
 }
 
 Status Outbox::Settle(Record record, const Status& delivered, bool tried) {
   Json body = Json::parse(record.body, nullptr, false);
   Due due = Due::Now();
+  if (!body.is_object()) return SetAside(std::move(record));
   if (delivered) {
     body["delivered"] = true;
     body.erase("error");
@@ -88,6 +86,12 @@ Status Outbox::Settle(Record record, const Status& delivered, bool tried) {
   // Lost on the way, it is delivered again: the key tells.
   const auto written = store_.Write({{Change::Put(std::move(record), due)}});
   return written ? Status() : Status(written.error());
+}
+
+Status Outbox::SetAside(Record record) {
+  record.owner.clear();
+  MUSTER_TRY(store_.Write({{Change::Put(std::move(record), Due::Never())}}));
+  return {};
 }
 
 Status Outbox::TakeBack(const std::string& migration) {
@@ -113,7 +117,12 @@ Result<std::vector<Letter>> Outbox::List(const std::string& migration) {
     MUSTER_ASSIGN(const auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
     for (const Record& record : page) {
       after = record.key;
-      letters.push_back(Read(record));
+      auto letter = Read(record);
+      if (letter) {
+        letters.push_back(*std::move(letter));
+      } else {
+        letters.emplace_back().error = letter.error().ToString();
+      }
     }
     if (page.size() < static_cast<size_t>(kPage)) return letters;
   }

@@ -30,7 +30,11 @@ class Outbox {
 
   // One that is to be delivered now, if there is one; nobody else gets it for a minute.
   Result<std::optional<Record>> Take(const std::string& migration);
-  static Letter Read(const Record& record);
+  // kCorrupt: it is not one of ours.
+  static Result<Letter> Read(const Record& record);
+
+  // Leaves one that cannot be read as it is, for people to look at: it is never due again.
+  Status SetAside(Record record);
 
   // What became of it: it is delivered, or due again later, the later the more often it failed; or
   // it was not tried, and is due at once.
@@ -40,7 +44,7 @@ class Outbox {
   // for any more.
   Status TakeBack(const std::string& migration);
 
-  // All of a migration.
+  // All of a migration; one that cannot be read has an error and no target.
   Result<std::vector<Letter>> List(const std::string& migration);
 
  private:

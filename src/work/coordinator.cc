@@ -44,6 +44,10 @@ bool SameMigration(const RunSpec& spec, const RunBody& stored) {
          spec.transforms == stored.transforms && SameSelection(spec, stored);
 }
 
+void SayUnreadable(const std::string& key, const Error& error) {
+  Log(Level::kError, "an item cannot be read", {{"item", key}, {"error", error.ToString()}});
+}
+
 // Brings the run record into being, or to a new incarnation. Every try begins with a read, so that
 // an unknown outcome is found out.
 class Joining {
@@ -169,8 +173,18 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
     if (claimed.empty()) return nullptr;
     Lease& lease = claimed.front();
     const auto item = ItemBody::FromJson(lease.body());
-    if (!item || item->from.empty()) return std::make_unique<Lease>(std::move(lease));
+    // One that cannot be read is left to its lease, which grows with each claim: the other items go
+    // on, and the roster counts it as quarantined.
+    if (!item) {
+      SayUnreadable(lease.key(), item.error());
+      continue;
+    }
+    if (item->from.empty()) return std::make_unique<Lease>(std::move(lease));
     auto given = WasGivenAway(*item);
+    if (!given && given.error().code == Code::kCorrupt) {
+      SayUnreadable(ItemKey(spec_.name, item->from), given.error());
+      continue;
+    }
     if (!given) {
       static_cast<void>(lease.Release());
       return given.error();
@@ -208,14 +222,15 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
     MUSTER_ASSIGN(const std::vector<Record> records,
                   store_.Scan(kWorkKind, prefix, after, kMaxBatch));
     for (const Record& record : records) {
-      MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
-      if (body.partition.collection != follower.collection ||
-          body.partition.shard != follower.shard || body.partition.follows) {
+      const auto body = ItemBody::FromJson(record.body);
+      // What cannot be read counts as quarantined, which the follower does not wait for either.
+      if (!body || body->partition.collection != follower.collection ||
+          body->partition.shard != follower.shard || body->partition.follows) {
         continue;
       }
-      if (body.state == ItemBody::State::kOpen) return false;
-      there.insert(NameOf(body.partition));
-      for (const Partition& part : body.Successors()) needed.insert(NameOf(part));
+      if (body->state == ItemBody::State::kOpen) return false;
+      there.insert(NameOf(body->partition));
+      for (const Partition& part : body->Successors()) needed.insert(NameOf(part));
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) break;
     after = records.back().key;

@@ -20,15 +20,16 @@ Error NoItem(const std::string& run, const std::string& name) {
 }
 
 Result<RunInfo> Describe(Store& store, const Record& record) {
-  MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(record.body));
-  MUSTER_ASSIGN(const bool finished, IsFinished(store, record.key, body));
+  const auto body = RunBody::FromJson(record.body);
+  if (!body) return body.error().Within("run '" + record.key + "'");
+  MUSTER_ASSIGN(const bool finished, IsFinished(store, record.key, *body));
   return RunInfo{.name = record.key,
-                 .source = body.source,
-                 .sink = body.sink,
-                 .incarnation = body.incarnation,
-                 .ready = body.ready,
+                 .source = body->source,
+                 .sink = body->sink,
+                 .incarnation = body->incarnation,
+                 .ready = body->ready,
                  .finished = finished,
-                 .created = WallTime(milliseconds(body.created_ms))};
+                 .created = WallTime(milliseconds(body->created_ms))};
 }
 
 ItemInfo::State StateOf(ItemBody::State state) {
@@ -67,6 +68,20 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
   return info;
 }
 
+ItemInfo Unreadable(const Record& record, const std::string& run, const Error& error,
+                    WallTime now) {
+  ItemInfo info{.key = record.key,
+                .name = record.key.substr(run.size() + 1),
+                .state = ItemInfo::State::kUnreadable,
+                .holder = record.owner,
+                .epoch = record.epoch,
+                .attempt = record.attempt,
+                .error = error.ToString()};
+  if (record.due) info.due_in = *record.due - now;
+  info.due = record.due;
+  return info;
+}
+
 // Reads the item and replaces it by what `change` makes of it, until that has held.
 Status Edit(Store& store, const std::string& run, const std::string& name,
             const std::function<Status(Record&, ItemBody&)>& change) {
@@ -90,8 +105,12 @@ Result<std::vector<RunInfo>> ListRuns(Store& store) {
   for (std::string after;;) {
     MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kRunKind, "", after, kMaxBatch));
     for (const Record& record : records) {
-      MUSTER_ASSIGN(RunInfo info, Describe(store, record));
-      runs.push_back(std::move(info));
+      auto info = Describe(store, record);
+      if (!info && info.error().code == Code::kCorrupt) {
+        info = RunInfo{.name = record.key, .unreadable = info.error().ToString()};
+      }
+      if (!info) return info.error();
+      runs.push_back(*std::move(info));
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) return runs;
     after = records.back().key;
@@ -110,8 +129,8 @@ Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,
   MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kWorkKind, run + "/", after, limit));
   std::vector<ItemInfo> items;
   for (const Record& record : records) {
-    MUSTER_ASSIGN(ItemInfo info, Describe(record, now));
-    items.push_back(std::move(info));
+    auto info = Describe(record, now);
+    items.push_back(info ? *std::move(info) : Unreadable(record, run, info.error(), now));
   }
   return items;
 }

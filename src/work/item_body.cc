@@ -4,8 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "muster/migrate.h"
 #include "muster/store.h"
 #include "pipeline/escape.h"
@@ -36,61 +37,25 @@ Json ToJson(const Partition& partition) {
   return json;
 }
 
-// Reads fields of an object, and remembers whether one of them was not what it should be.
-class Fields {
- public:
-  explicit Fields(const Json& json) : json_(json), good_(json.is_object()) {}
+// Text of which every byte counts.
+std::string ReadBytes(JsonFields& fields, const char* name) {
+  std::string escaped;
+  fields.Read(name, escaped);
+  auto bytes = UnescapeBytes(escaped);
+  if (!bytes) fields.Mistake("'" + std::string(name) + "' is damaged");
+  return bytes.value_or("");
+}
 
-  bool good() const { return good_; }
-
-  std::string Bytes(const char* name) {
-    const Json* field = Find(name);
-    if (field == nullptr) return {};
-    auto bytes =
-        field->is_string() ? UnescapeBytes(field->get_ref<const std::string&>()) : std::nullopt;
-    if (!bytes) good_ = false;
-    return bytes.value_or("");
-  }
-
-  template <class T>
-  std::optional<T> Number(const char* name) {
-    const Json* field = Find(name);
-    if (field == nullptr) return std::nullopt;
-    if (!field->is_number()) {
-      good_ = false;
-      return std::nullopt;
-    }
-    return field->get<T>();
-  }
-
-  bool Flag(const char* name) {
-    const Json* field = Find(name);
-    return field != nullptr && field->is_boolean() && field->get<bool>();
-  }
-
-  const Json* Find(const char* name) {
-    if (!json_.is_object()) return nullptr;
-    const auto found = json_.find(name);
-    return found == json_.end() ? nullptr : &*found;
-  }
-
- private:
-  const Json& json_;
-  bool good_;
-};
-
-std::optional<Partition> PartitionOf(const Json* json) {
-  if (json == nullptr) return std::nullopt;
-  Fields fields(*json);
-  Partition partition{.collection = fields.Bytes("collection"),
-                      .shard = fields.Number<int>("shard").value_or(0),
-                      .part = fields.Bytes("part"),
-                      .begin = fields.Bytes("begin"),
-                      .end = fields.Bytes("end"),
-                      .documents = fields.Number<int64_t>("documents"),
-                      .bytes = fields.Number<int64_t>("bytes"),
-                      .follows = fields.Flag("follows")};
-  if (!fields.good()) return std::nullopt;
+Partition ReadPartition(JsonFields& fields) {
+  Partition partition{.collection = ReadBytes(fields, "collection"),
+                      .shard = 0,
+                      .part = ReadBytes(fields, "part"),
+                      .begin = ReadBytes(fields, "begin"),
+                      .end = ReadBytes(fields, "end")};
+  fields.Read("shard", partition.shard)
+      .Read("documents", partition.documents)
+      .Read("bytes", partition.bytes)
+      .Read("follows", partition.follows);
   return partition;
 }
 
@@ -163,42 +128,39 @@ std::string ItemBody::ToJson() const {
 }
 
 Result<ItemBody> ItemBody::FromJson(const std::string& json) {
-  const Json parsed = Json::parse(json, nullptr, /*throws=*/false);
-  const auto bad = [&] {
-    return Error{Code::kCorrupt, "body of a work item is not one of ours: " + json.substr(0, 200),
-                 "use a namespace of its own for each deployment"};
-  };
-  Fields fields(parsed);
+  constexpr const char* kWhat = "the body of a work item";
+  JsonFields fields(Json::parse(json, nullptr, /*throws=*/false));
   ItemBody body;
-  const std::string state = fields.Bytes("state");
-  bool known = false;
-  for (const auto& [value, name] : kStateNames) {
-    if (name != state) continue;
-    body.state = value;
-    known = true;
+  std::string state;
+  Json partition, progress;
+  fields.Need("state", state)
+      .Need("partition", partition)
+      .Need("progress", progress)
+      .Read("from", body.from)
+      .Read("rank", body.rank)
+      .Read("waits", body.waits)
+      .Read("fraction", body.fraction)
+      .Read("kept", body.kept)
+      .Read("whole", body.whole)
+      .Read("created", body.created)
+      .Read("since_ms", body.since_ms)
+      .Read("since_read", body.since_read)
+      .Read("error", body.error);
+  const auto* const known = std::find_if(kStateNames.begin(), kStateNames.end(),
+                                         [&](const auto& pair) { return pair.second == state; });
+  if (known == kStateNames.end()) fields.Mistake("its state is '" + Shortened(state) + "'");
+  MUSTER_TRY(fields.Check(kWhat));
+  body.state = known->first;
+  JsonFields part(std::move(partition));
+  body.partition = ReadPartition(part);
+  MUSTER_TRY(part.Check(kWhat));
+  auto read = ProgressOf(progress);
+  if (!read) fields.Mistake(read.error().message);
+  if (read) body.progress = *std::move(read);
+  if (body.created > body.progress.former_ends.size()) {
+    fields.Mistake("it has more successors than ends");
   }
-  auto partition = PartitionOf(fields.Find("partition"));
-  const Json* progress = fields.Find("progress");
-  if (!known || !partition || progress == nullptr) return bad();
-  body.partition = *std::move(partition);
-  auto read = ProgressOf(*progress);
-  if (!read) return bad();
-  body.progress = *std::move(read);
-  if (const Json* from = fields.Find("from"); from != nullptr && from->is_string()) {
-    body.from = from->get<std::string>();
-  }
-  body.rank = fields.Number<int64_t>("rank").value_or(0);
-  body.waits = fields.Number<int>("waits").value_or(0);
-  body.fraction = fields.Number<double>("fraction");
-  body.kept = fields.Flag("kept");
-  body.whole = fields.Flag("whole");
-  body.created = fields.Number<size_t>("created").value_or(0);
-  body.since_ms = fields.Number<int64_t>("since_ms").value_or(0);
-  body.since_read = fields.Number<int64_t>("since_read").value_or(0);
-  if (const Json* error = fields.Find("error"); error != nullptr && error->is_string()) {
-    body.error = error->get<std::string>();
-  }
-  if (!fields.good() || body.created > body.progress.former_ends.size()) return bad();
+  MUSTER_TRY(fields.Check(kWhat));
   return body;
 }
 

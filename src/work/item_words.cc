@@ -12,9 +12,17 @@ std::string_view ItemStateName(ItemInfo::State state) {
       return "done";
     case ItemInfo::State::kQuarantined:
       return "quarantined";
+    case ItemInfo::State::kUnreadable:
+      return "unreadable";
     default:
       return "open";
   }
+}
+
+std::string_view RunStateName(const RunInfo& run) {
+  if (!run.unreadable.empty()) return "unreadable";
+  if (run.finished) return "finished";
+  return run.ready ? "running" : "preparing";
 }
 
 std::string FormatSpan(milliseconds span) {
@@ -27,6 +35,7 @@ std::string FormatSpan(milliseconds span) {
 std::string WhyItem(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return "";
   if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
+  if (item.state == ItemInfo::State::kUnreadable) return item.error;
   if (IsHeld(item)) return "held, lease ends in " + FormatSpan(*item.due_in);
   if (item.due_in && item.due_in->count() > 0) {
     return "tried again in " + FormatSpan(*item.due_in) + ": " + item.error;

@@ -7,8 +7,11 @@
 
 namespace muster {
 
-// "open", "done" or "quarantined".
+// "open", "done", "quarantined" or "unreadable".
 std::string_view ItemStateName(ItemInfo::State state);
+
+// "preparing", "running", "finished" or "unreadable".
+std::string_view RunStateName(const RunInfo& run);
 
 // Why nobody works on the item, or who does; empty when it is done.
 std::string WhyItem(const ItemInfo& item);

@@ -243,9 +243,12 @@ Status CheckCounts(WorkCoordinator& coordinator, Source& source,
     MUSTER_ASSIGN(const std::vector<Record> records,
                   coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, kMaxBatch));
     for (const Record& record : records) {
-      MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record.body));
-      if (!item.from.empty() || !collections.contains(item.partition.collection)) continue;
-      partitions[item.partition.collection].push_back(item.partition);
+      const auto item = ItemBody::FromJson(record.body);
+      // One that cannot be read is quarantined, and its collection is none of these.
+      if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
+        continue;
+      }
+      partitions[item->partition.collection].push_back(item->partition);
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) break;
     after = records.back().key;

@@ -3,33 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kLongestRunName = 100;
 
-Error NotOurs(const std::string& what, const std::string& json) {
-  return Error{Code::kCorrupt, "body of a " + what + " is not one of ours: " + json.substr(0, 200),
-               "use a namespace of its own for each deployment"};
-}
-
 Json Parse(const std::string& json) { return Json::parse(json, nullptr, false); }
-
-template <class T>
-T Field(const Json& json, const char* name, T otherwise) {
-  if (!json.is_object()) return otherwise;
-  const auto found = json.find(name);
-  if (found == json.end()) return otherwise;
-  if constexpr (std::is_same_v<T, bool>) {
-    return found->is_boolean() ? found->get<bool>() : otherwise;
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return found->is_number() ? found->get<T>() : otherwise;
-  } else {
-    return found->is_string() ? found->get<T>() : otherwise;
-  }
-}
 
 }  // namespace
 
@@ -49,39 +31,38 @@ std::string RunBody::ToJson() const {
 }
 
 Result<RunBody> RunBody::FromJson(const std::string& json) {
-  const Json parsed = Parse(json);
-  const std::string state = parsed.is_object() ? Field<std::string>(parsed, "state", "") : "";
-  if (state != "preparing" && state != "ready" && state != "finished") return NotOurs("run", json);
   RunBody body;
-  body.incarnation = Field<std::string>(parsed, "incarnation", "");
-  body.adopts = Field(parsed, "adopts", false);
+  std::string state;
+  JsonFields fields(Parse(json));
+  fields.Need("state", state)
+      .Need("incarnation", body.incarnation)
+      .Read("adopts", body.adopts)
+      .Read("pages", body.pages)
+      .Read("source", body.source)
+      .Read("sink", body.sink)
+      .Read("transforms", body.transforms)
+      .Read("selection", body.selection)
+      .Read("created_ms", body.created_ms);
+  body.since_ms = body.created_ms;
+  fields.Read("since_ms", body.since_ms);
+  if (state != "preparing" && state != "ready" && state != "finished") {
+    fields.Mistake("its state is '" + Shortened(state) + "'");
+  }
+  if (body.incarnation.empty()) fields.Mistake("it has no incarnation");
+  if (body.pages < 0) fields.Mistake("it has less than no pages");
+  MUSTER_TRY(fields.Check("the body of a run"));
   body.finished = state == "finished";
   body.ready = body.finished || state == "ready";
-  body.pages = Field(parsed, "pages", 0);
-  body.source = Field<std::string>(parsed, "source", "");
-  body.sink = Field<std::string>(parsed, "sink", "");
-  body.transforms = Field<std::string>(parsed, "transforms", "");
-  if (const auto found = parsed.find("selection"); found != parsed.end() && found->is_string()) {
-    body.selection = found->get<std::string>();
-  }
-  body.created_ms = Field<int64_t>(parsed, "created_ms", 0);
-  body.since_ms = Field<int64_t>(parsed, "since_ms", body.created_ms);
-  if (body.incarnation.empty()) return NotOurs("run", json);
   return body;
 }
 
 std::string PageBody::ToJson() const { return ToJsonText(Json{{"items", items}}); }
 
 Result<PageBody> PageBody::FromJson(const std::string& json) {
-  const Json parsed = Parse(json);
-  if (!parsed.is_object() || !parsed.contains("items") || !parsed["items"].is_array()) {
-    return NotOurs("page of a run", json);
-  }
   PageBody body;
-  for (const Json& name : parsed["items"]) {
-    if (!name.is_string()) return NotOurs("page of a run", json);
-    body.items.push_back(name.get<std::string>());
-  }
+  JsonFields fields(Parse(json));
+  fields.Need("items", body.items);
+  MUSTER_TRY(fields.Check("a page of a run"));
   return body;
 }
 
@@ -97,16 +78,18 @@ std::string RedriveBody::ToJson() const {
 }
 
 Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
-  const Json parsed = Parse(json);
-  if (!parsed.is_object() || !parsed.contains("lines")) return NotOurs("redrive", json);
-  return RedriveBody{.file = Field<std::string>(parsed, "file", ""),
-                     .lines = Field<int64_t>(parsed, "lines", 0),
-                     .counts = {.read = Field<int64_t>(parsed, "read", 0),
-                                .written = Field<int64_t>(parsed, "written", 0),
-                                .skipped = Field<int64_t>(parsed, "skipped", 0),
-                                .failed = Field<int64_t>(parsed, "failed", 0)},
-                     .transforms = Field<std::string>(parsed, "transforms", ""),
-                     .ended_ms = Field<int64_t>(parsed, "ended_ms", 0)};
+  RedriveBody body;
+  JsonFields fields(Parse(json));
+  fields.Need("lines", body.lines)
+      .Read("file", body.file)
+      .Read("read", body.counts.read)
+      .Read("written", body.counts.written)
+      .Read("skipped", body.counts.skipped)
+      .Read("failed", body.counts.failed)
+      .Read("transforms", body.transforms)
+      .Read("ended_ms", body.ended_ms);
+  MUSTER_TRY(fields.Check("a redrive"));
+  return body;
 }
 
 std::string RedriveKey(const std::string& run, const std::string& fingerprint) {
@@ -128,7 +111,12 @@ Result<bool> IsFinished(Store& store, const std::string& run, const RunBody& bod
   if (body.finished) return true;
   MUSTER_ASSIGN(const std::optional<Record> end,
                 store.Get(kEndKind, EndKey(run, body.incarnation)));
-  return end && Field(Parse(end->body), "confirmed", false);
+  if (!end) return false;
+  bool confirmed = false;
+  JsonFields fields(Parse(end->body));
+  fields.Read("confirmed", confirmed);
+  MUSTER_TRY(fields.Check("the end of run '" + run + "'"));
+  return confirmed;
 }
 
 std::string PrepareBody::ToJson() const {
@@ -139,12 +127,16 @@ std::string PrepareBody::ToJson() const {
 }
 
 Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
-  const Json parsed = Parse(json);
-  if (!parsed.is_object() || !parsed.contains("pages")) return NotOurs("preparation", json);
-  return PrepareBody{.done = Field<std::string>(parsed, "state", "") == "done",
-                     .collection = Field<size_t>(parsed, "collection", 0),
-                     .partitions = Field<size_t>(parsed, "partitions", 0),
-                     .pages = Field(parsed, "pages", 0)};
+  PrepareBody body;
+  std::string state;
+  JsonFields fields(Parse(json));
+  fields.Read("state", state)
+      .Read("collection", body.collection)
+      .Read("partitions", body.partitions)
+      .Need("pages", body.pages);
+  MUSTER_TRY(fields.Check("the preparation of a run"));
+  body.done = state == "done";
+  return body;
 }
 
 Status BeginPreparation(Store& store, const std::string& run) {

@@ -193,7 +193,11 @@ Status RunRoster::Look(const Named& item, Done& found) {
     return {};
   }
   auto body = ItemBody::FromJson(record->body);
-  if (!body) return body.error().Within("item '" + key + "'");
+  if (!body) {
+    // Nobody can work on it, and a person has to look at it: as if it were given up.
+    quarantined_.push_back(item.name);
+    return {};
+  }
   found = {body->Successors(), body->rank + record->epoch};
   switch (body->state) {
     case ItemBody::State::kDone:

@@ -65,6 +65,7 @@ void RunSummary::Add(const ItemInfo& item) {
     sizes_ += *size;
     ++sized_;
   }
+  if (item.state == ItemInfo::State::kUnreadable) ++unreadable;
   if (item.state == ItemInfo::State::kDone) ++done;
   if (item.state == ItemInfo::State::kQuarantined) ++quarantined;
   if (item.state != ItemInfo::State::kOpen) return;

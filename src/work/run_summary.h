@@ -36,6 +36,7 @@ class RunSummary {
   int64_t held = 0;
   int64_t waiting = 0;
   int64_t quarantined = 0;
+  int64_t unreadable = 0;
   Counts counts;
   double docs_per_second = 0;
 

@@ -3,6 +3,7 @@
 #include <set>
 #include <thread>
 
+#include "base/guard.h"
 #include "work/slot.h"
 
 namespace muster {
@@ -118,9 +119,11 @@ class Worker {
 
  private:
   void RunOne(WatchedSlot& slot) {
-    auto done = RunSlot(
-        slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
-        stop_.get_token());
+    auto done = GuardedThread("a slot of this worker", [&] {
+      return RunSlot(
+          slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
+          stop_.get_token());
+    });
     std::lock_guard lock(mutex_);
     --running_;
     if (done && *done) all_done_ = true;

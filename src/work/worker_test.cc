@@ -108,6 +108,53 @@ TEST_F(WorkerTest, MigratesEveryShardOnceAndEnds) {
   EXPECT_TRUE(ReadRun(*store_, "run")->finished);
 }
 
+TEST_F(WorkerTest, AnItemThatCannotBeReadDoesNotStopTheOthers) {
+  const auto prepared = PrepareWork(*Join("me"), pipeline_, {}, {});
+  ASSERT_TRUE(prepared && *prepared);
+  for (const char* damage : {"[]", "{}", "5", R"({"state":"open","partition":[]})"}) {
+    SCOPED_TRACE(damage);
+    auto record = store_->Get(kWorkKind, ItemKey("run", "orders__0__0")).value().value();
+    record.body = damage;
+    record.owner.clear();
+    const Change change = Change::Put(record, Due::Now());
+    ASSERT_TRUE(store_->Write({&change, 1}));
+    const auto report = Run();
+    ASSERT_TRUE(report) << report.error().ToString();
+    EXPECT_EQ(report->quarantined, std::vector<std::string>{"orders__0__0"});
+    EXPECT_EQ(sink_.Documents("orders").size(), kDocuments / 2);
+    EXPECT_FALSE(ReadRun(*store_, "run")->finished);
+    ASSERT_EQ(Items().size(), 2u);
+    EXPECT_EQ(Items()[0].name, "orders__0__0");
+    EXPECT_EQ(Items()[0].state, ItemInfo::State::kUnreadable);
+    EXPECT_NE(Items()[0].error.find("run/orders__0__0"), std::string::npos) << Items()[0].error;
+    EXPECT_EQ(Items()[1].state, ItemInfo::State::kDone);
+  }
+}
+
+TEST_F(WorkerTest, ARunThatCannotBeReadIsListedBesideTheOthers) {
+  ASSERT_TRUE(Run());
+  for (const char* damage :
+       {"[]", R"({"state":[]})", R"({"state":"ready","incarnation":"i","pages":[]})",
+        R"({"state":"ready","incarnation":"i","pages":-1})"}) {
+    SCOPED_TRACE(damage);
+    const Change change = Change::Put(
+        Record{.kind = kRunKind, .queue = "bad", .key = "bad", .body = damage}, Due::Never());
+    ASSERT_TRUE(store_->Write({&change, 1}));
+    const auto runs = ListRuns(*store_);
+    ASSERT_TRUE(runs) << runs.error().ToString();
+    ASSERT_EQ(runs->size(), 2u);
+    EXPECT_EQ((*runs)[0].name, "bad");
+    EXPECT_NE((*runs)[0].unreadable.find("run 'bad'"), std::string::npos) << (*runs)[0].unreadable;
+    EXPECT_TRUE((*runs)[1].finished);
+    const auto read = ReadRun(*store_, "bad");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, Code::kCorrupt);
+    const auto stored = store_->Get(kRunKind, "bad").value();
+    const Change gone = Change::Delete(*stored);
+    ASSERT_TRUE(store_->Write({&gone, 1}));
+  }
+}
+
 TEST_F(WorkerTest, RunThatIsDoneStaysDone) {
   ASSERT_TRUE(Run());
   EXPECT_TRUE(Run()->all_done);

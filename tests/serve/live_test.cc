@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "muster/store.h"
 #include "serve/served.h"
 #include "support/http_server.h"
 
@@ -93,6 +94,55 @@ TEST_F(ServeLive, TheApiTellsWhatTheCommandsTell) {
   EXPECT_FALSE(item["actions"]["retry"]["allowed"].get<bool>());
   const Json overview = GetJson("/api/v1/overview");
   EXPECT_EQ(overview["work"]["0/r"]["counts"], work["counts"]);
+}
+
+TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
+  Migrate();
+  auto viewer = Follow("/api/v1/overview");
+  viewer->ReadUntil("event: snapshot");
+  const auto store = OpenStore(served.store_url(), RealEnv()).value();
+  const auto put = [&](const char* kind, const char* key, const char* body) {
+    const Change change =
+        Change::Put(Record{.kind = kind, .queue = "r", .key = key, .body = body}, Due::Never());
+    ASSERT_TRUE(store->Write({&change, 1}));
+  };
+  put("run", "bad", R"({"state":"ready","incarnation":"i","pages":[]})");
+  put("work", "r/bad", R"({"state":[]})");
+  put("replica", "bad/set", R"({"generation":[]})");
+  put("states", "bad", R"({"execution":[]})");
+  put("plan.run", "bad", R"({"execution":"e","inputs":{},"attempt":[]})");
+  // The last of them has come through.
+  EXPECT_NE(viewer->ReadUntil("UNREADABLE").find("UNREADABLE"), std::string::npos);
+  for (int i = 0; i < 3; ++i) {
+    const Json overview = GetJson("/api/v1/overview");
+    EXPECT_TRUE(overview["stores"]["0"]["reachable"].get<bool>()) << overview;
+    EXPECT_EQ(overview["migrations"]["0/bad"]["status"], "UNREADABLE");
+    const std::string why = overview["migrations"]["0/bad"]["why"];
+    EXPECT_NE(why.find("'attempt'"), std::string::npos) << why;
+    EXPECT_EQ(overview["work"]["0/bad"]["state"], "unreadable");
+    EXPECT_EQ(overview["work"]["0/r"]["unreadable"], 1);
+    EXPECT_EQ(overview["replica_sets"]["0/bad"]["phase"], "unreadable");
+    const Json items = GetJson("/api/v1/stores/0/work/r/items");
+    EXPECT_EQ(items["items"]["bad"][0], 5);
+    for (const char* path :
+         {"/api/v1/stores/0/migrations/bad", "/api/v1/stores/0/work/bad",
+          "/api/v1/stores/0/work/r/items/bad", "/api/v1/stores/0/replica-sets/bad"}) {
+      const HttpResponse response = served.Get(path);
+      EXPECT_GE(response.status, 400) << path;
+      EXPECT_NE(response.body.find("bad"), std::string::npos) << response.body;
+    }
+    EXPECT_EQ(GetJson("/api/v1/failures")["total"].get<int>() >= 4, true);
+  }
+  // The commands name them as well.
+  for (const auto& [command, words] :
+       {std::pair(std::vector<std::string>{"list"}, "bad "),
+        std::pair(std::vector<std::string>{"work", "status"}, "unreadable"),
+        std::pair(std::vector<std::string>{"work", "list", "--run", "r"}, "unreadable"),
+        std::pair(std::vector<std::string>{"states", "list"}, "UNREADABLE")}) {
+    const Outcome outcome = Muster(command);
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out << outcome.err;
+    EXPECT_EQ(outcome.exit_code, 1) << command.front() << outcome.err;
+  }
 }
 
 TEST_F(ServeLive, AStreamBeginsWithASnapshotAndGoesOnWithDeltas) {

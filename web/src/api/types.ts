@@ -74,7 +74,7 @@ export interface MigrationSummary {
   tenant: string;
   plan: string;
   profile: string;
-  status: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED";
+  status: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED" | "UNREADABLE";
   attempt: number;
   started_at: number;
   ended_at?: number;
@@ -162,7 +162,7 @@ export interface TaskDetail extends Task {
 export interface WorkSummary {
   store: string;
   run: string;
-  state: "preparing" | "running" | "finished";
+  state: "preparing" | "running" | "finished" | "unreadable";
   why?: string;
   source: string;
   sink: string;
@@ -172,6 +172,7 @@ export interface WorkSummary {
   held: number;
   waiting: number;
   quarantined: number;
+  unreadable?: number;
   counts: Counts;
   documents?: number;
   docs_per_second: number;
@@ -239,7 +240,7 @@ export interface ReplicaSummary {
   store: string;
   set: string;
   generation: number;
-  phase: "none" | "preparing" | "running";
+  phase: "none" | "preparing" | "running" | "unreadable";
   why?: string;
   reason?: string;
   since_at?: number;

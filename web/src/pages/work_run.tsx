@@ -204,7 +204,7 @@ function MapLegend() {
       </span>
       <span>
         <i class="swatch failed" />
-        quarantined
+        quarantined, or unreadable
       </span>
       <span>
         <i class="swatch attempts-cell" />

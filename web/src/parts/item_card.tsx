@@ -20,6 +20,7 @@ export function whyOf(item: ItemView): string {
   if (item.state === "waiting")
     return item.holder ? "its holder has gone; waits for a worker" : "waits for a worker";
   if (item.state === "quarantined") return `given up after ${count(item.attempt)} attempts`;
+  if (item.state === "unreadable") return "its record is damaged";
   return "";
 }
 

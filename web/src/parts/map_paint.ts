@@ -105,6 +105,7 @@ function paintItem(
       fill("backoff", x + 5, y + 5, 4, 4);
       break;
     case "quarantined":
+    case "unreadable":
       fill("failed", x, y, size, size);
       context.strokeStyle = palette["surface"] ?? "";
       context.beginPath();

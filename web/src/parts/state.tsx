@@ -24,6 +24,7 @@ const looks: Record<string, Look> = {
   failed: "failed",
   timed_out: "failed",
   quarantined: "failed",
+  unreadable: "failed",
   cancelled: "failed",
   stopped: "failed",
   aborted: "failed",

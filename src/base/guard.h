@@ -1,0 +1,54 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "muster/result.h"
+
+namespace muster {
+
+// What our own code does not expect, as an error that says where: "WHAT: WORDS".
+Error UnexpectedError(std::string_view what, std::string_view words);
+
+// Logs what nobody waits for.
+void LogUnexpected(std::string_view what, std::string_view words);
+
+// What `work` returns, a Result; if it throws, kInternal with the exception's words. For work on
+// one of many things, so that a broken one does not take the others down. What is no std::exception
+// passes: the simulator ends processes by it.
+template <class Work>
+std::invoke_result_t<Work> Guarded(std::string_view what, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const std::exception& error) {
+    return UnexpectedError(what, error.what());
+  }
+}
+
+// The same at the entry of a thread, where nothing at all may pass: the process would end.
+template <class Work>
+std::invoke_result_t<Work> GuardedThread(std::string_view what, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const std::exception& error) {
+    return UnexpectedError(what, error.what());
+  } catch (...) {
+    return UnexpectedError(what, "an exception without words");
+  }
+}
+
+// For a thread that reports to nobody: what it throws is logged. False: it threw.
+template <class Work>
+bool LogThrown(std::string_view what, Work&& work) {
+  const Status done = GuardedThread(what, [&]() -> Status {
+    std::forward<Work>(work)();
+    return {};
+  });
+  if (!done) LogUnexpected(what, done.error().message);
+  return done.has_value();
+}
+
+}  // namespace muster
