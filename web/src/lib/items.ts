@@ -2,7 +2,14 @@ import type { Items } from "../api/types";
 
 // A run's items as the page needs them: in order, by collection, each field by its name.
 
-export const itemStates = ["waiting", "held", "backoff", "done", "quarantined", "unreadable"] as const;
+export const itemStates = [
+  "waiting",
+  "held",
+  "backoff",
+  "done",
+  "quarantined",
+  "unreadable",
+] as const;
 export type ItemState = (typeof itemStates)[number];
 
 export interface ItemView {
