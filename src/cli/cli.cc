@@ -43,7 +43,8 @@ void AddCommands(Command& app, Context& context) {
 
 void AddGlobalOptions(Command& app, Context& context, GlobalNames& names) {
   app.AddOption("--store", context.store,
-                "Where work is coordinated: sqlite:PATH, postgresql://USER@HOST/DB or memory:; "
+                "Where work is coordinated: sqlite:PATH, postgresql://USER@HOST/DB, "
+                "opensearch+https://HOST, dynamodb://REGION/TABLE or memory:; "
                 "default $MUSTER_STORE, else sqlite:muster.db")
       .Env("MUSTER_STORE")
       .TypeName("URL");

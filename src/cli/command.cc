@@ -45,44 +45,69 @@ CommandInfo DescribeApp(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     info.commands.push_back(DescribeApp(*command));
   }
+  info.needs_command = app.get_require_subcommand_min() > 0;
   return info;
+}
+
+// As it is typed: "muster work list".
+std::string FullName(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : FullName(*parent) + " " + app.get_name();
+}
+
+// The command that was named, at the end of the line of commands.
+const CLI::App& Chosen(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? app : Chosen(*chosen.front());
 }
 
 // Says what was wrong with the first argument that nothing takes.
 Error Unexpected(const CLI::App& app) {
   const std::string word = app.remaining(true).front();
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  CommandInfo program = DescribeApp(app);
+  const CLI::App& chosen = Chosen(app);
+  const CommandInfo command = DescribeApp(chosen);
   std::vector<std::string> candidates;
   std::string what = "unexpected argument '" + word + "'";
   if (word.starts_with('-')) {
     what = "unknown option '" + word + "'";
-    for (const CLI::App* command : chosen) {
-      for (OptionInfo& option : DescribeApp(*command).options) program.options.push_back(option);
+    // Those of the commands that it belongs to are taken as well.
+    for (const CLI::App* at = &chosen; at != nullptr; at = at->get_parent()) {
+      for (const OptionInfo& option : DescribeApp(*at).options) {
+        if (!option.positional()) candidates.push_back(option.names.back());
+      }
     }
-    for (const OptionInfo& option : program.options) {
-      if (!option.positional()) candidates.push_back(option.names.back());
-    }
-  } else if (chosen.empty()) {
+  } else if (&chosen == &app || command.needs_command) {
     what = "unknown command '" + word + "'";
-    for (const CommandInfo& command : program.commands) candidates.push_back(command.name);
+    for (const CommandInfo& one : command.commands) candidates.push_back(one.name);
   }
   auto near = DidYouMean(word.substr(0, word.find('=')), candidates);
-  const std::string help =
-      program.name + " " + (chosen.empty() ? "" : chosen[0]->get_name() + " ") + "--help";
   return Error{Code::kInvalid, what,
-               near ? "did you mean '" + *near + "'?" : "'" + help + "' lists what there is"};
+               near ? "did you mean '" + *near + "'?"
+                    : "'" + FullName(chosen) + " --help' lists what there is"};
+}
+
+// A command that is nothing without one of its own.
+Error Incomplete(const CLI::App& command) {
+  std::string names;
+  for (const CommandInfo& one : DescribeApp(command).commands) {
+    names += (names.empty() ? "" : ", ") + one.name;
+  }
+  const std::string name = FullName(command);
+  return Error{Code::kInvalid, "'" + name + "' needs a command: " + names,
+               "'" + name + " --help' tells what they do"};
 }
 
 Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !app.remaining(true).empty()) {
+  const CLI::App& chosen = Chosen(app);
+  const bool lacks_command = &chosen != &app && chosen.get_require_subcommand_min() > 0;
+  const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if ((extras || (required && lacks_command)) && !app.remaining(true).empty()) {
     return Unexpected(app);
   }
-  const std::string& name = app.get_name();
-  std::string hint = "see '" + name + " --help'";
-  for (const CLI::App* command : app.get_subcommands()) {
-    hint = "see '" + name + " " + command->get_name() + " --help' and '" + name + " --help'";
-  }
+  if (required && lacks_command) return Incomplete(chosen);
+  std::string hint = "see '" + FullName(chosen) + " --help'";
+  if (&chosen != &app) hint += " and '" + app.get_name() + " --help'";
   return Error{Code::kInvalid, error.what(), hint};
 }
 
@@ -160,7 +185,9 @@ Option Option::Bytes() {
 }
 
 Command Command::AddCommand(const std::string& name, const std::string& description) {
-  return Command(app_->add_subcommand(name, description));
+  CLI::App* command = app_->add_subcommand(name, description);
+  command->footer("");  // CLI11 hands examples down
+  return Command(command);
 }
 
 Option Command::AddOption(const std::string& name, std::string& value,
@@ -245,7 +272,7 @@ std::string Program::Help() const {
   const CLI::App* shown = app_;
   while (!shown->get_subcommands().empty()) shown = shown->get_subcommands().front();
   const CommandInfo info = DescribeApp(*shown);
-  return shown == app_ ? ProgramHelp(info) : CommandHelp(info);
+  return shown == app_ ? ProgramHelp(info) : CommandHelp(info, FullName(*shown));
 }
 
 }  // namespace muster::cli

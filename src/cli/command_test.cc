@@ -9,7 +9,8 @@
 namespace muster::cli {
 namespace {
 
-// A program with one command, `copy`, which has a command of its own, `fast`.
+// A program with a command, `copy`, which has a command of its own, `fast`, and with `show`, which
+// has nothing but a command of its own, `list`.
 class CommandTest : public ::testing::Test {
  protected:
   CommandTest() {
@@ -23,6 +24,12 @@ class CommandTest : public ::testing::Test {
     copy.AddOption("--secret", secret_).Hidden();
     copy.Action(context_, [] { return 10; });
     copy.AddCommand("fast", "copies faster").Action(context_, [] { return 20; });
+    Command show = program_.AddCommand("show", "shows things");
+    show.RequireCommand();
+    show.Footer("  muster show list");
+    Command list = show.AddCommand("list", "lists them");
+    list.AddOption("--level", level_, "how much").TypeName("N");
+    list.Action(context_, [] { return 30; });
   }
 
   Result<std::optional<std::string>> Parse(std::vector<const char*> arguments) {
@@ -93,6 +100,24 @@ TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
   EXPECT_EQ(Failure({"copy", "here", "--levle=3"}).hint, "did you mean '--level'?");
   EXPECT_EQ(Failure({"copy", "here", "there"}).message, "unexpected argument 'there'");
   EXPECT_EQ(Failure({"copy", "here", "there"}).hint, "'muster copy --help' lists what there is");
+}
+
+TEST_F(CommandTest, CommandsOfACommandAreNamedInFull) {
+  EXPECT_EQ(Failure({"show"}).message, "'muster show' needs a command: list");
+  EXPECT_EQ(Failure({"show"}).hint, "'muster show --help' tells what they do");
+  EXPECT_EQ(Failure({"show", "lst"}).message, "unknown command 'lst'");
+  EXPECT_EQ(Failure({"show", "lst"}).hint, "did you mean 'list'?");
+  EXPECT_EQ(Failure({"show", "nothing"}).hint, "'muster show --help' lists what there is");
+  EXPECT_EQ(Failure({"show", "list", "--levle=1"}).hint, "did you mean '--level'?");
+  EXPECT_EQ(Failure({"show", "list", "--level=x"}).hint,
+            "see 'muster show list --help' and 'muster --help'");
+  const std::string show = Parse({"show", "--help"}).value().value();
+  EXPECT_NE(show.find("Usage: muster show COMMAND [OPTIONS]\n\nCommands:\n  list "),
+            std::string::npos)
+      << show;
+  const std::string list = Parse({"show", "list", "--help"}).value().value();
+  EXPECT_NE(list.find("Usage: muster show list [OPTIONS]"), std::string::npos) << list;
+  EXPECT_EQ(list.find("Examples"), std::string::npos) << "those are its parent's: " << list;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct CommandInfo {
   std::string footer;  // examples
   std::vector<OptionInfo> options;
   std::vector<CommandInfo> commands;
+  bool needs_command = false;  // it is nothing without one of these
 };
 
 }  // namespace muster::cli

@@ -101,8 +101,10 @@ std::string ProgramHelp(const CommandInfo& program) {
          " COMMAND --help' tells more of a command. The guide is in docs/guide.\n";
 }
 
-std::string CommandHelp(const CommandInfo& command) {
-  std::string usage = "muster " + command.name;
+std::string CommandHelp(const CommandInfo& command, const std::string& full_name) {
+  std::string usage = full_name;
+  std::string commands;
+  for (const CommandInfo& one : command.commands) commands += Entry(one.name, one.description);
   std::string positionals;
   std::string options;
   for (const OptionInfo& option : command.options) {
@@ -113,9 +115,12 @@ std::string CommandHelp(const CommandInfo& command) {
       options += OptionEntry(option);
     }
   }
+  if (!commands.empty()) usage += command.needs_command ? " COMMAND" : " [COMMAND]";
   std::string text = command.description + "\n\nUsage: " + usage + " [OPTIONS]\n";
+  if (!commands.empty()) text += "\nCommands:\n" + commands;
   if (!positionals.empty()) text += "\nArguments:\n" + positionals;
   text += "\nOptions:\n" + options + Examples(command);
+  if (!commands.empty()) text += "\n'" + full_name + " COMMAND --help' tells more of a command.";
   return text + "\n'muster --help' lists the global options and the exit codes.\n";
 }
 

@@ -27,7 +27,7 @@ TEST(Help, ProgramHelpNamesCommandsOptionsAndExitCodes) {
 }
 
 TEST(Help, CommandHelpIsAlignedAndWrapped) {
-  EXPECT_EQ(CommandHelp(Example().commands[0]),
+  EXPECT_EQ(CommandHelp(Example().commands[0], "muster copy"),
             "copies things\n\n"
             "Usage: muster copy FROM [OPTIONS]\n\n"
             "Arguments:\n"
@@ -39,6 +39,17 @@ TEST(Help, CommandHelpIsAlignedAndWrapped) {
             "Examples:\n"
             "  muster copy a b\n\n"
             "'muster --help' lists the global options and the exit codes.\n");
+}
+
+TEST(Help, ACommandListsItsOwnCommands) {
+  CommandInfo work{"work", "shows things", "Run", "", {}, {Example().commands[0]}, true};
+  work.commands[0].name = "list";
+  const std::string help = CommandHelp(work, "muster work");
+  EXPECT_NE(help.find("Usage: muster work COMMAND [OPTIONS]\n\nCommands:\n"
+                      "  list                      copies things\n"),
+            std::string::npos)
+      << help;
+  EXPECT_NE(help.find("'muster work COMMAND --help' tells more"), std::string::npos) << help;
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ class WorkCommand {
 
   Result<int> Status() {
     MUSTER_TRY(Open());
+    if (!options_.run.empty()) MUSTER_TRY(OpenRun());
     MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
     Table table({{"RUN"},
                  {"STATE"},
