@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/number.h"
 #include "base/opensearch.h"
 
@@ -462,16 +463,22 @@ class OpenSearchSource : public Source {
     MUSTER_ASSIGN(const auto shards, Shards(collection));
     // What was indexed last can be found only after a refresh.
     MUSTER_TRY(Refresh(collection));
+    MUSTER_ASSIGN(const Counted counted, Count(collection));
+    // One that has come up since is not listed.
+    if (counted.shards != shards.size()) {
+      return Away(collection, "only " + std::to_string(shards.size()) + " of " +
+                                  std::to_string(counted.shards) + " shards were started");
+    }
     MUSTER_ASSIGN(const bool by_id, HasUnnumbered(collection, shards));
-    MUSTER_ASSIGN(const int64_t documents, Count(collection));
     int64_t with_nested = 0;
     for (const auto& [number, shard] : shards) with_nested += shard.documents;
     std::vector<Partition> partitions;
     for (const auto& [number, shard] : shards) {
       Partition partition{.collection = collection, .shard = number};
       partition.documents = shard.documents;
-      if (documents != with_nested) {
-        MUSTER_ASSIGN(partition.documents, Count(collection, number));
+      if (counted.documents != with_nested) {
+        MUSTER_ASSIGN(const Counted of_shard, Count(collection, number));
+        partition.documents = of_shard.documents;
       }
       partition.bytes = shard.bytes;
       if (by_id) {
@@ -496,7 +503,7 @@ class OpenSearchSource : public Source {
     if (partitions.empty()) return std::nullopt;
     const std::string& collection = partitions.front().collection;
     MUSTER_TRY(Refresh(collection));
-    MUSTER_ASSIGN(const int64_t count, Count(collection));
+    MUSTER_ASSIGN(const Counted counted, Count(collection));
     MUSTER_ASSIGN(const auto shards, Shards(collection));
     int64_t by_id = 0;
     for (const Partition& partition : partitions) {
@@ -506,8 +513,8 @@ class OpenSearchSource : public Source {
       MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
       if (shard == shards.end() || shard->second.last + 1 != begin) return std::nullopt;
     }
-    if (partitions.front().part == kById && by_id != count) return std::nullopt;
-    return count;
+    if (partitions.front().part == kById && by_id != counted.documents) return std::nullopt;
+    return counted.documents;
   }
 
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
@@ -557,15 +564,33 @@ class OpenSearchSource : public Source {
   }
 
   // The server's own word, which does not come from reading; without nested documents.
-  Result<int64_t> Count(const std::string& collection, std::optional<int> shard = {}) {
+  struct Counted {
+    int64_t documents = 0;
+    size_t shards = 0;  // that were asked, and have answered
+  };
+
+  Result<Counted> Count(const std::string& collection, std::optional<int> shard = {}) {
     MUSTER_ASSIGN(
         const Json answer,
         AskForJson(client_, env_,
                    {.path = "/" + OpenSearchPath(collection) + "/_count" +
                             (shard ? "?preference=_shards:" + std::to_string(*shard) : "")}));
-    const Json& count = answer.contains("count") ? answer["count"] : Json();
-    if (!count.is_number_integer()) return Unexpected(client_, "no count");
-    return count.get<int64_t>();
+    const int64_t count = NumberIn(answer, "count", -1);
+    if (count < 0) return Unexpected(client_, "no count");
+    // What some shards say is not to be taken for the whole.
+    const Json& shards = MemberIn(answer, "_shards");
+    const int64_t total = NumberIn(shards, "total");
+    const int64_t answered = NumberIn(shards, "successful");
+    if (answered != total || total < 1) {
+      return Away(collection,
+                  std::to_string(answered) + " of " + std::to_string(total) + " shards answer");
+    }
+    return Counted{count, static_cast<size_t>(total)};
+  }
+
+  Error Away(const std::string& collection, const std::string& what) const {
+    return Error{Code::kUnavailable, client_.Place() + ": " + collection + ": " + what,
+                 "bring the cluster out of status red first"};
   }
 
   Result<std::map<int, ShardState>> Shards(const std::string& collection) {
@@ -573,16 +598,17 @@ class OpenSearchSource : public Source {
                                                {.path = "/" + OpenSearchPath(collection) +
                                                         "/_stats/docs,store?level=shards"}));
     std::map<int, ShardState> shards;
+    // Only what is started is listed.
+    if (!MemberIn(MemberIn(stats, "indices"), collection).is_object()) {
+      return Away(collection, "no shard is started at the moment");
+    }
     try {
       for (const auto& [number, copies] : stats.at("indices").at(collection).at("shards").items()) {
         const auto primary = std::find_if(copies.begin(), copies.end(), [](const Json& copy) {
           return copy.at("routing").at("primary").template get<bool>();
         });
         if (primary == copies.end()) {
-          return Error{Code::kUnavailable,
-                       client_.Place() + ": shard " + number + " of " + collection +
-                           " has no primary at the moment",
-                       "bring the cluster out of status red first"};
+          return Away(collection, "shard " + number + " has no primary at the moment");
         }
         ShardState shard{.documents = primary->at("docs").at("count").get<int64_t>(),
                          .bytes = primary->at("store").at("size_in_bytes").get<int64_t>()};

@@ -27,6 +27,9 @@ class OldServer {
 
   int broken_shards = 0;
   int hidden = 0;  // so many documents are counted and not found
+  int shards = 1;
+  int counting = 1;     // of the shards: those that answer when documents are counted
+  bool started = true;  // whether statistics list the first shard
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
@@ -34,8 +37,11 @@ class OldServer {
     if (path == "/") return Answer(200, R"({"version":{"number":"5.6.16"}})");
     if (path == "/old" || path == "/old/_refresh") return Answer(200, R"({"old":{"mappings":{}}})");
     if (path == "/old/_count") {
-      return Answer(200, R"({"count":)" + std::to_string(kDocuments) + "}");
+      return Answer(200, R"({"count":)" + std::to_string(kDocuments) +
+                             R"(,"_shards":{"failed":0,"total":)" + std::to_string(shards) +
+                             R"(,"successful":)" + std::to_string(counting) + "}}");
     }
+    if (path.starts_with("/old/_stats") && !started) return Answer(200, R"({"indices":{}})");
     if (path.starts_with("/old/_stats")) {
       return Answer(200, R"({"indices":{"old":{"shards":{"0":[{"routing":{"primary":true},)"
                          R"("docs":{"count":1234},"store":{"size_in_bytes":9}}]}}}})");
@@ -115,6 +121,24 @@ TEST(OldElasticsearch, APartOfAShardIsNotTakenForTheWhole) {
   const auto source = Open(server);
   const auto reader = source->Read(source->Partitions("old").value()[0], "", {}).value();
   EXPECT_EQ(reader->Next().error().code, Code::kUnavailable);
+}
+
+// Statistics list only shards that are started, and a count says how many have answered.
+TEST(OldElasticsearch, AnIndexWithAShardThatIsAwayIsNotReadInPart) {
+  OldServer server;
+  const auto expect = [&](const std::string& words) {
+    const auto partitions = Open(server)->Partitions("old");
+    ASSERT_FALSE(partitions);
+    EXPECT_EQ(partitions.error().code, Code::kUnavailable);
+    EXPECT_NE(partitions.error().message.find(words), std::string::npos)
+        << partitions.error().message;
+  };
+  server.shards = 2;
+  expect("1 of 2 shards answer");
+  server.counting = 2;
+  expect("only 1 of 2 shards were started");
+  server.started = false;
+  expect("no shard is started at the moment");
 }
 
 }  // namespace
