@@ -203,16 +203,16 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
     server.Call("POST", "/" + papers + "/_bulk?refresh=true", bulk);
   };
   server.Call("PUT", "/" + papers, R"({"settings":{"number_of_shards":2,"number_of_replicas":0}})");
-  server.Call(
-      "PUT", "/_snapshot/" + papers,
-      R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/papers\"}}");
+  server.Call("PUT", "/_snapshot/" + papers,
+              R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/" +
+                  papers + "\"}}");
   write(0, 300, 1, 1);
   take("first");
   write(0, 300, 5, 2);
   write(0, 300, 7, 0);
   write(300, 320, 1, 2);
   take("second");
-  const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/papers";
+  const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/" + papers;
   const std::string cluster = "opensearch+http://127.0.0.1:" + std::to_string(server.port());
   const auto begun = Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + copied);
   ASSERT_TRUE(begun) << begun.error().ToString();
@@ -233,9 +233,9 @@ TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   OpenSearchServer& server = OpenSearchServer::Shared();
   const std::string notes = UniqueName("notes");
   server.Call("PUT", "/" + notes, R"({"settings":{"number_of_shards":1,"number_of_replicas":0}})");
-  server.Call(
-      "PUT", "/_snapshot/" + notes,
-      R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/notes\"}}");
+  server.Call("PUT", "/_snapshot/" + notes,
+              R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/" + notes +
+                  "\"}}");
   int64_t newest = 0;
   for (size_t taken = 1, compared = 0; compared < 8; ++taken) {
     server.Call("POST", "/" + notes + "/_bulk", "{\"index\":{}}\n{}\n");
@@ -248,7 +248,7 @@ TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
     if (start == newest) continue;  // the server's clock moves in steps: within one, all are as new
     newest = start;
     ++compared;
-    const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/notes";
+    const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/" + notes;
     EXPECT_EQ(ReadAll(repository + "#" + notes, notes).size(), taken);
   }
 }
