@@ -11,11 +11,12 @@
 namespace muster {
 namespace {
 
-Error ErrorOf(sqlite3* db, int rc) {
+// `path` is for a file that could not be opened: SQLite does not know its name then.
+Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
   const std::string reason = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
   const char* file = db != nullptr ? sqlite3_db_filename(db, "main") : nullptr;
-  const std::string what =
-      "SQLite file " + std::string(file != nullptr ? file : "") + ": " + reason;
+  const bool is_named = file != nullptr && *file != '\0';
+  const std::string what = "SQLite file " + (is_named ? file : path) + ": " + reason;
   switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -204,7 +205,7 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   sqlite3* handle = nullptr;
   const int rc = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<SqliteDb> db(new SqliteDb(handle, busy_timeout));
-  if (rc != SQLITE_OK) return ErrorOf(handle, rc);
+  if (rc != SQLITE_OK) return ErrorOf(handle, rc, path);
   sqlite3_extended_result_codes(handle, 1);
   if (mode != Mode::kReadOnly) {
     MUSTER_ASSIGN(const std::string journal, db->UseWriteAheadLog());
