@@ -77,7 +77,7 @@ write("        if (js_poll_interrupts(ctx))
 "        e = string_indexof(sp, rp, q);")
 
 # Numbers in JSON are read and printed by js.cc, which keeps them as they were written where asked
-# to. A number may now be a BigInt, which belongs to whoever has a reference to it.
+# to. A number may now be a BigInt, which is reference-counted.
 write("extern JSValue MusterReadJsonNumber(JSContext *ctx, const char *text, size_t size);
 extern JSValue MusterPrintJsonNumber(JSContext *ctx, JSValue number);
 

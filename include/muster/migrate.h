@@ -121,8 +121,8 @@ using CollectionFilter = std::function<bool(const std::string& collection)>;
 // kIncompatible: the source tells of deleted documents, and the sink cannot delete any.
 Status CheckDeletes(const Source& source, const Sink& sink);
 
-// kConflict: several of these collections go to one where documents of the same id replace one
-// another, and nobody has said that their ids are different.
+// kConflict: several of these collections go to one target where documents of the same id replace
+// one another, and PipelineOptions::merge is off.
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);
 
 // kCorrupt: the source itself counts more or fewer documents in the collection than were read of

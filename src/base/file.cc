@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Whoever holds the lock of a file appends one line; one that takes longer has been stopped.
+// The lock is held only to append one line; a holder that takes longer has been suspended.
 constexpr std::chrono::seconds kLockPatience{10};
 constexpr std::chrono::milliseconds kLockPause{1};
 constexpr int kMaxReopens = 10;

@@ -50,8 +50,8 @@ class AppendFile {
   // process has held the lock for seconds.
   Status Append(std::string_view line, const std::function<bool()>& unless = nullptr);
 
-  // Makes what was appended durable. After a failure nobody knows which lines the disk has, and the
-  // system will not tell twice: all calls of this instance fail from then on.
+  // Makes what was appended durable. After a failure it is unknown which lines reached the disk,
+  // and the kernel reports the error only once: all later calls of this instance fail.
   Status Sync();
 
   const std::string& path() const { return path_; }

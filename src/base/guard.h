@@ -13,7 +13,7 @@ namespace muster {
 // What our own code does not expect, as an error that says where: "WHAT: WORDS".
 Error UnexpectedError(std::string_view what, std::string_view words);
 
-// Logs what nobody waits for.
+// Logs an exception that has no caller to return to.
 void LogUnexpected(std::string_view what, std::string_view words);
 
 // What `work` returns, a Result; if it throws, kInternal with the exception's words. For work on
@@ -40,7 +40,7 @@ std::invoke_result_t<Work> GuardedThread(std::string_view what, Work&& work) {
   }
 }
 
-// For a thread that reports to nobody: what it throws is logged. False: it threw.
+// For a detached thread: an exception is logged. False: it threw.
 template <class Work>
 bool LogThrown(std::string_view what, Work&& work) {
   const Status done = GuardedThread(what, [&]() -> Status {

@@ -22,8 +22,8 @@ struct Program {
   int err = -1;
 };
 
-// A process group that ends with this process, however that ends, SIGKILL included: whoever takes
-// over from us must not meet programs that still do what we have asked for.
+// A process group that ends with this process, SIGKILL included: the next owner of the work must
+// not run beside programs that this one started.
 //
 // Its first process is a guard: a shell that waits for the end of a pipe, which comes when we close
 // it or are no more, and then kills the group. All that programs start in their turn dies with it,

@@ -51,7 +51,7 @@ class ProcessGroupTest : public testing::Test {
     return true;
   }
 
-  // Gone, or a zombie that nobody has waited for.
+  // Gone, or a zombie that has not been reaped.
   static bool IsDead(pid_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string ignored;

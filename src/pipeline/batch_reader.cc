@@ -31,7 +31,7 @@ void BatchReader::ReadAhead() {
     lock.unlock();
     {
       std::lock_guard filler_lock(filler_mutex_);
-      // Nobody else looks at it before it is full.
+      // Other threads read it only once `full_` is set.
       const Status filled = GuardedThread("reading ahead", [this]() -> Status {
         filler_.Fill(next_);
         return {};

@@ -125,8 +125,8 @@ std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size
 
 }  // namespace
 
-// What is read at one time and never changes has a version of its own, and needs no rank: whoever
-// writes it writes the same. Everything else is of the run, and of the holder that has read it.
+// Documents of a snapshot bring a version of their own and need no rank: every writer writes the
+// same bytes. All others get the version of the run and of the holder that has read them.
 int64_t OpenSearchBulk::VersionOf(const Document& document) const {
   if (document.version != 0) return document.version << kTimeShift;
   if (since_ms_ == 0) return 0;

@@ -293,7 +293,7 @@ class RangeReader final : public ShardReader {
 };
 
 // Reads what has a sequence number from `begin` on, all as of one moment: a document that is
-// changed on and on has a new number each time, and would escape whoever runs after it.
+// updated continuously keeps getting higher numbers, and a reader that chases them never ends.
 class FollowingReader final : public ShardReader {
  public:
   FollowingReader(OpenSearchClient& client, Env& env, const Partition& partition, int64_t begin,
@@ -308,7 +308,7 @@ class FollowingReader final : public ShardReader {
     if (!answer) {
       const Code code = answer.error().code;
       Close();
-      // The moment is forgotten when nobody asks for long: what is left is read as of another one.
+      // The scroll has expired: the rest is read from a new one.
       if (code == Code::kNotFound && is_open_) {
         is_open_ = false;
         return {};

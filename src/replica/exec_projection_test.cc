@@ -84,7 +84,7 @@ TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
     const auto bytes = std::filesystem::file_size(file, missing);
     return missing ? 0 : bytes;
   };
-  // It has the whole batch already and does something for each event, whoever is there to hear.
+  // It has the whole batch already, and handles each event even if its parent is gone.
   const std::string script = "while read -r line; do echo effect >>" + file + "; sleep 0.02; done";
   const pid_t worker = fork();
   if (worker == 0) {

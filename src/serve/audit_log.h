@@ -22,8 +22,8 @@ struct AuditLimits {
 // Who did what, in a file that is rotated by size: one JSON object a line, readable for its owner
 // alone. Thread-safe; lines of several processes never mix, and none is torn.
 //
-// A full disk keeps nobody from acting: what cannot be written goes to the log of the process at
-// once, and into the file when there is room again.
+// A full disk does not block actions: lines that cannot be written go to the process log at once,
+// and into the file when there is room again.
 class AuditLog {
  public:
   AuditLog(std::string path, Env& env, AuditLimits limits = {})

@@ -18,7 +18,7 @@ std::string_view RoleName(Role role);
 struct Tokens {
   std::string for_operator;
   std::string for_viewer;
-  bool created = false;  // just now: nobody knows them yet
+  bool created = false;  // just now: not handed out yet
 };
 
 // A browser that has logged in.
@@ -67,7 +67,7 @@ class Sessions {
   std::map<std::string, WallTime, std::less<>> ended_;  // by id: when its last cookie was issued
 };
 
-// As long for any two texts of one length, so that nobody finds a secret letter by letter.
+// Constant time for texts of one length, against guessing a secret byte by byte.
 bool SameSecret(std::string_view a, std::string_view b);
 
 }  // namespace muster::serve

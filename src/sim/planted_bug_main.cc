@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kSeeds = 6'000;
 
 const char* planted = "";
-// A name that nobody asks for would be caught by accident or not at all.
+// A misspelt name must fail instead of being caught by accident.
 std::atomic<bool> is_asked_for = false;
 
 }  // namespace

@@ -285,8 +285,8 @@ class StatesWorkloadImpl final : public Workload {
     return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
   }
 
-  // Who writes as the holder of an epoch knows that it has it. A claim that came late, or whose
-  // answer was lost, makes somebody the owner without a word.
+  // A process that writes with an epoch knows that it owns it. After a late claim, or one whose
+  // reply was lost, the store names an owner that does not know.
   void Sends(const Change& change) {
     if (change.record.kind != "states") return;
     int64_t& known = known_epochs_[{std::string(sim_->CurrentName()), change.record.key}];
@@ -383,7 +383,7 @@ class StatesWorkloadImpl final : public Workload {
   std::set<std::string> started_;   // tokens whose start was stored
   std::set<std::string> closed_;    // tokens whose answer was stored
   std::set<std::string> reached_;   // tokens that the service has seen
-  std::set<std::string> asked_;     // tokens that somebody is to answer
+  std::set<std::string> asked_;     // tokens that wait for a callback
   std::set<std::string> answered_;  // tokens whose answer was accepted
   std::map<std::pair<std::string, std::string>, int64_t> known_epochs_;  // by process and record
   int64_t target_down_ = 0;                                // how many notifications are refused

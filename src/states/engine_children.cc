@@ -15,7 +15,7 @@ constexpr size_t kChildrenPerWrite = 100;
 constexpr milliseconds kFirstPoll{20};
 constexpr milliseconds kLongestPoll{15'000};
 
-// Which child a key is of; -1: of none, somebody else has put it there.
+// The index of the child that a key belongs to; -1: the key is foreign.
 int64_t IndexOf(std::string_view key) {
   return ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)).value_or(-1);
 }

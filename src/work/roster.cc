@@ -194,7 +194,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
   }
   auto body = ItemBody::FromJson(record->body);
   if (!body) {
-    // Nobody can work on it, and a person has to look at it: as if it were given up.
+    // No worker can process it and an operator has to look: counts as quarantined.
     quarantined_.push_back(item.name);
     return {};
   }

@@ -60,6 +60,16 @@ class WorkerTest : public ::testing::Test {
   Result<WorkerReport> Run() {
     return RunWorker(*store_, pipeline_, options_, watcher_, stop_.get_token());
   }
+  Result<WorkerReport> RunFrom(Source& source) {
+    Pipeline pipeline{.env = RealEnv(),
+                      .source = source,
+                      .transforms = *transforms_,
+                      .sink = sink_,
+                      .dead_letters = letters_,
+                      .throttle = throttle_,
+                      .options = pipeline_.options};
+    return RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  }
   std::unique_ptr<WorkCoordinator> Join(const std::string& worker) {
     return WorkCoordinator::Join(*store_, RealEnv(), options_.run, options_.terms, worker).value();
   }
@@ -209,15 +219,8 @@ class FollowedSource final : public Source {
 
 TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
   FollowedSource source(source_);
-  Pipeline pipeline{.env = RealEnv(),
-                    .source = source,
-                    .transforms = *transforms_,
-                    .sink = sink_,
-                    .dead_letters = letters_,
-                    .throttle = throttle_,
-                    .options = pipeline_.options};
   options_.slots = 3;
-  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  const auto report = RunFrom(source);
   ASSERT_TRUE(report) << report.error().ToString();
   EXPECT_TRUE(report->all_done);
   EXPECT_TRUE(source.followed);
@@ -227,14 +230,7 @@ TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
 TEST_F(WorkerTest, ARunIsNotDoneWhereTheSourceCountsMore) {
   FollowedSource source(source_);
   source.count = 1'000;
-  Pipeline pipeline{.env = RealEnv(),
-                    .source = source,
-                    .transforms = *transforms_,
-                    .sink = sink_,
-                    .dead_letters = letters_,
-                    .throttle = throttle_,
-                    .options = pipeline_.options};
-  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  const auto report = RunFrom(source);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kCorrupt);
   EXPECT_FALSE(ReadRun(*store_, "run")->finished);
