@@ -52,6 +52,11 @@ struct Due {
   static Due Now() { return After(milliseconds{0}); }
 };
 
+// The time that a record gets which is due at once, at that moment: one so long past that no clock
+// that is set back makes it the future again. Of two, who came first stays first.
+WallTime DueNow(WallTime moment);
+bool IsDueNow(WallTime due);
+
 // One change of one record, applied only if the stored version is still `record.version`
 // (0: only if there is no such record).
 struct Change {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
+#include "muster/store.h"
 #include "store/diagnose_backends.h"
 
 namespace muster {
@@ -32,11 +35,35 @@ TEST(Diagnose, SaysHowFarAndWhichWayClocksDiffer) {
 
 TEST(Diagnose, AMemoryStoreIsUsedAndWarnedOf) {
   auto findings = DiagnoseStore("memory:", RealEnv()).value();
-  ASSERT_EQ(findings.size(), 4U);
+  ASSERT_EQ(findings.size(), 5U);
   EXPECT_EQ(findings[0].check, "durability");
   EXPECT_EQ(findings[0].level, Finding::Level::kWarn);
   EXPECT_EQ(findings[3].check, "write");
   EXPECT_EQ(findings[3].level, Finding::Level::kOk);
+  EXPECT_EQ(findings[4].check, "waits");
+  EXPECT_EQ(findings[4].level, Finding::Level::kOk);
+}
+
+TEST(Diagnose, LeasesThatAClockLeftBehindAreFound) {
+  const std::string path = testing::TempDir() + "/waits-" + RealEnv().NewId() + ".db";
+  {
+    auto store = OpenStore("sqlite:" + path, RealEnv()).value();
+    const Change changes[] = {
+        Change::Put({.kind = "work", .queue = "run", .key = "run/now"}, Due::Now()),
+        Change::Put({.kind = "work", .queue = "run", .key = "run/soon"},
+                    Due::After(std::chrono::minutes(16))),
+        Change::Put({.kind = "work", .queue = "run", .key = "run/stuck"},
+                    Due::After(std::chrono::minutes(61)))};
+    ASSERT_TRUE(store->Write(changes));
+  }
+  const auto findings = DiagnoseStore("sqlite:" + path, RealEnv()).value();
+  const Finding& waits = findings.back();
+  EXPECT_EQ(waits.check, "waits");
+  EXPECT_EQ(waits.level, Finding::Level::kWarn);
+  EXPECT_NE(waits.message.find("1 work item waits for up to 60 minutes, 'run/stuck'"),
+            std::string::npos)
+      << waits.message;
+  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
 }
 
 TEST(Diagnose, AUrlThatCannotBeReadIsAnErrorAndNotAFinding) {

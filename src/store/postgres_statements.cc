@@ -54,8 +54,11 @@ constexpr std::string_view kHeld = R"(
 constexpr std::string_view kUnlessHeld = "AND NOT EXISTS (SELECT FROM held)";
 constexpr std::string_view kHeldOrTaken = "SELECT * FROM held UNION ALL SELECT * FROM taken";
 
-// A null delay makes the whole expression null.
-constexpr std::string_view kDue = "{now} + {delay} * interval '1 millisecond'";
+// The same as DueNow if there is no delay. A null delay makes the whole expression null.
+constexpr std::string_view kDue =
+    "CASE {delay} WHEN 0 THEN"
+    " date_trunc('milliseconds', to_timestamp(extract(epoch FROM {now}) / 10))"
+    " ELSE {now} + {delay} * interval '1 millisecond' END";
 
 constexpr std::string_view kReplace = R"(
   UPDATE {table}

@@ -12,6 +12,9 @@
 namespace muster {
 namespace {
 
+// Today becomes a day in the seventies.
+constexpr int64_t kDueNowShrinks = 10;
+
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
 
 Status CheckLimit(std::string_view what, int limit) {
@@ -137,6 +140,14 @@ Status CheckClaim(const ClaimRequest& request) {
   if (request.lease.count() < 1) return Invalid("a lease lasts at least a millisecond");
   if (request.max_lease < request.lease) return Invalid("max_lease is shorter than lease");
   return {};
+}
+
+WallTime DueNow(WallTime moment) { return WallTime(moment.time_since_epoch() / kDueNowShrinks); }
+
+// All other due times are of this century.
+bool IsDueNow(WallTime due) {
+  using namespace std::chrono;
+  return due < sys_days(year(2000) / 1 / 1);
 }
 
 int64_t FirstVersion(Env& env) { return static_cast<int64_t>(env.Random() >> 4) + 1; }

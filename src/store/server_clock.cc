@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "muster/store.h"
+
 namespace muster {
 namespace {
 
@@ -18,11 +20,9 @@ constexpr WallTime kEpoch{};
 }  // namespace
 
 ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
-  const WallTime due = now + delay;
-  // One error of the writer, and two of any reader: its time may be behind, and it subtracts its
-  // error from that.
-  if (delay.count() == 0) return {due, due - 3 * kMaxError};
-  return {due, due + error};
+  // Of what is due at once, no error of any clock may make the future.
+  if (delay.count() == 0) return {DueNow(now), DueNow(now)};
+  return {now + delay, now + delay + error};
 }
 
 void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {

@@ -43,6 +43,12 @@ ItemInfo::State StateOf(ItemBody::State state) {
   }
 }
 
+void TellWhenDue(const Record& record, WallTime now, ItemInfo& info) {
+  if (!record.due) return;
+  info.due = IsDueNow(*record.due) ? now : *record.due;
+  info.due_in = *info.due - now;
+}
+
 Result<ItemInfo> Describe(const Record& record, WallTime now) {
   auto body = ItemBody::FromJson(record.body);
   if (!body) return body.error().Within("item '" + record.key + "'");
@@ -56,8 +62,7 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
                 .progress = body->progress,
                 .fraction = body->fraction,
                 .error = body->error};
-  if (record.due) info.due_in = *record.due - now;
-  info.due = record.due;
+  TellWhenDue(record, now, info);
   const milliseconds held = now.time_since_epoch() - milliseconds(body->since_ms);
   if (info.state == ItemInfo::State::kOpen && !record.owner.empty() && body->since_ms > 0 &&
       held.count() > 0) {
@@ -77,8 +82,7 @@ ItemInfo Unreadable(const Record& record, const std::string& run, const Error& e
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .error = error.ToString()};
-  if (record.due) info.due_in = *record.due - now;
-  info.due = record.due;
+  TellWhenDue(record, now, info);
   return info;
 }
 
@@ -156,9 +160,11 @@ Status RetryItem(Store& store, const std::string& run, const std::string& name) 
 }
 
 Status ReleaseItem(Store& store, const std::string& run, const std::string& name) {
+  MUSTER_ASSIGN(const WallTime now, store.Now());
   return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
-    if (body.state != ItemBody::State::kOpen || record.owner.empty()) {
-      return Error{Code::kConflict, "nobody holds item '" + name + "'"};
+    const bool waits = record.due && *record.due > now;
+    if (body.state != ItemBody::State::kOpen || (record.owner.empty() && !waits)) {
+      return Error{Code::kConflict, "nobody holds item '" + name + "', and it waits for nothing"};
     }
     record.owner.clear();
     return {};

@@ -259,6 +259,20 @@ TEST_P(StoreContract, DueIsNeverUnchangedOrRelativeToTheStoresClock) {
   EXPECT_FALSE(Stored("a").due);
 }
 
+// Whatever the store's clock is set to afterwards.
+TEST_P(StoreContract, WhatIsDueAtOnceIsDueByAnyClock) {
+  Put(NewRecord("a"), Due::Now());
+  EXPECT_LE(Stored("a").due.value(), DueNow(Now()));
+  EXPECT_EQ(Claim(ClaimOf("me")).size(), 1u);
+  EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends when its time has come";
+  Record released = Stored("a");
+  released.owner.clear();
+  Put(released, Due::Now());
+  EXPECT_LE(Stored("a").due.value(), DueNow(Now()));
+  EXPECT_LT(DueNow(WallTime(1'000'000s)), DueNow(WallTime(1'000'001s)))
+      << "first come, first served";
+}
+
 TEST_P(StoreContract, ScanGoesThroughKeysInByteOrder) {
   const std::vector<std::string> keys{"",   "a", "a%", "a_",   "aB", "aa",
                                       "ab", "b", "ä",  "日本", "🚀"};
