@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+
 #include "muster/env.h"
 #include "plan/deployment.h"
 #include "plan/explain.h"
@@ -75,6 +79,35 @@ TEST(Compile, EveryMachineOfTheExamplePassesTheCheck) {
                 std::vector<std::string>());
     }
   }
+}
+
+TEST(Compile, WhatIsTheSameHoweverOftenItIsTriedIsNotTriedAgainLocally) {
+  const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
+  ASSERT_TRUE(outlook) << outlook.error().ToString();
+  std::map<std::string, int> tasks;
+  const std::function<void(const Json&)> look = [&](const Json& json) {
+    if (json.is_array()) {
+      for (const Json& element : json) look(element);
+    }
+    if (!json.is_object()) return;
+    for (const auto& [name, value] : json.items()) {
+      look(value);
+      const std::string resource = name == "Resource" ? value.get<std::string>() : "";
+      if (resource != "muster:copy" && resource != "muster:transform") continue;
+      ++tasks[resource];
+      const std::string family = resource == "muster:copy" ? "Copy" : "Transform";
+      const Json& first = json["Retry"][0];
+      EXPECT_EQ(first["MaxAttempts"], 0);
+      const auto errors = first["ErrorEquals"].get<std::vector<std::string>>();
+      for (const char* error : {".NotFound", ".Invalid", ".Conflict"}) {
+        EXPECT_NE(std::find(errors.begin(), errors.end(), family + error), errors.end()) << error;
+      }
+      EXPECT_GT(json["Retry"][1]["MaxAttempts"], 0) << "an outage is";
+    }
+  };
+  look(outlook->compiled.main.definition);
+  EXPECT_GT(tasks["muster:copy"], 10);
+  EXPECT_GT(tasks["muster:transform"], 10);
 }
 
 TEST(Compile, TheOutputHasTheKnownFormat) {

@@ -156,13 +156,25 @@ class LocalStates final : public ProfileStates {
   static Json TaskState(const std::string& resource, Json parameters, const std::string& task,
                         const PhaseRules& rules, const std::string& failed) {
     const std::string path = ResultPathOf(task);
+    Json retry = RetryOf(rules.retry, {});
+    retry.insert(retry.begin(), DontRetry(resource == "muster:copy" ? "Copy" : "Transform"));
     return {{"Type", "Task"},
             {"Resource", resource},
             {"Parameters", std::move(parameters)},
             {"TimeoutSeconds", rules.timeout_s},
             {"ResultPath", path},
-            {"Retry", RetryOf(rules.retry, {})},
+            {"Retry", retry},
             {"Catch", CatchAll(path, failed)}};
+  }
+
+  // What is the same however often it is tried.
+  static Json DontRetry(const std::string& family) {
+    Json errors = Json::array();
+    for (const char* error : {"Invalid", "NotFound", "Conflict", "ForeignKey", "Permission",
+                              "Corrupt", "Incompatible"}) {
+      errors.push_back(family + "." + error);
+    }
+    return {{"ErrorEquals", errors}, {"MaxAttempts", 0}};
   }
 
   Json Status(const std::string& status, const std::string& time) const {

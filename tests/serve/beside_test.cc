@@ -87,7 +87,7 @@ TEST_F(ServeBeside, AWorker) {
 
 TEST_F(ServeBeside, ARunOfAPlan) {
   Write("plan.yaml", R"(plan: p
-profiles: {local: {source: "jsonl:missing.jsonl", target: "sqlite:t.db", staging: staging}}
+profiles: {local: {source: "postgresql://me@127.0.0.1:1/away", target: "sqlite:t.db", staging: staging}}
 retry: {extract: {attempts: 1, interval: 600s}}
 objects: {A: {}}
 ranks:
