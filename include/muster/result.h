@@ -30,18 +30,26 @@ std::string_view CodeName(Code code);
 // Whether waiting may mend it: the same call may succeed later.
 bool IsTransient(Code code);
 
+// Whom a failure is about, where that decides what becomes of the work.
+enum class Party { kNone, kSource, kSink };
+std::string_view PartyName(Party party);
+
 // A failure told to a person: what went wrong, and what to do next where that is known.
 // Never holds a secret: whoever builds a message from a secret redacts it first.
 struct Error {
   Code code = Code::kInternal;
   std::string message;
   std::string hint = {};
+  Party party = Party::kNone;
 
   // "message" or "message (hint)", on one line.
   std::string ToString() const;
 
   // The same failure, seen from further out: "context: message".
   Error Within(std::string_view context) const;
+
+  // The same failure, of that party unless somebody nearer has named one.
+  Error By(Party whom) const;
 };
 
 // A value, or the Error that stood in its way.
@@ -65,6 +73,13 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
 };
 
 using Status = Result<void>;
+
+// What was answered; a failure of it is that party's.
+template <class T>
+Result<T> By(Party party, Result<T> result) {
+  if (!result) return result.error().By(party);
+  return result;
+}
 
 }  // namespace muster
 

@@ -42,7 +42,7 @@ struct Record {
 
 // When a written record is due.
 struct Due {
-  enum class Kind { kNever, kUnchanged, kAfter };
+  enum class Kind { kNever, kUnchanged, kAfter, kAtOnce };
   Kind kind = Kind::kNever;
   milliseconds delay{0};
 
@@ -50,12 +50,17 @@ struct Due {
   static Due Unchanged() { return {Kind::kUnchanged, milliseconds{0}}; }
   static Due After(milliseconds delay) { return {Kind::kAfter, delay}; }
   static Due Now() { return After(milliseconds{0}); }
+  // Before all that is due now, and by any clock: one that is set back does not make it wait.
+  static Due AtOnce() { return {Kind::kAtOnce, milliseconds{0}}; }
+
+  bool IsTimed() const { return kind == Kind::kAfter || kind == Kind::kAtOnce; }
+  bool HasCome() const { return IsTimed() && delay.count() == 0; }
 };
 
-// The time that a record gets which is due at once, at that moment: one so long past that no clock
-// that is set back makes it the future again. Of two, who came first stays first.
-WallTime DueNow(WallTime moment);
-bool IsDueNow(WallTime due);
+// The time that a record gets which is due at once: one so long past that no clock makes it the
+// future again. Of two, who came first stays first.
+WallTime DueAtOnce(WallTime moment);
+bool IsDueAtOnce(WallTime due);
 
 // One change of one record, applied only if the stored version is still `record.version`
 // (0: only if there is no such record).

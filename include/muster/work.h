@@ -47,7 +47,9 @@ struct WorkTerms {
   milliseconds max_hold{600'000};           // after which an item is handed over; 0: never
   milliseconds retry_delay{1'000};  // before the second attempt; doubles with each further one
   milliseconds idle_wait{1'000};    // how long a worker without work waits
-  int max_attempts = 5;             // claims without progress before an item is quarantined
+  // Claims without progress before an item is quarantined. What waiting may mend counts apart, and
+  // only if other items get through meanwhile.
+  int max_attempts = 5;
 };
 
 class Lease;
@@ -108,14 +110,23 @@ class WorkItem {
   // many that wait cost little.
   Status Postpone();
 
-  // Gives it back after a failure, due after `delay`; the attempt counts unless there was progress.
-  Status Fail(const Error& error, milliseconds delay, const std::optional<Progress>& progress);
+  // Gives it back after a failure, due after `delay`. With progress all is counted anew. Without,
+  // and if the item is to `blame`, one that waiting may mend counts among failures(), any other as
+  // an attempt.
+  Status Fail(const Error& error, milliseconds delay, const std::optional<Progress>& progress,
+              bool blame);
+
+  int failures() const;
+
+  // Whether another worker than this one has failed at it since the last progress.
+  bool FailedElsewhere() const;
 
   // Takes it out of circulation, until a person retries it.
   Status Quarantine(const std::string& error);
 
  private:
   Status CreateSuccessors(std::optional<int64_t> documents);
+  void ForgetFailures();
 
   std::string name_;
   std::unique_ptr<Lease> lease_;
@@ -123,6 +134,7 @@ class WorkItem {
   Fence fence_;
 };
 
+class Circuit;
 class RunRoster;
 
 // One worker's view of a run: what it acquires, and what it has seen finished. Used by one thread.
@@ -130,10 +142,11 @@ class RunRoster;
 class WorkCoordinator {
  public:
   // Joins the run, or begins it if there is none. kConflict: the name is taken by another
-  // migration.
+  // migration. Those of one worker share a `circuit`; none: it has one of its own.
   static Result<std::unique_ptr<WorkCoordinator>> Join(Store& store, Env& env, const RunSpec& run,
                                                        const WorkTerms& terms,
-                                                       const std::string& worker);
+                                                       const std::string& worker,
+                                                       std::shared_ptr<Circuit> circuit = nullptr);
   ~WorkCoordinator();
 
   // Claims an item that is due, if there is one.
@@ -167,9 +180,11 @@ class WorkCoordinator {
   const WorkTerms& terms() const { return terms_; }
   Store& store() { return store_; }
   Env& env() { return env_; }
+  Circuit& circuit() { return *circuit_; }
 
  private:
-  WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker);
+  WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
+                  std::shared_ptr<Circuit> circuit);
   Result<std::unique_ptr<Lease>> ClaimItem(const std::stop_token& stop);
   Result<bool> WasGivenAway(const ItemBody& item);
   void WithdrawWish();
@@ -179,6 +194,7 @@ class WorkCoordinator {
   const RunSpec spec_;
   const WorkTerms terms_;
   const std::string worker_;
+  const std::shared_ptr<Circuit> circuit_;
   std::unique_ptr<RunRoster> roster_;
   std::optional<Record> wish_;  // ours, that may still be unanswered
 };
@@ -242,8 +258,8 @@ struct WorkerReport {
 
 // Prepares the run if that is still to be done, then migrates one shard after another, until every
 // item is done or quarantined or a stop is requested, upon which what is held is handed over within
-// a second. A store that does not answer is tried again for as long. `observer` is called from
-// several threads.
+// a second. A store, source or sink that does not answer is waited for as long. `observer` is
+// called from several threads.
 Result<WorkerReport> RunWorker(Store& store, Pipeline& pipeline, const WorkerOptions& options,
                                WorkObserver& observer, std::stop_token stop);
 
@@ -293,8 +309,8 @@ Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::strin
 // Lets a quarantined item be tried again. kConflict: it is not.
 Status RetryItem(Store& store, const std::string& run, const std::string& name);
 
-// Takes an item from its holder, which stops when it notices; it is due at once. kConflict: nobody
-// holds it.
+// Takes an item from its holder, which stops when it notices, or lets one that is to be tried later
+// be tried now; it is due at once. kConflict: nobody holds it, and it is due already.
 Status ReleaseItem(Store& store, const std::string& run, const std::string& name);
 
 }  // namespace muster

@@ -74,13 +74,14 @@ Error FileError(std::string_view doing, const std::string& path, int reason) {
     case ENOTDIR:
     case EISDIR:
       error.code = Code::kPermission;
-      error.hint = "check the path and who may write there";
+      error.hint = "check the path and the rights there";
       break;
     case EEXIST:
       error.code = Code::kConflict;
       break;
     case ENOENT:
       error.code = Code::kNotFound;
+      error.hint = "check the path";
       break;
     default:
       break;

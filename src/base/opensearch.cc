@@ -207,6 +207,12 @@ Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnsw
         error.hint = "the server's disk is nearly full: free space, the block then goes by itself";
       }
       break;
+    case 405:
+    case 407:
+      error.code = Code::kPermission;
+      error.hint = "something else than the cluster answers: check the URL, and proxies on the way";
+      break;
+    case 408:
     case 503:
       error.code = Code::kUnavailable;
       break;
@@ -215,8 +221,11 @@ Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnsw
       error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
       break;
     default:
-      if (answer.status >= 500) error.code = Writes(call) ? Code::kUnknownOutcome : Code::kInternal;
+      if (answer.status >= 500) {
+        error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
+      }
       if (answer.status < 400) {
+        error.code = Code::kPermission;
         error.hint = "the URL leads elsewhere (a redirect); use the address of the cluster itself";
       }
   }

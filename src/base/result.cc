@@ -34,6 +34,18 @@ std::string_view CodeName(Code code) {
   return "internal";
 }
 
+std::string_view PartyName(Party party) {
+  switch (party) {
+    case Party::kNone:
+      return "";
+    case Party::kSource:
+      return "source";
+    case Party::kSink:
+      return "sink";
+  }
+  return "";
+}
+
 bool IsTransient(Code code) {
   return code == Code::kUnavailable || code == Code::kUnknownOutcome || code == Code::kReadOnly ||
          code == Code::kFull;
@@ -42,7 +54,13 @@ bool IsTransient(Code code) {
 std::string Error::ToString() const { return hint.empty() ? message : message + " (" + hint + ")"; }
 
 Error Error::Within(std::string_view context) const {
-  return Error{code, std::string(context) + ": " + message, hint};
+  return Error{code, std::string(context) + ": " + message, hint, party};
+}
+
+Error Error::By(Party whom) const {
+  Error error = *this;
+  if (error.party == Party::kNone) error.party = whom;
+  return error;
 }
 
 }  // namespace muster

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/file.h"
+
 namespace muster {
 namespace {
 
@@ -20,8 +22,7 @@ class PlainStream final : public ByteStream {
   static Result<std::unique_ptr<PlainStream>> Open(const std::string& path, uint64_t offset) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-      const Code code = errno == ENOENT ? Code::kNotFound : Code::kPermission;
-      return Error{code, "cannot open " + path + ": " + std::strerror(errno)};
+      return FileError("open", path, errno);
     }
     auto stream = std::unique_ptr<PlainStream>(new PlainStream(path, fd, offset));
     posix_fadvise(fd, static_cast<off_t>(offset), 0, POSIX_FADV_SEQUENTIAL);

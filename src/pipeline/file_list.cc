@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <map>
 
+#include "base/file.h"
+
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
 
 Error Unreadable(const std::string& path, const std::error_code& reason) {
-  const bool missing = reason == std::errc::no_such_file_or_directory;
-  return {missing ? Code::kNotFound : Code::kPermission,
-          "cannot read " + path + ": " + reason.message(), "check the path and who may read it"};
+  return FileError("read", path, reason.value());
 }
 
 std::string_view WithoutCompression(std::string_view path) {

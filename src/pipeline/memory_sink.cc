@@ -108,6 +108,7 @@ Result<std::vector<TargetChange>> MemorySink::Prepare(const Collection& collecti
 
 Result<std::unique_ptr<Writer>> MemorySink::Open(const std::string& collection,
                                                  const Fence& fence) {
+  if (fail_collection) MUSTER_TRY(fail_collection(collection));
   std::lock_guard lock(mutex_);
   Item& item = items_[fence.run + "/" + fence.item];
   if (item.fence) MUSTER_TRY(CheckOpen(fence, *item.fence, kPlace));

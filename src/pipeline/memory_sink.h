@@ -27,6 +27,8 @@ class MemorySink final : public Sink {
   std::function<std::string(const Document& document)> refuse = {};
   // What a write of this many documents fails with, if anything.
   std::function<Status(size_t documents)> fail = {};
+  // What opening a collection fails with, if anything.
+  std::function<Status(const std::string& collection)> fail_collection = {};
 
   std::vector<Entry> Documents(const std::string& collection) const;
   std::vector<size_t> BatchSizes(const std::string& collection) const;

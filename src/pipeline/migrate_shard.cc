@@ -31,12 +31,13 @@ class ShardRun {
     std::stop_source reading;
     const std::stop_callback pass_on(stop_, [&reading] { reading.request_stop(); });
     MUSTER_ASSIGN(auto reader,
-                  pipeline_.source.Read(partition_, progress_.position, reading.get_token()));
+                  By(Party::kSource,
+                     pipeline_.source.Read(partition_, progress_.position, reading.get_token())));
     BatchReader batches(pipeline_, std::move(reader), reading);
     for (;;) {
       Result<const ReadBatch*> batch = batches.Next();
       if (stop_.stop_requested()) return Stopped();
-      if (!batch) return std::move(batch).error();
+      if (!batch) return batch.error().By(Party::kSource);
       if (*batch == nullptr) return progress_;
       if (Status written = Write(**batch); !written) {
         if (PLANTED_BUG(watermark_by_completion_order) && IsTransient(written.error().code)) {
@@ -68,7 +69,7 @@ class ShardRun {
                      .failed = static_cast<int64_t>(batch.failed.size()),
                      .bytes = batch.bytes};
     MUSTER_ASSIGN(const std::vector<Refused> refused,
-                  writer_.Write(batch.batch, after, cursor_.NextPatience()));
+                  By(Party::kSink, writer_.Write(batch.batch, after, cursor_.NextPatience())));
     for (const Refused& one : refused) {
       if (one.superseded) {
         --after.counts.written;

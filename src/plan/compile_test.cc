@@ -99,7 +99,7 @@ TEST(Compile, WhatIsTheSameHoweverOftenItIsTriedIsNotTriedAgainLocally) {
       const Json& first = json["Retry"][0];
       EXPECT_EQ(first["MaxAttempts"], 0);
       const auto errors = first["ErrorEquals"].get<std::vector<std::string>>();
-      for (const char* error : {".NotFound", ".Invalid", ".Conflict"}) {
+      for (const char* error : {".NotFound", ".Invalid", ".ForeignKey"}) {
         EXPECT_NE(std::find(errors.begin(), errors.end(), family + error), errors.end()) << error;
       }
       EXPECT_GT(json["Retry"][1]["MaxAttempts"], 0) << "an outage is";

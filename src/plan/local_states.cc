@@ -170,8 +170,7 @@ class LocalStates final : public ProfileStates {
   // What is the same however often it is tried.
   static Json DontRetry(const std::string& family) {
     Json errors = Json::array();
-    for (const char* error : {"Invalid", "NotFound", "Conflict", "ForeignKey", "Permission",
-                              "Corrupt", "Incompatible"}) {
+    for (const char* error : {"Invalid", "NotFound", "ForeignKey", "Incompatible"}) {
       errors.push_back(family + "." + error);
     }
     return {{"ErrorEquals", errors}, {"MaxAttempts", 0}};

@@ -147,11 +147,15 @@ Result<Json> Actions::ReleaseOne(const ActionCall& call) {
   const std::string& run = call.names[1];
   const std::string& name = call.names[2];
   MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
-  if (item.state != ItemInfo::State::kOpen || item.holder.empty())
-    return Error{Code::kConflict, "nobody holds item '" + name + "'"};
+  const bool waits = item.due_in && item.due_in->count() > 0;
+  if (item.state != ItemInfo::State::kOpen || (item.holder.empty() && !waits)) {
+    return Error{Code::kConflict, "nobody holds item '" + name + "', and it waits for nothing"};
+  }
   Outcome outcome(call, "item '" + name + "' is free; its holder stops when it notices",
                   CommandOn(*store, "work release " + Quoted(name) + " --run " + Quoted(run)));
-  outcome.Affects("item", name, "is taken from " + item.holder + " and is due at once");
+  outcome.Affects("item", name,
+                  item.holder.empty() ? std::string("is due at once")
+                                      : "is taken from " + item.holder + " and is due at once");
   if (!call.preview) MUSTER_TRY(ReleaseItem(*store->store, run, name));
   return outcome.Take();
 }

@@ -70,7 +70,7 @@ class DocumentSink::DocumentWriter final : public Writer {
         return left.error();
       }
       if (pending_.empty()) break;
-      if (sink_.env_.MonoNow() + kPause >= patience.deadline ||
+      if (!sink_.target_.patient || sink_.env_.MonoNow() + kPause >= patience.deadline ||
           !sink_.env_.Sleep(kPause, patience.stop)) {
         return Error{Code::kUnavailable, "the sink does not take it now"};
       }

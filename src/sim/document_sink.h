@@ -39,6 +39,8 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
+  bool patient =
+      true;  // its writers try again, as long as they may; if not, the first failure counts
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 

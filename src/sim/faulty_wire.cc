@@ -7,6 +7,7 @@ constexpr nanoseconds kLatency = std::chrono::milliseconds(5);
 constexpr nanoseconds kCallTimeout = std::chrono::seconds(5);
 constexpr nanoseconds kLongestDelay = std::chrono::seconds(90);
 constexpr nanoseconds kLongestOutage = std::chrono::seconds(60);
+constexpr nanoseconds kLongestHarshOutage = std::chrono::minutes(4);
 
 }  // namespace
 
@@ -17,9 +18,14 @@ Status FaultyWire::Carry(const std::string& what, bool writes,
   const Error silence{writes ? Code::kUnknownOutcome : Code::kUnavailable, "no reply in time"};
   sim_.Pass(sim_.random().UpTo(kLatency));
   if (sim_.Unwinding()) return refused;
-  if (sim_.Fires(Fault::kOutage, 1500))
-    away_until_ = sim_.now() + sim_.random().UpTo(kLongestOutage);
-  if (Away()) {
+  if (sim_.Fires(Fault::kOutage, harsh_ ? 100 : 1500)) {
+    const nanoseconds outage = sim_.random().UpTo(harsh_ ? kLongestHarshOutage : kLongestOutage);
+    away_until_ = sim_.now() + outage;
+  }
+  const bool cut_off =
+      sim_.Allows(Fault::kOutage) && !cut_off_.empty() && sim_.CurrentName() == cut_off_;
+  if (Away() || cut_off) {
+    ++refused_;
     sim_.Note(what + ": refused");
     return refused;
   }

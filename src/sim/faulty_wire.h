@@ -27,6 +27,14 @@ class FaultyWire {
     return *std::move(answer);
   }
 
+  // The server is away more often, and for minutes.
+  void MakeHarsher() { harsh_ = true; }
+
+  // One process does not reach it at all, as long as there are faults.
+  void CutOff(std::string process) { cut_off_ = std::move(process); }
+
+  int64_t refused() const { return refused_; }
+
   bool Away() const { return sim_.faults_on() && sim_.now() < away_until_; }
 
  private:
@@ -34,6 +42,9 @@ class FaultyWire {
 
   Simulation& sim_;
   nanoseconds away_until_{0};
+  bool harsh_ = false;
+  std::string cut_off_;
+  int64_t refused_ = 0;
 };
 
 }  // namespace muster::sim

@@ -102,6 +102,10 @@ class Simulation {
 
   nanoseconds now() const { return now_; }
   Random& random() { return random_; }
+  // For what lasts: whether the fault may be there now.
+  bool Allows(Fault fault) const {
+    return faults_on() && plan_.allowed[static_cast<size_t>(fault)];
+  }
   bool faults_on() const { return now_ < kFaultTime && faults_fired_ < plan_.most; }
 
   // Decides whether a fault happens here, with a chance of one in `odds`.

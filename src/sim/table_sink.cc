@@ -53,7 +53,7 @@ class TableSink::TableWriter final : public Writer {
       // Somebody with our fence has written what we did not: no such one may be.
       if (stored) return Error{Code::kInternal, "the progress is not ours"};
       if (!IsTransient(stored.error().code)) return stored.error();
-      if (sink_.env_.MonoNow() + kPause >= patience.deadline ||
+      if (!sink_.target_.patient || sink_.env_.MonoNow() + kPause >= patience.deadline ||
           !sink_.env_.Sleep(kPause, patience.stop)) {
         return stored.error();
       }
@@ -146,7 +146,8 @@ Result<std::unique_ptr<Writer>> TableSink::Open(const std::string& collection, c
         [&target = target_, fence](bool) { return target.Open(fence); });
     if (item) return std::make_unique<TableWriter>(*this, collection, fence, *item);
     if (!IsTransient(item.error().code)) return item.error();
-    if (env_.MonoNow() + kPause >= deadline || !env_.Sleep(kPause, {})) return item.error();
+    if (!target_.patient || env_.MonoNow() + kPause >= deadline || !env_.Sleep(kPause, {}))
+      return item.error();
   }
 }
 

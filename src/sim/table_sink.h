@@ -41,6 +41,8 @@ struct TableTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
+  bool patient =
+      true;  // its writers try again, as long as they may; if not, the first failure counts
   std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
   std::map<std::string, Item> items;
 

@@ -59,6 +59,12 @@ class WorkWorkloadImpl final : public Workload {
       documents_ = std::make_unique<DocumentTarget>(sim, observer);
       world_.LeaveEarlierVersion(sim, *documents_);
     }
+    if (random.OneIn(2)) {
+      // As most sinks of the product, which leave it to the worker to come back.
+      (tables_ ? tables_->patient : documents_->patient) = false;
+    }
+    if (random.OneIn(4)) Wire().MakeHarsher();
+    if (random.OneIn(6)) Wire().CutOff("worker0");
     terms_ = world_.Terms(random);
     pace_ = random.UpTo<int64_t, std::nano>(seconds(3));
     buffered_ = random.OneIn(2);
@@ -177,6 +183,8 @@ class WorkWorkloadImpl final : public Workload {
       }
     }
   }
+
+  FaultyWire& Wire() { return tables_ ? tables_->wire : documents_->wire; }
 
   // Somebody looks now and then whether what was done still is.
   bool MayGoBackYet() const {
@@ -369,7 +377,8 @@ class WorkWorkloadImpl final : public Workload {
     known.highest_epoch = taken.epoch;
     ++known.claims;
     ++known.claims_without_progress;
-    if (known.claims > terms_.max_attempts + 4 + 3 * sim_->faults_fired()) {
+    // Who does not reach the sink gives the item back, and that does not count.
+    if (known.claims > terms_.max_attempts + 4 + 3 * sim_->faults_fired() + Wire().refused()) {
       Violate("B", key + " was claimed " + std::to_string(known.claims) + " times");
     }
     if (late) return;

@@ -62,6 +62,7 @@ void WorkWorld::Make(Random& random) {
 }
 
 WorkTerms WorkWorld::Terms(Random& random) const {
+  if (random.OneIn(4)) return {};
   constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
   // Who has nothing to do asks now and then, and the simulation pays for every question.
   constexpr milliseconds kIdleWaits[] = {milliseconds(2'000), milliseconds(15'000),

@@ -187,8 +187,8 @@ class DynamoDbStore final : public Store {
         .Set("attempt", int64_t{record.attempt})
         .Set("body", record.body)
         .Set("nonce", request.nonce);
-    if (change.due.kind == Due::Kind::kAfter) {
-      const ServerClock::Times times = reading->After(change.due.delay);
+    if (change.due.IsTimed()) {
+      const ServerClock::Times times = reading->At(change.due);
       update.Set("due", times.due).Set("ready", times.ready);
     }
     if (record.version == 0) {
@@ -206,9 +206,8 @@ class DynamoDbStore final : public Store {
 
   // One for all changes of a write, so that none of them is older than another.
   Result<std::optional<ServerClock::Reading>> ReadingFor(std::span<const Change> changes) {
-    const bool timed = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
-      return change.due.kind == Due::Kind::kAfter;
-    });
+    const bool timed = std::any_of(changes.begin(), changes.end(),
+                                   [](const Change& change) { return change.due.IsTimed(); });
     if (!timed) return std::optional<ServerClock::Reading>{};
     MUSTER_ASSIGN(const ServerClock::Reading reading, client_.ReadClock());
     return std::optional<ServerClock::Reading>(reading);
@@ -309,7 +308,7 @@ class DynamoDbStore final : public Store {
   void Announce(std::span<const Change> changes, const std::vector<Written>& written) {
     for (size_t i = 0; i < changes.size(); ++i) {
       const Due& due = changes[i].due;
-      if (due.kind != Due::Kind::kAfter || due.delay.count() > 0 || !written[i].applied) continue;
+      if (!due.HasCome() || !written[i].applied) continue;
       {
         std::lock_guard lock(mutex_);
         ++announced_;

@@ -127,10 +127,8 @@ class MemoryStore final : public Store {
       record.body = change.record.body;
     }
     if (change.due.kind == Due::Kind::kNever) record.due.reset();
-    if (change.due.kind == Due::Kind::kAfter) {
-      const WallTime now = env_.WallNow();
-      record.due = change.due.delay.count() == 0 ? muster::DueNow(now) : now + change.due.delay;
-    }
+    if (change.due.kind == Due::Kind::kAfter) record.due = env_.WallNow() + change.due.delay;
+    if (change.due.kind == Due::Kind::kAtOnce) record.due = DueAtOnce(env_.WallNow());
     List(entry);
     return {.applied = true, .version = record.version};
   }

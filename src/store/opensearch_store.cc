@@ -229,9 +229,9 @@ class OpenSearchStore final : public Store {
   }
 
   Result<std::optional<ServerClock::Times>> TimesOf(Due due) {
-    if (due.kind != Due::Kind::kAfter) return std::optional<ServerClock::Times>{};
+    if (!due.IsTimed()) return std::optional<ServerClock::Times>{};
     MUSTER_ASSIGN(const ServerClock::Reading time, clock_.Read());
-    return std::optional(time.After(due.delay));
+    return std::optional(time.At(due));
   }
 
   Result<BulkAction> ActionOf(const Change& change, const std::string& write_id) {

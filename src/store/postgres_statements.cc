@@ -54,22 +54,23 @@ constexpr std::string_view kHeld = R"(
 constexpr std::string_view kUnlessHeld = "AND NOT EXISTS (SELECT FROM held)";
 constexpr std::string_view kHeldOrTaken = "SELECT * FROM held UNION ALL SELECT * FROM taken";
 
-// The same as DueNow if there is no delay. A null delay makes the whole expression null.
+// A delay of -1 leaves it, -2 is the same as DueAtOnce. A null delay makes the whole expression
+// null.
 constexpr std::string_view kDue =
-    "CASE {delay} WHEN 0 THEN"
+    "CASE {delay} WHEN -2 THEN"
     " date_trunc('milliseconds', to_timestamp(extract(epoch FROM {now}) / 10))"
     " ELSE {now} + {delay} * interval '1 millisecond' END";
 
 constexpr std::string_view kReplace = R"(
   UPDATE {table}
   SET version = version + 1, owner = $5, attempt = $6, body = $7,
-      due = CASE WHEN $4::bigint < 0 THEN due ELSE {due} END
+      due = CASE WHEN $4::bigint = -1 THEN due ELSE {due} END
   WHERE kind = $1 AND key = $2 AND version = $3)";
 
 constexpr std::string_view kReplaceMany = R"(
   UPDATE {table} r
   SET version = r.version + 1, owner = c.owner, attempt = c.attempt, body = c.body,
-      due = CASE WHEN c.delay < 0 THEN r.due ELSE {due} END
+      due = CASE WHEN c.delay = -1 THEN r.due ELSE {due} END
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::integer[],
               $7::json[]) AS c(kind, key, version, delay, owner, attempt, body)
   WHERE r.kind = c.kind AND r.key = c.key AND r.version = c.version

@@ -56,6 +56,8 @@ std::optional<int64_t> DelayOf(Due due) {
       return std::nullopt;
     case Due::Kind::kUnchanged:
       return -1;
+    case Due::Kind::kAtOnce:
+      return -2;
     case Due::Kind::kAfter:
       return due.delay.count();
   }
@@ -286,9 +288,8 @@ class PostgresStore final : public Store {
   void Announce(std::span<const Change> changes, const std::vector<Written>& written) {
     std::string_view last;
     for (size_t i = 0; i < changes.size(); ++i) {
-      const Due& due = changes[i].due;
-      const bool due_now = due.kind == Due::Kind::kAfter && due.delay == milliseconds{0};
-      if (!due_now || !written[i].applied || changes[i].record.kind == last) continue;
+      if (!changes[i].due.HasCome() || !written[i].applied || changes[i].record.kind == last)
+        continue;
       last = changes[i].record.kind;
       wakeups_.Announce(last);
     }

@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 // Today becomes a day in the seventies.
-constexpr int64_t kDueNowShrinks = 10;
+constexpr int64_t kPastShrinks = 10;
 
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
 
@@ -142,10 +142,10 @@ Status CheckClaim(const ClaimRequest& request) {
   return {};
 }
 
-WallTime DueNow(WallTime moment) { return WallTime(moment.time_since_epoch() / kDueNowShrinks); }
+WallTime DueAtOnce(WallTime moment) { return WallTime(moment.time_since_epoch() / kPastShrinks); }
 
 // All other due times are of this century.
-bool IsDueNow(WallTime due) {
+bool IsDueAtOnce(WallTime due) {
   using namespace std::chrono;
   return due < sys_days(year(2000) / 1 / 1);
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "muster/store.h"
-
 namespace muster {
 namespace {
 
@@ -19,10 +17,17 @@ constexpr WallTime kEpoch{};
 
 }  // namespace
 
+ServerClock::Times ServerClock::Reading::At(const Due& due) const {
+  if (due.kind == Due::Kind::kAtOnce) return {DueAtOnce(now), DueAtOnce(now)};
+  return After(due.delay);
+}
+
 ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
-  // Of what is due at once, no error of any clock may make the future.
-  if (delay.count() == 0) return {DueNow(now), DueNow(now)};
-  return {now + delay, now + delay + error};
+  const WallTime due = now + delay;
+  // One error of the writer, and two of any reader: its time may be behind, and it subtracts its
+  // error from that.
+  if (delay.count() == 0) return {due, due - 3 * kMaxError};
+  return {due, due + error};
 }
 
 void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {

@@ -6,6 +6,7 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/store.h"
 
 namespace muster {
 
@@ -38,6 +39,8 @@ class ServerClock {
     // For a record that is due after `delay`. Without a delay it is ready for everybody at once;
     // that is no lease that could be taken too early.
     Times After(milliseconds delay) const;
+    // The same for any due time that is one.
+    Times At(const Due& due) const;
   };
 
   // The server showed `shown` between two moments of Env::MonoNow, on a clock that ticks every

@@ -257,10 +257,9 @@ class SqliteStore final : public Store {
   Result<Written> Apply(const Change& change, int64_t now) {
     const Record& record = change.record;
     std::optional<int64_t> due;  // none: never
-    if (change.due.kind == Due::Kind::kAfter) {
-      const int64_t delay = change.due.delay.count();
-      due =
-          delay == 0 ? DueNow(WallTime(milliseconds(now))).time_since_epoch().count() : now + delay;
+    if (change.due.kind == Due::Kind::kAfter) due = now + change.due.delay.count();
+    if (change.due.kind == Due::Kind::kAtOnce) {
+      due = DueAtOnce(WallTime(milliseconds(now))).time_since_epoch().count();
     }
     if (change.op == Change::Op::kDelete) {
       MUSTER_TRY(delete_.Bind(record.kind, record.key, record.version).Run());

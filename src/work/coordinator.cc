@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/lease.h"
 #include "work/records.h"
@@ -116,19 +117,23 @@ class Joining {
 Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(Store& store, Env& env,
                                                                const RunSpec& run,
                                                                const WorkTerms& terms,
-                                                               const std::string& worker) {
+                                                               const std::string& worker,
+                                                               std::shared_ptr<Circuit> circuit) {
   MUSTER_TRY(CheckRunName(run.name));
   MUSTER_TRY(Joining(store, env, run).Join());
-  return std::unique_ptr<WorkCoordinator>(new WorkCoordinator(store, env, run, terms, worker));
+  if (!circuit) circuit = std::make_shared<Circuit>(env, terms.retry_delay);
+  return std::unique_ptr<WorkCoordinator>(
+      new WorkCoordinator(store, env, run, terms, worker, std::move(circuit)));
 }
 
 WorkCoordinator::WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms,
-                                 std::string worker)
+                                 std::string worker, std::shared_ptr<Circuit> circuit)
     : store_(store),
       env_(env),
       spec_(std::move(run)),
       terms_(terms),
       worker_(std::move(worker)),
+      circuit_(std::move(circuit)),
       roster_(std::make_unique<RunRoster>(store, env, spec_.name)) {}
 
 WorkCoordinator::~WorkCoordinator() = default;

@@ -45,7 +45,7 @@ ItemInfo::State StateOf(ItemBody::State state) {
 
 void TellWhenDue(const Record& record, WallTime now, ItemInfo& info) {
   if (!record.due) return;
-  info.due = IsDueNow(*record.due) ? now : *record.due;
+  info.due = IsDueAtOnce(*record.due) ? now : *record.due;
   info.due_in = *info.due - now;
 }
 
@@ -95,7 +95,7 @@ Status Edit(Store& store, const std::string& run, const std::string& name,
     MUSTER_ASSIGN(ItemBody body, ItemBody::FromJson(record->body));
     MUSTER_TRY(change(*record, body));
     record->body = body.ToJson();
-    const Change put = Change::Put(*std::move(record), Due::Now());
+    const Change put = Change::Put(*std::move(record), Due::AtOnce());
     MUSTER_ASSIGN(const std::vector<Written> written, store.Write({&put, 1}));
     if (written.front().applied) return {};
   }
@@ -153,6 +153,8 @@ Status RetryItem(Store& store, const std::string& run, const std::string& name) 
                    "only an item that was given up can be retried by hand"};
     }
     body.state = ItemBody::State::kOpen;
+    body.failures = 0;
+    body.failed.clear();
     record.attempt = 0;
     record.owner.clear();
     return {};

@@ -120,6 +120,8 @@ std::string ItemBody::ToJson() const {
     json["created"] = created;
   }
   if (!error.empty()) json["error"] = error;
+  if (failures != 0) json["failures"] = failures;
+  if (!failed.empty()) json["failed"] = failed;
   if (since_ms != 0) {
     json["since_ms"] = since_ms;
     json["since_read"] = since_read;
@@ -145,7 +147,9 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
       .Read("created", body.created)
       .Read("since_ms", body.since_ms)
       .Read("since_read", body.since_read)
-      .Read("error", body.error);
+      .Read("error", body.error)
+      .Read("failures", body.failures)
+      .Read("failed", body.failed);
   const auto* const known = std::find_if(kStateNames.begin(), kStateNames.end(),
                                          [&](const auto& pair) { return pair.second == state; });
   if (known == kStateNames.end()) fields.Mistake("its state is '" + Shortened(state) + "'");

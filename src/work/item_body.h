@@ -20,13 +20,15 @@ struct ItemBody {
   int64_t rank = 0;
   int waits = 0;  // how often it was found that what it follows is not done yet
   Progress progress;
-  std::optional<double> fraction = {};  // of [begin, progress.end) that is done
-  bool kept = false;                    // the sink knows the progress itself
-  bool whole = false;                   // nothing of it can be given away
-  size_t created = 0;                   // so many successors are known to exist as items
-  std::string error = {};               // the last failure, for people
-  int64_t since_ms = 0;                 // when its holder began, by the holder's clock, for people
-  int64_t since_read = 0;               // and how many documents had been read then
+  std::optional<double> fraction = {};   // of [begin, progress.end) that is done
+  bool kept = false;                     // the sink knows the progress itself
+  bool whole = false;                    // nothing of it can be given away
+  size_t created = 0;                    // so many successors are known to exist as items
+  std::string error = {};                // the last failure, for people
+  int failures = 0;                      // without progress, for reasons that waiting may mend
+  std::vector<std::string> failed = {};  // the first two workers that failed without progress
+  int64_t since_ms = 0;                  // when its holder began, by the holder's clock, for people
+  int64_t since_read = 0;                // and how many documents had been read then
 
   // The parts that were given away, in that order: each is what lies between two ends that the
   // item had.

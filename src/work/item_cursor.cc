@@ -1,6 +1,7 @@
 #include "work/item_cursor.h"
 
 #include "base/planted_bug.h"
+#include "work/circuit.h"
 
 namespace muster {
 
@@ -44,8 +45,9 @@ Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
 }
 
 Status ItemCursor::Save(const Progress& progress, Writer& writer) {
-  if (!PLANTED_BUG(checkpoint_before_flush)) MUSTER_TRY(writer.Flush());
+  if (!PLANTED_BUG(checkpoint_before_flush)) MUSTER_TRY(By(Party::kSink, writer.Flush()));
   MUSTER_TRY(pipeline_.dead_letters.Flush());
+  coordinator_.circuit().Succeeded(item_.name());
   return item_.Checkpoint(progress, Fraction(progress, progress.position), kept_);
 }
 
@@ -60,7 +62,7 @@ Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
   // Not knowing what others wish for is no reason to stop.
   const Result<bool> wished = coordinator_.TakeWish(item_);
   if (!wished || !*wished) return {};
-  MUSTER_ASSIGN(const std::optional<std::string> middle, rest.Split());
+  MUSTER_ASSIGN(const std::optional<std::string> middle, By(Party::kSource, rest.Split()));
   if (!middle || middle->empty() || *middle == item_.partition().begin) {
     item_.KeepWhole();
     return {};
@@ -70,8 +72,8 @@ Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
   const Progress lowered = progress.CutAt(*middle);
   // The sink learns of it first: what it knows is what counts, also for who comes after a crash.
   if (!PLANTED_BUG(sink_is_not_told_of_a_split)) {
-    MUSTER_TRY(writer.Write(Batch{}, lowered, NextPatience()));
-    MUSTER_TRY(writer.Flush());
+    MUSTER_TRY(By(Party::kSink, writer.Write(Batch{}, lowered, NextPatience())));
+    MUSTER_TRY(By(Party::kSink, writer.Flush()));
   }
   MUSTER_TRY(item_.Split(lowered, share));
   progress = lowered;

@@ -100,14 +100,15 @@ Status Lease::Release() {
   next.owner.clear();
   next.attempt = std::max(0, next.attempt - 1);
   return Settle(std::move(next),
-                PLANTED_BUG(release_keeps_the_lease) ? Due::Unchanged() : Due::Now());
+                PLANTED_BUG(release_keeps_the_lease) ? Due::Unchanged() : Due::AtOnce());
 }
 
-Status Lease::GiveBack(std::string body, milliseconds delay, bool progressed) {
+Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) {
   Record next = record_;
   next.owner.clear();
   next.body = std::move(body);
-  if (progressed) next.attempt = 0;
+  if (attempts == Attempts::kAnew) next.attempt = 0;
+  if (attempts == Attempts::kNotThis) next.attempt = std::max(0, next.attempt - 1);
   return Settle(std::move(next), Due::After(delay));
 }
 

@@ -37,6 +37,7 @@ class Lease {
   const std::string& key() const { return record_.key; }
   const std::string& queue() const { return record_.queue; }
   const std::string& body() const { return record_.body; }
+  const std::string& owner() const { return record_.owner; }
   int64_t epoch() const { return record_.epoch; }
   int attempt() const { return record_.attempt; }
   Store& store() const { return *store_; }
@@ -66,8 +67,10 @@ class Lease {
   // blame.
   Status Release();
 
-  // Gives it back, due when `delay` has passed. The attempt counts, unless there was progress.
-  Status GiveBack(std::string body, milliseconds delay, bool progressed);
+  // Gives it back, due when `delay` has passed. Attempts are counted anew after progress; without,
+  // this one counts or not.
+  enum class Attempts { kAnew, kOneMore, kNotThis };
+  Status GiveBack(std::string body, milliseconds delay, Attempts attempts);
 
  private:
   Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, MonoTime deadline);

@@ -124,7 +124,7 @@ TEST_F(LeaseTest, ReleasedItemIsDueAtOnceAndTheAttemptDoesNotCount) {
 }
 
 TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
-  ASSERT_TRUE(ClaimOne("me").GiveBack("\"sink is on fire\"", 5s, false));
+  ASSERT_TRUE(ClaimOne("me").GiveBack("\"sink is on fire\"", 5s, Lease::Attempts::kOneMore));
   EXPECT_EQ(Stored().body, "\"sink is on fire\"");
   EXPECT_EQ(Stored().owner, "");
   EXPECT_TRUE(Claim("other")->empty());
@@ -132,8 +132,16 @@ TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
   EXPECT_EQ(ClaimOne("other").attempt(), 2);
 }
 
+TEST_F(LeaseTest, AnAttemptNeedNotCount) {
+  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kOneMore));
+  env_.now += 5s;
+  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kNotThis));
+  env_.now += 5s;
+  EXPECT_EQ(ClaimOne("other").attempt(), 2);
+}
+
 TEST_F(LeaseTest, GivingBackAfterProgressCountsNoAttempt) {
-  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, true));
+  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kAnew));
   env_.now += 5s;
   EXPECT_EQ(ClaimOne("other").attempt(), 1);
 }

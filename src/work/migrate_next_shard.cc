@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "work/circuit.h"
 #include "work/item_cursor.h"
 #include "work/records.h"
 
@@ -68,7 +69,8 @@ class ItemMigration {
     const Partition& partition = item_.partition();
     MUSTER_ASSIGN(
         writer_,
-        pipeline_.sink.Open(pipeline_.transforms.TargetName(partition.collection), item_.fence()));
+        By(Party::kSink, pipeline_.sink.Open(pipeline_.transforms.TargetName(partition.collection),
+                                             item_.fence())));
     MUSTER_ASSIGN(const Progress start, Start());
     observer_.Acquired(item_, start);
     if (writer_->Sealed() && !PLANTED_BUG(sealed_items_are_continued)) return HandOver(start);
@@ -110,8 +112,9 @@ class ItemMigration {
   }
 
   Status Complete(const Progress& end) {
-    MUSTER_TRY(writer_->Finish());
+    MUSTER_TRY(By(Party::kSink, writer_->Finish()));
     MUSTER_TRY(pipeline_.dead_letters.Flush());
+    coordinator_.circuit().Succeeded(item_.name());
     return item_.Complete(end);
   }
 
@@ -134,10 +137,10 @@ class ItemMigration {
     }
     Progress progress = cursor_->acknowledged();
     if (!PLANTED_BUG(hand_over_without_seal)) {
-      MUSTER_ASSIGN(std::optional<Progress> sealed, writer_->Seal());
+      MUSTER_ASSIGN(std::optional<Progress> sealed, By(Party::kSink, writer_->Seal()));
       if (sealed) progress = *std::move(sealed);
     }
-    MUSTER_TRY(writer_->Flush());
+    MUSTER_TRY(By(Party::kSink, writer_->Flush()));
     MUSTER_TRY(pipeline_.dead_letters.Flush());
     return HandOver(progress);
   }
@@ -150,15 +153,31 @@ class ItemMigration {
     if (error.code == Code::kIncompatible) return error;
     if (error.code == Code::kLeaseLost || error.code == Code::kConflict) return Refused(error);
     const bool stopped = error.code == Code::kCancelled || stops_.stop.stop_requested();
+    const bool blame = !stopped && ToBlame(error);
     if (stopped || (cursor_ && Advanced() && cursor_->NearTheEnd())) {
       const Status ended = HandOverOrRelease();
       if (ended) return Tell(outcome_, {});
       if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
       // It may be sealed by now; whoever comes next sees to the rest.
       if (IsTransient(ended.error().code)) return Tell(ShardOutcome::kReleased, item_.Release());
-      return Failed(ended.error());
+      return Failed(ended.error(), blame);
     }
-    return Failed(error);
+    return Failed(error, blame);
+  }
+
+  // Whether it is about the documents of this item: what the source has of them is damaged, or no
+  // sink would take them.
+  static bool AboutData(const Error& error) {
+    return error.code == Code::kInvalid || error.code == Code::kCorrupt;
+  }
+
+  // What waiting may mend is the item's fault only if others get through meanwhile. All else is, as
+  // far as anybody knows: a table that is gone, a missing right. But it may stand in the way of all
+  // items, so that the worker tries them slowly.
+  bool ToBlame(const Error& error) {
+    if (AboutData(error)) return true;
+    const bool alone = coordinator_.circuit().Failed(item_.name(), error);
+    return alone || !IsTransient(error.code) || PLANTED_BUG(outages_are_the_items_fault);
   }
 
   // The sink does not let us write. If the store has given the item to somebody else, or another
@@ -172,20 +191,25 @@ class ItemMigration {
                                     "), though the store has given it to nobody else");
   }
 
-  Result<ShardOutcome> Failed(const Error& error) {
-    if (!Advanced() && item_.attempt() >= coordinator_.terms().max_attempts) {
+  Result<ShardOutcome> Failed(const Error& error, bool blame) {
+    const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
+    const int tries = outside ? item_.failures() + 1 : item_.attempt();
+    // What this worker cannot reach, another one may.
+    const bool enough =
+        tries >= coordinator_.terms().max_attempts && (!outside || item_.FailedElsewhere());
+    if (blame && !Advanced() && enough) {
       return Tell(ShardOutcome::kQuarantined, item_.Quarantine(error.ToString()));
     }
     std::optional<Progress> progress;
     if (Advanced() && writer_->Flush() && pipeline_.dead_letters.Flush()) {
       progress = cursor_->acknowledged();
     }
-    return Tell(ShardOutcome::kFailed, item_.Fail(error, RetryDelay(), progress));
+    return Tell(ShardOutcome::kFailed, item_.Fail(error, RetryDelay(tries), progress, blame));
   }
 
-  milliseconds RetryDelay() const {
+  milliseconds RetryDelay(int tries) const {
     const milliseconds first = coordinator_.terms().retry_delay;
-    return LeaseFor(std::max(1, item_.attempt()), first, std::max(kLongestRetryDelay, first));
+    return LeaseFor(std::max(1, tries), first, std::max(kLongestRetryDelay, first));
   }
 
   Result<ShardOutcome> Tell(ShardOutcome outcome, const Status& stored) {

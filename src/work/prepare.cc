@@ -194,7 +194,7 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
   // Lost or not, the next one goes on from what is stored.
   if (lease.Expired()) return false;
   const std::string body = lease.body();
-  static_cast<void>(lease.GiveBack(body, terms.retry_delay, /*progressed=*/false));
+  static_cast<void>(lease.GiveBack(body, terms.retry_delay, Lease::Attempts::kOneMore));
   return prepared.error().Within("preparing run '" + coordinator.run() + "'");
 }
 

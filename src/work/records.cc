@@ -145,7 +145,7 @@ Status BeginPreparation(Store& store, const std::string& run) {
   if (stored) record = *stored;
   record.owner.clear();
   record.body = PrepareBody{}.ToJson();
-  const Change change = Change::Put(std::move(record), Due::Now());
+  const Change change = Change::Put(std::move(record), Due::AtOnce());
   MUSTER_TRY(store.Write({&change, 1}));
   return {};
 }
@@ -155,7 +155,7 @@ Change NewItem(const std::string& run, const ItemBody& body) {
                             .queue = run,
                             .key = ItemKey(run, NameOf(body.partition)),
                             .body = body.ToJson()},
-                     Due::Now());
+                     Due::AtOnce());
 }
 
 Status CheckRunName(const std::string& name) {

@@ -1,6 +1,7 @@
 #include "work/slot.h"
 
 #include "base/log.h"
+#include "work/circuit.h"
 #include "work/records.h"
 
 namespace muster {
@@ -20,8 +21,10 @@ class Slot {
   Result<bool> Run() {
     while (!stop_.stop_requested()) {
       if (!prepared_) MUSTER_TRY(Prepare());
+      if (!coordinator_.circuit().Await(stop_)) break;
       auto outcome =
           MigrateNextShard(coordinator_, pipeline_, options_.allowed, observer_, next_stops_());
+      coordinator_.circuit().Settled();
       if (!outcome) {
         if (!IsTransient(outcome.error().code)) return outcome.error();
         Pause("no item could be acquired; trying again", outcome.error());
@@ -37,17 +40,17 @@ class Slot {
   }
 
  private:
-  // Others may have created items already, so a failure is no reason to do nothing; but it is not
-  // tried for ever: a sink that does not exist never will.
+  // Others may have created items already, so a failure is no reason to do nothing; but the first
+  // time it is not tried for ever: a sink that does not exist never will.
   Status Prepare() {
     auto prepared = PrepareWork(coordinator_, pipeline_, options_.allowed, stop_);
     if (prepared) {
       prepared_ = *prepared;
+      was_prepared_ |= *prepared;
       return {};
     }
-    if (!IsTransient(prepared.error().code) || ++failures_ >= coordinator_.terms().max_attempts) {
-      return prepared.error();
-    }
+    if (!IsTransient(prepared.error().code)) return prepared.error();
+    if (!was_prepared_ && ++failures_ >= coordinator_.terms().max_attempts) return prepared.error();
     Pause("the run could not be prepared; trying again", prepared.error());
     return {};
   }
@@ -65,6 +68,7 @@ class Slot {
   const NextStops& next_stops_;
   const std::stop_token stop_;
   bool prepared_ = false;
+  bool was_prepared_ = false;  // so that source and sink are known to be what they should
   int failures_ = 0;
 };
 

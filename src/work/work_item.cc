@@ -60,6 +60,7 @@ Status WorkItem::Checkpoint(const Progress& progress, std::optional<double> frac
   body_->fraction = fraction;
   body_->kept = kept;
   body_->error.clear();
+  ForgetFailures();
   return lease_->Renew(body_->ToJson());
 }
 
@@ -104,14 +105,38 @@ Status WorkItem::Postpone() {
   constexpr milliseconds kLongest{15'000};
   const milliseconds wait = std::min(kFirst * (1 << std::min(body_->waits, 10)), kLongest);
   ++body_->waits;
-  return lease_->GiveBack(body_->ToJson(), wait, /*progressed=*/true);
+  return lease_->GiveBack(body_->ToJson(), wait, Lease::Attempts::kAnew);
 }
 
 Status WorkItem::Fail(const Error& error, milliseconds delay,
-                      const std::optional<Progress>& progress) {
-  body_->error = error.ToString();
+                      const std::optional<Progress>& progress, bool blame) {
+  std::vector<std::string>& failed = body_->failed;
+  body_->error =
+      (error.party == Party::kNone ? error : error.Within(PartyName(error.party))).ToString();
   if (progress) body_->progress = *progress;
-  return lease_->GiveBack(body_->ToJson(), delay, progress.has_value());
+  if (progress) ForgetFailures();
+  if (failed.size() < 2 &&
+      std::find(failed.begin(), failed.end(), lease_->owner()) == failed.end()) {
+    failed.push_back(lease_->owner());
+  }
+  const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
+  if (blame && outside) ++body_->failures;
+  Lease::Attempts attempts = Lease::Attempts::kNotThis;
+  if (blame && !outside) attempts = Lease::Attempts::kOneMore;
+  if (progress) attempts = Lease::Attempts::kAnew;
+  return lease_->GiveBack(body_->ToJson(), delay, attempts);
+}
+
+int WorkItem::failures() const { return body_->failures; }
+
+void WorkItem::ForgetFailures() {
+  body_->failures = 0;
+  body_->failed.clear();
+}
+
+bool WorkItem::FailedElsewhere() const {
+  return std::any_of(body_->failed.begin(), body_->failed.end(),
+                     [this](const std::string& worker) { return worker != lease_->owner(); });
 }
 
 Status WorkItem::Quarantine(const std::string& error) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/guard.h"
+#include "work/circuit.h"
 #include "work/slot.h"
 
 namespace muster {
@@ -93,9 +94,11 @@ class Worker {
 
   Result<WorkerReport> Run(Store& store, WorkObserver& observer, const std::stop_token& stop) {
     RunSpec run = options_.run;
+    const auto circuit = std::make_shared<Circuit>(pipeline_.env, options_.terms.retry_delay);
     for (int i = 0; i < std::max(1, options_.slots); ++i) {
-      MUSTER_ASSIGN(auto coordinator, WorkCoordinator::Join(store, pipeline_.env, run,
-                                                            options_.terms, options_.worker));
+      MUSTER_ASSIGN(auto coordinator,
+                    WorkCoordinator::Join(store, pipeline_.env, run, options_.terms,
+                                          options_.worker, circuit));
       run.new_incarnation = false;  // once is enough
       slots_.push_back(std::make_unique<WatchedSlot>(std::move(coordinator), observer));
     }

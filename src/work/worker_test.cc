@@ -9,6 +9,7 @@
 #include "pipeline/memory_sink.h"
 #include "pipeline/memory_source.h"
 #include "store/backends.h"
+#include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/records.h"
 
@@ -302,13 +303,13 @@ TEST_F(WorkerTest, MaxHoldHandsOver) {
 TEST_F(WorkerTest, FailureIsTriedAgainThenQuarantinedAndRetriedByHand) {
   bool broken = true;
   sink_.fail = [&](size_t) -> Status {
-    if (broken) return Error{Code::kPermission, "no such right"};
+    if (broken) return Error{Code::kInvalid, "no such field"};
     return {};
   };
   const WorkerReport report = Run().value();
   EXPECT_TRUE(report.all_done);
   EXPECT_EQ(report.quarantined, (std::vector<std::string>{"orders__0__0", "orders__1__000020"}));
-  EXPECT_EQ(Item("orders__0__0").error, "no such right");
+  EXPECT_EQ(Item("orders__0__0").error, "no such field");
   EXPECT_TRUE(sink_.FinishedCollections().empty());
   broken = false;
   ASSERT_TRUE(RetryItem(*store_, "run", "orders__0__0"));
@@ -326,6 +327,116 @@ TEST_F(WorkerTest, ProgressKeepsAFailingItemOutOfQuarantine) {
   };
   EXPECT_TRUE(Run()->quarantined.empty());
   ExpectComplete();
+}
+
+TEST_F(WorkerTest, AnOutageOfTheSinkIsWaitedForAndNoItemIsToBlame) {
+  std::atomic<int> tries = 0;
+  sink_.fail = [&](size_t) -> Status {
+    if (++tries < 10) return Error{Code::kUnavailable, "connection refused"};
+    return {};
+  };
+  options_.slots = 2;
+  const auto report = Run();
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->all_done);
+  EXPECT_TRUE(report->quarantined.empty());
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, AnOutageInTheMiddleIsNoReasonToGiveUpEither) {
+  for (const Code code : {Code::kUnavailable, Code::kUnknownOutcome, Code::kFull}) {
+    SCOPED_TRACE(CodeName(code));
+    options_.run.name = "run-" + std::to_string(static_cast<int>(code));
+    std::atomic<int> tries = 0;
+    sink_.fail = [&](size_t) -> Status {
+      if (const int now = ++tries; now > 3 && now < 12) return Error{code, "away"};
+      return {};
+    };
+    const auto report = Run();
+    ASSERT_TRUE(report) << report.error().ToString();
+    EXPECT_TRUE(report->quarantined.empty());
+  }
+}
+
+TEST_F(WorkerTest, AWorkerThatReachesNothingLeavesTheItemsToOthers) {
+  const auto prepared = PrepareWork(*Join("me"), pipeline_, {}, {});
+  ASSERT_TRUE(prepared && *prepared);
+  sink_.fail = [](size_t) -> Status { return Error{Code::kUnavailable, "no route to host"}; };
+  const auto lonely = Join("lonely");
+  for (int i = 0; i < 30; ++i) {
+    const auto outcome = Next(*lonely);
+    ASSERT_TRUE(outcome) << outcome.error().ToString();
+    EXPECT_NE(*outcome, ShardOutcome::kQuarantined);
+  }
+  for (const ItemInfo& item : Items()) {
+    EXPECT_EQ(item.state, ItemInfo::State::kOpen);
+    EXPECT_EQ(item.attempt, 0);
+    EXPECT_NE(item.error.find("sink: no route to host"), std::string::npos) << item.error;
+  }
+  sink_.fail = {};
+  EXPECT_TRUE(Run()->quarantined.empty());
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, WhatIsRefusedForGoodIsGivenUpAndTheOthersAreFinished) {
+  source_.Add("gone", {"1", "{}"});
+  sink_.fail_collection = [](const std::string& collection) -> Status {
+    if (collection == "gone") return Error{Code::kNotFound, "no such table"};
+    return {};
+  };
+  const auto report = Run();
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->all_done);
+  EXPECT_EQ(report->quarantined, std::vector<std::string>{"gone__0__0"});
+  EXPECT_EQ(sink_.FinishedCollections(), std::set<std::string>{"orders"});
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, WhatEndsAtTheSameTimeIsOneFailure) {
+  Circuit circuit(RealEnv(), 50ms);
+  const Error away{Code::kUnavailable, "away", "", Party::kSink};
+  for (const char* item : {"a", "b", "c", "d", "e", "f", "g", "h"}) circuit.Failed(item, away);
+  const MonoTime begin = RealEnv().MonoNow();
+  ASSERT_TRUE(circuit.Await({}));
+  EXPECT_LT(RealEnv().MonoNow() - begin, 1s) << "the first pause, and not the eighth";
+  circuit.Settled();  // nothing was due
+  ASSERT_TRUE(circuit.Await({}));
+}
+
+TEST_F(WorkerTest, AnItemsOwnSuccessesSayNothingAboutOthers) {
+  Circuit circuit(RealEnv(), 1ms);
+  const Error full{Code::kFull, "no space left", "", Party::kSink};
+  EXPECT_FALSE(circuit.Failed("a", full));
+  circuit.Succeeded("a");
+  EXPECT_FALSE(circuit.Failed("a", full));
+  circuit.Succeeded("b");
+  EXPECT_TRUE(circuit.Failed("a", full));
+}
+
+TEST_F(WorkerTest, WhatFailsAloneWhileOthersGetThroughNeedsTwoWorkersToBeGivenUp) {
+  Circuit circuit(RealEnv(), 1ms);
+  const Error away{Code::kUnavailable, "away", "", Party::kSource};
+  EXPECT_FALSE(circuit.Failed("a", away));
+  EXPECT_FALSE(circuit.Failed("a", away)) << "nothing got through";
+  circuit.Succeeded("c");
+  EXPECT_TRUE(circuit.Failed("a", away));
+  EXPECT_FALSE(circuit.Failed("b", away)) << "its first failure";
+  EXPECT_FALSE(circuit.Failed("a", away));
+
+  const auto item = [&](const std::string& worker) {
+    return Join(worker)->AcquireNext({}).value().value();
+  };
+  ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
+  EXPECT_FALSE(item("one").FailedElsewhere());
+  for (const char* worker : {"one", "one"}) {
+    WorkItem held = item(worker);
+    EXPECT_FALSE(held.FailedElsewhere());
+    ASSERT_TRUE(held.Fail(away, 0ms, std::nullopt, true));
+  }
+  WorkItem held = item("two");
+  EXPECT_TRUE(held.FailedElsewhere());
+  ASSERT_TRUE(held.Checkpoint(held.progress(), std::nullopt, false));
+  EXPECT_FALSE(held.FailedElsewhere()) << "there was progress";
 }
 
 TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {

@@ -261,15 +261,15 @@ TEST_P(StoreContract, DueIsNeverUnchangedOrRelativeToTheStoresClock) {
 
 // Whatever the store's clock is set to afterwards.
 TEST_P(StoreContract, WhatIsDueAtOnceIsDueByAnyClock) {
-  Put(NewRecord("a"), Due::Now());
-  EXPECT_LE(Stored("a").due.value(), DueNow(Now()));
+  Put(NewRecord("a"), Due::AtOnce());
+  EXPECT_LE(Stored("a").due.value(), DueAtOnce(Now()));
   EXPECT_EQ(Claim(ClaimOf("me")).size(), 1u);
   EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends when its time has come";
   Record released = Stored("a");
   released.owner.clear();
-  Put(released, Due::Now());
-  EXPECT_LE(Stored("a").due.value(), DueNow(Now()));
-  EXPECT_LT(DueNow(WallTime(1'000'000s)), DueNow(WallTime(1'000'001s)))
+  Put(released, Due::AtOnce());
+  EXPECT_LE(Stored("a").due.value(), DueAtOnce(Now()));
+  EXPECT_LT(DueAtOnce(WallTime(1'000'000s)), DueAtOnce(WallTime(1'000'001s)))
       << "first come, first served";
 }
 

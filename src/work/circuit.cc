@@ -1,0 +1,88 @@
+#include "work/circuit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kLongestPause{30'000};
+// Another slot may get through meanwhile.
+constexpr milliseconds kLook{1'000};
+// One failure in between is nothing to speak of.
+constexpr int kWorthSaying = 2;
+constexpr size_t kMostRemembered = 10'000;
+
+std::string WhatIsWaitedFor(const Error& why) {
+  return why.party == Party::kNone ? "this worker's own means"
+                                   : "the " + std::string(PartyName(why.party));
+}
+
+}  // namespace
+
+void Circuit::Succeeded(const std::string& item) {
+  std::lock_guard lock(mutex_);
+  ++successes_;
+  // Its own successes say nothing about the others.
+  if (const auto failed = failed_at_.find(item); failed != failed_at_.end()) ++failed->second;
+  if (failures_ >= kWorthSaying) {
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(env_.MonoNow() - since_);
+    // As loud as what it takes back.
+    Log(Level::kWarning, "items get through again", {{"after_s", waited.count()}});
+  }
+  failures_ = 0;
+  trying_ = false;
+}
+
+bool Circuit::Failed(const std::string& item, const Error& why) {
+  std::lock_guard lock(mutex_);
+  const auto before = failed_at_.find(item);
+  const bool others_got_through = before != failed_at_.end() && before->second < successes_;
+  if (failed_at_.size() >= kMostRemembered) failed_at_.clear();
+  failed_at_[item] = successes_;
+  const MonoTime now = env_.MonoNow();
+  // What was under way when it began is not one failure after the other.
+  if (failures_ > 0 && !trying_ && now < next_try_) return others_got_through;
+  if (failures_++ == 0) since_ = now;
+  trying_ = false;
+  next_try_ = now + Pause() + env_.Jitter(Pause() / 4);
+  if (failures_ >= kWorthSaying) {
+    Log(Level::kWarning, "waiting for " + WhatIsWaitedFor(why),
+        {{"tries", failures_},
+         {"next_try_s", std::chrono::duration_cast<std::chrono::seconds>(Pause()).count()},
+         {"error", why.ToString()}});
+  }
+  return others_got_through;
+}
+
+milliseconds Circuit::Pause() const {
+  const int doublings = std::clamp(failures_ - 1, 0, 20);
+  return std::min(first_pause_ * (int64_t{1} << doublings), kLongestPause);
+}
+
+bool Circuit::Await(const std::stop_token& stop) {
+  for (;;) {
+    std::chrono::nanoseconds wait;
+    {
+      std::lock_guard lock(mutex_);
+      if (failures_ == 0) return true;
+      wait = next_try_ - env_.MonoNow();
+      if (wait.count() <= 0) {
+        // Ours; the others wait for what comes of it.
+        trying_ = true;
+        next_try_ = env_.MonoNow() + Pause();
+        return true;
+      }
+    }
+    if (!env_.Sleep(std::min<std::chrono::nanoseconds>(wait, kLook), stop)) return false;
+  }
+}
+
+void Circuit::Settled() {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(trying_, false)) next_try_ = env_.MonoNow();
+}
+
+}  // namespace muster
