@@ -37,6 +37,8 @@ std::string_view KindName(VerifyDifference::Kind kind) {
       return "extra";
     case VerifyDifference::Kind::kChanged:
       return "changed";
+    case VerifyDifference::Kind::kUnreadable:
+      return "unreadable";
   }
   return "";
 }
@@ -112,6 +114,7 @@ void PrintJson(const std::vector<Verified>& all, bool equal, std::ostream& out) 
                         {"equal", one.report.Equal()},
                         {"source_documents", one.report.SourceDocuments()},
                         {"target_documents", one.report.TargetDocuments()},
+                        {"unreadable", one.report.Unreadable()},
                         {"differences", one.report.differences},
                         {"named", std::move(named)},
                         {"source_partitions", CountsJson(one.report.source)},
@@ -127,6 +130,7 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
                {"PARTITIONS", kRight},
                {"SOURCE", kRight},
                {"SINK", kRight},
+               {"UNREADABLE", kRight},
                {"DIFFERENT", kRight},
                {"RESULT"}});
   Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
@@ -138,6 +142,7 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
                   {std::to_string(one.report.source.size())},
                   {std::to_string(one.report.SourceDocuments())},
                   {std::to_string(one.report.TargetDocuments())},
+                  {std::to_string(one.report.Unreadable())},
                   {checksums ? std::to_string(one.report.differences) : "-"},
                   {equal ? "equal" : "different", equal ? Style::kGood : Style::kBad}});
     for (const VerifyDifference& difference : one.report.named) {

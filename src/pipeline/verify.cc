@@ -43,11 +43,14 @@ struct Contents {
 
 std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
 
-// Reads all documents of a side and calls `visit` for each that the transforms leave.
-template <class Visit>
+constexpr auto kAlreadyNamed = [](const Document&, const Partition&) {};
+
+// Reads all documents of a side and calls `visit` for each that the transforms leave, and `spoilt`
+// for each that is none, or that fails in a transform: it has not been migrated.
+template <class Visit, class Spoilt>
 Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
                                                   const Contents& contents, std::stop_token stop,
-                                                  Visit visit) {
+                                                  Visit visit, Spoilt spoilt) {
   std::vector<std::unique_ptr<Transform>> transforms = NoTransforms();
   if (plan != nullptr) {
     MUSTER_ASSIGN(transforms, plan->Make());
@@ -64,13 +67,19 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
       if (!next) break;
       ++read;
       Document document = *next;
-      bool keep = document.defect.empty();
+      bool good = document.defect.empty();
+      bool keep = good;
       for (const auto& transform : transforms) {
         if (!keep) break;
         const auto applied = transform->Apply(document, arena);
-        keep = applied && *applied;
+        good = applied.has_value();
+        keep = good && *applied;
       }
-      if (!document.defect.empty()) ++count.unreadable;
+      if (!good) {
+        ++count.documents;
+        ++count.unreadable;
+        spoilt(*next, partition);
+      }
       if (!keep) continue;
       DocumentHash content;
       if (contents.compared) {
@@ -134,10 +143,16 @@ class Comparison {
         bucket.sum += seen.content;
       };
     };
-    MUSTER_ASSIGN(report_.source,
-                  ReadSide(source_, options_.transforms, contents_, stop_, into(source_buckets_)));
+    report_.differences = 0;
+    report_.named.clear();
+    const auto spoilt = [&](const Document& document, const Partition& partition) {
+      Name({VerifyDifference::Kind::kUnreadable, std::string(document.id), partition.shard,
+            std::string(document.position)});
+    };
+    MUSTER_ASSIGN(report_.source, ReadSide(source_, options_.transforms, contents_, stop_,
+                                           into(source_buckets_), spoilt));
     MUSTER_ASSIGN(report_.target,
-                  ReadSide(target_, nullptr, contents_, stop_, into(target_buckets_)));
+                  ReadSide(target_, nullptr, contents_, stop_, into(target_buckets_), spoilt));
     return {};
   }
 
@@ -151,29 +166,35 @@ class Comparison {
       if (by_id_) return std::string(seen.id);
       return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
     };
-    MUSTER_TRY(ReadSide(source_, options_.transforms, contents_, stop_, [&](const Seen& seen) {
-      if (!differs(seen) || left.size() > kMaxKept) return;
-      left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
-                                      std::string(seen.position)});
-    }));
+    MUSTER_TRY(ReadSide(
+        source_, options_.transforms, contents_, stop_,
+        [&](const Seen& seen) {
+          if (!differs(seen) || left.size() > kMaxKept) return;
+          left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
+                                          std::string(seen.position)});
+        },
+        kAlreadyNamed));
     if (left.size() > kMaxKept) {
       return Error{Code::kFull, source_.collection + ": more than a million documents may differ",
                    "compare smaller parts, or migrate again"};
     }
-    MUSTER_TRY(ReadSide(target_, nullptr, contents_, stop_, [&](const Seen& seen) {
-      if (!differs(seen)) return;
-      const auto found = left.find(key_of(seen));
-      if (found == left.end()) {
-        Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
-              std::string(seen.position)});
-        return;
-      }
-      const Kept& kept = found->second;
-      if (kept.content != seen.content) {
-        Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
-      }
-      left.erase(found);
-    }));
+    MUSTER_TRY(ReadSide(
+        target_, nullptr, contents_, stop_,
+        [&](const Seen& seen) {
+          if (!differs(seen)) return;
+          const auto found = left.find(key_of(seen));
+          if (found == left.end()) {
+            Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
+                  std::string(seen.position)});
+            return;
+          }
+          const Kept& kept = found->second;
+          if (kept.content != seen.content) {
+            Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
+          }
+          left.erase(found);
+        },
+        kAlreadyNamed));
     for (const auto& [key, kept] : left) {
       Name({VerifyDifference::Kind::kMissing, kept.id, kept.shard, kept.position});
     }
@@ -208,6 +229,13 @@ int64_t Sum(const std::vector<VerifyReport::Count>& counts) {
 int64_t VerifyReport::SourceDocuments() const { return Sum(source); }
 
 int64_t VerifyReport::TargetDocuments() const { return Sum(target); }
+
+int64_t VerifyReport::Unreadable() const {
+  int64_t documents = 0;
+  for (const Count& count : source) documents += count.unreadable;
+  for (const Count& count : target) documents += count.unreadable;
+  return documents;
+}
 
 bool VerifyReport::Equal() const {
   return differences == 0 && SourceDocuments() == TargetDocuments();

@@ -25,7 +25,7 @@ struct VerifyOptions {
 
 // A document that is not the same on both sides.
 struct VerifyDifference {
-  enum class Kind { kMissing, kExtra, kChanged };
+  enum class Kind { kMissing, kExtra, kChanged, kUnreadable };
   Kind kind = Kind::kMissing;
   std::string id;        // empty: it has none
   int shard = 0;         // where it was found: in the source or, if it is extra, in the target
@@ -35,16 +35,18 @@ struct VerifyDifference {
 struct VerifyReport {
   struct Count {
     Partition partition;
-    int64_t documents = 0;  // after the transforms
-    int64_t unreadable = 0;
+    int64_t documents = 0;   // after the transforms; with those that cannot be compared
+    int64_t unreadable = 0;  // of these, what is no document, or fails in a transform
   };
   std::vector<Count> source;
   std::vector<Count> target;
-  int64_t differences = 0;              // missing, extra and changed documents; by checksums
+  // Missing, extra and changed documents, by checksums, and those that cannot be compared.
+  int64_t differences = 0;
   std::vector<VerifyDifference> named;  // some of them
 
   int64_t SourceDocuments() const;
   int64_t TargetDocuments() const;
+  int64_t Unreadable() const;  // of both
   bool Equal() const;
 };
 

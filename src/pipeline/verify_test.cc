@@ -122,6 +122,25 @@ TEST_F(VerifyTest, MissingExtraAndChangedDocumentsAreNamed) {
   EXPECT_EQ(missing.id, Id(0));
 }
 
+TEST_F(VerifyTest, WhatFailsInATransformWasNotMigrated) {
+  MemorySource source(10);
+  MemorySource target(10);
+  source.Add("c", {.id = "1", .body = R"({"n":1})"});
+  source.Add("c", {.id = "2", .body = R"({"n":"x"})"});
+  target.Add("c", {.id = "1", .body = R"({"n":1})"});
+  const auto plan = ParseTransforms("- cast: {n: number}", "t").value();
+  for (const bool checksums : {false, true}) {
+    const VerifyOptions options{.checksums = checksums, .transforms = plan.get()};
+    const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {}).value();
+    EXPECT_FALSE(report.Equal());
+    EXPECT_EQ(report.SourceDocuments(), 2);
+    EXPECT_EQ(report.Unreadable(), 1);
+    ASSERT_EQ(report.named.size(), 1);
+    EXPECT_EQ(report.named[0].kind, Kind::kUnreadable);
+    EXPECT_EQ(report.named[0].id, "2");
+  }
+}
+
 TEST_F(VerifyTest, WithoutIdsOnOneSideContentsAreComparedAlsoWhenTheyRepeat) {
   MemorySource source(10);
   MemorySource target(10);
