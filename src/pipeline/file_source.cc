@@ -57,6 +57,40 @@ std::string FilePlace(const std::string& path, uint64_t line, uint64_t offset) {
   return path + ":" + std::to_string(line) + " (byte " + std::to_string(offset) + ")";
 }
 
+namespace {
+
+// kCorrupt: the file is shorter than it was when its partitions were made. What is behind the end
+// would be missing without a word.
+Status CheckSize(const std::string& path, uint64_t expected) {
+  MUSTER_ASSIGN(const FileEntry file, StatFile(path));
+  if (file.size >= expected) return {};
+  return Error{Code::kCorrupt,
+               path + " has " + std::to_string(file.size) + " bytes, and had " +
+                   std::to_string(expected) + " at least",
+               "was it written anew? migrate it again, by another run"};
+}
+
+// Reads a partition of a file that must not become shorter meanwhile.
+class WholeReader final : public Reader {
+ public:
+  WholeReader(std::unique_ptr<Reader> reader, std::string path, uint64_t expected)
+      : reader_(std::move(reader)), path_(std::move(path)), expected_(expected) {}
+
+  Result<std::optional<Document>> Next() override {
+    auto document = reader_->Next();
+    if (document && !*document) MUSTER_TRY(CheckSize(path_, expected_));
+    return document;
+  }
+  Result<std::optional<std::string>> Split() override { return reader_->Split(); }
+
+ private:
+  const std::unique_ptr<Reader> reader_;
+  const std::string path_;
+  const uint64_t expected_;
+};
+
+}  // namespace
+
 Result<std::vector<Collection>> FileSource::Collections() {
   MUSTER_ASSIGN(const auto found, ListFiles(options_.path, options_.endings));
   std::vector<Collection> all;
@@ -103,7 +137,16 @@ Result<std::unique_ptr<Reader>> FileSource::Read(const Partition& partition,
   FileRange range;
   MUSTER_ASSIGN(range.begin, OffsetOf(position.empty() ? partition.begin : position, 0));
   MUSTER_ASSIGN(range.end, OffsetOf(partition.end, UINT64_MAX));
-  return ReadRange(file, range);
+  // Of a compressed file the bytes are those that it has on the disk.
+  MUSTER_ASSIGN(const uint64_t begin, OffsetOf(partition.begin, 0));
+  uint64_t expected =
+      begin + static_cast<uint64_t>(std::max<int64_t>(0, partition.bytes.value_or(0)));
+  if (file.compression == Compression::kNone) {
+    expected = std::max(partition.end.empty() ? expected : range.end, range.begin);
+  }
+  MUSTER_TRY(CheckSize(partition.part, expected));
+  MUSTER_ASSIGN(auto reader, ReadRange(file, range));
+  return std::make_unique<WholeReader>(std::move(reader), partition.part, expected);
 }
 
 std::optional<double> FileSource::FractionBefore(const Partition& partition,

@@ -1,6 +1,8 @@
 #include "pipeline/jsonl_source.h"
 
 #include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
 
 #include <set>
 
@@ -157,6 +159,26 @@ TEST_F(JsonlSourceTest, ACutGzipGivesWhatIsThereAndThenTheError) {
     ++documents;
   }
   EXPECT_GT(documents, 1000);
+}
+
+TEST_F(JsonlSourceTest, AFileThatHasBecomeShorterIsToldOf) {
+  const std::string path = folder_.Write("a.jsonl", Lines(5'000));
+  const auto source = Open(path);
+  const Partition partition = source->Partitions("a")->at(0);
+  const auto reader = Read(*source, partition);
+  std::string position;
+  for (int i = 0; i < 10; ++i) position = reader->Next().value().value().position;
+  std::filesystem::resize_file(path, 300);
+  Result<std::optional<Document>> last = reader->Next();
+  while (last && *last) last = reader->Next();
+  ASSERT_FALSE(last);
+  EXPECT_EQ(last.error().code, Code::kCorrupt);
+  EXPECT_EQ(source->Read(partition, "", {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(source->Read(partition, position, {}).error().code, Code::kCorrupt);
+  EXPECT_NE(source->Read(partition, "", {}).error().message.find("has 300 bytes"),
+            std::string::npos);
+  std::ofstream(path, std::ios::app) << Lines(6'000);
+  EXPECT_TRUE(source->Read(partition, "", {})) << "one that grows is read on";
 }
 
 TEST_F(JsonlSourceTest, WhatIsNoDocumentIsADefectWithFileAndLine) {
