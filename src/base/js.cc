@@ -185,6 +185,10 @@ class Numbers {
       if (const auto text = TextOf(number)) {
         return JS_NewStringLen(context, text->data(), text->size());
       }
+      if (!std::isfinite(value)) {
+        return JS_ThrowRangeError(context, "%s was computed, which JSON does not have",
+                                  std::isnan(value) ? "NaN" : "Infinity");
+      }
       if (std::abs(value) > kMaxSafeInteger) {
         return JS_ThrowRangeError(
             context, "%g was computed, and numbers beyond 2^53 are rounded: use BigInt", value);

@@ -403,6 +403,14 @@ class PlanReader {
 Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
                                                        const std::string& file) {
   MUSTER_ASSIGN(const YamlDocument document, ParseYaml(text, file));
+  // A file that was cut off must not let through what it was to hide.
+  const YamlNode& root = document.root;
+  const bool has_none = root.kind == YamlNode::Kind::kNull ||
+                        (root.kind == YamlNode::Kind::kSequence && root.items.empty());
+  if (!file.empty() && has_none) {
+    return Error{Code::kInvalid, file + " has no transforms",
+                 "leave it out if nothing is to be changed"};
+  }
   return PlanReader(document).Read();
 }
 

@@ -28,7 +28,7 @@ TEST(Transforms, DoWhatTheTableSays) {
   for (std::string line; std::getline(file, line); ++cases) {
     const Json one = *ParseJson(line, "case");
     SCOPED_TRACE(one["name"].get<std::string>());
-    const auto plan = ParseTransforms(one["transforms"].get<std::string>(), "case.yaml");
+    const auto plan = ParseTransforms(one["transforms"].get<std::string>(), "");
     ASSERT_TRUE(plan) << plan.error().ToString();
     const std::string out = Transformed(**plan, one["in"].get<std::string>());
     if (one.contains("skipped")) {
@@ -42,6 +42,16 @@ TEST(Transforms, DoWhatTheTableSays) {
     }
   }
   EXPECT_GT(cases, 50);
+}
+
+TEST(Transforms, AFileWithoutAnyIsRefused) {
+  for (const char* text : {"", "\n# all gone\n", "null", "~", "[]", "--- \n"}) {
+    SCOPED_TRACE(text);
+    const auto plan = ParseTransforms(text, "hide.yaml");
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().message, "hide.yaml has no transforms");
+    EXPECT_TRUE(ParseTransforms(text, "")) << "no file was named";
+  }
 }
 
 TEST(Transforms, RenameIndices) {
