@@ -34,10 +34,11 @@ struct TaskCall {
   std::optional<std::chrono::milliseconds> heartbeat = {};
 
   // Where `input` has references to secrets, ${env:NAME} or ${file:PATH}, that the definition
-  // itself has written: how many, by JSON pointer ("/Headers/Authorization"). All others came with
-  // data, and an executor never resolves those: who may give a machine its input may not read our
+  // itself has written: by JSON pointer ("/Headers/Authorization"), the text as the definition has
+  // it, in pieces between which data was filled in. All other references came with data, and an
+  // executor never resolves those: a caller who may give a machine its input may not read our
   // files.
-  std::map<std::string, size_t> references = {};
+  std::map<std::string, std::vector<std::string>> references = {};
 };
 
 // The call is done, with this as the task's result.

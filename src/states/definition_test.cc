@@ -76,8 +76,9 @@ TEST(Definition, SecretReferencesOfTheDefinitionAreKnownByTheirPlaces) {
                                          "f", nullptr);
   ASSERT_TRUE(definition) << definition.error().ToString();
   const State& state = (*definition)->machines[0].states.at("A");
-  EXPECT_EQ(state.parameters->SecretReferences(),
-            (std::map<std::string, size_t>{{"/a~1b~0/1/c", 2}, {"/text", 1}}));
+  EXPECT_EQ(
+      state.parameters->SecretReferences(),
+      (SecretPieces{{"/a~1b~0/1/c", {"${env:A} and ${env:B}"}}, {"/text", {"${env:A} ", ""}}}));
 }
 
 TEST(Definition, WhatIsNotJsonIsSaidWithItsPlace) {

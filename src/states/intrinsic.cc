@@ -322,13 +322,25 @@ Answer Call(const std::string& name, const Arguments& arguments, Env& env) {
 
 }  // namespace
 
-std::string Intrinsic::LiteralText() const {
+std::vector<std::string> Intrinsic::LiteralPieces() const {
   const Json* pattern = arguments.empty() ? nullptr : std::get_if<Json>(&arguments[0]);
-  if (name != "Format" || pattern == nullptr) return "";
-  Arguments values(arguments.size(), Json("\n"));
+  if (name != "Format" || pattern == nullptr || !pattern->is_string()) return {};
+  // A mark where an argument goes; a template that has it itself is not looked into.
+  constexpr char kMark = '\x1f';
+  if (pattern->get_ref<const std::string&>().find(kMark) != std::string::npos) return {};
+  Arguments values(arguments.size(), Json(std::string(1, kMark)));
   values[0] = *pattern;
   const Answer written = Format(values);
-  return written ? written->get<std::string>() : "";
+  if (!written) return {};
+  std::vector<std::string> pieces(1);
+  for (const char c : written->get_ref<const std::string&>()) {
+    if (c == kMark) {
+      pieces.emplace_back();
+    } else {
+      pieces.back() += c;
+    }
+  }
+  return pieces;
 }
 
 Fallible<Json> Intrinsic::Evaluate(const Scope& scope) const {

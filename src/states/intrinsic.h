@@ -30,9 +30,9 @@ struct Intrinsic {
 
   Fallible<Json> Evaluate(const Scope& scope) const;
 
-  // Of a Format whose template is a literal: what the template itself puts into the text, with a
-  // line end for every argument. Empty: it is another call.
-  std::string LiteralText() const;
+  // Of a Format whose template is a literal: what the template itself puts into the text, in pieces
+  // with an argument between each two. Empty: it is another call.
+  std::vector<std::string> LiteralPieces() const;
 };
 
 }  // namespace muster::states

@@ -8,15 +8,16 @@
 namespace muster::states {
 namespace {
 
-void CountReferences(std::string_view text, const std::string& pointer,
-                     std::map<std::string, size_t>& references) {
-  if (const size_t count = CountSecretReferences(text); count > 0) references[pointer] = count;
+void AddPieces(std::vector<std::string> pieces, const std::string& pointer,
+               SecretPieces& references) {
+  std::string text;
+  for (const std::string& piece : pieces) text += piece + '\n';
+  if (CountSecretReferences(text) > 0) references[pointer] = std::move(pieces);
 }
 
 void AddLiteralReferences(const Json& literal, const std::string& pointer,
-                          std::map<std::string, size_t>& references) {
-  if (literal.is_string())
-    CountReferences(literal.get_ref<const std::string&>(), pointer, references);
+                          SecretPieces& references) {
+  if (literal.is_string()) AddPieces({literal.get<std::string>()}, pointer, references);
   if (literal.is_object()) {
     for (const auto& [name, member] : literal.items())
       AddLiteralReferences(member, JsonPointerTo(pointer, name), references);
@@ -174,19 +175,18 @@ Fallible<Variables> Template::EvaluateMembers(const Scope& scope) const {
   return variables;
 }
 
-std::map<std::string, size_t> Template::SecretReferences() const {
-  std::map<std::string, size_t> references;
+SecretPieces Template::SecretReferences() const {
+  SecretPieces references;
   AddReferences("", references);
   return references;
 }
 
-void Template::AddReferences(const std::string& pointer,
-                             std::map<std::string, size_t>& references) const {
+void Template::AddReferences(const std::string& pointer, SecretPieces& references) const {
   switch (kind_) {
     case Kind::kLiteral:
       return AddLiteralReferences(*literal_, pointer, references);
     case Kind::kQuery:
-      if (query_.intrinsic) CountReferences(query_.intrinsic->LiteralText(), pointer, references);
+      if (query_.intrinsic) AddPieces(query_.intrinsic->LiteralPieces(), pointer, references);
       return;
     case Kind::kObject:
       for (const auto& [name, member] : members_)

@@ -11,6 +11,8 @@
 
 namespace muster::states {
 
+using SecretPieces = std::map<std::string, std::vector<std::string>>;
+
 // A JSON value with parts that are computed: Parameters, ResultSelector, Arguments, Output, Assign.
 // Immutable once it was read.
 class Template {
@@ -26,10 +28,10 @@ class Template {
   // Each member of an object by itself, as Assign needs them.
   Fallible<Variables> EvaluateMembers(const Scope& scope) const;
 
-  // Where the value has references to secrets that stand in the template itself, and how many, by
-  // JSON pointer. What a path or JSONata gives is data and has none; of a States.Format with a
-  // literal template, those of the template count.
-  std::map<std::string, size_t> SecretReferences() const;
+  // Where the value has references to secrets that stand in the template itself: by JSON pointer,
+  // the pieces of the text which are the template's own. What a path or JSONata gives is data and
+  // has none; of a States.Format with a literal template, those of the template count.
+  SecretPieces SecretReferences() const;
 
   // The names of the members of an object.
   std::vector<std::string> MemberNames() const;
@@ -38,7 +40,7 @@ class Template {
   enum class Kind { kLiteral, kQuery, kObject, kArray };
 
   Fallible<Json> Build(const Scope& scope) const;
-  void AddReferences(const std::string& pointer, std::map<std::string, size_t>& references) const;
+  void AddReferences(const std::string& pointer, SecretPieces& references) const;
 
   Kind kind_ = Kind::kLiteral;
   Value literal_;

@@ -56,7 +56,7 @@ class ExecExecutorTest : public testing::Test {
   std::string folder_;
   std::unique_ptr<TaskExecutor> executor_ = MakeExecExecutor();
   TestContext context_;
-  std::map<std::string, size_t> references_;  // those of the definition
+  std::map<std::string, std::vector<std::string>> references_;  // those of the definition
 };
 
 TEST_F(ExecExecutorTest, JsonGoesInAndComesOut) {
@@ -67,7 +67,7 @@ TEST_F(ExecExecutorTest, JsonGoesInAndComesOut) {
 
 TEST_F(ExecExecutorTest, AProgramHasItsArgumentsEnvironmentAndFolder) {
   setenv("MUSTER_EXEC_TEST_SECRET", "hidden", 1);
-  references_ = {{"/Environment/MODE", 1}};
+  references_ = {{"/Environment/MODE", {"is ${env:MUSTER_EXEC_TEST_SECRET}"}}};
   const Json output = Output(Start(
       {{"Command",
         {"sh", "-c", R"(printf '["%s","%s","%s","%s"]' "$1" "$MODE" "$PWD" "$MUSTER_TASK_TOKEN")",
@@ -147,7 +147,7 @@ TEST_F(ExecExecutorTest, WhatCannotBeStartedSaysWhy) {
 }
 
 TEST_F(ExecExecutorTest, WrongParametersAreRefused) {
-  references_ = {{"/Environment/A", 1}};
+  references_ = {{"/Environment/A", {"${env:MUSTER_NO_SUCH_VARIABLE}"}}};
   for (const char* input :
        {"[]", "{}", R"({"Command":"ls"})", R"({"Command":[]})", R"({"Command":[1]})",
         R"({"Command":["ls"],"Environment":{"A":1}})", R"({"Command":["ls"],"Folder":"x"})",

@@ -40,12 +40,12 @@ class HttpExecutorTest : public ::testing::Test {
   HttpServer server_{[this](const HttpServerRequest&) { return reply_; }};
   std::unique_ptr<TaskExecutor> executor_ = MakeHttpExecutor();
   TestContext context_;
-  std::map<std::string, size_t> references_;  // those of the definition
+  std::map<std::string, std::vector<std::string>> references_;  // those of the definition
 };
 
 TEST_F(HttpExecutorTest, ARequestIsSentAsItsParametersSay) {
   setenv("MUSTER_HTTP_TEST_TOKEN", "s3cr3t", 1);
-  references_ = {{"/Headers/Authorization", 1}};
+  references_ = {{"/Headers/Authorization", {"Bearer ${env:MUSTER_HTTP_TEST_TOKEN}"}}};
   const auto outcome =
       Start({{"Method", "POST"},
              {"Headers", {{"Authorization", "Bearer ${env:MUSTER_HTTP_TEST_TOKEN}"}}},
@@ -97,7 +97,7 @@ TEST_F(HttpExecutorTest, NoAnswerIsAFailure) {
 }
 
 TEST_F(HttpExecutorTest, WrongParametersAreRefused) {
-  references_ = {{"/Headers/A", 1}};
+  references_ = {{"/Headers/A", {"${env:MUSTER_NO_SUCH_VARIABLE}"}}};
   for (const char* input :
        {"{}", R"({"Method":1})", R"({"Method":"GET","Headers":[]})",
         R"({"Method":"GET","QueryParameters":[1]})",

@@ -149,10 +149,10 @@ class SecretCanaryTest : public ::testing::Test {
     return result;
   }
 
-  void ExpectRefused(const RunResult& result) {
+  void ExpectRefused(const RunResult& result,
+                     const std::string& why = "data has a reference to a secret") {
     EXPECT_EQ(result.failure.error, "States.Runtime");
-    EXPECT_NE(result.failure.cause.find("data has a reference to a secret"), std::string::npos)
-        << result.failure.cause;
+    EXPECT_NE(result.failure.cause.find(why), std::string::npos) << result.failure.cause;
   }
 
   // As States.Format wants braces.
@@ -180,6 +180,10 @@ class SecretCanaryTest : public ::testing::Test {
     Run(executor, resource, formatted, {{"x", "2"}});
     EXPECT_EQ(server.Passwords(), std::vector<std::string>(2 * once, kCanary));
     ExpectRefused(Run(executor, resource, formatted, {{"x", reference_}}));
+    for (const char* elsewhere : {"?host=127.0.0.1", "&port=1", "#", "%3Fhost=h", "@h", "/b", "\n"})
+      ExpectRefused(Run(executor, resource, formatted, {{"x", elsewhere}}), "is not plain");
+    formatted[name + ".$"] = "States.Format('" + Escaped(server.Url("${file:")) + "{}', $.x)";
+    ExpectRefused(Run(executor, resource, formatted, {{"x", canary_ + "}"}}), "completes");
 
     Json computed = parameters;
     computed[name + ".$"] = "$.x";
@@ -229,6 +233,13 @@ TEST_F(SecretCanaryTest, Http) {
 
   ExpectRefused(
       Run(*executor, "muster:http", parameters, {{"x", ""}, {"name", "a " + reference_}}));
+  Json completed = parameters;
+  completed["Headers"] = {{"X-Which.$", "States.Format('$\\{file:{}\\}', $.x)"}};
+  for (const Json& input : {Json{{"x", canary_}}, Json{{"x", "/etc/hostname"}}})
+    ExpectRefused(Run(*executor, "muster:http", completed, input), "completes a reference");
+  completed["Headers"] = {{"X-Which.$", "States.Format('" + Escaped(reference_) + "${}', $.x)"}};
+  ExpectRefused(Run(*executor, "muster:http", completed, {{"x", reference_.substr(1)}}),
+                "completes a reference");
   // All of its headers as data.
   Json computed = parameters;
   computed.erase("Headers");

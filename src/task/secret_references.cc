@@ -1,21 +1,67 @@
 #include "task/secret_references.h"
 
+#include <algorithm>
+
+#include "base/regex.h"
 #include "base/secrets.h"
 
 namespace muster::task {
+namespace {
+
+Error Refuse(const TaskCall& call, const std::string& what, const std::string& pointer,
+             std::string hint) {
+  return Error{Code::kInvalid, call.resource + ": " + what + " at " + pointer, std::move(hint)};
+}
+
+// Whether a reference begins in this piece and ends behind it: data would then say which one it is.
+bool IsCutOff(std::string_view piece) {
+  for (size_t open = piece.find("${"); open != piece.npos; open = piece.find("${", open + 2)) {
+    if (piece.find('}', open) == piece.npos) return true;
+  }
+  return piece.ends_with('$');
+}
+
+// The references in the text are the definition's own, each of them whole.
+Status CheckOrigin(const TaskCall& call, const std::string& pointer, const std::string& text,
+                   const std::vector<std::string>& pieces) {
+  if (std::any_of(pieces.begin(), pieces.end(), IsCutOff)) {
+    return Refuse(call, "data completes a reference to a secret", pointer,
+                  "write the whole reference into the definition");
+  }
+  size_t written = 0;
+  for (const std::string& piece : pieces) written += CountSecretReferences(piece);
+  if (CountSecretReferences(text) == written) return {};
+  return Refuse(call, "data has a reference to a secret", pointer,
+                "write it into the definition: references are resolved only there");
+}
+
+// Data between the pieces of a URL must not end the part that it stands in: `db?host=elsewhere`
+// would choose who gets the secret.
+Status CheckFillings(const TaskCall& call, const std::string& pointer, const std::string& text,
+                     const std::vector<std::string>& pieces) {
+  std::string expression = Regex::Escape(pieces.front());
+  for (size_t i = 1; i < pieces.size(); ++i)
+    expression += "[A-Za-z0-9._~-]*" + Regex::Escape(pieces[i]);
+  MUSTER_ASSIGN(const Regex plain, Regex::Compile(expression));
+  if (plain.MatchesWhole(text)) return {};
+  return Refuse(call, "data that is not plain stands beside a reference to a secret", pointer,
+                "only letters, digits and . _ ~ - may be filled into a URL that has one");
+}
+
+}  // namespace
 
 Status CheckReferences(const TaskCall& call, const std::string& pointer, const std::string& text) {
   const auto found = call.references.find(pointer);
-  const size_t written = found == call.references.end() ? 0 : found->second;
-  if (CountSecretReferences(text) == written) return {};
-  return Error{Code::kInvalid, call.resource + ": data has a reference to a secret at " + pointer,
-               "write it into the definition: references are resolved only there"};
+  if (found == call.references.end()) return CheckOrigin(call, pointer, text, {});
+  MUSTER_TRY(CheckOrigin(call, pointer, text, found->second));
+  return CheckFillings(call, pointer, text, found->second);
 }
 
 Result<std::string> ResolveReferences(const TaskCall& call, const std::string& pointer,
                                       const std::string& text) {
-  if (!call.references.contains(pointer)) return text;
-  MUSTER_TRY(CheckReferences(call, pointer, text));
+  const auto found = call.references.find(pointer);
+  if (found == call.references.end()) return text;
+  MUSTER_TRY(CheckOrigin(call, pointer, text, found->second));
   return ExpandSecrets(text);
 }
 
