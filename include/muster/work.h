@@ -289,8 +289,12 @@ struct ItemInfo {
   int attempt = 0;
   Partition partition = {};
   Progress progress = {};
-  std::optional<double> fraction = {};       // of it that is done
-  double docs_per_second = 0;                // of the present holder
+  std::optional<double> fraction = {};  // of it that is done
+  double docs_per_second = 0;           // of the present holder
+  // What the last holder read within the last half minute, and what part of that it took, so that
+  // a run of many short items has a rate as well.
+  double recent_documents = 0;
+  milliseconds recent{0};
   std::vector<std::string> successors = {};  // names
   std::string error = {};                    // the last
 };

@@ -86,7 +86,7 @@ class WorkCommand {
       if (!options_.run.empty() && run.name != options_.run) continue;
       if (!run.unreadable.empty()) context_.err << run.unreadable << '\n';
       MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
-      const auto left = sum.Left(sum.docs_per_second);
+      const auto left = sum.Left(sum.docs_per_second());
       if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
       const std::string state(RunStateName(run));
       table.AddRow(
@@ -99,7 +99,7 @@ class WorkCommand {
            {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
            {std::to_string(sum.counts.read)},
            {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
-           {std::to_string(static_cast<int64_t>(sum.docs_per_second))},
+           {std::to_string(static_cast<int64_t>(sum.docs_per_second()))},
            {left ? FormatSpan(*left) : ""}});
       Json json{{"run", run.name},
                 {"state", state},
@@ -115,7 +115,7 @@ class WorkCommand {
                 {"written", sum.counts.written},
                 {"skipped", sum.counts.skipped},
                 {"failed", sum.counts.failed},
-                {"docs_per_second", std::round(sum.docs_per_second)}};
+                {"docs_per_second", std::round(sum.docs_per_second())}};
       if (!run.unreadable.empty()) json["error"] = run.unreadable;
       if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
       if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);

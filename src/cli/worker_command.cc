@@ -123,7 +123,7 @@ void FollowRun(Store& store, const std::string& run, Env& env, cli::Progress& pr
       note += " of about " + std::to_string(static_cast<int64_t>(*documents));
     }
     note += " documents";
-    if (const auto left = sum->Left(seconds > 0 ? read / seconds : sum->docs_per_second)) {
+    if (const auto left = sum->Left(seconds > 0 ? read / seconds : sum->docs_per_second())) {
       note += ", " + FormatSeconds(static_cast<uint64_t>(left->count()) / 1000) + " left";
     }
     progress.Note(note);

@@ -48,11 +48,11 @@ Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum
             {"waiting", sum.waiting},
             {"quarantined", sum.quarantined},
             {"counts", CountsOf(sum.counts)},
-            {"docs_per_second", std::round(sum.docs_per_second)}};
+            {"docs_per_second", std::round(sum.docs_per_second())}};
   if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
   if (const std::string why = WhyNobody(run, sum); !why.empty()) json["why"] = why;
   if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
-  if (const auto left = sum.Left(sum.docs_per_second); left && !run.finished) {
+  if (const auto left = sum.Left(sum.docs_per_second()); left && !run.finished) {
     json["left_ms"] = left->count();
   }
   return json;
@@ -120,7 +120,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
   struct Share {
     int64_t items = 0;
     int64_t done = 0;
-    double rate = 0;
+    Pace pace;
     Counts counts;
   };
   std::map<std::string, Share> workers;
@@ -131,10 +131,10 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
     ++collection.items;
     collection.counts += item.progress.counts;
     if (item.state == ItemInfo::State::kDone) ++collection.done;
-    if (!IsHeld(item)) return;
+    if (!IsHeld(item) && item.recent.count() == 0) return;
     Share& worker = workers[item.holder];
-    ++worker.items;
-    worker.rate += item.docs_per_second;
+    if (IsHeld(item)) ++worker.items;
+    worker.pace.Add(item);
   }));
   MUSTER_TRY(sum.AddRedrives(*store.store, name));
   MUSTER_ASSIGN(const WallTime now, store.store->Now());
@@ -155,7 +155,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
   json["workers"] = Json::object();
   for (const auto& [worker, share] : workers) {
     AppendMember(json["workers"], worker,
-                 {{"items", share.items}, {"docs_per_second", std::round(share.rate)}});
+                 {{"items", share.items}, {"docs_per_second", std::round(share.pace.PerSecond())}});
   }
   json["collections"] = Json::object();
   for (const auto& [collection, share] : collections) {

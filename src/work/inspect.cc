@@ -7,7 +7,10 @@
 namespace muster {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int kTries = 5;
+constexpr milliseconds kRecently{30'000};
 
 Error NoRun(const std::string& run) {
   return Error{Code::kNotFound, "there is no run '" + run + "' in this store",
@@ -49,6 +52,24 @@ void TellWhenDue(const Record& record, WallTime now, ItemInfo& info) {
   info.due_in = *info.due - now;
 }
 
+// By the holder's clock and ours, which may differ by a little: less than a second counts as one.
+void TellPace(const Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
+  const bool done = body.state == ItemBody::State::kDone && body.until_ms > 0;
+  const bool held = body.state == ItemBody::State::kOpen && !record.owner.empty();
+  if (body.since_ms == 0 || (!done && !held)) return;
+  const auto ago = [&](int64_t ms, milliseconds least) {
+    return std::max(now.time_since_epoch() - milliseconds(ms), least);
+  };
+  const milliseconds ended = done ? ago(body.until_ms, 0ms) : 0ms;
+  const milliseconds begun = ago(body.since_ms, ended + 1s);
+  const auto took = static_cast<double>((begun - ended).count());
+  const auto read = static_cast<double>(body.progress.counts.read - body.since_read);
+  if (held) info.docs_per_second = read * 1000 / took;
+  if (ended >= kRecently) return;
+  info.recent = std::min(begun, kRecently);
+  info.recent_documents = read * static_cast<double>((info.recent - ended).count()) / took;
+}
+
 Result<ItemInfo> Describe(const Record& record, WallTime now) {
   auto body = ItemBody::FromJson(record.body);
   if (!body) return body.error().Within("item '" + record.key + "'");
@@ -63,12 +84,7 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
                 .fraction = body->fraction,
                 .error = body->error};
   TellWhenDue(record, now, info);
-  const milliseconds held = now.time_since_epoch() - milliseconds(body->since_ms);
-  if (info.state == ItemInfo::State::kOpen && !record.owner.empty() && body->since_ms > 0 &&
-      held.count() > 0) {
-    info.docs_per_second = static_cast<double>(body->progress.counts.read - body->since_read) *
-                           1000.0 / static_cast<double>(held.count());
-  }
+  TellPace(record, *body, now, info);
   for (const Partition& part : body->Successors()) info.successors.push_back(NameOf(part));
   return info;
 }

@@ -126,6 +126,7 @@ std::string ItemBody::ToJson() const {
     json["since_ms"] = since_ms;
     json["since_read"] = since_read;
   }
+  if (until_ms != 0) json["until_ms"] = until_ms;
   return ToJsonText(json);
 }
 
@@ -147,6 +148,7 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
       .Read("created", body.created)
       .Read("since_ms", body.since_ms)
       .Read("since_read", body.since_read)
+      .Read("until_ms", body.until_ms)
       .Read("error", body.error)
       .Read("failures", body.failures)
       .Read("failed", body.failed);

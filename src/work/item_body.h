@@ -29,6 +29,7 @@ struct ItemBody {
   std::vector<std::string> failed = {};  // the first two workers that failed without progress
   int64_t since_ms = 0;                  // when its holder began, by the holder's clock, for people
   int64_t since_read = 0;                // and how many documents had been read then
+  int64_t until_ms = 0;                  // when it was done
 
   // The parts that were given away, in that order: each is what lies between two ends that the
   // item had.

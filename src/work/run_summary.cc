@@ -28,6 +28,15 @@ bool IsHeld(const ItemInfo& item) {
          item.due_in->count() > 0;
 }
 
+void Pace::Add(const ItemInfo& item) {
+  documents_ += item.recent_documents;
+  span_ = std::max(span_, item.recent);
+}
+
+double Pace::PerSecond() const {
+  return span_.count() > 0 ? documents_ * 1000 / static_cast<double>(span_.count()) : 0;
+}
+
 std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
   if (!IsHeld(item) || item.docs_per_second <= 0 || !item.fraction || *item.fraction <= 0) {
     return std::nullopt;
@@ -61,6 +70,7 @@ Status RunSummary::AddRedrives(Store& store, const std::string& run) {
 void RunSummary::Add(const ItemInfo& item) {
   ++items;
   counts += item.progress.counts;
+  pace_.Add(item);
   if (const auto size = SizeOf(item)) {
     sizes_ += *size;
     ++sized_;
@@ -74,7 +84,6 @@ void RunSummary::Add(const ItemInfo& item) {
     return;
   }
   ++held;
-  docs_per_second += item.docs_per_second;
   if (const auto needs = TimeLeft(item)) longest_ = std::max(longest_.value_or(*needs), *needs);
 }
 

@@ -11,6 +11,17 @@ namespace muster {
 // Whether somebody has it right now.
 bool IsHeld(const ItemInfo& item);
 
+// How many documents items have been read at a time recently, together.
+class Pace {
+ public:
+  void Add(const ItemInfo& item);
+  double PerSecond() const;
+
+ private:
+  double documents_ = 0;
+  milliseconds span_{0};
+};
+
 // How long the item's holder still needs, if it goes on like this.
 std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 
@@ -38,9 +49,11 @@ class RunSummary {
   int64_t quarantined = 0;
   int64_t unreadable = 0;
   Counts counts;
-  double docs_per_second = 0;
+  // Recently; 0 once nothing is left to do.
+  double docs_per_second() const { return held + waiting > 0 ? pace_.PerSecond() : 0; }
 
  private:
+  Pace pace_;
   std::optional<milliseconds> longest_;  // that a holder still needs
   double sizes_ = 0;                     // of the items whose size can be told
   int64_t sized_ = 0;                    // so many

@@ -21,6 +21,8 @@ ItemInfo HeldAt(int64_t read, double fraction, double rate) {
   item.progress.counts.read = read;
   item.fraction = fraction;
   item.docs_per_second = rate;
+  item.recent = 10s;
+  item.recent_documents = 10 * rate;
   return item;
 }
 
@@ -39,7 +41,7 @@ TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
   sum.Add(ItemInfo{});
   sum.Add(ItemInfo{});
   EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
-  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 25s);
+  EXPECT_EQ(sum.Left(sum.docs_per_second()).value(), 25s);
   EXPECT_EQ(sum.Left(500).value(), 5s);
 }
 
@@ -47,7 +49,20 @@ TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
   RunSummary sum;
   sum.Add(HeldAt(990, 0.99, 1000));
   sum.Add(HeldAt(100, 0.1, 10));
-  EXPECT_EQ(sum.Left(sum.docs_per_second).value(), 90s);
+  EXPECT_EQ(sum.Left(sum.docs_per_second()).value(), 90s);
+}
+
+TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
+  RunSummary sum;
+  ItemInfo done = Done(1000);
+  done.recent = 20s;
+  done.recent_documents = 600;
+  sum.Add(done);
+  sum.Add(Done(5000));  // long ago
+  ItemInfo begun = HeldAt(0, 0, 0);
+  begun.recent_documents = 0;
+  sum.Add(begun);
+  EXPECT_DOUBLE_EQ(sum.docs_per_second(), 30);
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {

@@ -95,6 +95,7 @@ Status WorkItem::Complete(const Progress& progress) {
   body_->progress.counts = progress.counts;
   body_->fraction.reset();
   body_->error.clear();
+  body_->until_ms = lease_->env().WallNow().time_since_epoch().count();
   return lease_->End(body_->ToJson());
 }
 

@@ -12,6 +12,7 @@
 #include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/records.h"
+#include "work/run_summary.h"
 
 namespace muster {
 namespace {
@@ -287,6 +288,23 @@ TEST_F(WorkerTest, StopWithoutProgressReleasesAtOnce) {
     EXPECT_EQ(item.attempt, 0);
     EXPECT_LE(item.due_in.value(), 0ms);
   }
+}
+
+TEST_F(WorkerTest, ARunOfShortItemsHasARateUntilItIsHistory) {
+  ASSERT_TRUE(Run().value().all_done);
+  for (const ItemInfo& item : Items()) {
+    EXPECT_GT(item.recent_documents, 0) << item.name;
+    EXPECT_LE(item.recent_documents, static_cast<double>(item.progress.counts.read)) << item.name;
+    EXPECT_EQ(item.holder, "me");
+  }
+  EXPECT_EQ(RunSummary::Of(*store_, "run")->docs_per_second(), 0) << "nothing is left to do";
+  Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
+  ItemBody body = ItemBody::FromJson(record.body).value();
+  for (int64_t* moment : {&body.since_ms, &body.until_ms}) *moment -= 60'000;
+  record.body = body.ToJson();
+  const Change change = Change::Put(record, Due::Never());
+  ASSERT_TRUE(store_->Write({&change, 1}));
+  EXPECT_EQ(Item("orders__0__0").recent_documents, 0);
 }
 
 TEST_F(WorkerTest, MaxHoldHandsOver) {
