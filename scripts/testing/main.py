@@ -97,6 +97,7 @@ class Run:
         self.durations.update(records)
         memory.prune()
         print()
+        report.print_seeds(records)
         report.print_slowest(records, ROOT, self.inputs.began)
         built = [record.task for record in records.values()
                  if record.task.preset in suites.PRESETS and record.task.is_build

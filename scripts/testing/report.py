@@ -89,6 +89,14 @@ def report_flaky(records, path, is_ci):
     print("\n".join(lines))
 
 
+def print_seeds(records):
+    """Which seeds were drawn: a later run draws others."""
+    for record in records.values():
+        if record.outcome and record.task.name.endswith("/sim_fresh"):
+            lines = [line for line in record.outcome.text().splitlines() if " seeds from " in line]
+            print("\n".join(["fresh seeds:"] + [f"  {line}" for line in lines]))
+
+
 def print_slowest(records, root, began):
     """What to look at when a run has become slow."""
     for build in (record for record in records.values() if record.task.is_build and record.outcome):

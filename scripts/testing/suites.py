@@ -123,7 +123,8 @@ class Plan:
                   and (preset == "release" or targets_of(test.command, self.site.build(preset)))]
         for name in ctest.with_fixtures(chosen, tests):
             task = self._add(self._ctest(suite, preset, tests[name]))
-            if "FIXTURES_SETUP" not in tests[name].properties:
+            # What is different each time is never done.
+            if "FIXTURES_SETUP" not in tests[name].properties and "fresh" not in tests[name].labels():
                 self._remember(task, tests[name].labels())
 
     def _ctest(self, suite, preset, test):

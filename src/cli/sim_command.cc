@@ -131,7 +131,7 @@ class SimRun {
       if (context_.json) {
         reports.push_back(ToJson(workload, result));
       } else {
-        Report(workload, result);
+        Report(workload, campaign.first, result);
       }
       if (signals.Token().stop_requested()) break;
     }
@@ -164,7 +164,7 @@ class SimRun {
     return result;
   }
 
-  void Report(const WorkloadInfo& workload, const CampaignResult& result) {
+  void Report(const WorkloadInfo& workload, uint64_t first, const CampaignResult& result) {
     std::ostream& out = context_.out;
     if (options_.hash) {
       for (const auto& [seed, hash] : result.trace_hashes) out << seed << ' ' << Hex(hash) << '\n';
@@ -178,8 +178,10 @@ class SimRun {
       table.AddRow({{std::to_string(seeds), seeds == 0 ? Style::kWarn : Style::kNone}, {what}});
     }
     table.Print(out, context_.color);
-    out << workload.name << ": " << result.seeds << " seeds, " << result.faults << " faults, "
-        << (result.failure ? "1 failed" : "0 failed") << '\n';
+    out << workload.name << ": " << result.seeds << " seeds";
+    if (options_.minutes > 0) out << " from " << first << " on";
+    out << ", " << result.faults << " faults, " << (result.failure ? "1 failed" : "0 failed")
+        << '\n';
   }
 
   const SimOptions& options_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/planted_bug.h"
 #include "plan/estimate.h"
 
 namespace muster::plan {
@@ -40,8 +41,10 @@ class Arranger {
       if (!plan_.ranks[i].external) ranks.push_back(i);
     }
     Step root = Shape(ranks);
-    Share(root, {plan_.pools.flows.value_or(kUnlimited), plan_.pools.jobs.value_or(kUnlimited),
-                 plan_.pools.dpu.value_or(kUnlimited)});
+    const auto most = [](const std::optional<int64_t>& pool) {
+      return PLANTED_BUG(pools_are_ignored) ? kUnlimited : pool.value_or(kUnlimited);
+    };
+    Share(root, {most(plan_.pools.flows), most(plan_.pools.jobs), most(plan_.pools.dpu)});
     std::sort(delayed_.begin(), delayed_.end());
     delayed_.erase(std::unique(delayed_.begin(), delayed_.end()), delayed_.end());
     return {std::move(root), std::move(delayed_)};

@@ -256,6 +256,7 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
   if (RetryOf(token) > task.most_retries) Violate("R", state + " was retried too often");
   if (execution != kMigration && !done_.empty())
     sim_.Sometimes("a later attempt does what did not succeed");
+  CheckPools(execution, task);
   const plan::Order order(plan_);
   for (const auto& [other_state, other] : tasks_) {
     const bool before = order.IsBefore(other.rank, task.rank) ||
@@ -263,6 +264,23 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
     if (before && !MayFollow(other, execution))
       Violate("R", state + " was started before " + other_state + " was done");
   }
+}
+
+// Of the same kind as this one, no more have begun than may be under way at a time.
+void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
+  const auto most = task.extracts ? plan_.pools.flows : plan_.pools.jobs;
+  if (!most) return;
+  int64_t under_way = 0;
+  const auto records = store_->Truth().Scan(states::kKind, "", "", kMaxBatch).value();
+  for (const Record& record : records) {
+    const Json flow = FlowIn(record);
+    const auto other = tasks_.find(flow.value("state", ""));
+    if (other == tasks_.end() || other->second.extracts != task.extracts) continue;
+    if (ExecutionOf(TokenIn(flow)) == execution && flow["status"] == "RUNNING") ++under_way;
+  }
+  if (under_way > *most)
+    Violate("B", std::to_string(under_way) + " tasks are under way where " + std::to_string(*most) +
+                     " may be");
 }
 
 // The answer to a call was stored.

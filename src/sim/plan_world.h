@@ -63,6 +63,7 @@ class PlanWorld {
   void FlowChanged(const std::optional<Record>& before, const Record& after);
   void Began(const std::string& token, const std::string& state);
   void Ended(const std::string& token, const std::string& state);
+  void CheckPools(const std::string& execution, const Task& task);
   bool MayFollow(const Task& earlier, const std::string& execution) const;
   TaskOutcome AnswerOf(const TaskCall& call) const;
   bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;

@@ -9,14 +9,10 @@ namespace muster::sim {
 // (SplitMix64; the standard library's distributions differ between implementations).
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 0x2545f4914f6cdd1d) {}
+  // Mixed, since the numbers of a seed and of the next one would else be the same, one draw later.
+  explicit Random(uint64_t seed) : state_(Mix(seed)) {}
 
-  uint64_t Next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15); }
 
   // From [low, high].
   int64_t Between(int64_t low, int64_t high) {
@@ -31,6 +27,12 @@ class Random {
   bool OneIn(uint64_t odds) { return Next() % odds == 0; }
 
  private:
+  static constexpr uint64_t Mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
   uint64_t state_;
 };
 

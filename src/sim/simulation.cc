@@ -1,10 +1,9 @@
 #include "sim/simulation.h"
 
-#include <semaphore.h>
-#include <thread>
 #include <utility>
 
 #include "base/fnv.h"
+#include "sim/fiber.h"
 
 namespace muster::sim {
 namespace {
@@ -20,24 +19,6 @@ constexpr std::string_view kFaultNames[kFaultKinds] = {
     "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump",   "torn-write",
     "throttle",  "stale-read", "go-back",   "power-loss"};
 
-// std::binary_semaphore yields to other programs before it sleeps: on a busy machine, where whoever
-// is yielded to takes its whole slice, a seed then takes a hundred times as long.
-class Baton {
- public:
-  Baton() { sem_init(&semaphore_, 0, 0); }
-  ~Baton() { sem_destroy(&semaphore_); }
-  Baton(const Baton&) = delete;
-  Baton& operator=(const Baton&) = delete;
-
-  void Give() { sem_post(&semaphore_); }
-  void Take() {
-    while (sem_wait(&semaphore_) != 0) continue;
-  }
-
- private:
-  sem_t semaphore_;
-};
-
 }  // namespace
 
 std::string_view FaultName(Fault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
@@ -48,9 +29,7 @@ struct Simulation::Process {
   std::unique_ptr<ProcessEnv> env;
   std::stop_source stop;
   std::chrono::hours clock_skew{0};
-  std::thread thread;
-  Baton baton;          // given to the process
-  Baton returned;       // given back by it
+  Fiber fiber;
   uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
   bool waits_for_stop = false;
   bool alive = false;
@@ -91,16 +70,16 @@ class Simulation::ProcessEnv final : public Env {
 };
 
 Simulation::Simulation(uint64_t seed, FaultPlan plan)
-    : random_(seed), plan_(plan), trace_hash_(kFnvStart) {}
+    : random_(seed), plan_(plan), trace_hash_(kFnvStart) {
+  for (Mood& mood : moods_) mood = static_cast<Mood>(random_.Between(0, 3));
+}
 
-// Whatever still runs is unwound, so that no thread outlives what it refers to.
+// Whatever still runs is unwound, so that what it holds is freed.
 Simulation::~Simulation() {
   for (const auto& process : processes_) {
-    if (process->alive) {
-      process->doomed = true;
-      GiveBatonTo(*process);
-    }
-    if (process->thread.joinable()) process->thread.join();
+    if (!process->alive) continue;
+    process->doomed = true;
+    GiveBatonTo(*process);
   }
 }
 
@@ -131,7 +110,6 @@ void Simulation::Run() {
 }
 
 void Simulation::Start(Process& process) {
-  if (process.thread.joinable()) process.thread.join();
   process.stop = std::stop_source();
   process.alive = true;
   process.doomed = false;
@@ -140,12 +118,11 @@ void Simulation::Start(Process& process) {
   if (Fires(Fault::kClockSkew, 4)) {
     process.clock_skew = random_.OneIn(2) ? kClockSkew : -kClockSkew;
   }
-  process.thread = std::thread([this, &process] { RunProcess(process); });
+  process.fiber.Start([this, &process] { RunProcess(process); });
   GiveBatonTo(process);
 }
 
 void Simulation::RunProcess(Process& process) {
-  process.baton.Take();
   bool crashed = false;
   try {
     if (process.doomed) throw ProcessCrash{};
@@ -157,7 +134,6 @@ void Simulation::RunProcess(Process& process) {
   }
   process.alive = false;
   Ended(process, crashed);
-  process.returned.Give();
 }
 
 void Simulation::Ended(Process& process, bool crashed) {
@@ -168,8 +144,7 @@ void Simulation::Ended(Process& process, bool crashed) {
 // Runs the process until it waits for something or ends.
 void Simulation::GiveBatonTo(Process& process) {
   current_ = &process;
-  process.baton.Give();
-  process.returned.Take();
+  process.fiber.Resume();
   current_ = nullptr;
 }
 
@@ -189,8 +164,7 @@ void Simulation::Pass(nanoseconds duration) {
 void Simulation::LoseBaton(Process& process, nanoseconds duration) {
   ++process.ticket;
   WakeAfter(process, duration);
-  process.returned.Give();
-  process.baton.Take();
+  process.fiber.Yield();
   if (process.doomed) {
     process.unwinding = true;
     throw ProcessCrash{};
@@ -250,10 +224,14 @@ std::string_view Simulation::CurrentName() const {
 }
 
 bool Simulation::Fires(Fault fault, uint64_t odds) {
+  const Mood mood = moods_[static_cast<size_t>(fault)];
+  if (mood == Mood::kOften) odds = std::max<uint64_t>(2, odds / 4);
+  if (mood == Mood::kSeldom) odds *= 4;
   // The number is drawn in any case, so that a fault that is not allowed moves no other.
-  const bool drawn = random_.OneIn(odds);
+  const bool drawn = random_.OneIn(odds) && mood != Mood::kNever;
   if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
   ++faults_fired_;
+  fired_[static_cast<size_t>(fault)] = true;
   Note("fault: " + std::string(FaultName(fault)));
   return true;
 }

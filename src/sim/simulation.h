@@ -65,10 +65,10 @@ struct Violation {
   std::string message;
 };
 
-// Many processes of real code in one thread of control. Each process is a thread, but only the one
-// that has the baton runs; at every call of its Env and of a simulated service it may lose the
-// baton, pause or crash. Who goes on, what fails and how long everything takes follows from the
-// seed alone, so that a seed repeats a run exactly.
+// Many processes of real code in one thread. Each process is a fiber, and the one that has the
+// baton runs; at every call of its Env and of a simulated service it may lose the baton, pause or
+// crash. Who goes on, what fails, how often and how long everything takes follows from the seed
+// alone, so that a seed repeats a run exactly.
 //
 // Faults happen until kFaultTime has passed: the safety phase. In the liveness phase that follows
 // nothing fails any more, and every process must end before kTimeLimit.
@@ -106,6 +106,7 @@ class Simulation {
   bool Allows(Fault fault) const {
     return faults_on() && plan_.allowed[static_cast<size_t>(fault)];
   }
+  bool HasFired(Fault fault) const { return fired_[static_cast<size_t>(fault)]; }
   bool faults_on() const { return now_ < kFaultTime && faults_fired_ < plan_.most; }
 
   // Decides whether a fault happens here, with a chance of one in `odds`.
@@ -160,13 +161,19 @@ class Simulation {
   void Ended(Process& process, bool crashed);
   void Terminate(Process& process);
 
+  // How often a fault happens in this seed: with all of them in each, one hides what another would
+  // have shown.
+  enum class Mood { kNever, kSeldom, kUsual, kOften };
+
   Random random_;
   const FaultPlan plan_;
+  std::array<Mood, kFaultKinds> moods_;
   nanoseconds now_{0};
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::unique_ptr<Process>> processes_;
   Process* current_ = nullptr;
   int faults_fired_ = 0;
+  std::array<bool, kFaultKinds> fired_{};
   int64_t calls_ = 0;
   std::optional<Violation> violation_;
   std::vector<std::string> trace_;

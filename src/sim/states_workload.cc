@@ -63,6 +63,9 @@ constexpr char kDefinition[] = R"({
   }
 })";
 
+const std::map<std::string, seconds> kIntervals = {
+    {"Flaky", seconds(5)}, {"One", seconds(2)}, {"Notify", seconds(3)}};
+
 // The same call always has the same answer: what it is depends on the state, the input and how
 // often it was retried.
 TaskOutcome AnswerOf(const TaskCall& call) {
@@ -173,8 +176,11 @@ class StatesWorkloadImpl final : public Workload {
               if (asks) world->asked_.insert(token);
               return true;
             });
-        if (reached && call.resource == "sim:notify") return world_.Notify(call);
-        if (reached) return AnswerOf(call);
+        if (reached) {
+          TaskOutcome answer = call.resource == "sim:notify" ? world_.Notify(call) : AnswerOf(call);
+          if (std::holds_alternative<TaskFailure>(answer)) world_.Failed(call);
+          return answer;
+        }
         if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(1), {});
       }
@@ -331,7 +337,25 @@ class StatesWorkloadImpl final : public Workload {
     }
   }
 
+  void Failed(const TaskCall& call) { failed_at_.try_emplace(call.token, sim_->now()); }
+
+  // Delays are counted by clocks, so that nothing can be said where one is wrong.
+  void CheckBackoff(const TaskCall& call) {
+    const size_t colon = call.token.rfind(':');
+    const int64_t retry = std::stoll(call.token.substr(colon + 1));
+    if (retry == 0 || sim_->HasFired(Fault::kClockSkew) || sim_->HasFired(Fault::kClockJump))
+      return;
+    const auto failed =
+        failed_at_.find(call.token.substr(0, colon + 1) + std::to_string(retry - 1));
+    if (failed == failed_at_.end()) return;
+    const seconds least = kIntervals.at(call.state) * (1 << (retry - 1));
+    // Clocks show milliseconds.
+    if (sim_->now() + milliseconds(2) < failed->second + least)
+      Violate("B", call.token + " was retried sooner than its backoff says");
+  }
+
   void Called(const TaskCall& call, const std::string& process) {
+    CheckBackoff(call);
     if (!started_.contains(call.token))
       Violate("H", call.token + " was called before its start was stored");
     if (reached_.contains(call.token))
@@ -380,11 +404,12 @@ class StatesWorkloadImpl final : public Workload {
   std::unique_ptr<FaultyWire> wire_;
   std::map<std::string, Json> inputs_;
   std::map<std::string, int> starts_;
-  std::set<std::string> started_;   // tokens whose start was stored
-  std::set<std::string> closed_;    // tokens whose answer was stored
-  std::set<std::string> reached_;   // tokens that the service has seen
-  std::set<std::string> asked_;     // tokens that wait for a callback
-  std::set<std::string> answered_;  // tokens whose answer was accepted
+  std::set<std::string> started_;                 // tokens whose start was stored
+  std::set<std::string> closed_;                  // tokens whose answer was stored
+  std::map<std::string, nanoseconds> failed_at_;  // when a call was first answered so, by token
+  std::set<std::string> reached_;                 // tokens that the service has seen
+  std::set<std::string> asked_;                   // tokens that wait for a callback
+  std::set<std::string> answered_;                // tokens whose answer was accepted
   std::map<std::pair<std::string, std::string>, int64_t> known_epochs_;  // by process and record
   int64_t target_down_ = 0;                                // how many notifications are refused
   std::map<std::string, int> refused_;                     // by execution

@@ -21,6 +21,7 @@ using std::chrono::seconds;
 
 constexpr nanoseconds kOperatorTime = seconds(30);
 constexpr nanoseconds kLongestLoss = seconds(100);
+constexpr milliseconds kLongestRest = seconds(300);
 
 std::string WithEpoch(const std::string& key, int64_t epoch) {
   return key + " epoch " + std::to_string(epoch);
@@ -192,8 +193,12 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   void Holds(const WorkItem& item) {
-    held_[WithEpoch(ItemKey("run", item.name()), item.fence().epoch)].deadline =
-        item.deadline().time_since_epoch();
+    const std::string held = WithEpoch(ItemKey("run", item.name()), item.fence().epoch);
+    const nanoseconds believed = item.deadline().time_since_epoch();
+    held_[held].deadline = believed;
+    if (const auto lasts = lasts_.find(held); lasts != lasts_.end() && believed > lasts->second) {
+      Violate("F", item.name() + ": its holder counts on a longer lease than it has");
+    }
   }
 
   void Accounts(const std::string& name, const Counts& counts) {
@@ -283,6 +288,21 @@ class WorkWorkloadImpl final : public Workload {
     held->second.deadline = std::max(held->second.deadline, sim_->now() + change.due.delay);
   }
 
+  // An item that failed rests, and longer each time where its data is to blame.
+  void CheckRest(const Change& change, const ItemBody& was, const ItemBody& is,
+                 const Record& after) {
+    const bool failed = is.state == ItemBody::State::kOpen && !is.error.empty() &&
+                        after.owner.empty() && change.due.kind == Due::Kind::kAfter &&
+                        is.waits == was.waits;
+    if (!failed) return;
+    const bool damaged = is.error.find(WorkWorld::kDamaged) != std::string::npos;
+    const milliseconds least =
+        LeaseFor(damaged ? std::max(1, after.attempt) : 1, terms_.retry_delay, kLongestRest);
+    if (change.due.delay < least)
+      Violate("B", after.key + " is tried again after " + std::to_string(change.due.delay.count()) +
+                       " ms, not " + std::to_string(least.count()));
+  }
+
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after, bool late) {
     if (change.record.kind != kWorkKind) return;
@@ -308,9 +328,12 @@ class WorkWorkloadImpl final : public Workload {
       }
       return;
     }
+    if (change.due.kind == Due::Kind::kAfter && !after->owner.empty())
+      lasts_[WithEpoch(key, after->epoch)] = sim_->now() + change.due.delay;
     Renewed(change, *after);
     Known& known = known_[key];
     const ItemBody is = ItemBody::FromJson(after->body).value();
+    CheckRest(change, was, is, *after);
     if (!went_back_ && change.record.epoch != before->epoch) {
       Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
                        " took effect in epoch " + std::to_string(before->epoch));
@@ -375,6 +398,8 @@ class WorkWorkloadImpl final : public Workload {
       sim_->Sometimes("11 a worker restarts under the same id");
     }
     known.highest_epoch = taken.epoch;
+    lasts_[WithEpoch(key, taken.epoch)] =
+        sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
     ++known.claims;
     ++known.claims_without_progress;
     // Who does not reach the sink gives the item back, and that does not count.
@@ -421,6 +446,7 @@ class WorkWorkloadImpl final : public Workload {
     known_.clear();
     granted_.clear();
     held_.clear();
+    lasts_.clear();
     named_.clear();
     if (restored_) new_incarnation_ = true;
     sim_->Sometimes(restored_ ? "23 the store is restored from a backup"
@@ -458,6 +484,7 @@ class WorkWorkloadImpl final : public Workload {
   std::set<std::string> letters_;
   std::map<std::string, Known> known_;
   std::map<std::string, HeldUntil> held_;
+  std::map<std::string, nanoseconds> lasts_;  // until when a lease does, as the store granted it
   std::map<std::string, std::vector<std::pair<std::string, int64_t>>> granted_;  // by claim_id
   std::map<std::string, std::pair<int64_t, std::string>> named_;  // successors: epoch, parent
   std::set<std::string> completing_;

@@ -54,7 +54,7 @@ void WorkWorld::Make(Random& random) {
     bad_number_ = random.Next() % documents.size();
     bad_id_ = documents[bad_number_].id;
     poison_ = random.OneIn(2) && !collections_.contains("index__1");
-    if (!poison_) source_->FailAt(name, bad_number_, Error{Code::kCorrupt, "the file is damaged"});
+    if (!poison_) source_->FailAt(name, bad_number_, Error{Code::kCorrupt, kDamaged});
   }
   for (const auto& [name, documents] : collections_) {
     roots_ += source_->Partitions(name)->size();

@@ -35,6 +35,7 @@ class WorkWorld {
     bool refused = false;
   };
   const std::map<std::string, std::vector<Document>>& collections() const { return collections_; }
+  static constexpr char kDamaged[] = "the file is damaged";
   bool Bad(const std::string& collection, size_t number) const {
     return bad_collection_ == collection && bad_number_ == number;
   }

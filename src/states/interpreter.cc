@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/planted_bug.h"
 #include "states/interpreter_scope.h"
 #include "states/timestamp.h"
 
@@ -686,7 +687,9 @@ bool Interpreter::Retry(Flow& flow, const Failure& failure) {
     if (!MatchesError(retrier.errors, failure)) continue;
     int64_t& count = flow.retrier_counts[i];
     if (count >= retrier.max_attempts) return false;
-    double delay = retrier.interval_s * std::pow(retrier.backoff_rate, static_cast<double>(count));
+    const double rate = PLANTED_BUG(backoff_does_not_grow) ? 1.0 : retrier.backoff_rate;
+    double delay = retrier.interval_s * std::pow(rate, static_cast<double>(count));
+    if (PLANTED_BUG(retries_do_not_wait)) delay = 0;
     delay = std::min({delay, retrier.max_delay_s.value_or(31'622'400.0), 31'622'400.0});
     if (retrier.full_jitter) {
       delay *= static_cast<double>(env_.Random() >> 11) * 0x1.0p-53;

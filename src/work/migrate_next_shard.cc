@@ -208,6 +208,8 @@ class ItemMigration {
   }
 
   milliseconds RetryDelay(int tries) const {
+    if (PLANTED_BUG(failed_items_do_not_wait)) return milliseconds(0);
+    if (PLANTED_BUG(retry_delay_does_not_grow)) tries = 1;
     const milliseconds first = coordinator_.terms().retry_delay;
     return LeaseFor(std::max(1, tries), first, std::max(kLongestRetryDelay, first));
   }
