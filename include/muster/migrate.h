@@ -121,6 +121,10 @@ using CollectionFilter = std::function<bool(const std::string& collection)>;
 // kIncompatible: the source tells of deleted documents, and the sink cannot delete any.
 Status CheckDeletes(const Source& source, const Sink& sink);
 
+// The source's collections that are wanted; with no filter, all. Fails for the first of them that
+// cannot be read.
+Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed);
+
 // kConflict: several of these collections go to one target where documents of the same id replace
 // one another, and PipelineOptions::merge is off.
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);

@@ -40,6 +40,8 @@ struct Collection {
   // What the source knows of its shape, as a JSON object: {"mappings", "settings", "aliases"} of an
   // index, {"columns": [{"name", "type", "nullable"}], "key": [name]} of a table; "{}": nothing.
   std::string metadata = "{}";
+  // Why it cannot be read, which matters only to those who want it.
+  std::optional<Error> refusal = {};
 };
 
 // A range of a collection that is read in one go. Positions are the source's own (byte offsets, row

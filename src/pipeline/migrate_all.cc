@@ -11,15 +11,6 @@
 namespace muster {
 namespace {
 
-Result<std::vector<Collection>> AllowedCollections(Source& source,
-                                                   const CollectionFilter& allowed) {
-  MUSTER_ASSIGN(std::vector<Collection> collections, source.Collections());
-  if (allowed) {
-    std::erase_if(collections, [&](const Collection& one) { return !allowed(one.name); });
-  }
-  return collections;
-}
-
 // The shards of one collection, handed out one by one to the threads that migrate them.
 class CollectionRun {
  public:
@@ -141,6 +132,17 @@ Status CheckDeletes(const Source& source, const Sink& sink) {
                "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything anew"};
 }
 
+Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed) {
+  MUSTER_ASSIGN(std::vector<Collection> collections, source.Collections());
+  if (allowed) {
+    std::erase_if(collections, [&](const Collection& one) { return !allowed(one.name); });
+  }
+  for (const Collection& collection : collections) {
+    if (collection.refusal) return *collection.refusal;
+  }
+  return collections;
+}
+
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
   if (pipeline.options.merge) return {};
   std::map<std::string, std::string> taken;
@@ -176,7 +178,7 @@ Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate) {
   MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
-  MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, allowed));
+  MUSTER_ASSIGN(const auto collections, SelectCollections(pipeline.source, allowed));
   MUSTER_TRY(CheckTargets(pipeline, collections));
   MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
   MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
@@ -194,7 +196,7 @@ Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
   const std::string run = "standalone-" + pipeline.env.NewId();
   MUSTER_ASSIGN(const auto changes, PrepareCollections(pipeline, options.allowed, false));
   observer.Prepared(changes);
-  MUSTER_ASSIGN(const auto collections, AllowedCollections(pipeline.source, options.allowed));
+  MUSTER_ASSIGN(const auto collections, SelectCollections(pipeline.source, options.allowed));
   Counts total;
   for (const Collection& collection : collections) {
     MUSTER_ASSIGN(auto partitions, pipeline.source.Partitions(collection.name));

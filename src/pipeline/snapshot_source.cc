@@ -55,8 +55,13 @@ class SnapshotSource : public Source {
     std::vector<Collection> collections;
     for (const std::string& name : snapshot_.indices) {
       if (index_.empty() ? name.starts_with('.') : name != index_) continue;
-      MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(name));
-      collections.push_back({name, ToJsonText(MetadataOf(index))});
+      const auto index = ReadIndex(name);
+      if (!index && IsTransient(index.error().code)) return index.error();
+      if (!index) {
+        collections.push_back({.name = name, .refusal = index.error()});
+      } else {
+        collections.push_back({.name = name, .metadata = ToJsonText(MetadataOf(*index))});
+      }
     }
     if (collections.empty() && !index_.empty()) {
       MUSTER_TRY(repository_.ReadIndex(snapshot_, index_));  // says that it is not there
@@ -132,7 +137,7 @@ class SnapshotSource : public Source {
     if (!index.refusal.empty()) {
       return Error{Code::kIncompatible,
                    repository_.name() + ": index " + name + ": " + index.refusal,
-                   "leave it out, and read it from a running cluster instead"};
+                   "leave it out with --exclude, and read it from a running cluster instead"};
     }
     const std::vector<std::string> types = TypesOf(index);
     const std::string& wanted = documents_.type;

@@ -151,7 +151,7 @@ class SnapshotFixture : public ::testing::Test {
   }
 
   static Result<Counts> Migrate(Source& source, Sink& sink, const std::string& transforms = "") {
-    const auto plan = ParseTransforms(transforms, "test").value();
+    const auto plan = ParseTransforms(transforms, "").value();
     NoLetters letters;
     Throttle throttle(RealEnv());
     Pipeline pipeline{
@@ -376,6 +376,41 @@ TEST_F(SnapshotFixture, ADeltaGoesForwardOnly) {
   EXPECT_EQ(backward.error().code, Code::kInvalid);
   EXPECT_FALSE(OpenSource(Url("changes", "?snapshot=second&since=second"), RealEnv()));
   EXPECT_FALSE(OpenSource(Url("changes", "?snapshot=second&since=zeroth"), RealEnv()));
+}
+
+TEST_F(SnapshotFixture, AnIndexThatCannotBeReadStopsOnlyThoseWhoWantIt) {
+  const TemporaryFolder copy;
+  std::filesystem::copy(
+      folder_->path() + "/changes/repo", copy.path(),
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  const auto open = [&] {
+    return OpenSource("snapshot+file://" + copy.path() + "?snapshot=second", RealEnv()).value();
+  };
+  const size_t all = open()->Collections()->size();
+  ASSERT_GT(all, 1u);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(copy.path())) {
+    if (!entry.path().filename().string().starts_with("meta-") ||
+        entry.path().parent_path() == copy.path())
+      continue;
+    std::filesystem::resize_file(entry.path(), 20);
+    break;
+  }
+  const auto source = open();
+  const auto collections = source->Collections();
+  ASSERT_TRUE(collections) << collections.error().ToString();
+  ASSERT_EQ(collections->size(), all);
+  std::set<std::string> damaged;
+  for (const Collection& one : *collections) {
+    if (one.refusal) damaged.insert(one.name);
+  }
+  ASSERT_EQ(damaged.size(), 1u);
+  const auto others =
+      SelectCollections(*source, [&](const std::string& name) { return !damaged.contains(name); });
+  ASSERT_TRUE(others) << others.error().ToString();
+  EXPECT_EQ(others->size(), all - 1);
+  const auto selected = SelectCollections(*source, {});
+  ASSERT_FALSE(selected);
+  EXPECT_EQ(selected.error().code, Code::kCorrupt);
 }
 
 TEST_F(SnapshotFixture, TellsOfTheIndexAndItsTemplates) {

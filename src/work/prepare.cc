@@ -46,11 +46,8 @@ class Preparation {
 
   Status Run(const CollectionFilter& allowed, const std::stop_token& stop) {
     MUSTER_TRY(CheckDeletes(pipeline_.source, pipeline_.sink));
-    MUSTER_ASSIGN(const std::vector<Collection> all, pipeline_.source.Collections());
-    std::vector<Collection> collections;
-    std::copy_if(
-        all.begin(), all.end(), std::back_inserter(collections),
-        [&](const Collection& collection) { return !allowed || allowed(collection.name); });
+    MUSTER_ASSIGN(const std::vector<Collection> collections,
+                  SelectCollections(pipeline_.source, allowed));
     MUSTER_TRY(CheckTargets(pipeline_, collections));
     if (done_.collection == 0 && done_.partitions == 0) {
       MUSTER_ASSIGN(const std::string metadata, pipeline_.source.GlobalMetadata());
