@@ -8,8 +8,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.h"
+#include "base/sqlite_holder.h"
+
 namespace muster {
 namespace {
+
+constexpr std::chrono::seconds kWorthSaying{2};
 
 // `path` is for a file that could not be opened: SQLite does not know its name then.
 Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
@@ -19,8 +24,12 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
   const std::string what = "SQLite file " + (is_named ? file : path) + ": " + reason;
   switch (rc & 0xff) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return {Code::kUnavailable, what, "another process holds the file's write lock: try again"};
+    case SQLITE_LOCKED: {
+      const std::string holder = is_named ? SqliteLockHolder(file) : "";
+      return {Code::kUnavailable, what,
+              (holder.empty() ? "another process" : holder) +
+                  " holds the file's write lock: let it go on or end it, then try again"};
+    }
     case SQLITE_READONLY:
       return {Code::kReadOnly, what, "make the file and its folder writable, or name another"};
     case SQLITE_FULL:
@@ -185,11 +194,23 @@ SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 int SqliteDb::WaitWhileBusy(void* self, int tries) {
   auto& db = *static_cast<SqliteDb*>(self);
   const auto now = std::chrono::steady_clock::now();
-  if (tries == 0) db.busy_since_ = now;
+  if (tries == 0) {
+    db.busy_since_ = now;
+    db.said_so_ = false;
+  }
   if (now - db.busy_since_ >= db.busy_timeout_) return 0;
+  if (now - db.busy_since_ >= kWorthSaying && !std::exchange(db.said_so_, true)) db.SayBusy();
   const int step = std::min(tries, 6);
   std::this_thread::sleep_for(std::chrono::microseconds(100 << step));
   return 1;
+}
+
+void SqliteDb::SayBusy() const {
+  const char* file = sqlite3_db_filename(db_, "main");
+  const std::string path = file != nullptr ? file : "";
+  const std::string holder = SqliteLockHolder(path);
+  Log(Level::kWarning, "waiting for the write lock of a SQLite file",
+      {{"file", path}, {"holder", holder.empty() ? "another process" : holder}});
 }
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode mode,

@@ -112,11 +112,13 @@ class SqliteDb {
  private:
   SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout);
   static int WaitWhileBusy(void* self, int tries);
+  void SayBusy() const;
   Result<std::string> UseWriteAheadLog();
 
   sqlite3* db_;
   const std::chrono::milliseconds busy_timeout_;
   std::chrono::steady_clock::time_point busy_since_{};
+  bool said_so_ = false;
 };
 
 // A write transaction, rolled back unless it is committed. Takes the write lock at once, so that it

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -99,6 +101,38 @@ TEST_F(SqliteTest, WriteLockOfAnotherIsAwaitedAndThenUnavailable) {
   auto refused = SqliteTransaction::Begin(*other);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
+}
+
+// A child holds the lock: the file of this process, opened before, would be the child's as well.
+TEST_F(SqliteTest, TheProcessThatHoldsTheWriteLockIsNamed) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto db = Open().value();
+    const bool locked = db->Execute("CREATE TABLE t (x); BEGIN IMMEDIATE").has_value();
+    static_cast<void>(write(ready[1], locked ? "y" : "n", 1));
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  char answer = 'n';
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  const auto db = Open(50ms);
+  const Status written = db ? (*db)->Execute("INSERT INTO t VALUES (1)") : Status(db.error());
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  close(ready[0]);
+  close(ready[1]);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Code::kUnavailable);
+  EXPECT_NE(written.error().hint.find("process " + std::to_string(child)), std::string::npos)
+      << written.error().hint;
+  EXPECT_NE(written.error().hint.find("which is stopped"), std::string::npos)
+      << written.error().hint;
 }
 
 TEST_F(SqliteTest, FileThatIsNoDatabaseIsCorruptAndLeftAsItIs) {
