@@ -82,13 +82,15 @@ class WorkCommand {
                  {"ETA", Table::Align::kRight}});
     Json list = Json::array();
     int exit_code = kDone;
+    std::string notes;
     for (const RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
-      if (!run.unreadable.empty()) context_.err << run.unreadable << '\n';
       MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
       const auto left = sum.Left(sum.docs_per_second());
       if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
-      const std::string state(RunStateName(run));
+      const std::string state(RunStateName(run, sum));
+      const std::string why = WhyRun(run, sum);
+      if (!why.empty()) notes += run.name + ": " + why + "\n";
       table.AddRow(
           {{run.name},
            {state, run.unreadable.empty() ? Style::kNone : Style::kBad},
@@ -117,6 +119,7 @@ class WorkCommand {
                 {"failed", sum.counts.failed},
                 {"docs_per_second", std::round(sum.docs_per_second())}};
       if (!run.unreadable.empty()) json["error"] = run.unreadable;
+      if (!why.empty()) json["why"] = why;
       if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
       if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
       if (left) json["eta_s"] = left->count() / 1000;
@@ -126,6 +129,7 @@ class WorkCommand {
       context_.out << ToJsonText(list) << '\n';
     } else {
       table.Print(context_.out, context_.color);
+      context_.out << notes;
     }
     return exit_code;
   }

@@ -22,23 +22,10 @@ Json CountsOf(const Counts& counts) {
           {"bytes", counts.bytes}};
 }
 
-std::string WhyNobody(const RunInfo& run, const RunSummary& sum) {
-  if (!run.unreadable.empty()) return run.unreadable;
-  if (sum.unreadable > 0) return std::to_string(sum.unreadable) + " items cannot be read";
-  if (run.finished && sum.quarantined == 0) return "";
-  if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
-    return std::to_string(sum.quarantined) +
-           " items were given up; retry them when their cause is mended";
-  }
-  if (sum.held > 0) return "";
-  if (!run.ready) return "its items are being made, or whoever makes them has gone";
-  return sum.waiting > 0 ? "no worker holds an item: start one with 'muster worker'" : "";
-}
-
 Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum) {
   Json json{{"store", store.number},
             {"run", run.name},
-            {"state", RunStateName(run)},
+            {"state", RunStateName(run, sum)},
             {"source", run.source},
             {"sink", run.sink},
             {"created_at", Ms(run.created)},
@@ -50,7 +37,7 @@ Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum
             {"counts", CountsOf(sum.counts)},
             {"docs_per_second", std::round(sum.docs_per_second())}};
   if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
-  if (const std::string why = WhyNobody(run, sum); !why.empty()) json["why"] = why;
+  if (const std::string why = WhyRun(run, sum); !why.empty()) json["why"] = why;
   if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
   if (const auto left = sum.Left(sum.docs_per_second()); left && !run.finished) {
     json["left_ms"] = left->count();

@@ -19,10 +19,24 @@ std::string_view ItemStateName(ItemInfo::State state) {
   }
 }
 
-std::string_view RunStateName(const RunInfo& run) {
+std::string_view RunStateName(const RunInfo& run, const RunSummary& sum) {
   if (!run.unreadable.empty()) return "unreadable";
   if (run.finished) return "finished";
-  return run.ready ? "running" : "preparing";
+  if (!run.ready) return "preparing";
+  return sum.held > 0 ? "running" : "waiting";
+}
+
+std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
+  if (!run.unreadable.empty()) return run.unreadable;
+  if (sum.unreadable > 0) return std::to_string(sum.unreadable) + " items cannot be read";
+  if (run.finished && sum.quarantined == 0) return "";
+  if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
+    return std::to_string(sum.quarantined) +
+           " items were given up; retry them when their cause is repaired";
+  }
+  if (sum.held > 0) return "";
+  if (!run.ready) return "its items are being made, or the worker that makes them has gone";
+  return sum.waiting > 0 ? "no worker holds an item: start one with 'muster worker'" : "";
 }
 
 std::string FormatSpan(milliseconds span) {

@@ -4,14 +4,19 @@
 #include <string_view>
 
 #include "muster/work.h"
+#include "work/run_summary.h"
 
 namespace muster {
 
 // "open", "done", "quarantined" or "unreadable".
 std::string_view ItemStateName(ItemInfo::State state);
 
-// "preparing", "running", "finished" or "unreadable".
-std::string_view RunStateName(const RunInfo& run);
+// "preparing", "running" (a worker holds an item), "waiting" (none does), "finished" or
+// "unreadable".
+std::string_view RunStateName(const RunInfo& run, const RunSummary& sum);
+
+// Why no worker is at it, and what to do; empty where one is, or nothing is left to do.
+std::string WhyRun(const RunInfo& run, const RunSummary& sum);
 
 // Why nobody works on the item, or who does; empty when it is done.
 std::string WhyItem(const ItemInfo& item);

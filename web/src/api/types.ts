@@ -162,7 +162,7 @@ export interface TaskDetail extends Task {
 export interface WorkSummary {
   store: string;
   run: string;
-  state: "preparing" | "running" | "finished" | "unreadable";
+  state: "preparing" | "running" | "waiting" | "finished" | "unreadable";
   why?: string;
   source: string;
   sink: string;

@@ -97,7 +97,5 @@ export function WorkTable({ runs }: { runs: WorkSummary[] }) {
 }
 
 export function WorkState({ run }: { run: WorkSummary }) {
-  return (
-    <State state={run.state} as={run.state === "running" && run.why ? "waiting" : undefined} />
-  );
+  return <State state={run.state} />;
 }
