@@ -107,7 +107,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
   struct Share {
     int64_t items = 0;
     int64_t done = 0;
-    Pace pace;
+    RecentRate pace;
     Counts counts;
   };
   std::map<std::string, Share> workers;

@@ -2,15 +2,24 @@
 
 #include <cxxabi.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "sim/fiber_sanitizer.h"
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MUSTER_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if __has_feature(thread_sanitizer)
+#define MUSTER_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+#endif
 
 namespace muster::sim {
 namespace {
@@ -44,63 +53,115 @@ void* MapStack() {
   return memory;
 }
 
+// Says to a sanitizer that the stack is about to change, or has changed.
+class FiberSanitizer {
+ public:
+#ifdef MUSTER_ASAN
+  FiberSanitizer(const void* stack, size_t bytes) : stack_(stack), bytes_(bytes) {}
+
+  void Enters() { __sanitizer_start_switch_fiber(&outside_frames_, stack_, bytes_); }
+  void Arrived() { __sanitizer_finish_switch_fiber(frames_, &outside_stack_, &outside_bytes_); }
+  void Leaves() { __sanitizer_start_switch_fiber(&frames_, outside_stack_, outside_bytes_); }
+  void LeavesForGood() {
+    frames_ = nullptr;
+    __sanitizer_start_switch_fiber(nullptr, outside_stack_, outside_bytes_);
+  }
+  void Returned() { __sanitizer_finish_switch_fiber(outside_frames_, nullptr, nullptr); }
+
+ private:
+  const void* stack_;
+  size_t bytes_;
+  void* frames_ = nullptr;
+  void* outside_frames_ = nullptr;
+  const void* outside_stack_ = nullptr;
+  size_t outside_bytes_ = 0;
+#elif defined(MUSTER_TSAN)
+  FiberSanitizer(const void*, size_t) {}
+  ~FiberSanitizer() { __tsan_destroy_fiber(inside_); }
+  FiberSanitizer(const FiberSanitizer&) = delete;
+  FiberSanitizer& operator=(const FiberSanitizer&) = delete;
+
+  void Enters() {
+    outside_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(inside_, 0);
+  }
+  void Arrived() {}
+  void Leaves() { __tsan_switch_to_fiber(outside_, 0); }
+  void LeavesForGood() { Leaves(); }
+  void Returned() {}
+
+ private:
+  void* const inside_ = __tsan_create_fiber(0);
+  void* outside_ = nullptr;
+#else
+  FiberSanitizer(const void*, size_t) {}
+  void Enters() {}
+  void Arrived() {}
+  void Leaves() {}
+  void LeavesForGood() {}
+  void Returned() {}
+#endif
+};
+
 }  // namespace
 
 class Fiber::Stack {
  public:
-  Stack() : memory_(MapStack()), sanitizer_(bottom(), kStackBytes) {}
+  Stack() : memory_(MapStack()), sanitizer_(Bottom(), kStackBytes) {}
   ~Stack() { munmap(memory_, kMappedBytes); }
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 
-  void* bottom() const { return static_cast<char*>(memory_) + kPage; }
-  Exceptions& exceptions() { return exceptions_; }
-  FiberSanitizer& sanitizer() { return sanitizer_; }
+  void Start(std::function<void()> main) {
+    main_ = std::move(main);
+    getcontext(&inside_);
+    inside_.uc_stack.ss_sp = Bottom();
+    inside_.uc_stack.ss_size = kStackBytes;
+    inside_.uc_link = nullptr;
+    // makecontext hands over nothing but int.
+    const auto self = reinterpret_cast<uintptr_t>(this);
+    makecontext(&inside_, reinterpret_cast<void (*)()>(Run), 2, static_cast<unsigned>(self >> 32),
+                static_cast<unsigned>(self));
+  }
+
+  void Enter() {
+    Swap(exceptions_);
+    sanitizer_.Enters();
+    swapcontext(&outside_, &inside_);
+    sanitizer_.Returned();
+    Swap(exceptions_);
+  }
+
+  void Leave() {
+    sanitizer_.Leaves();
+    swapcontext(&inside_, &outside_);
+    sanitizer_.Arrived();
+  }
 
  private:
+  static void Run(unsigned high, unsigned low) {
+    auto& self = *reinterpret_cast<Stack*>(uintptr_t{high} << 32 | low);
+    self.sanitizer_.Arrived();
+    self.main_();
+    self.sanitizer_.LeavesForGood();
+    setcontext(&self.outside_);
+  }
+
+  void* Bottom() const { return static_cast<char*>(memory_) + kPage; }
+
   void* const memory_;
-  Exceptions exceptions_;
   FiberSanitizer sanitizer_;
+  std::function<void()> main_;
+  Exceptions exceptions_;
+  ucontext_t inside_{};
+  ucontext_t outside_{};
 };
 
 Fiber::Fiber() : stack_(std::make_unique<Stack>()) {}
 Fiber::~Fiber() = default;
 
-void Fiber::Start(std::function<void()> main) {
-  main_ = std::move(main);
-  getcontext(&inside_);
-  inside_.uc_stack.ss_sp = stack_->bottom();
-  inside_.uc_stack.ss_size = kStackBytes;
-  inside_.uc_link = nullptr;
-  // makecontext hands over nothing but int.
-  const auto self = reinterpret_cast<uintptr_t>(this);
-  makecontext(&inside_, reinterpret_cast<void (*)()>(Run), 2, static_cast<unsigned>(self >> 32),
-              static_cast<unsigned>(self));
-}
-
-void Fiber::Run(unsigned high, unsigned low) {
-  reinterpret_cast<Fiber*>(uintptr_t{high} << 32 | low)->Enter();
-}
-
-void Fiber::Enter() {
-  stack_->sanitizer().Arrived();
-  main_();
-  stack_->sanitizer().LeavesForGood();
-  setcontext(&outside_);
-}
-
-void Fiber::Resume() {
-  Swap(stack_->exceptions());
-  stack_->sanitizer().Enters();
-  swapcontext(&outside_, &inside_);
-  stack_->sanitizer().Returned();
-  Swap(stack_->exceptions());
-}
-
-void Fiber::Yield() {
-  stack_->sanitizer().Leaves();
-  swapcontext(&inside_, &outside_);
-  stack_->sanitizer().Arrived();
-}
+void Fiber::Start(std::function<void()> main) { stack_->Start(std::move(main)); }
+void Fiber::Resume() { stack_->Enter(); }
+void Fiber::Yield() { stack_->Leave(); }
 
 }  // namespace muster::sim

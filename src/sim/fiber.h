@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ucontext.h>
-
 #include <functional>
 #include <memory>
 
@@ -28,14 +26,7 @@ class Fiber {
 
  private:
   class Stack;
-
-  static void Run(unsigned high, unsigned low);
-  void Enter();
-
-  std::function<void()> main_;
   std::unique_ptr<Stack> stack_;
-  ucontext_t inside_{};
-  ucontext_t outside_{};
 };
 
 }  // namespace muster::sim

@@ -398,6 +398,8 @@ class WorkWorkloadImpl final : public Workload {
       sim_->Sometimes("11 a worker restarts under the same id");
     }
     known.highest_epoch = taken.epoch;
+    // One that was removed and is there again begins anew with its epochs.
+    held_.erase(WithEpoch(key, taken.epoch));
     lasts_[WithEpoch(key, taken.epoch)] =
         sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
     ++known.claims;

@@ -28,12 +28,12 @@ bool IsHeld(const ItemInfo& item) {
          item.due_in->count() > 0;
 }
 
-void Pace::Add(const ItemInfo& item) {
+void RecentRate::Add(const ItemInfo& item) {
   documents_ += item.recent_documents;
   span_ = std::max(span_, item.recent);
 }
 
-double Pace::PerSecond() const {
+double RecentRate::PerSecond() const {
   return span_.count() > 0 ? documents_ * 1000 / static_cast<double>(span_.count()) : 0;
 }
 

@@ -12,7 +12,7 @@ namespace muster {
 bool IsHeld(const ItemInfo& item);
 
 // How many documents items have been read at a time recently, together.
-class Pace {
+class RecentRate {
  public:
   void Add(const ItemInfo& item);
   double PerSecond() const;
@@ -53,7 +53,7 @@ class RunSummary {
   double docs_per_second() const { return held + waiting > 0 ? pace_.PerSecond() : 0; }
 
  private:
-  Pace pace_;
+  RecentRate pace_;
   std::optional<milliseconds> longest_;  // that a holder still needs
   double sizes_ = 0;                     // of the items whose size can be told
   int64_t sized_ = 0;                    // so many
