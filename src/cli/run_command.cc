@@ -86,6 +86,7 @@ class RunCommand {
     resume.again.rank = options_.rank;
     if (!options_.task.empty()) resume.again.task = options_.task;
     MUSTER_ASSIGN(const RunState run, runs_->Resume(options_.id, plan, resume, signals_.Token()));
+    SayInvalidated(run);
     return Drive(run);
   }
 
@@ -244,6 +245,13 @@ class RunCommand {
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' goes on with it"};
     return Report(*ended);
+  }
+
+  // What was asked for brings along what depends on it.
+  void SayInvalidated(const RunState& run) {
+    std::string tasks;
+    for (const std::string& task : run.invalidated) tasks += (tasks.empty() ? "" : ", ") + task;
+    if (!tasks.empty()) progress_->Say("done again although they succeeded: " + tasks);
   }
 
   // What its tasks are parts of.

@@ -101,6 +101,7 @@ Plan Read(const Json& json) {
   for (const auto& [name, script] : json.at("scripts").items()) {
     plan.scripts[name] = {.name = name,
                           .file = script.at("file"),
+                          .sha256 = script.value("sha256", std::string()),
                           .schema = script.at("schema"),
                           .table = script.at("table"),
                           .dpu = script.at("dpu").get<int64_t>(),

@@ -60,6 +60,7 @@ class LocalStates final : public ProfileStates {
     Json parameters{
         {"script", (std::filesystem::path(plan_.folder) / task.file).lexically_normal().string()},
         {"plan_folder", plan_.folder}};
+    if (!task.sha256.empty()) parameters["sha256"] = task.sha256;
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
     parameters["arguments"] = arguments;

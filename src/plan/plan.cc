@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/yaml.h"
 #include "plan/plan_reader.h"
 #include "plan/rules.h"
@@ -12,6 +13,17 @@ namespace muster::plan {
 namespace {
 
 constexpr YamlLimits kPlanLimits{.bytes = 16 * 1024 * 1024, .depth = 32, .nodes = 1'000'000};
+constexpr size_t kMaxScriptBytes = size_t{4} << 20;
+
+void NoteContents(Plan& plan) {
+  for (auto& [name, script] : plan.scripts) {
+    if (script.file.empty()) continue;
+    // One that is missing is a problem of a run's, and found by it: AWS needs none.
+    const auto text =
+        ReadFile((std::filesystem::path(plan.folder) / script.file).string(), kMaxScriptBytes);
+    if (text) script.sha256 = Sha256Hex(*text);
+  }
+}
 
 }  // namespace
 
@@ -86,7 +98,9 @@ CheckedPlan ParsePlan(std::string_view text, const std::string& path,
 CheckedPlan ReadPlan(const std::string& path, const std::map<std::string, std::string>& variables) {
   const auto text = ReadFile(path, kPlanLimits.bytes);
   if (!text) return {std::nullopt, {text.error().ToString()}};
-  return ParsePlan(*text, path, variables);
+  CheckedPlan checked = ParsePlan(*text, path, variables);
+  if (checked.plan) NoteContents(*checked.plan);
+  return checked;
 }
 
 }  // namespace muster::plan

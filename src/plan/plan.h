@@ -55,7 +55,8 @@ struct ExtractTask {
 struct TransformTask {
   std::string name;
   TextPosition position = {};
-  std::string file = {};  // as written, inside the plan's folder; may be empty for AWS alone
+  std::string file = {};    // as written, inside the plan's folder; may be empty for AWS alone
+  std::string sha256 = {};  // of the file's contents; empty: it could not be read, or was not
   std::string schema = {};
   std::string table = {};
   int64_t dpu = 2;
@@ -171,8 +172,9 @@ struct CheckedPlan {
   std::vector<std::string> problems;
 };
 
-// Reads and checks a whole file.
+// Reads and checks a whole file, and notes what its scripts contain.
 CheckedPlan ReadPlan(const std::string& path, const std::map<std::string, std::string>& variables);
+// The same of a text; scripts are not looked at.
 CheckedPlan ParsePlan(std::string_view text, const std::string& path,
                       const std::map<std::string, std::string>& variables);
 

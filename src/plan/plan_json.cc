@@ -97,6 +97,7 @@ Json Canonical(const Plan& plan) {
                {"time_s", RangeJson(script.time)},
                {"reads", NamesJson(script.reads)},
                {"references", script.refers ? NamesJson(*script.refers) : Json()}};
+    if (!script.sha256.empty()) entry["sha256"] = script.sha256;
     if (script.counts) {
       entry["counts"] = Json::object();
       for (const auto& [table, object] : *script.counts) entry["counts"][table] = object.name;
@@ -115,6 +116,11 @@ Json Canonical(const Plan& plan) {
                                                   {"transform", NamesJson(rank.transform)}};
   }
   return json;
+}
+
+Plan WithoutContents(Plan plan) {
+  for (auto& [name, script] : plan.scripts) script.sha256.clear();
+  return plan;
 }
 
 std::string HashOf(const Plan& plan) { return Sha256Hex(ToJsonText(Canonical(plan))); }

@@ -15,8 +15,12 @@ Json Canonical(const Plan& plan);
 // foreign keys of its tables. kCorrupt: it is none.
 Result<Plan> ReadCanonical(const Json& json);
 
-// What a run pins: the SHA-256 of all that.
+// What a run pins: the SHA-256 of all that, the contents of its scripts included as far as the plan
+// has them.
 std::string HashOf(const Plan& plan);
+
+// The plan as if its scripts had not been looked at.
+Plan WithoutContents(Plan plan);
 
 // How two plans differ.
 struct Difference {

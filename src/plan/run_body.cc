@@ -4,6 +4,7 @@
 
 #include "base/json_fields.h"
 #include "base/planted_bug.h"
+#include "plan/data_flow.h"
 #include "plan/fields.h"
 #include "plan/plan_json.h"
 #include "plan/profile_states.h"
@@ -47,6 +48,17 @@ Json CancelMachine(const Plan& plan, const std::string& profile) {
   }
   states["CancelMigration"] = std::move(mark);
   return {{"StartAt", "CancelMigration"}, {"States", std::move(states)}};
+}
+
+// "objects.A.rows: 1 → 2"; a digest says nothing to a person.
+std::string TextOf(const Difference& difference, const Plan& plan) {
+  for (const auto& [name, script] : plan.scripts) {
+    if (difference.where != "scripts." + name + ".sha256") continue;
+    return "the script " + name + ": " + script.file +
+           (difference.after.is_null() ? " cannot be read" : " was edited");
+  }
+  return difference.where + ": " + ToJsonText(difference.before) + " → " +
+         ToJsonText(difference.after);
 }
 
 // What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
@@ -102,6 +114,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"plan", run.plan},
                      {"path", run.path},
                      {"hash", run.hash},
+                     {"pins_scripts", true},
                      {"profile", run.profile},
                      {"inputs", run.inputs},
                      {"variables", run.variables},
@@ -152,15 +165,21 @@ Result<std::optional<Plan>> PinnedPlan(const Record& record) {
   return std::optional<Plan>(std::move(plan));
 }
 
+bool IsPinned(const Record& record, const Plan& plan) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  return TextIn(body, "hash") ==
+         HashOf(body.contains("pins_scripts") ? plan : WithoutContents(plan));
+}
+
 std::string DescribeChanges(const Record& record, const Plan& plan) {
-  const Json content = MemberIn(Json::parse(record.body, nullptr, false), "content");
+  const Json body = Json::parse(record.body, nullptr, false);
+  const Json& content = MemberIn(body, "content");
   if (content.is_null()) return "its hash differs";
   std::string text;
-  const auto differences = CompareJson(content, Canonical(plan));
-  for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) {
-    text += (i == 0 ? "" : "; ") + differences[i].where + ": " + ToJsonText(differences[i].before) +
-            " → " + ToJsonText(differences[i].after);
-  }
+  const auto differences =
+      CompareJson(content, Canonical(body.contains("pins_scripts") ? plan : WithoutContents(plan)));
+  for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i)
+    text += (i == 0 ? "" : "; ") + TextOf(differences[i], plan);
   if (differences.size() > kMostDifferences)
     text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
   return text;
@@ -175,11 +194,11 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
   std::map<std::string, Task> tasks;  // by the state whose exit tells
   for (const Rank& rank : plan.ranks) {
     for (const Reference& object : rank.extract)
-      tasks[states->LastState(rank, Phase::kExtract, object.name)] = {"extract/" + object.name,
-                                                                      object.name};
+      tasks[states->LastState(rank, Phase::kExtract, object.name)] = {
+          KeyOf(Phase::kExtract, object.name), object.name};
     for (const Reference& script : rank.transform)
-      tasks[states->LastState(rank, Phase::kTransform, script.name)] = {"transform/" + script.name,
-                                                                        script.name};
+      tasks[states->LastState(rank, Phase::kTransform, script.name)] = {
+          KeyOf(Phase::kTransform, script.name), script.name};
   }
   std::map<std::string, int64_t> reconciled;  // ranks, by the state whose exit tells
   for (const Rank& rank : plan.ranks) reconciled[states->ReconcileName(rank)] = rank.number;
@@ -192,8 +211,7 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
       const Json output = Json::parse(TextIn(*details, "output"), nullptr, false);
       // One that has failed has no result.
       const Json& result = MemberIn(output, "reconcile");
-      if (result.contains("result"))
-        done["reconcile/" + std::to_string(rank->second)] = MemberIn(result, "result");
+      if (result.contains("result")) done[ReconcileKey(rank->second)] = MemberIn(result, "result");
       continue;
     }
     const auto found = tasks.find(name);
@@ -205,33 +223,33 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
   }
 }
 
-Status Forget(const Plan& plan, const Again& again, Json& done) {
-  // What is done again is reconciled again.
-  for (const Rank& rank : plan.ranks) {
-    const auto names_task = [&](const Reference& task) { return task.name == again.task; };
-    if (rank.number == again.rank ||
-        std::any_of(rank.extract.begin(), rank.extract.end(), names_task) ||
-        std::any_of(rank.transform.begin(), rank.transform.end(), names_task))
-      done.erase("reconcile/" + std::to_string(rank.number));
-  }
+Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again) {
+  std::set<std::string> tasks;
   if (again.rank) {
     const auto place = plan.FindRank(*again.rank);
     if (!place) return Error{Code::kInvalid, "there is no rank " + std::to_string(*again.rank)};
-    for (const Reference& object : plan.ranks[*place].extract) done.erase("extract/" + object.name);
+    for (const Reference& object : plan.ranks[*place].extract)
+      tasks.insert(KeyOf(Phase::kExtract, object.name));
     for (const Reference& script : plan.ranks[*place].transform)
-      done.erase("transform/" + script.name);
+      tasks.insert(KeyOf(Phase::kTransform, script.name));
   }
   if (again.task) {
+    if (plan.objects.contains(*again.task)) tasks.insert(KeyOf(Phase::kExtract, *again.task));
+    if (plan.scripts.contains(*again.task)) tasks.insert(KeyOf(Phase::kTransform, *again.task));
     if (!plan.objects.contains(*again.task) && !plan.scripts.contains(*again.task))
       return Error{Code::kInvalid, "there is no task '" + *again.task + "'"};
-    done.erase("extract/" + *again.task);
-    done.erase("transform/" + *again.task);
   }
-  return {};
+  return tasks;
+}
+
+Result<std::set<std::string>> ChangedSince(const Record& record, const Plan& plan) {
+  MUSTER_ASSIGN(const RunState run, ReadRunBody(record));
+  MUSTER_ASSIGN(const std::optional<Plan> pinned, PinnedPlan(record));
+  return ChangedTasks(pinned.value_or(Plan()), plan, run.profile);
 }
 
 void ForgetReconciled(const Plan& plan, Json& done) {
-  for (const Rank& rank : plan.ranks) done.erase("reconcile/" + std::to_string(rank.number));
+  for (const Rank& rank : plan.ranks) done.erase(ReconcileKey(rank.number));
 }
 
 }  // namespace muster::plan

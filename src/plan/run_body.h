@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "muster/store.h"
@@ -25,14 +26,22 @@ Json CancelMachineOf(const Record& record);
 // The plan that a record holds, as ReadCanonical gives it; none: it was too large.
 Result<std::optional<Plan>> PinnedPlan(const Record& record);
 
+// Whether a run was begun by this very plan, scripts and all. One that a version has begun which
+// did not look into scripts is known by the rest.
+bool IsPinned(const Record& record, const Plan& plan);
+
 // In what a plan differs from the one that a record holds.
 std::string DescribeChanges(const Record& record, const Plan& plan);
 
 // Adds the tasks that have succeeded in an execution, by its history.
 void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json& done);
 
-// Takes out what is to be done again. kInvalid: there is no such rank or task.
-Status Forget(const Plan& plan, const Again& again, Json& done);
+// The tasks that are to be done again. kInvalid: there is no such rank or task.
+Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again);
+
+// Those that a plan changes which is not the one that a record holds; all if that was too large to
+// be kept.
+Result<std::set<std::string>> ChangedSince(const Record& record, const Plan& plan);
 
 // Takes out which ranks were reconciled.
 void ForgetReconciled(const Plan& plan, Json& done);

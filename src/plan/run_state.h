@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "muster/env.h"
 
@@ -26,6 +27,8 @@ struct RunState {
   std::string output;  // JSON text, once it is completed
   WallTime start{};    // of this attempt
   std::optional<WallTime> stop = {};
+  // Tasks that this attempt does again although they had succeeded; only Resume says so.
+  std::vector<std::string> invalidated = {};
   std::optional<WallTime> driven_until = {};  // past: nobody drives it at the moment
 };
 

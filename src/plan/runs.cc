@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "base/planted_bug.h"
 #include "plan/compile.h"
+#include "plan/data_flow.h"
 #include "plan/fields.h"
 #include "plan/order.h"
 #include "plan/plan_json.h"
@@ -148,9 +149,33 @@ void Runs::Renew(const std::string& id, bool release) {
 
 Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
-  MUSTER_ASSIGN(const Json history, states_.History(run.execution));
+  MUSTER_ASSIGN(const Json history, HistoryOf(run));
   AddDone(plan, *profile, history, done);
   return done;
+}
+
+// What a new attempt need not do.
+Result<Json> Runs::DoneFor(const Record& record, const RunState& run, const Plan& plan,
+                           const Again& again, std::vector<std::string>& invalidated) {
+  MUSTER_ASSIGN(std::set<std::string> tasks, TasksOf(plan, again));
+  MUSTER_ASSIGN(Json done, DoneSoFar(plan, run, DoneOf(record)));
+  if (!IsPinned(record, plan)) {
+    MUSTER_ASSIGN(std::set<std::string> changed, ChangedSince(record, plan));
+    tasks.merge(changed);
+    // By another plan, rows may have to be elsewhere.
+    ForgetReconciled(plan, done);
+  }
+  invalidated = Invalidate(plan, tasks, done);
+  return done;
+}
+
+Result<std::vector<std::string>> Runs::DoneAgain(const std::string& id, const Plan& plan,
+                                                 const Again& again) {
+  MUSTER_ASSIGN(const Record record, Read(id));
+  MUSTER_ASSIGN(const RunState run, Describe(record));
+  std::vector<std::string> invalidated;
+  MUSTER_TRY(DoneFor(record, run, plan, again, invalidated));
+  return invalidated;
 }
 
 Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
@@ -158,12 +183,14 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_ASSIGN(const Record before, Read(id));
   MUSTER_ASSIGN(RunState run, Describe(before));
   const bool again = options.again.rank || options.again.task;
-  if (!PLANTED_BUG(plans_are_not_pinned) && run.hash != HashOf(plan) && !options.accept_changes) {
+  const bool changed = !IsPinned(before, plan);
+  if (!PLANTED_BUG(plans_are_not_pinned) && changed && !options.accept_changes) {
     return Error{Code::kConflict,
                  "the plan of migration '" + id +
                      "' has changed since it began: " + DescribeChanges(before, plan),
                  "undo that, or accept it with --accept-changes"};
   }
+  MUSTER_TRY(TasksOf(plan, options.again));
   const Error completed{Code::kConflict, "migration '" + id + "' is completed",
                         "'muster retry " + id + " --rank N' does a part of it again"};
   if (run.status == "COMPLETED" && !again) return completed;
@@ -177,27 +204,34 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
     if (run.hash == hash) return completed;
     return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
   }
-  Json done = DoneOf(record);
   MUSTER_TRY(DropWish(id));
   if (run.status == "IN_PROGRESS") {
     // Left by another process, perhaps before it had begun. A version that makes another machine of
     // the same plan goes on with the one that was begun.
     MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
-    if (!begun || run.hash != HashOf(plan)) MUSTER_TRY(Begin(plan, run, done));
-    return run;
+    if (!again && !changed) {
+      if (!begun) MUSTER_TRY(Begin(plan, run, DoneOf(record)));
+      return run;
+    }
+    // The machine that was begun knows nothing of what is asked for now.
+    if (begun)
+      MUSTER_TRY(EndCancelled(run, "to go on by another plan, or to do parts of it again"));
   }
-  MUSTER_ASSIGN(done, DoneSoFar(plan, run, std::move(done)));
-  MUSTER_TRY(Forget(plan, options.again, done));
-  // By another plan, rows may have to be elsewhere.
-  if (run.hash != HashOf(plan)) ForgetReconciled(plan, done);
+  return NextAttempt(std::move(record), std::move(run), plan, options.again);
+}
+
+Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan,
+                                   const Again& again) {
+  MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, again, run.invalidated));
   ++run.attempt;
   run.hash = HashOf(plan);
   run.variables = plan.given;
-  run.execution = ExecutionOf(id, run.attempt);
+  run.execution = ExecutionOf(run.id, run.attempt);
+  run.status = "IN_PROGRESS";
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)
-    return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
+    return Error{Code::kConflict, "another process has resumed migration '" + run.id + "'"};
   MUSTER_TRY(Begin(plan, run, done));
   return run;
 }

@@ -54,11 +54,16 @@ class Runs {
                          std::map<std::string, std::string> inputs);
 
   // Goes on with one, whatever was wished before: drives it if it was left running; if it failed,
-  // begins an attempt in which nothing that succeeded is done again. kConflict: another process
-  // drives it, it is completed, or the plan is not the one it began with (the message says in
+  // begins an attempt in which nothing that succeeded is done again, but for what is asked for or
+  // changed and what depends on it (see Invalidate). kConflict: another process drives it, it is
+  // completed, or the plan or one of its scripts is not what it began with (the message says in
   // what).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
                           std::stop_token stop);
+
+  // The tasks that Resume would do again although they succeeded, by key.
+  Result<std::vector<std::string>> DoneAgain(const std::string& id, const Plan& plan,
+                                             const Again& again);
 
   // Drives a run that Start or Resume has given until it has ended or a stop is requested, with
   // this many calls at once.
@@ -102,6 +107,9 @@ class Runs {
   Result<RunReport> ReportBy(const Json& history, const RunState& run);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
+  Result<Json> DoneFor(const Record& record, const RunState& run, const Plan& plan,
+                       const Again& again, std::vector<std::string>& invalidated);
+  Result<RunState> NextAttempt(Record record, RunState run, const Plan& plan, const Again& again);
   // None: another process has it, or had it until lately.
   Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, std::stop_token stop);

@@ -306,6 +306,82 @@ TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
             "there is no task 'nobody'");
 }
 
+TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
+  RunWhole();
+  const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(retried->invalidated, (std::vector<std::string>{"extract/A", "transform/load-a"}));
+  EXPECT_EQ(*foreseen, retried->invalidated);
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 2);
+  EXPECT_EQ(calls["Extract-1-B"], 1);
+  EXPECT_EQ(calls["Transform-1-load-a"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 1);
+}
+
+TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
+  Plan pinned = plan;
+  pinned.scripts.at("load-a").sha256 = "one";
+  const auto run = runs.Start(pinned, pinned.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  tasks.failing = {"Transform-2-load-c"};
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  tasks.failing = {};
+  Plan edited = pinned;
+  edited.scripts.at("load-a").sha256 = "two";
+  const auto refused = runs.Resume("m", edited, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_NE(refused.error().message.find("the script load-a: a.sql was edited"), std::string::npos)
+      << refused.error().message;
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(accepted->invalidated, std::vector<std::string>{"transform/load-a"});
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(tasks.calls()["Transform-1-load-a"], 2);
+}
+
+// What a process that died was at is not finished by the plan that it was begun with.
+TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
+  tasks.Keep("Transform-1-load-a");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  tasks.AwaitCall("Transform-1-load-a");
+  stop.request_stop();
+  ASSERT_EQ(driven.get()->status, "IN_PROGRESS");
+  tasks.Release("Transform-1-load-a");
+  Plan edited = plan;
+  edited.scripts.at("load-a").sha256 = "two";
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(accepted->attempt, 2);
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+}
+
+TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
+  tasks.failing = {"Extract-1-B"};
+  RunWhole();
+  tasks.failing = {};
+  Record record = store->Get(kRunKind, "m").value().value();
+  Json body = Json::parse(record.body);
+  body.erase("pins_scripts");
+  record.body = ToJsonText(body);
+  ASSERT_TRUE(store->Write({{Change::Put(record, Due::Now())}}));
+  Plan looked_into = plan;
+  looked_into.scripts.at("load-a").sha256 = "one";
+  const auto again = runs.Resume("m", looked_into, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+}
+
 TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
   // Nobody drives it: whoever began it is gone.
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);

@@ -1,5 +1,7 @@
 #include "serve/actions.h"
 
+#include <algorithm>
+
 #include "muster/work.h"
 #include "replica/operations.h"
 #include "serve/migration_driver.h"
@@ -42,10 +44,10 @@ class Outcome {
 };
 
 // What a retry does, told before it does it.
-void TellRetry(const RunView& view, const plan::Again& again, Outcome& outcome) {
+void TellRetry(const RunView& view, const std::vector<std::string>& again, Outcome& outcome) {
   for (const plan::RankView& rank : view.ranks) {
     for (const plan::TaskView& task : rank.tasks) {
-      const bool asked = again.rank == rank.number || again.task == task.name;
+      const bool asked = std::find(again.begin(), again.end(), task.Key()) != again.end();
       if (task.status == TaskStatus::kSucceeded && !asked) continue;
       outcome.Affects("task", task.Key(),
                       task.status == TaskStatus::kSucceeded ? "is done again although it succeeded"
@@ -110,8 +112,9 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
                  "name a rank or task that is to be done again"};
   Outcome outcome(call, "this server goes on with migration '" + id + "'",
                   CommandOn(*store, arguments));
-  if (const auto view = store->runs->View(id)) TellRetry(*view, options.again, outcome);
   MUSTER_ASSIGN(plan::Plan loaded, MigrationDriver::Load(run));
+  MUSTER_ASSIGN(const auto again, store->runs->DoneAgain(id, loaded, options.again));
+  if (const auto view = store->runs->View(id)) TellRetry(*view, again, outcome);
   if (call.preview) return outcome.Take();
   MUSTER_TRY(StartJob(call, "retry of " + id,
                       [this, store, id, options, loaded = std::move(loaded)](

@@ -71,6 +71,7 @@ class Reconciliation {
       const Json result = job_.transformed.value(script.script, Json());
       if (!HasSucceeded(result)) continue;
       CountSelect(script, result);
+      MUSTER_TRY(CompareWithStaging(script, result));
       MUSTER_TRY(CountTables(script, result, *target));
       MUSTER_TRY(CheckKeys(script, result, *target));
     }
@@ -87,6 +88,19 @@ class Reconciliation {
     if (read != loaded + rejected)
       Mismatch(script.script + ": " + std::to_string(read) + " rows were selected, " +
                Fate(loaded, rejected) + ": the target keeps some out");
+  }
+
+  // An object may have been staged anew since the script has read it.
+  Status CompareWithStaging(const ExpectedLoad& script, const Json& result) {
+    const Json objects = result.value("objects", Json::object());
+    for (const auto& [object, rows] : objects.items()) {
+      MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
+      const int64_t seen = NumberIn(objects, object);
+      if (!manifest || manifest->rows == seen) continue;
+      Mismatch(script.script + ": " + std::to_string(seen) + " rows of " + object +
+               " were there when it ran, " + std::to_string(manifest->rows) + " are staged now");
+    }
+    return {};
   }
 
   Status CountTables(const ExpectedLoad& script, const Json& result, TransformTarget& target) {

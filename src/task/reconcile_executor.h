@@ -18,9 +18,9 @@ namespace muster::task {
 //      "references": {"identity.people_categories": 200}}}}   who loads what its keys point to
 //
 // Rows extracted have to be in the staging files, counted again there; rows of a script's SELECT,
-// and of the objects that it `counts`, have to be loaded or rejected; and no row of a table that
-// was loaded refers to a parent that the target does not have. Tasks that have failed, whose
-// answer is {"Error": …}, are left out.
+// and of the objects that it `counts`, have to be loaded or rejected; what a script has read has to
+// be what is staged now; and no row of a table that was loaded refers to a parent that the target
+// does not have. Tasks that have failed, whose answer is {"Error": …}, are left out.
 //
 // The result is {"extracted": N, "unreadable": N, "staged": N, "read": N, "loaded": N,
 // "rejected": N, "foreign_keys": N}: what the source could not give as rows is neither extracted

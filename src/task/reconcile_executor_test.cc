@@ -179,6 +179,21 @@ TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
   EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, none is staged"), std::string::npos);
 }
 
+TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
+  Extract("Person");
+  Load("people");
+  folder_.Write("data/Person.csv", "Id,Name\n1,Ada\n2,Bo\n3,\n4,Cy\n");
+  Extract("Person");
+  const TaskFailure failure = Fail();
+  EXPECT_EQ(failure.error, "Reconcile.Mismatch");
+  EXPECT_NE(
+      failure.cause.find("load-people: 3 rows of Person were there when it ran, 4 are staged"),
+      std::string::npos)
+      << failure.cause;
+  Load("people");
+  EXPECT_EQ(Succeed(Reconcile())["loaded"], 3);
+}
+
 TEST_P(ReconcileTest, ARowWithoutItsParentIsNamedWithTheRankThatLoadsIt) {
   Extract("Person");
   Extract("Site");

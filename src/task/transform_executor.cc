@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/secrets.h"
+#include "base/sha256.h"
 #include "task/background.h"
 #include "task/parameters.h"
 #include "task/reconcile.h"
@@ -41,7 +42,7 @@ Result<std::string> ReadScript(const std::string& folder, const std::string& scr
 Result<TransformJob> ReadCall(const TaskCall& call) {
   MUSTER_ASSIGN(const Parameters parameters,
                 Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
-                                        "references"}));
+                                        "references", "sha256"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   MUSTER_ASSIGN(std::string target, parameters.Place("target"));
@@ -69,6 +70,11 @@ std::map<std::string, int64_t> ReferencesOf(const TaskCall& call) {
 
 Result<Json> Run(TransformJob& job, const TaskCall& call, const std::stop_token& stop) {
   MUSTER_ASSIGN(job.text, ReadScript(call.input.value("plan_folder", "."), job.script));
+  const std::string pinned = call.input.value("sha256", std::string());
+  if (!pinned.empty() && pinned != Sha256Hex(job.text)) {
+    return Error{Code::kIncompatible, job.script + " was edited since the run began",
+                 "undo that, or resume the run with --accept-changes"};
+  }
   return RunTransform(job, stop);
 }
 

@@ -14,7 +14,8 @@ namespace muster::task {
 //    "target": "sqlite:zeus.db",            or postgresql://…; secrets by reference
 //    "arguments": {"TENANT_ID": "acme", "ENTITY_NAME": "ps-segments",
 //                  "TARGET_SCHEMA": "ps", "TARGET_TABLE": "segments"},
-//    "references": {"accounts.tenants": 100}}   optional: the rank that loads a parent, for errors
+//    "references": {"accounts.tenants": 100},   optional: the rank that loads a parent, for errors
+//    "sha256": "9f86…"}                         optional: of the script, as the run knows it
 //
 // The script is DuckDB's SQL. Each staged object is a view of its name, and each argument a
 // variable: getvariable('TENANT_ID'). Files outside the staging folder are out of reach. What its
@@ -31,7 +32,8 @@ namespace muster::task {
 // that adds up is for muster:reconcile to say.
 //
 // Failures, with file, line and statement: Transform.Invalid (the script, or rows that don't fit),
-// Transform.NotFound (no script, no table), Transform.ForeignKey (with the parent table and the
+// Transform.NotFound (no script, no table), Transform.Incompatible (the script was edited),
+// Transform.ForeignKey (with the parent table and the
 // rank that loads it),
 // Transform.Conflict, Transform.Unavailable and so on; States.Timeout. Nothing was loaded then,
 // Transform.UnknownOutcome aside: there a repetition finds out.

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -105,7 +106,8 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
                                              {"ENTITY_NAME", "load"},
                                              {"TARGET_SCHEMA", "cont"},
                                              {"TARGET_TABLE", table}}},
-                                           {"references", references_}},
+                                           {"references", references_},
+                                           {"sha256", sha256_}},
                              .credentials = nullptr,
                              .token = std::to_string(++calls_),
                              .execution = "run",
@@ -135,6 +137,7 @@ class TransformTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<TaskExecutor> executor_ = MakeTransformExecutor();
   TestContext context_;
   Json references_ = Json::object();
+  std::string sha256_;
   int calls_ = 0;
 };
 
@@ -266,6 +269,19 @@ TEST_P(TransformTest, AStopEndsTheScriptAndLoadsNothing) {
                 .error,
             "Transform.Cancelled");
   EXPECT_EQ(database_->Ask("SELECT count(*) FROM " + Name("people")), "0");
+}
+
+TEST_P(TransformTest, AScriptThatWasEditedSinceTheRunBeganIsNotRun) {
+  Stage("Person", "Id,Name\n1,Ada\n");
+  const std::string script = "SELECT Id AS id, Name AS name FROM Person;";
+  sha256_ = Sha256Hex(script);
+  Succeed(script);
+  const TaskOutcome outcome = Start("SELECT Id AS id, 'x' AS name FROM Person;");
+  const auto* failure = std::get_if<TaskFailure>(&outcome);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->error, "Transform.Incompatible");
+  EXPECT_NE(failure->cause.find("was edited since the run began"), std::string::npos);
+  EXPECT_EQ(database_->Ask("SELECT name FROM " + database_->Name("people")), "Ada");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, TransformTest, ::testing::Values("Sqlite", "Postgres"),
