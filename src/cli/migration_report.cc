@@ -33,6 +33,10 @@ std::string RowsOf(const RankReport& rank, Phase phase) {
   return rows ? std::to_string(*rows) : "";
 }
 
+std::string UnreadableOf(const RankReport& rank) {
+  return RowsOf(rank, Phase::kExtract).empty() ? "" : std::to_string(rank.Unreadable());
+}
+
 std::string TimeOf(const RankReport& rank) {
   std::optional<WallTime> start;
   std::optional<WallTime> stop;
@@ -55,6 +59,7 @@ void AddRank(Table& table, const RankReport& rank) {
                 {NameOf(rank.state), StyleOf(rank.state)},
                 {std::to_string(done) + "/" + std::to_string(rank.tasks.size())},
                 {counted ? Count(rank.reconciled, "extracted") : RowsOf(rank, Phase::kExtract)},
+                {UnreadableOf(rank), rank.Unreadable() > 0 ? Style::kWarn : Style::kNone},
                 {Count(rank.reconciled, "staged")},
                 {counted ? Count(rank.reconciled, "loaded") : RowsOf(rank, Phase::kTransform)},
                 {Count(rank.reconciled, "rejected")},
@@ -77,6 +82,16 @@ void PrintTasks(std::ostream& out, const RankReport& rank) {
     if (task.state == PartState::kRunning) out << what << ": running\n";
   }
   if (rank.failure) PrintFailure(out, label + ", reconciliation", *rank.failure);
+}
+
+void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
+  for (const RankReport& rank : report.ranks) {
+    for (const TaskReport& task : rank.tasks) {
+      if (task.unreadable == 0) continue;
+      out << task.unreadable << (task.unreadable == 1 ? " row of " : " rows of ") << task.name
+          << " could not be read: see " << task.name << ".failed.jsonl in the staging folder\n";
+    }
+  }
 }
 
 }  // namespace
@@ -129,6 +144,7 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
                {"STATUS"},
                {"TASKS", kRight},
                {"EXTRACTED", kRight},
+               {"UNREADABLE", kRight},
                {"STAGED", kRight},
                {"LOADED", kRight},
                {"REJECTED", kRight},
@@ -143,6 +159,7 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
     out << "not told yet to " << Redact(letter.news.target) << ": '" << letter.news.subject << "'"
         << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
   }
+  PrintUnreadable(out, report);
   if (run.status == "FAILED" || run.status == "CANCELLED")
     out << "'muster resume " << run.id << "' does what did not succeed\n";
 }

@@ -276,7 +276,9 @@ class RunCommand {
     } else {
       PrintMigration(context_.out, migration, context_.color);
     }
-    return run.status == "FAILED" || run.status == "CANCELLED" ? kFailed : kDone;
+    if (run.status == "FAILED" || run.status == "CANCELLED") return kFailed;
+    return run.status == "COMPLETED" && migration.report.Unreadable() > 0 ? kDoneWithRejects
+                                                                          : kDone;
   }
 
   const RunCommandOptions& options_;

@@ -96,7 +96,8 @@ Plan Read(const Json& json) {
     plan.objects[name] = {.name = name,
                           .rows = object.at("rows").get<int64_t>(),
                           .time = RangeOf(object.at("time_s")),
-                          .rules = RulesOf(object)};
+                          .rules = RulesOf(object),
+                          .max_unreadable = object.value("max_unreadable", int64_t{0})};
   }
   for (const auto& [name, script] : json.at("scripts").items()) {
     plan.scripts[name] = {.name = name,

@@ -56,6 +56,8 @@ Json CallOf(const ProfileStates& states, const Plan& plan, const Rank& rank, Pha
   for (const char* other : {"Retry", "Catch", "TimeoutSeconds", "Next"}) call.erase(other);
   // They name ranks in messages, and do nothing else.
   if (call.contains("Parameters")) call["Parameters"].erase("references");
+  // What has succeeded was within its limit; rows are not read in another way by another.
+  if (call.contains("Parameters")) call["Parameters"].erase("max_unreadable");
   // On AWS the call names a job, which runs what was deployed of the script.
   if (phase == Phase::kTransform) call["sha256"] = plan.scripts.at(task).sha256;
   return call;

@@ -46,6 +46,7 @@ class LocalStates final : public ProfileStates {
     parameters["format"] = profile_.format == StagingFormat::kParquet ? "parquet" : "jsonl";
     names_.Put(parameters, "tenant", "{tenantId}");
     names_.Put(parameters, "migration", "{migrationId}");
+    parameters["max_unreadable"] = task.max_unreadable;
     chain.Add(LastState(rank, Phase::kExtract, task.name),
               TaskState("muster:copy", parameters, task.name, task.rules, failed));
   }
@@ -171,7 +172,7 @@ class LocalStates final : public ProfileStates {
   // What is the same however often it is tried.
   static Json DontRetry(const std::string& family) {
     Json errors = Json::array();
-    for (const char* error : {"Invalid", "NotFound", "ForeignKey", "Incompatible"}) {
+    for (const char* error : {"Invalid", "NotFound", "ForeignKey", "Incompatible", "Unreadable"}) {
       errors.push_back(family + "." + error);
     }
     return {{"ErrorEquals", errors}, {"MaxAttempts", 0}};

@@ -49,6 +49,7 @@ struct ExtractTask {
   int64_t rows = 0;
   std::optional<SecondsRange> time = {};  // none: from the rows
   PhaseRules rules = {};
+  int64_t max_unreadable = 0;  // more rows than these that cannot be read fail it
 };
 
 // A task of the transform phase: one script that loads one table.
@@ -148,7 +149,8 @@ struct Plan {
   Prices prices;
   Rates rates;
   FailurePolicy on_failure = FailurePolicy::kFinishRank;
-  int64_t poll_s = 60;  // how often a flow is asked whether it has ended
+  int64_t max_unreadable = 0;  // of objects that don't say otherwise
+  int64_t poll_s = 60;         // how often a flow is asked whether it has ended
   std::vector<Profile> profiles;
   std::map<std::string, ExtractTask> objects;
   std::map<std::string, TransformTask> scripts;

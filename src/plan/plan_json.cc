@@ -86,6 +86,8 @@ Json Canonical(const Plan& plan) {
   for (const auto& [name, object] : plan.objects) {
     Json entry{{"rows", object.rows}, {"time_s", RangeJson(object.time)}};
     PutRules(entry, object.rules);
+    // Runs of older versions, which had no limit, keep their hash.
+    if (object.max_unreadable > 0) entry["max_unreadable"] = object.max_unreadable;
     json["objects"][name] = std::move(entry);
   }
   json["scripts"] = Json::object();

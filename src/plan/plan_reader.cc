@@ -51,6 +51,7 @@ void PlanReader::Read() {
   plan_.on_failure = static_cast<FailurePolicy>(policy);
   fields.Seconds("poll", plan_.poll_s);
   ReadPhases(fields);
+  fields.Integer("max_unreadable", 0, kMaxRows, plan_.max_unreadable);
   if (const YamlNode* node = fields.Need("profiles")) ReadProfiles(*node);
   if (const YamlNode* node = fields.Find("objects")) ReadObjects(*node);
   if (const YamlNode* node = fields.Find("scripts")) ReadScripts(*node);
@@ -219,11 +220,15 @@ void PlanReader::ReadObjects(const YamlNode& node) {
   if (!IsMap(node, "objects")) return;
   for (const YamlEntry& entry : node.entries) {
     if (!IsName(entry.key, "an object")) continue;
-    ExtractTask task{.name = entry.key.text, .position = entry.key.position, .rules = extract_};
+    ExtractTask task{.name = entry.key.text,
+                     .position = entry.key.position,
+                     .rules = extract_,
+                     .max_unreadable = plan_.max_unreadable};
     FieldReader fields(problems_, entry.value, "the object " + task.name);
     fields.Integer("rows", 0, kMaxRows, task.rows);
     fields.TimeRange("time", task.time);
     ReadTaskRules(fields, task.rules);
+    fields.Integer("max_unreadable", 0, kMaxRows, task.max_unreadable);
     plan_.objects.emplace(task.name, task);
   }
 }

@@ -61,6 +61,16 @@ std::string TextOf(const Difference& difference, const Plan& plan) {
          ToJsonText(difference.after);
 }
 
+// What the call has answered that an event follows; null: it has not, or too much.
+Json AnswerBefore(const Json& history, const Json& event) {
+  const int64_t before = NumberIn(event, "previousEventId");
+  if (before <= 0 || before > static_cast<int64_t>(history.size())) return {};
+  const Json& answer =
+      MemberIn(history.at(static_cast<size_t>(before) - 1), "taskSucceededEventDetails");
+  if (!answer.contains("output")) return {};
+  return Json::parse(TextIn(answer, "output"), nullptr, false);
+}
+
 // What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
 // may be too much for a history: then it is what the call has answered. Null: neither tells.
 Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
@@ -69,11 +79,15 @@ Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
     const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
     return MemberIn(MemberIn(output, "results"), task);
   }
-  const int64_t before = NumberIn(exit, "previousEventId");
-  if (before <= 0 || before > static_cast<int64_t>(history.size())) return {};
-  const Json& answer =
-      MemberIn(history.at(static_cast<size_t>(before) - 1), "taskSucceededEventDetails");
-  return Json::parse(TextIn(answer, "output"), nullptr, false);
+  return AnswerBefore(history, exit);
+}
+
+// The same of a rank's reconciliation.
+Json ReconciledIn(const Json& history, const Json& exit) {
+  const Json& details = MemberIn(exit, "stateExitedEventDetails");
+  if (!details.contains("output")) return AnswerBefore(history, exit);
+  const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
+  return MemberIn(MemberIn(output, "reconcile"), "result");
 }
 
 }  // namespace
@@ -208,10 +222,9 @@ void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json
     if (details == event.end()) continue;
     const std::string name = TextIn(*details, "name");
     if (const auto rank = reconciled.find(name); rank != reconciled.end()) {
-      const Json output = Json::parse(TextIn(*details, "output"), nullptr, false);
+      const Json result = ReconciledIn(history, event);
       // One that has failed has no result.
-      const Json& result = MemberIn(output, "reconcile");
-      if (result.contains("result")) done[ReconcileKey(rank->second)] = MemberIn(result, "result");
+      if (result.is_object()) done[ReconcileKey(rank->second)] = result;
       continue;
     }
     const auto found = tasks.find(name);

@@ -68,8 +68,11 @@ class ReportMaker {
   }
 
   RunReport Make(const Json& history, bool ended) {
+    HistoryStates states;
     for (const Json& event : history) {
       const std::string type = TextIn(event, "type");
+      const std::string& state = states.Of(event);
+      if (type.starts_with("Task") && !type.ends_with("Exited")) last_[state] = &event;
       const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
       if (!time) continue;
       if (type.ends_with("StateEntered")) {
@@ -94,6 +97,7 @@ class ReportMaker {
   static void Succeed(TaskReport& task, const Json& result) {
     task.state = PartState::kSucceeded;
     task.rows = RowsOf(result);
+    task.unreadable = NumberIn(result, "failed");
   }
 
   void Entered(const std::string& type, const Json& details, WallTime time) {
@@ -106,8 +110,9 @@ class ReportMaker {
       TaskReport& task = *failed->second;
       task.state = PartState::kFailed;
       task.stop = time;
-      task.failure =
-          FailureOf(ResultIn(Json::parse(TextIn(details, "input"), nullptr, false), task.name));
+      const Json input = Json::parse(TextIn(details, "input"), nullptr, false);
+      task.failure = FailureOf(details.contains("input") ? ResultIn(input, task.name)
+                                                         : AnswerOf(task.first_state));
     }
   }
 
@@ -120,17 +125,38 @@ class ReportMaker {
     const auto ended = ends_.find(name);
     const auto reconciled = reconciles_.find(name);
     if (ended == ends_.end() && reconciled == reconciles_.end()) return;
+    const bool kept = details.contains("output");
     const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
     if (reconciled != reconciles_.end()) {
-      Reconciled(*reconciled->second, output);
+      Reconciled(*reconciled->second, kept ? output : FromAnswer(AnswerOf(name)));
       return;
     }
     TaskReport& task = *ended->second;
-    const Json result = ResultIn(output, task.name);
+    const Json result = kept ? ResultIn(output, task.name) : AnswerOf(name);
     // Of one that has failed, the state that follows tells.
     if (result.is_object() && result.contains("Error")) return;
-    Succeed(task, result);
+    // What an earlier attempt has done may stand in `done` only.
+    if (!result.is_null() || task.state != PartState::kSucceeded) Succeed(task, result);
     if (task.start) task.stop = time;
+  }
+
+  // What the last call of a state has answered, or {Error, Cause}; null: neither is known. A
+  // history keeps no large outputs, and those of states have all that was done before in them.
+  Json AnswerOf(const std::string& state) const {
+    const auto last = last_.find(state);
+    if (last == last_.end()) return {};
+    const Json& details = DetailsOf(*last->second);
+    const std::string error = TextIn(details, "error");
+    if (!error.empty()) return {{"Error", error}, {"Cause", TextIn(details, "cause")}};
+    if (!details.contains("output")) return {};
+    return Json::parse(TextIn(details, "output"), nullptr, false);
+  }
+
+  // As the state would have left it.
+  static Json FromAnswer(const Json& answer) {
+    if (!answer.is_object()) return Json::object();
+    if (answer.contains("Error")) return {{"unreconciled", answer}};
+    return {{"reconcile", {{"result", answer}}}};
   }
 
   static void Reconciled(RankReport& rank, const Json& output) {
@@ -170,6 +196,7 @@ class ReportMaker {
   const Plan& plan_;
   const std::unique_ptr<ProfileStates> states_;
   RunReport report_;
+  std::map<std::string, const Json*> last_;  // events of calls, by state
   std::map<std::string, TaskReport*> begins_;
   std::map<std::string, TaskReport*> ends_;
   std::map<std::string, TaskReport*> fails_;
@@ -191,6 +218,7 @@ Json TaskJson(const TaskReport& task) {
             {"phase", task.phase == Phase::kExtract ? "extract" : "transform"},
             {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
+  if (task.rows && task.phase == Phase::kExtract) json["unreadable"] = task.unreadable;
   if (task.start) json["started_at"] = states::FormatTimestamp(*task.start);
   if (task.start && task.stop)
     json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
@@ -214,6 +242,18 @@ const char* NameOf(PartState state) {
       return "STOPPED";
   }
   return "";
+}
+
+int64_t RankReport::Unreadable() const {
+  int64_t rows = 0;
+  for (const TaskReport& task : tasks) rows += task.unreadable;
+  return rows;
+}
+
+int64_t RunReport::Unreadable() const {
+  int64_t rows = 0;
+  for (const RankReport& rank : ranks) rows += rank.Unreadable();
+  return rows;
 }
 
 RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
@@ -256,6 +296,7 @@ Json ToJson(const RunReport& report) {
     Json json{{"rank", rank.number},
               {"name", rank.name},
               {"status", NameOf(rank.state)},
+              {"unreadable", rank.Unreadable()},
               {"reconciled", rank.reconciled}};
     if (rank.failure) json["error"] = FailureJson(*rank.failure);
     json["tasks"] = std::move(tasks);

@@ -30,6 +30,7 @@ struct TaskReport {
   std::optional<WallTime> start = {};  // in this attempt; none: an earlier one has done it
   std::optional<WallTime> stop = {};
   std::optional<int64_t> rows = {};  // extracted, or loaded and rejected
+  int64_t unreadable = 0;            // beside them: what the source could not give as rows
   int64_t expected_rows = 0;         // by the plan, or by what was extracted
   std::optional<FailureReport> failure = {};
 };
@@ -42,11 +43,16 @@ struct RankReport {
   // What muster:reconcile has counted; null: not yet, or nobody can tell.
   Json reconciled = {};
   std::optional<FailureReport> failure = {};  // of the reconciliation
+
+  int64_t Unreadable() const;
 };
 
 // A run rank by rank, in the order of their numbers; those done elsewhere are left out.
 struct RunReport {
   std::vector<RankReport> ranks;
+
+  // Rows that could not be read, of all objects.
+  int64_t Unreadable() const;
 };
 
 // How a run stands by the history of its execution. `done` are the results of earlier attempts, as

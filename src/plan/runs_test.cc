@@ -279,6 +279,53 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
   }
 }
 
+// What a rank hands on is more than a history keeps.
+TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
+  std::string objects;
+  std::string scripts;
+  std::string extract;
+  std::string transform;
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = std::string(50, 'x') + std::to_string(100 + i);
+    objects += "  " + name + ": {}\n";
+    scripts += "  load-" + name + ": {file: a.sql, schema: s, table: " + name + "}\n";
+    extract += (i == 0 ? "" : ", ") + name;
+    transform += (i == 0 ? "load-" : ", load-") + name;
+  }
+  const Plan wide =
+      *ParsePlan(
+           "plan: p\nprofiles: {local: {source: a, target: b, staging: c}}\nretry: {transform: "
+           "{attempts: 0}}\nobjects:\n" +
+               objects + "scripts:\n" + scripts + "ranks: [{rank: 1, extract: [" + extract +
+               "], transform: [" + transform + "]}]\n",
+           "p.yaml", {})
+           .plan;
+  const auto run = runs.Start(wide, wide.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  tasks.failing = {"Reconcile-Rank1"};
+  RunState ended = *runs.Drive(*run, 2, {});
+  ASSERT_EQ(ended.status, "FAILED");
+  auto report = runs.Report(ended);
+  ASSERT_TRUE(report) << report.error().ToString();
+  ASSERT_TRUE(report->ranks[0].failure);
+  EXPECT_EQ(report->ranks[0].failure->error, "Reconcile.Mismatch");
+  EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
+  tasks.failing = {};
+  const auto again = runs.Resume("m", wide, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  ended = *runs.Drive(*again, 2, {});
+  ASSERT_EQ(ended.status, "COMPLETED") << ended.cause;
+  report = runs.Report(ended);
+  EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
+  for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
+  // Of an attempt that does one task again, too.
+  const auto retried = runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  report = runs.Report(*runs.Drive(*retried, 2, {}));
+  EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
+  for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
+}
+
 TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
   tasks.failing = {"Extract-1-B"};
   RunWhole();

@@ -32,13 +32,14 @@ struct CopyCall {
   std::string format;
   std::string tenant;
   std::string migration;
+  std::optional<int64_t> max_unreadable;
   std::string token;
 };
 
 Result<CopyCall> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(
-      const Parameters parameters,
-      Parameters::Read(call, {"source", "object", "staging", "format", "tenant", "migration"}));
+  MUSTER_ASSIGN(const Parameters parameters,
+                Parameters::Read(call, {"source", "object", "staging", "format", "tenant",
+                                        "migration", "max_unreadable"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   MUSTER_ASSIGN(std::string source, parameters.Place("source"));
@@ -49,12 +50,19 @@ Result<CopyCall> ReadCall(const TaskCall& call) {
   if (format != "jsonl" && format != "parquet") {
     return parameters.Wrong("format must be jsonl or parquet");
   }
+  const Json limit = parameters.Value("max_unreadable");
+  std::optional<int64_t> max_unreadable;
+  if (limit.is_number_integer()) max_unreadable = limit.get<int64_t>();
+  if (!limit.is_null() && max_unreadable.value_or(-1) < 0) {
+    return parameters.Wrong("max_unreadable must be a number of rows");
+  }
   return CopyCall{.source = std::move(source),
                   .object = std::move(object),
                   .staging = std::move(staging),
                   .format = std::move(format),
                   .tenant = std::move(tenant),
                   .migration = std::move(migration),
+                  .max_unreadable = max_unreadable,
                   .token = call.token};
 }
 
@@ -175,9 +183,30 @@ Result<std::string> Sha256OfFile(const std::string& path) {
   return digest.Hex();
 }
 
+struct CopyCount {
+  int64_t rows = 0;
+  int64_t unreadable = 0;
+  std::string first_defect;  // of them
+};
+
+std::string RowsText(int64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
+
+TaskFailure TooManyUnreadable(const CopyCall& call, const CopyCount& count) {
+  const std::string file =
+      fs::path(call.staging.PathOf(call.object, ".failed.jsonl")).filename().string();
+  const Error error{Code::kCorrupt,
+                    RowsText(count.unreadable) + " of " + call.object + " cannot be read, " +
+                        std::to_string(*call.max_unreadable) + " may be (" + RowsText(count.rows) +
+                        " can); the first: " + count.first_defect + "; all are in " +
+                        call.staging.Place() + file,
+                    "correct them in the source, or allow for them by 'max_unreadable' of the "
+                    "object or the plan"};
+  return {"Copy.Unreadable", Redact(error.ToString())};
+}
+
 // Reads all partitions of the object into `lines`, and what is no row into the dead letters.
 Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnTypes& types,
-                Manifest& manifest, TaskContext& context, const std::stop_token& stop) {
+                CopyCount& count, TaskContext& context, const std::stop_token& stop) {
   const std::string failed_path = call.staging.PathOf(call.object, ".failed.jsonl");
   std::error_code ignored;
   fs::remove(failed_path, ignored);
@@ -190,7 +219,7 @@ Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnT
       MUSTER_ASSIGN(const auto document, reader->Next());
       if (!document) break;
       if (!document->defect.empty()) {
-        ++manifest.failed;
+        if (count.unreadable++ == 0) count.first_defect = document->defect;
         MUSTER_TRY(dead_letters->Add({.collection = call.object,
                                       .target = call.object,
                                       .item = call.token,
@@ -201,7 +230,7 @@ Status CopyRows(Source& source, const CopyCall& call, LineWriter& lines, ColumnT
       }
       MUSTER_TRY(types.Note(document->body));
       MUSTER_TRY(lines.Add(document->body));
-      if (++manifest.rows % kRowsTold == 0) context.Progress(manifest.rows);
+      if (++count.rows % kRowsTold == 0) context.Progress(count.rows);
     }
   }
   return dead_letters->Flush();
@@ -224,7 +253,7 @@ std::string WithoutPassword(const std::string& source) {
   return Redact(source);
 }
 
-Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_token& stop) {
+Result<TaskOutcome> Copy(const CopyCall& call, TaskContext& context, const std::stop_token& stop) {
   Env& env = context.env();
   Manifest manifest{.object = call.object,
                     .format = call.format,
@@ -233,7 +262,7 @@ Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_to
                     .migration = call.migration,
                     .token = call.token};
   MUSTER_ASSIGN(const auto earlier, Earlier(call));
-  if (earlier) return ResultOf(call, *earlier);
+  if (earlier) return TaskOutcome(TaskSuccess{ResultOf(call, *earlier)});
   MUSTER_ASSIGN(const auto source, OpenSource(call.source, env));
   MUSTER_ASSIGN(const Collection collection, FindObject(*source, call));
   MUSTER_TRY(call.staging.Begin(call.object));
@@ -242,7 +271,14 @@ Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_to
   ExpectColumns(collection, types);
   const PartialFile partial(call, env, ".jsonl");
   MUSTER_ASSIGN(LineWriter lines, LineWriter::Create(partial.path()));
-  MUSTER_TRY(CopyRows(*source, call, lines, types, manifest, context, stop));
+  CopyCount count;
+  MUSTER_TRY(CopyRows(*source, call, lines, types, count, context, stop));
+  if (call.max_unreadable && count.unreadable > *call.max_unreadable) {
+    MUSTER_TRY(call.staging.KeepFailed(call.object));
+    return TaskOutcome(TooManyUnreadable(call, count));
+  }
+  manifest.rows = count.rows;
+  manifest.failed = count.unreadable;
   MUSTER_ASSIGN(manifest.bytes, lines.Finish());
   manifest.columns = types.Columns();
 
@@ -264,7 +300,7 @@ Result<Json> Copy(const CopyCall& call, TaskContext& context, const std::stop_to
     MUSTER_TRY(PublishFile(partial.path(), path));
   }
   MUSTER_TRY(call.staging.Publish(manifest));
-  return ResultOf(call, manifest);
+  return TaskOutcome(TaskSuccess{ResultOf(call, manifest)});
 }
 
 class CopyExecutor : public TaskExecutor {
@@ -277,7 +313,7 @@ class CopyExecutor : public TaskExecutor {
     const auto start = std::chrono::steady_clock::now();
     auto result = InBackground(
         call, context, [&](const std::stop_token& stop) { return Copy(*copy, context, stop); });
-    if (result) return TaskSuccess{*std::move(result)};
+    if (result) return *std::move(result);
     if (IsTimeUp(call, start)) return TimedOut();
     return TaskFailure{FailureName("Copy", result.error().code), Redact(result.error().ToString())};
   }

@@ -115,6 +115,24 @@ TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
   EXPECT_FALSE(std::filesystem::exists(Staging() + "/User.0123.jsonl.partial"));
 }
 
+TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
+  folder_.Write("data/User.csv", "Id,Name\nu1,Ann\nu2\nu3,Bo,too,many\nu4,Cy\n");
+  TaskCall call = Call("User");
+  call.input["max_unreadable"] = 1;
+  const TaskOutcome outcome = executor_->Start(call, context_);
+  const auto* failure = std::get_if<TaskFailure>(&outcome);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->error, "Copy.Unreadable");
+  EXPECT_TRUE(failure->cause.starts_with("2 rows of User cannot be read, 1 may be (2 rows can)"))
+      << failure->cause;
+  EXPECT_FALSE(std::filesystem::exists(Staging() + "/User.manifest.json"));
+  // Each is there to be looked at, with its reason.
+  const std::string letters = Read(Staging() + "/User.failed.jsonl");
+  EXPECT_EQ(std::count(letters.begin(), letters.end(), '\n'), 2) << letters;
+  call.input["max_unreadable"] = 2;
+  EXPECT_EQ(Succeed(call)["failed"], 2);
+}
+
 TEST_F(CopyExecutorTest, ParquetHoldsTheSameRowsInItsOwnFile) {
   std::string rows = "Id,Name\n";
   for (int i = 0; i < 1000; ++i) rows += "u" + std::to_string(i) + ",Somebody\n";

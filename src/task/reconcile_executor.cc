@@ -49,6 +49,8 @@ Result<ReconcileCall> ReadCall(const TaskCall& call) {
                      .rank = ToJsonText(parameters.Value("rank"))};
   MUSTER_ASSIGN(read.job.target, parameters.Place("target"));
   const Json scripts = parameters.Value("scripts");
+  // A rank may extract only.
+  if (read.job.transformed.is_null()) read.job.transformed = Json::object();
   if (!scripts.is_null() && (!scripts.is_object() || !read.job.transformed.is_object()))
     return parameters.Wrong("scripts and transformed must be objects");
   for (const auto& [name, json] : scripts.items()) {

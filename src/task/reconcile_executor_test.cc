@@ -212,6 +212,18 @@ TEST_P(ReconcileTest, ARowWithoutItsParentIsNamedWithTheRankThatLoadsIt) {
   EXPECT_NE(failure.cause.find("check the ranks that this one needs"), std::string::npos);
 }
 
+TEST_P(ReconcileTest, ARankThatOnlyExtractsIsReconciled) {
+  Extract("Person");
+  const Json counts = Succeed(Call(*reconcile_, "muster:reconcile",
+                                   {{"rank", 600},
+                                    {"staging", folder_.path() + "/staging"},
+                                    {"target", target_},
+                                    {"extracted", extracted_},
+                                    {"scripts", Json::object()}}));
+  EXPECT_EQ(counts["staged"], 3);
+  EXPECT_EQ(counts["loaded"], 0);
+}
+
 TEST_P(ReconcileTest, TasksThatHaveFailedAreLeftOut) {
   Extract("Person");
   Load("people");

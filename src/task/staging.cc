@@ -155,7 +155,7 @@ Status Staging::Publish(const Manifest& manifest) const {
   const std::string text = ToJsonText(ToJson(manifest)) + "\n";
   if (!bucket_) return ReplaceFile(path, text);
   MUSTER_TRY(bucket_->client().WriteFile(manifest.file, folder_ + "/" + manifest.file));
-  MUSTER_TRY(Keep(NameIn(PathOf(manifest.object, ".failed.jsonl"))));
+  MUSTER_TRY(KeepFailed(manifest.object));
   return bucket_->client().Write(NameIn(path), text);
 }
 
@@ -172,6 +172,10 @@ Result<bool> Staging::IsWhole(const Manifest& manifest) const {
 
 Status Staging::Bring(const Manifest& manifest) const {
   return bucket_ ? bucket_->Bring(manifest.file, manifest.bytes, manifest.sha256) : Status();
+}
+
+Status Staging::KeepFailed(const std::string& object) const {
+  return Keep(NameIn(PathOf(object, ".failed.jsonl")));
 }
 
 Status Staging::Keep(const std::string& name) const {

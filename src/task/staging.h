@@ -63,6 +63,9 @@ class Staging {
   // Its file lies in folder() afterwards.
   Status Bring(const Manifest& manifest) const;
 
+  // What cannot be read of an object is kept, or there is none.
+  Status KeepFailed(const std::string& object) const;
+
   // A file in folder() that is no object is kept, or was removed.
   Status Keep(const std::string& name) const;
 
