@@ -12,7 +12,7 @@ constexpr const char* kFailed = "MigrationFailed";
 class PlanCompiler {
  public:
   PlanCompiler(const Plan& plan, const Profile& profile, const CompileOptions& options)
-      : plan_(plan), options_(options), states_(NewProfileStates(plan, profile)) {}
+      : plan_(plan), options_(options), states_(NewProfileStates(plan, profile, options.run)) {}
 
   CompiledPlan Compile(const Step& root) {
     Chain chain;

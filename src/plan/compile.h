@@ -7,6 +7,7 @@
 #include "plan/arrangement.h"
 #include "plan/chain.h"
 #include "plan/plan.h"
+#include "plan/profile_states.h"
 
 namespace muster::plan {
 
@@ -28,6 +29,7 @@ struct CompiledPlan {
 
 struct CompileOptions {
   bool inline_ranks = false;  // no children, also where the profile would have them
+  RunIdentity run = {};       // that it is for
   // Results of tasks that are done already, by "extract/OBJECT" and "transform/SCRIPT", and of
   // ranks that were reconciled, by "reconcile/NUMBER".
   std::map<std::string, Json> done = {};

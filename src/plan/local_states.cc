@@ -12,8 +12,12 @@ constexpr int64_t kReconcileSeconds = 4 * 3'600;
 // Tasks that this program runs itself.
 class LocalStates final : public ProfileStates {
  public:
-  LocalStates(const Plan& plan, const Profile& profile)
-      : plan_(plan), profile_(profile), names_(plan), loaders_(plan.Loaders()) {}
+  LocalStates(const Plan& plan, const Profile& profile, RunIdentity run)
+      : plan_(plan),
+        profile_(profile),
+        run_(std::move(run)),
+        names_(plan),
+        loaders_(plan.Loaders()) {}
 
   bool HasChildMachines() const override { return false; }
 
@@ -62,6 +66,9 @@ class LocalStates final : public ProfileStates {
         {"script", (std::filesystem::path(plan_.folder) / task.file).lexically_normal().string()},
         {"plan_folder", plan_.folder}};
     if (!task.sha256.empty()) parameters["sha256"] = task.sha256;
+    names_.Put(parameters, "tenant", "{tenantId}");
+    names_.Put(parameters, "migration", "{migrationId}");
+    if (!run_.id.empty()) parameters["run"] = {{"id", run_.id}, {"attempt", run_.attempt}};
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
     parameters["arguments"] = arguments;
@@ -189,14 +196,16 @@ class LocalStates final : public ProfileStates {
 
   const Plan& plan_;
   const Profile& profile_;
+  const RunIdentity run_;
   const Names names_;
   const std::map<std::string, int64_t> loaders_;
 };
 
 }  // namespace
 
-std::unique_ptr<ProfileStates> NewLocalStates(const Plan& plan, const Profile& profile) {
-  return std::make_unique<LocalStates>(plan, profile);
+std::unique_ptr<ProfileStates> NewLocalStates(const Plan& plan, const Profile& profile,
+                                              const RunIdentity& run) {
+  return std::make_unique<LocalStates>(plan, profile, run);
 }
 
 }  // namespace muster::plan

@@ -2,8 +2,10 @@
 
 namespace muster::plan {
 
-std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile) {
-  return profile.kind == ProfileKind::kAws ? NewAwsStates(plan) : NewLocalStates(plan, profile);
+std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
+                                                const RunIdentity& run) {
+  return profile.kind == ProfileKind::kAws ? NewAwsStates(plan)
+                                           : NewLocalStates(plan, profile, run);
 }
 
 std::string ResultPathOf(const std::string& task) { return "$.results['" + task + "']"; }

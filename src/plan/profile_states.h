@@ -9,6 +9,12 @@
 
 namespace muster::plan {
 
+// Which run a state machine is for; without an id, for none.
+struct RunIdentity {
+  std::string id = {};  // not the migration's: one of that name, on another store, is another run
+  int64_t attempt = 1;
+};
+
 // What the parts of a plan are in a state machine, for one kind of profile. States find the run's
 // inputs at `$.NAME`; a task leaves its result in `$.results['TASK']`.
 class ProfileStates {
@@ -59,9 +65,12 @@ class ProfileStates {
   virtual Json StartRank(const Rank& rank, const Json& input) const = 0;
 };
 
-std::unique_ptr<ProfileStates> NewLocalStates(const Plan& plan, const Profile& profile);
+// `run`, which they are for: a target refuses what comes of an earlier attempt of it.
+std::unique_ptr<ProfileStates> NewLocalStates(const Plan& plan, const Profile& profile,
+                                              const RunIdentity& run);
 std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan);
-std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile);
+std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
+                                                const RunIdentity& run = {});
 
 // "$.results['NAME']", where a task's result goes.
 std::string ResultPathOf(const std::string& task);

@@ -129,6 +129,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"path", run.path},
                      {"hash", run.hash},
                      {"pins_scripts", true},
+                     {"incarnation", run.incarnation},
                      {"profile", run.profile},
                      {"inputs", run.inputs},
                      {"variables", run.variables},
@@ -151,6 +152,7 @@ Result<RunState> ReadRunBody(const Record& record) {
   fields.Read("plan", run.plan)
       .Read("path", run.path)
       .Read("hash", run.hash)
+      .Read("incarnation", run.incarnation)
       .Read("profile", run.profile)
       .Need("inputs", run.inputs)
       .Read("variables", run.variables)

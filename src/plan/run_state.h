@@ -16,6 +16,7 @@ struct RunState {
   std::string plan;
   std::string path;  // of the plan's file, absolute
   std::string hash;
+  std::string incarnation = {};  // its own, whatever others are called
   std::string profile;
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> variables = {};  // that did not come from the file

@@ -63,7 +63,7 @@ Result<RunState> Runs::Describe(const Record& record) {
 
 Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
-  CompileOptions options{.inline_ranks = true};
+  CompileOptions options{.inline_ranks = true, .run = {run.incarnation, run.attempt}};
   for (const auto& [task, result] : done.items()) options.done[task] = result;
   const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
   return states_.Start({.name = run.execution,
@@ -83,6 +83,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .path = (std::filesystem::path(plan.folder) / std::filesystem::path(plan.path).filename())
                   .string(),
       .hash = HashOf(plan),
+      .incarnation = env_.NewId(),
       .profile = profile.name,
       .inputs = std::move(inputs),
       .variables = plan.given,
@@ -224,6 +225,8 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
                                    const Again& again) {
   MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, again, run.invalidated));
   ++run.attempt;
+  // One that an older version has begun has none.
+  if (run.incarnation.empty()) run.incarnation = env_.NewId();
   run.hash = HashOf(plan);
   run.variables = plan.given;
   run.execution = ExecutionOf(run.id, run.attempt);

@@ -43,6 +43,9 @@ class Transformation {
       : job_(job), stop_(std::move(stop)) {}
 
   Result<Json> Run() {
+    MUSTER_ASSIGN(target_, OpenTransformTarget(job_.target, job_.on_wait));
+    MUSTER_ASSIGN(const auto earlier, target_->Take(job_.fence, stop_));
+    if (earlier) return ParseJson(*earlier, "the result in muster_transform");
     MUSTER_ASSIGN(db_, OpenStagedDuckDb(job_.staging));
     const DuckInterrupter interrupter(*db_, stop_);
     MUSTER_TRY(OfferObjects());
@@ -50,30 +53,82 @@ class Transformation {
       MUSTER_TRY(db_->Execute("SET VARIABLE " + DuckIdentifier(name) + " = " + DuckLiteral(value)));
     }
     MUSTER_TRY(db_->Execute("CREATE SCHEMA target"));
-    MUSTER_ASSIGN(target_, OpenTransformTarget(job_.target));
+    MUSTER_TRY(RunStatements());
+    MUSTER_TRY(LoadAll());
+    const Json result{{"read", read_},
+                      {"loaded", loaded_},
+                      {"rejected", rejected_},
+                      {"tables", tables_},
+                      {"objects", objects_}};
+    if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+    MUSTER_TRY(Commit(ToJsonText(result)));
+    return result;
+  }
+
+ private:
+  // Rows that a statement has made for a table of the target.
+  struct MadeRows {
+    SqlStatement statement;
+    size_t number = 0;  // of the statement, in the script
+    std::string from;   // DuckDB's table
+    std::string where = "true";
+    std::string name;  // of the target's table
+    RowsToLoad rows = {};
+    TargetTable table = {};
+  };
+
+  Status RunStatements() {
     size_t number = 0;
     for (const SqlStatement& statement : SplitSqlScript(job_.text)) {
       ++number;
       if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const size_t made_before = made_.size();
       if (const Status done = RunStatement(statement); !done) {
         return ScriptError(done.error(), job_.script, statement, number);
       }
+      for (size_t i = made_before; i < made_.size(); ++i) {
+        made_[i].statement = statement;
+        made_[i].number = number;
+      }
     }
-    if (!selected_) {
-      return Error{Code::kInvalid,
-                   job_.script + ": no SELECT gives the rows of " + job_.Argument("TARGET_TABLE")};
-    }
-    if (const Status committed = target_->Commit(); !committed) {
-      return committed.error().Within(job_.script);
-    }
-    return Json{{"read", read_},
-                {"loaded", loaded_},
-                {"rejected", rejected_},
-                {"tables", tables_},
-                {"objects", objects_}};
+    if (selected_) return {};
+    return Error{Code::kInvalid,
+                 job_.script + ": no SELECT gives the rows of " + job_.Argument("TARGET_TABLE")};
   }
 
- private:
+  // Everything is worked out and checked before the target's transaction begins: it keeps others
+  // from its rows, and a server ends one in which nothing happens.
+  Status LoadAll() {
+    for (MadeRows& made : made_) {
+      if (const Status checked = Check(made); !checked)
+        return ScriptError(checked.error(), job_.script, made.statement, made.number);
+    }
+    for (const MadeRows& made : made_) {
+      if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const auto taken = target_->Load(*db_, made.rows, made.table, stop_);
+      if (!taken) return ScriptError(taken.error(), job_.script, made.statement, made.number);
+      tables_[made.table.name] = *taken;
+      if (made.from == kRows) loaded_ = *taken;
+    }
+    return {};
+  }
+
+  // When the answer is lost, another connection finds out what became of it.
+  Status Commit(const std::string& result) {
+    const Status committed = target_->Commit(result);
+    if (committed) return {};
+    const Error& error = committed.error();
+    if (error.code != Code::kUnknownOutcome) return error.Within(job_.script);
+    const auto again = OpenTransformTarget(job_.target, job_.on_wait);
+    if (!again) return error.Within(job_.script);
+    const auto kept = (*again)->Take(job_.fence, stop_);
+    if (!kept) return error.Within(job_.script);
+    if (*kept) return {};
+    return Error{
+        Code::kUnavailable,
+        job_.script + ": the connection was lost, and nothing was loaded: " + error.message};
+  }
+
   Status OfferObjects() {
     auto staged = job_.staging.List();
     if (!staged && staged.error().code != Code::kNotFound) return staged.error();
@@ -96,7 +151,7 @@ class Transformation {
     if (!query) return WithHint(query.error());
     if (!*query) {
       if (const Status done = db_->Execute(statement.text); !done) return WithHint(done.error());
-      return LoadFurtherTables();
+      return NoteFurtherTables();
     }
     if (selected_) {
       return Error{Code::kInvalid, "this is a second SELECT: which rows are meant?",
@@ -105,7 +160,7 @@ class Transformation {
     selected_ = true;
     MUSTER_TRY(
         db_->Execute("CREATE TEMP TABLE " + std::string(kRows) + " AS " + statement.text + "\n"));
-    return LoadSelected();
+    return NoteSelected();
   }
 
   // What a person who mistypes an object, or runs a script before its extraction, needs to know.
@@ -117,17 +172,15 @@ class Transformation {
     return error;
   }
 
-  Status LoadSelected() {
-    MUSTER_ASSIGN(RowsToLoad rows, Describe(kRows));
+  Status NoteSelected() {
     MUSTER_ASSIGN(read_, Count(kRows, "true"));
-    const auto column = std::find(rows.columns.begin(), rows.columns.end(), kRejected);
-    if (column != rows.columns.end()) {
-      rows.types.erase(rows.types.begin() + (column - rows.columns.begin()));
-      rows.columns.erase(column);
-      rows.where = std::string(kRejected) + " IS NULL";
+    MadeRows made{.statement = {}, .from = kRows, .name = job_.Argument("TARGET_TABLE")};
+    MUSTER_ASSIGN(const RowsToLoad rows, Describe(kRows));
+    if (std::find(rows.columns.begin(), rows.columns.end(), kRejected) != rows.columns.end()) {
+      made.where = std::string(kRejected) + " IS NULL";
       MUSTER_TRY(KeepRejected());
     }
-    MUSTER_ASSIGN(loaded_, Load(rows, job_.Argument("TARGET_TABLE")));
+    made_.push_back(std::move(made));
     return {};
   }
 
@@ -150,17 +203,16 @@ class Transformation {
     return job_.staging.Keep("rejected/" + name);
   }
 
-  Status LoadFurtherTables() {
-    std::vector<std::string> made;
+  Status NoteFurtherTables() {
+    std::vector<std::string> found;
     MUSTER_TRY(db_->Query("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'target'",
                           [&](std::span<const DuckValue> values) -> Status {
-                            made.emplace_back(std::get<std::string_view>(values[0]));
+                            found.emplace_back(std::get<std::string_view>(values[0]));
                             return {};
                           }));
-    for (const std::string& name : made) {
+    for (const std::string& name : found) {
       if (!further_.insert(name).second) continue;
-      MUSTER_ASSIGN(const RowsToLoad rows, Describe("target." + DuckIdentifier(name)));
-      MUSTER_TRY(Load(rows, name));
+      made_.push_back({.statement = {}, .from = "target." + DuckIdentifier(name), .name = name});
     }
     return {};
   }
@@ -183,14 +235,18 @@ class Transformation {
     return rows;
   }
 
-  // Loads rows into a table of the target's schema, and says how many it has taken.
-  Result<int64_t> Load(const RowsToLoad& rows, const std::string& name) {
-    MUSTER_ASSIGN(const TargetTable table, target_->Describe(job_.Argument("TARGET_SCHEMA"), name));
-    MUSTER_TRY(CheckColumns(rows, table));
-    MUSTER_TRY(CheckKeys(rows, table));
-    MUSTER_ASSIGN(const int64_t taken, target_->Load(*db_, rows, table, stop_));
-    tables_[table.name] = taken;
-    return taken;
+  // Finds out what is to be loaded where, and whether that can be.
+  Status Check(MadeRows& made) {
+    MUSTER_ASSIGN(made.rows, Describe(made.from));
+    made.rows.where = made.where;
+    const auto column = std::find(made.rows.columns.begin(), made.rows.columns.end(), kRejected);
+    if (made.from == kRows && column != made.rows.columns.end()) {
+      made.rows.types.erase(made.rows.types.begin() + (column - made.rows.columns.begin()));
+      made.rows.columns.erase(column);
+    }
+    MUSTER_ASSIGN(made.table, target_->Describe(job_.Argument("TARGET_SCHEMA"), made.name));
+    MUSTER_TRY(CheckColumns(made.rows, made.table));
+    return CheckKeys(made.rows, made.table);
   }
 
   static Status CheckColumns(const RowsToLoad& rows, const TargetTable& table) {
@@ -265,6 +321,7 @@ class Transformation {
   int64_t rejected_ = 0;
   std::string staged_;
   std::set<std::string> further_;
+  std::vector<MadeRows> made_;
   Json tables_ = Json::object();
   Json objects_ = Json::object();
 };

@@ -20,13 +20,15 @@ struct TransformJob {
   Staging staging;
   std::string target;
   std::vector<std::pair<std::string, std::string>> arguments;
+  LoadFence fence;
   std::function<void(int64_t rows)> progress = {};  // of the table that is being loaded
+  OnWait on_wait = {};
 
   // Empty: it is not given.
   std::string Argument(std::string_view name) const;
 };
 
-// Runs it; the answer is the task's result.
+// Runs it; the answer is the task's result, also if another try of the same call has committed it.
 Result<Json> RunTransform(const TransformJob& job, const std::stop_token& stop);
 
 }  // namespace muster::task

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/json_fields.h"
+#include "base/log.h"
 #include "base/secrets.h"
 #include "base/sha256.h"
 #include "task/background.h"
@@ -39,10 +41,28 @@ Result<std::string> ReadScript(const std::string& folder, const std::string& scr
   return ReadFile(path.string(), kMaxScriptBytes);
 }
 
-Result<TransformJob> ReadCall(const TaskCall& call) {
+Result<LoadFence> FenceOf(const TaskCall& call, const TransformJob& job,
+                          const Parameters& parameters, Env& env) {
+  MUSTER_ASSIGN(const std::string tenant, parameters.Optional("tenant"));
+  MUSTER_ASSIGN(const std::string migration, parameters.Optional("migration"));
+  const Json run = parameters.Value("run");
+  LoadFence fence{.task = CallOfToken(call.token), .run = {}, .call = CallOfToken(call.token)};
+  if (!run.is_object()) {
+    // An execution of the same name may be another one: what it has loaded says nothing.
+    fence.run = env.NewId();
+    return fence;
+  }
+  // As a list, so that no part is mistaken for another.
+  fence.task = ToJsonText(Json::array({tenant, migration, job.Argument("ENTITY_NAME")}));
+  fence.run = TextIn(run, "id");
+  fence.attempt = NumberIn(run, "attempt");
+  return fence;
+}
+
+Result<TransformJob> ReadCall(const TaskCall& call, Env& env) {
   MUSTER_ASSIGN(const Parameters parameters,
                 Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
-                                        "references", "sha256"}));
+                                        "references", "sha256", "tenant", "migration", "run"}));
   MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
   MUSTER_ASSIGN(Staging staging, Staging::At(folder));
   MUSTER_ASSIGN(std::string target, parameters.Place("target"));
@@ -52,10 +72,12 @@ Result<TransformJob> ReadCall(const TaskCall& call) {
                    .text = {},
                    .staging = std::move(staging),
                    .target = std::move(target),
-                   .arguments = std::move(arguments)};
+                   .arguments = std::move(arguments),
+                   .fence = {}};
   if (job.Argument("TARGET_TABLE").empty()) {
     return parameters.Wrong("arguments: TARGET_TABLE is missing");
   }
+  MUSTER_ASSIGN(job.fence, FenceOf(call, job, parameters, env));
   return job;
 }
 
@@ -83,8 +105,11 @@ class TransformExecutor : public TaskExecutor {
   bool Runs(std::string_view resource) const override { return resource == "muster:transform"; }
 
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
-    auto job = ReadCall(call);
+    auto job = ReadCall(call, context.env());
     if (!job) return TaskFailure{"States.Runtime", job.error().ToString()};
+    job->on_wait = [&call](const std::string& what) {
+      Log(Level::kWarning, "a transform waits", {{"task", call.state}, {"for", what}});
+    };
     job->progress = [&context](int64_t rows) { context.Progress(rows); };
     const auto start = std::chrono::steady_clock::now();
     auto result = InBackground(call, context,

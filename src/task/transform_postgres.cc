@@ -2,7 +2,9 @@
 #include "base/postgres.h"
 #include "base/postgres_copy.h"
 #include "pipeline/postgres_table.h"
+#include "task/postgres_fence.h"
 #include "task/transform_target.h"
+#include "task/wait_watch.h"
 
 namespace muster::task {
 namespace {
@@ -57,14 +59,28 @@ void AppendCopyValue(std::string& line, const DuckValue& value) {
 }
 
 Error Named(const Error& error) {
+  if (error.message.find("[55P03]") != std::string::npos) {
+    return Error{error.code, error.message,
+                 "another session has kept what is to be loaded locked for ten minutes: end it"};
+  }
   if (error.message.find("[23503]") == std::string::npos) return error;
   return Error{Code::kConflict, std::string(kForeignKeyViolated) + error.message, kForeignKeyHint};
 }
 
 class PostgresTarget : public TransformTarget {
  public:
-  explicit PostgresTarget(std::unique_ptr<PgConnection> connection)
-      : connection_(std::move(connection)) {}
+  PostgresTarget(std::unique_ptr<PgConnection> connection, std::string uri, int32_t pid,
+                 OnWait on_wait)
+      : connection_(std::move(connection)),
+        uri_(std::move(uri)),
+        pid_(pid),
+        on_wait_(std::move(on_wait)) {}
+
+  Result<std::optional<std::string>> Take(const LoadFence& fence,
+                                          const std::stop_token& stop) override {
+    fence_.emplace(fence, on_wait_);
+    return fence_->Take(*connection_, stop);
+  }
 
   Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
     MUSTER_ASSIGN(const PgTable found, DescribePgTable(*connection_, {schema, table}));
@@ -81,8 +97,7 @@ class PostgresTarget : public TransformTarget {
   // By way of a table of the session's own: COPY cannot replace rows.
   Result<int64_t> Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
                        const std::stop_token& stop) override {
-    if (!begun_) MUSTER_TRY(Say("BEGIN"));
-    begun_ = true;
+    MUSTER_TRY(BeginOnce());
     const std::string columns = ColumnList(rows.columns, PgIdentifier);
     MUSTER_TRY(Say("CREATE TEMPORARY TABLE muster_load ON COMMIT DROP AS SELECT " + columns +
                    " FROM " + table.sql + " WITH NO DATA"));
@@ -102,10 +117,10 @@ class PostgresTarget : public TransformTarget {
     return inserted.affected();
   }
 
-  Status Commit() override {
-    if (!begun_) return {};
-    const PgStatement commit{.name = "", .sql = "COMMIT", .writes = true};
-    auto committed = connection_->Execute(commit, PgParams());
+  Status Commit(const std::string& result) override {
+    MUSTER_TRY(BeginOnce());
+    const Status committed = fence_->Commit(*connection_, result);
+    watch_.reset();
     return committed ? Status() : Status(Named(committed.error()));
   }
 
@@ -134,6 +149,27 @@ class PostgresTarget : public TransformTarget {
   }
 
  private:
+  // The row that says who may load is locked all the while: a session that is stopped in here is
+  // known by it, and can be ended.
+  Status BeginOnce() {
+    if (begun_) return {};
+    MUSTER_TRY(Say("BEGIN"));
+    begun_ = true;
+    MUSTER_TRY(fence_->Lock(*connection_));
+    watch_ = std::make_unique<WaitWatch>([this] { return Blocker(); }, on_wait_);
+    return {};
+  }
+
+  // On the thread of the watch, by a connection of its own.
+  std::string Blocker() {
+    if (!looking_ || !looking_->Usable()) {
+      auto opened = PgConnection::Open({.uri = uri_});
+      if (!opened) return {};
+      looking_ = *std::move(opened);
+    }
+    return DescribeBlocker(*looking_, pid_).value_or("");
+  }
+
   Status Say(std::string sql) {
     auto said = Ask(std::move(sql));
     return said ? Status() : Status(said.error());
@@ -166,14 +202,27 @@ class PostgresTarget : public TransformTarget {
   }
 
   const std::unique_ptr<PgConnection> connection_;
+  const std::string uri_;
+  const int32_t pid_;
+  const OnWait on_wait_;
+  std::optional<PostgresFence> fence_;
   bool begun_ = false;
+  std::unique_ptr<PgConnection> looking_;  // for other sessions
+  std::unique_ptr<WaitWatch> watch_;       // which uses it
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri) {
-  MUSTER_ASSIGN(auto connection, PgConnection::Open({.uri = uri, .call_timeout = kStatementTime}));
-  return std::make_unique<PostgresTarget>(std::move(connection));
+Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri,
+                                                            const OnWait& on_wait) {
+  MUSTER_ASSIGN(auto connection,
+                PgConnection::Open({.uri = uri,
+                                    .call_timeout = kStatementTime,
+                                    .settings = {{"idle_in_transaction_session_timeout", "60s"},
+                                                 {"lock_timeout", "10min"}}}));
+  const PgStatement ask{.name = "", .sql = "SELECT pg_backend_pid()", .writes = false};
+  MUSTER_ASSIGN(const PgResult pid, connection->Execute(ask, PgParams()));
+  return std::make_unique<PostgresTarget>(std::move(connection), uri, pid.Int32(0, 0), on_wait);
 }
 
 }  // namespace muster::task

@@ -3,7 +3,9 @@
 
 #include "base/sqlite.h"
 #include "pipeline/sqlite_table.h"
+#include "task/sqlite_fence.h"
 #include "task/transform_target.h"
+#include "task/wait_watch.h"
 
 namespace muster::task {
 namespace {
@@ -34,7 +36,15 @@ void BindValue(SqliteStatement& statement, int index, const DuckValue& value) {
 
 class SqliteTarget : public TransformTarget {
  public:
-  explicit SqliteTarget(std::unique_ptr<SqliteDb> db) : db_(std::move(db)) {}
+  SqliteTarget(std::unique_ptr<SqliteDb> db, std::string path, OnWait on_wait)
+      : db_(std::move(db)), path_(std::move(path)), on_wait_(std::move(on_wait)) {}
+
+  Result<std::optional<std::string>> Take(const LoadFence& fence,
+                                          const std::stop_token& /*stop*/) override {
+    const WaitWatch watch([this] { return WriteLock(); }, on_wait_);
+    fence_.emplace(fence);
+    return fence_->Take(*db_);
+  }
 
   // SQLite has no schemas: the table is named by both, joined by an underscore.
   Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
@@ -73,8 +83,9 @@ class SqliteTarget : public TransformTarget {
     return taken;
   }
 
-  Status Commit() override {
-    if (!transaction_) return {};
+  Status Commit(const std::string& result) override {
+    MUSTER_TRY(BeginOnce());
+    MUSTER_TRY(fence_->Keep(*db_, result));
     Status committed = transaction_->Commit();
     if (committed || committed.error().code != Code::kConflict) return committed;
     // SQLite says that a key is violated, not which one; the transaction is still open to be asked.
@@ -118,9 +129,15 @@ class SqliteTarget : public TransformTarget {
   Status BeginOnce() {
     if (transaction_) return {};
     MUSTER_TRY(db_->Execute("PRAGMA foreign_keys = ON"));
+    const WaitWatch watch([this] { return WriteLock(); }, on_wait_);
     MUSTER_ASSIGN(SqliteTransaction begun, SqliteTransaction::Begin(*db_));
     transaction_ = std::make_unique<SqliteTransaction>(std::move(begun));
+    MUSTER_TRY(fence_->Check(*db_));
     return db_->Execute("PRAGMA defer_foreign_keys = ON");
+  }
+
+  std::string WriteLock() const {
+    return "the write lock of " + path_ + ", which another connection holds";
   }
 
   Result<int64_t> CountKeys(const TargetTable& table) {
@@ -156,15 +173,19 @@ class SqliteTarget : public TransformTarget {
   }
 
   const std::unique_ptr<SqliteDb> db_;
+  const std::string path_;
+  const OnWait on_wait_;
+  std::optional<SqliteFence> fence_;
   std::unique_ptr<SqliteTransaction> transaction_;
   std::vector<TargetTable> loaded_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path) {
+Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path,
+                                                          const OnWait& on_wait) {
   MUSTER_ASSIGN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kWriteLockWait));
-  return std::make_unique<SqliteTarget>(std::move(db));
+  return std::make_unique<SqliteTarget>(std::move(db), path, on_wait);
 }
 
 }  // namespace muster::task

@@ -20,15 +20,16 @@ std::string KeyViolation::ToString() const {
          (rows == 1 ? "s" : "") + " to what " + parent + " does not have: " + example;
 }
 
-Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text) {
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text,
+                                                             const OnWait& on_wait) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme == "sqlite") {
     MUSTER_ASSIGN(const std::string path, SqliteFileOf(url, "target"));
-    return OpenSqliteTarget(path);
+    return OpenSqliteTarget(path, on_wait);
   }
   if (url.scheme == "postgresql" || url.scheme == "postgres") {
     MUSTER_ASSIGN(const std::string uri, PostgresUri(url, "target", {}));
-    return OpenPostgresTarget(uri);
+    return OpenPostgresTarget(uri, on_wait);
   }
   return Error{Code::kInvalid, "there is no target '" + url.scheme + ":'",
                "use sqlite:FILE or postgresql://USER@HOST/DATABASE"};

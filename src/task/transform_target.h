@@ -10,6 +10,7 @@
 
 #include "base/duckdb.h"
 #include "muster/result.h"
+#include "task/load_fence.h"
 
 namespace muster::task {
 
@@ -54,8 +55,8 @@ struct KeyCheck {
   std::vector<KeyViolation> violations;
 };
 
-// The database that a script loads into: one transaction, from Open to Commit; without Commit
-// nothing has happened. Rows replace those with the same key. Used by one thread.
+// The database that a script loads into: one transaction, from the first Load to Commit; without
+// Commit nothing has happened. Rows replace those with the same key. Used by one thread.
 class TransformTarget {
  public:
   virtual ~TransformTarget() = default;
@@ -63,21 +64,32 @@ class TransformTarget {
   // kNotFound: there is no such table. An empty schema is the database's own default.
   virtual Result<TargetTable> Describe(const std::string& schema, const std::string& table) = 0;
 
-  // How many rows the database has taken.
+  // To be called before Load: who may load, and what was loaded. The result if the call has been
+  // committed before: then there is nothing to load. kLeaseLost: as in CheckOpen.
+  virtual Result<std::optional<std::string>> Take(const LoadFence& fence,
+                                                  const std::stop_token& stop) = 0;
+
+  // How many rows the database has taken. kLeaseLost: another session has taken the fence since.
   virtual Result<int64_t> Load(DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
                                const std::stop_token& stop) = 0;
 
-  // kConflict, beginning with kForeignKeyViolated, here or in Load: with the parent table.
-  virtual Status Commit() = 0;
+  // Commits all that was loaded, and with it the call's result. kConflict, beginning with
+  // kForeignKeyViolated, here or in Load: with the parent table. kUnknownOutcome: only Take on
+  // another connection, now or by a later try, can tell.
+  virtual Status Commit(const std::string& result) = 0;
 
   // Looks for rows without a parent, by every foreign key that the table declares, enforced or not.
   virtual Result<KeyCheck> CheckKeys(const TargetTable& table) = 0;
 };
 
-// By URL, sqlite: or postgresql:; secrets are expanded.
-Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& url);
-Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path);
-Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri);
+// By URL, sqlite: or postgresql:; secrets are expanded. `on_wait` is told what a call waits for
+// that takes long; empty: nothing is.
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& url,
+                                                             const OnWait& on_wait = {});
+Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path,
+                                                          const OnWait& on_wait);
+Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri,
+                                                            const OnWait& on_wait);
 
 // Calls `row` with all rows, a page at a time. `as` says how a column is read, by its name (quoted)
 // and type, as one of the types that DuckDb::Query takes.
