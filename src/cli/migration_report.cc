@@ -79,7 +79,11 @@ void PrintTasks(std::ostream& out, const RankReport& rank) {
     const std::string what =
         label + (task.phase == Phase::kExtract ? ", extract " : ", transform ") + task.name;
     if (task.failure) PrintFailure(out, what, *task.failure);
-    if (task.state == PartState::kRunning) out << what << ": running\n";
+    if (task.retry) {
+      out << what << ": " << RetryText(*task.retry) << ": " << task.retry->why.cause << '\n';
+    } else if (task.state == PartState::kRunning) {
+      out << what << ": running\n";
+    }
   }
   if (rank.failure) PrintFailure(out, label + ", reconciliation", *rank.failure);
 }
@@ -96,6 +100,12 @@ void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
 
 }  // namespace
 
+std::string RetryText(const plan::RetryReport& retry) {
+  return "attempt " + std::to_string(retry.failed) + " of " + std::to_string(retry.of) +
+         " has failed (" + retry.why.error + "); the next one begins at " +
+         states::FormatTimestamp(retry.next);
+}
+
 Style StyleOfStatus(const std::string& status) {
   if (status == "COMPLETED") return Style::kGood;
   return status == "IN_PROGRESS" ? Style::kNone : Style::kBad;
@@ -105,7 +115,7 @@ Json MigrationJson(const plan::RunState& run) {
   Json json{{"tenant_id", run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
             {"migration_id", run.id},
             {"status", run.status},
-            {"started_at", states::FormatTimestamp(run.start)}};
+            {"started_at", states::FormatTimestamp(run.FirstStart())}};
   if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
   json["plan"] = run.plan;
   json["path"] = run.path;

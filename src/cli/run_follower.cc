@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "cli/migration_report.h"
+#include "states/timestamp.h"
 
 namespace muster::cli {
 namespace {
@@ -64,6 +66,7 @@ Status RunFollower::Look() {
   run_ = run;
   if (events_ != Events::kNone) TellTasks(report, live.rows);
   if (events_ == Events::kJson) TellRanks(progress);
+  TellRetries(report);
   if (events_ != Events::kNone) TellIfLeft();
   std::string note;
   for (const plan::RankProgress& rank : progress.running)
@@ -103,6 +106,31 @@ void RunFollower::TellTasks(const plan::RunReport& report,
       progress_.Say("rank " + std::to_string(rank.number) + ", " + phase + " " + task.name + ": " +
                     state + (rows ? ", " + std::to_string(*rows) + " rows" : "") +
                     (task.failure ? ": " + task.failure->error + ": " + task.failure->cause : ""));
+    }
+  }
+}
+
+// Between two tries nothing moves, for minutes perhaps.
+void RunFollower::TellRetries(const plan::RunReport& report) {
+  for (const plan::RankReport& rank : report.ranks) {
+    for (const plan::TaskReport& task : rank.tasks) {
+      if (!task.retry || retries_[task.first_state] == task.retry->failed) continue;
+      retries_[task.first_state] = task.retry->failed;
+      const std::string phase = task.phase == plan::Phase::kExtract ? "extract" : "transform";
+      if (events_ == Events::kJson) {
+        context_.out << ToJsonText({{"event", "retry"},
+                                    {"rank", rank.number},
+                                    {"phase", phase},
+                                    {"task", task.name},
+                                    {"attempt", task.retry->failed + 1},
+                                    {"of", task.retry->of},
+                                    {"at", states::FormatTimestamp(task.retry->next)}})
+                     << '\n'
+                     << std::flush;
+        continue;
+      }
+      progress_.Say("rank " + std::to_string(rank.number) + ", " + phase + " " + task.name + ": " +
+                    RetryText(*task.retry));
     }
   }
 }

@@ -34,6 +34,7 @@ class RunFollower {
   Status Look();
   void TellTasks(const plan::RunReport& report, const std::map<std::string, int64_t>& live);
   void TellRanks(const plan::RunProgress& progress);
+  void TellRetries(const plan::RunReport& report);
   void TellIfLeft();
 
   plan::Runs& runs_;
@@ -42,6 +43,7 @@ class RunFollower {
   Context& context_;
   const Events events_;
   std::map<std::string, std::string> tasks_;  // what was told of each
+  std::map<std::string, int64_t> retries_;    // the last one of each that was told
   std::map<int64_t, plan::RankProgress> ranks_;
   bool left_ = false;
 };

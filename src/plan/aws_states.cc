@@ -12,7 +12,7 @@ constexpr int kRecordsAsked = 100;  // the most that AppFlow gives at once, newe
 // AppFlow extracts, Glue transforms, SNS tells, DynamoDB keeps the status.
 class AwsStates final : public ProfileStates {
  public:
-  explicit AwsStates(const Plan& plan) : plan_(plan), names_(plan) {}
+  AwsStates(const Plan& plan, RunIdentity run) : plan_(plan), run_(std::move(run)), names_(plan) {}
 
   bool HasChildMachines() const override { return true; }
 
@@ -119,6 +119,7 @@ class AwsStates final : public ProfileStates {
   }
 
   Json Initialize() const override {
+    if (run_.attempt > 1) return InitializeAgain();
     Json item = Key();
     item["status"] = {{"S", "IN_PROGRESS"}};
     item["started_at"] = {{"S.$", "$$.State.EnteredTime"}};
@@ -127,6 +128,23 @@ class AwsStates final : public ProfileStates {
     parameters["Item"] = item;
     return {{"Type", "Task"},
             {"Resource", "arn:aws:states:::aws-sdk:dynamodb:putItem"},
+            {"Parameters", parameters}};
+  }
+
+  // When it began is kept.
+  Json InitializeAgain() const {
+    Json parameters;
+    names_.Put(parameters, "TableName", plan_.names.status_table);
+    parameters["Key"] = Key();
+    parameters["UpdateExpression"] =
+        "SET #status = :status, #started_at = if_not_exists(#started_at, :now) REMOVE "
+        "#completed_at";
+    parameters["ExpressionAttributeNames"] = {
+        {"#status", "status"}, {"#started_at", "started_at"}, {"#completed_at", "completed_at"}};
+    parameters["ExpressionAttributeValues"] = {{":status", {{"S", "IN_PROGRESS"}}},
+                                               {":now", {{"S.$", "$$.State.EnteredTime"}}}};
+    return {{"Type", "Task"},
+            {"Resource", "arn:aws:states:::aws-sdk:dynamodb:updateItem"},
             {"Parameters", parameters}};
   }
 
@@ -258,13 +276,14 @@ class AwsStates final : public ProfileStates {
   }
 
   const Plan& plan_;
+  const RunIdentity run_;
   const Names names_;
 };
 
 }  // namespace
 
-std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan) {
-  return std::make_unique<AwsStates>(plan);
+std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan, const RunIdentity& run) {
+  return std::make_unique<AwsStates>(plan, run);
 }
 
 }  // namespace muster::plan

@@ -4,7 +4,7 @@ namespace muster::plan {
 
 std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
                                                 const RunIdentity& run) {
-  return profile.kind == ProfileKind::kAws ? NewAwsStates(plan)
+  return profile.kind == ProfileKind::kAws ? NewAwsStates(plan, run)
                                            : NewLocalStates(plan, profile, run);
 }
 

@@ -68,7 +68,7 @@ class ProfileStates {
 // `run`, which they are for: a target refuses what comes of an earlier attempt of it.
 std::unique_ptr<ProfileStates> NewLocalStates(const Plan& plan, const Profile& profile,
                                               const RunIdentity& run);
-std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan);
+std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan, const RunIdentity& run);
 std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
                                                 const RunIdentity& run = {});
 

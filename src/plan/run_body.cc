@@ -130,6 +130,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"hash", run.hash},
                      {"pins_scripts", true},
                      {"incarnation", run.incarnation},
+                     {"first_start", run.FirstStart().time_since_epoch().count()},
                      {"profile", run.profile},
                      {"inputs", run.inputs},
                      {"variables", run.variables},
@@ -158,6 +159,8 @@ Result<RunState> ReadRunBody(const Record& record) {
       .Read("variables", run.variables)
       .Read("attempt", run.attempt)
       .Need("execution", run.execution);
+  if (const int64_t first = NumberIn(body, "first_start"); first > 0)
+    run.first_start = WallTime(milliseconds(first));
   if (run.attempt < 1 || run.attempt > kMaxAttempts) {
     fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
   }

@@ -1,6 +1,7 @@
 #include "plan/run_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/json_fields.h"
@@ -72,7 +73,10 @@ class ReportMaker {
     for (const Json& event : history) {
       const std::string type = TextIn(event, "type");
       const std::string& state = states.Of(event);
-      if (type.starts_with("Task") && !type.ends_with("Exited")) last_[state] = &event;
+      if (type.starts_with("Task") && !type.ends_with("Exited")) {
+        last_[state] = &event;
+        failures_[state] += IsFailure(event) ? 1 : 0;
+      }
       const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
       if (!time) continue;
       if (type.ends_with("StateEntered")) {
@@ -171,6 +175,7 @@ class ReportMaker {
     for (TaskReport& task : rank.tasks) {
       if (task.phase == Phase::kTransform) task.expected_rows = RowsToRead(task.name, rank);
       if (ended && task.state == PartState::kRunning) task.state = PartState::kStopped;
+      if (task.state == PartState::kRunning) task.retry = RetryOf(task);
       begun = begun || task.state != PartState::kWaiting;
       failed = failed || task.state == PartState::kFailed;
     }
@@ -179,6 +184,29 @@ class ReportMaker {
     } else if (begun && rank.state != PartState::kSucceeded) {
       rank.state = ended ? PartState::kStopped : PartState::kRunning;
     }
+  }
+
+  static bool IsFailure(const Json& event) {
+    const std::string type = TextIn(event, "type");
+    return type == "TaskFailed" || type == "TaskTimedOut";
+  }
+
+  // Where the last thing that is known of a task is a failure, it waits for its next try.
+  std::optional<RetryReport> RetryOf(const TaskReport& task) const {
+    const auto last = last_.find(task.first_state);
+    if (last == last_.end() || !IsFailure(*last->second)) return std::nullopt;
+    const RetryRule& rule = task.phase == Phase::kExtract ? plan_.objects.at(task.name).rules.retry
+                                                          : plan_.scripts.at(task.name).rules.retry;
+    const auto at = states::ParseTimestamp(TextIn(*last->second, "timestamp"));
+    const int64_t failed = failures_.at(task.first_state);
+    if (!at || failed > rule.attempts) return std::nullopt;
+    const double wait = static_cast<double>(rule.interval_s) *
+                        std::pow(rule.backoff, static_cast<double>(failed - 1));
+    return RetryReport{
+        .failed = failed,
+        .of = rule.attempts + 1,
+        .next = at->ToWallTime() + std::chrono::milliseconds(static_cast<int64_t>(1'000 * wait)),
+        .why = FailureOf(AnswerOf(task.first_state))};
   }
 
   // What the objects of a script have, or are expected to have.
@@ -197,6 +225,7 @@ class ReportMaker {
   const std::unique_ptr<ProfileStates> states_;
   RunReport report_;
   std::map<std::string, const Json*> last_;  // events of calls, by state
+  std::map<std::string, int64_t> failures_;  // of calls, by state
   std::map<std::string, TaskReport*> begins_;
   std::map<std::string, TaskReport*> ends_;
   std::map<std::string, TaskReport*> fails_;
@@ -223,6 +252,12 @@ Json TaskJson(const TaskReport& task) {
   if (task.start && task.stop)
     json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
   if (task.failure) json["error"] = FailureJson(*task.failure);
+  if (task.retry) {
+    json["retry"] = {{"attempt", task.retry->failed + 1},
+                     {"of", task.retry->of},
+                     {"at", states::FormatTimestamp(task.retry->next)},
+                     {"error", FailureJson(task.retry->why)}};
+  }
   return json;
 }
 

@@ -21,6 +21,14 @@ struct FailureReport {
   std::string remedy;
 };
 
+// A task that has failed and is tried again.
+struct RetryReport {
+  int64_t failed = 0;  // tries so far
+  int64_t of = 0;      // the most there are
+  WallTime next{};     // when the next one begins
+  FailureReport why = {};
+};
+
 // One task of a run.
 struct TaskReport {
   Phase phase = Phase::kExtract;
@@ -33,6 +41,7 @@ struct TaskReport {
   int64_t unreadable = 0;            // beside them: what the source could not give as rows
   int64_t expected_rows = 0;         // by the plan, or by what was extracted
   std::optional<FailureReport> failure = {};
+  std::optional<RetryReport> retry = {};  // what it waits for
 };
 
 struct RankReport {

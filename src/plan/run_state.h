@@ -25,11 +25,15 @@ struct RunState {
   std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
   std::string error;
   std::string cause;
-  std::string output;  // JSON text, once it is completed
-  WallTime start{};    // of this attempt
+  std::string output;                        // JSON text, once it is completed
+  WallTime start{};                          // of this attempt
+  std::optional<WallTime> first_start = {};  // of the first one; none: an older version began it
   std::optional<WallTime> stop = {};
   // Tasks that this attempt does again although they had succeeded; only Resume says so.
   std::vector<std::string> invalidated = {};
+
+  WallTime FirstStart() const { return first_start.value_or(start); }
+
   std::optional<WallTime> driven_until = {};  // past: nobody drives it at the moment
 };
 

@@ -91,7 +91,8 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .status = "IN_PROGRESS",
       .error = {},
       .cause = {},
-      .output = {}};
+      .output = {},
+      .first_start = env_.WallNow()};
   run.execution = ExecutionOf(id, 1);
   Record record{.kind = kRunKind, .queue = kQueue, .key = id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
@@ -122,13 +123,19 @@ Result<std::optional<Record>> Runs::Claim(const std::string& id) {
 
 // Claims the run's record. While another process renews it, it is not to be had; one that has died
 // lets it go when its lease ends, so it is worth waiting for that.
-Result<Record> Runs::Take(const std::string& id, std::stop_token stop) {
+Result<Record> Runs::Take(const std::string& id, const Sayer& say, std::stop_token stop) {
   int64_t seen = 0;
   const MonoTime end = env_.MonoNow() + kRunLease + kRenewEvery;
   while (true) {
     MUSTER_ASSIGN(auto claimed, Claim(id));
     if (claimed) return *std::move(claimed);
     MUSTER_ASSIGN(const Record record, Read(id));
+    if (seen == 0 && say) {
+      say("another process has driven migration '" + id + "' until lately: waiting up to " +
+          std::to_string(
+              std::chrono::duration_cast<std::chrono::seconds>(end - env_.MonoNow()).count()) +
+          " s for its lease to end");
+    }
     const bool renewed = seen != 0 && record.version != seen;
     seen = record.version;
     if (renewed || env_.MonoNow() >= end)
@@ -196,7 +203,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
                         "'muster retry " + id + " --rank N' does a part of it again"};
   if (run.status == "COMPLETED" && !again) return completed;
   const std::string hash = run.hash;
-  MUSTER_ASSIGN(Record record, Take(id, stop));
+  MUSTER_ASSIGN(Record record, Take(id, options.say, stop));
   MUSTER_ASSIGN(run, Describe(record));
   // While this one waited, another may have completed it, or gone on by another plan.
   if (!PLANTED_BUG(completed_runs_are_begun_again) &&

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,9 +34,13 @@ struct Again {
   std::optional<std::string> task = {};
 };
 
+// Tells a person what is waited for.
+using Sayer = std::function<void(const std::string& what)>;
+
 struct ResumeOptions {
   Again again = {};
-  bool accept_changes = false;  // of the plan
+  bool accept_changes = false;  // of the plan and its scripts
+  Sayer say = {};               // empty: nothing is said
 };
 
 // Runs of plans on a store: each is a record that pins the plan, and an execution of its state
@@ -112,7 +117,7 @@ class Runs {
   Result<RunState> NextAttempt(Record record, RunState run, const Plan& plan, const Again& again);
   // None: another process has it, or had it until lately.
   Result<std::optional<Record>> Claim(const std::string& id);
-  Result<Record> Take(const std::string& id, std::stop_token stop);
+  Result<Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
   void Attend(const RunState& run, const std::stop_token& done);
   void Publish(const RunState& run, const LiveRun& live);
   Result<bool> IsToDrain(const RunState& run);

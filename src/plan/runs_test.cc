@@ -555,6 +555,42 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   EXPECT_FALSE(*other.IsDriven("m"));
 }
 
+TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
+  Plan patient = plan;
+  patient.objects.at("A").rules.retry = {.interval_s = 300, .attempts = 2, .backoff = 2};
+  tasks.failing = {"Extract-1-A"};
+  const auto run = runs.Start(patient, patient.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  std::optional<RetryReport> retry;
+  while (!retry) {
+    retry = runs.Report(*runs.Find("m"))->ranks[0].tasks[0].retry;
+    std::this_thread::yield();
+  }
+  stop.request_stop();
+  ASSERT_EQ(driven.get()->status, "IN_PROGRESS");
+  EXPECT_EQ(retry->failed, 1);
+  EXPECT_EQ(retry->of, 3);
+  EXPECT_EQ(retry->why.error, "Broken");
+  EXPECT_GT(retry->next, RealEnv().WallNow());
+  EXPECT_LE(retry->next, RealEnv().WallNow() + std::chrono::seconds(300));
+  const Json ranks = ToJson(*runs.Report(*runs.Find("m")));
+  EXPECT_EQ(ranks[0]["tasks"][0]["retry"]["attempt"], 2);
+}
+
+TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
+  tasks.failing = {"Extract-1-B"};
+  const RunState first = RunWhole();
+  tasks.failing = {};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.FirstStart(), first.FirstStart());
+  EXPECT_GT(done.start, first.start);
+}
+
 TEST_F(RunsTest, PastRunsTellTimesAndRows) {
   RunWhole();
   const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
@@ -593,10 +629,15 @@ TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
   ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
   const WallTime before = env.WallNow();
   Runs next(*store, states, env);
-  const auto run = next.Resume("m", plan, {}, {});
+  std::vector<std::string> said;
+  ResumeOptions options;
+  options.say = [&](const std::string& what) { said.push_back(what); };
+  const auto run = next.Resume("m", plan, options, {});
   ASSERT_TRUE(run) << run.error().ToString();
   EXPECT_EQ(run->attempt, 1);
   EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Json SummaryOf(const SiteStore& store, const RunState& run, WallTime now) {
             {"profile", run.profile},
             {"status", run.status},
             {"attempt", run.attempt},
-            {"started_at", Ms(run.start)},
+            {"started_at", Ms(run.FirstStart())},
             {"tasks", Json::object()}};
   PutTime(json, "ended_at", run.stop);
   PutText(json, "why", WhyRun(run, now));

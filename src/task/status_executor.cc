@@ -22,7 +22,7 @@ struct StatusCall {
   std::string tenant;
   std::string migration;
   std::string status;
-  std::string started_at;    // empty: as it was
+  std::string started_at;    // counts once: a migration that is resumed began before
   std::string completed_at;  // empty: as it was
 
   Json Over(Json before) const {
@@ -31,7 +31,7 @@ struct StatusCall {
       if (!given.empty()) after[field] = given;
       if (given.empty() && before.contains(field)) after[field] = before[field];
     };
-    keep("started_at", started_at);
+    keep("started_at", before.contains("started_at") ? std::string() : started_at);
     if (status != "IN_PROGRESS") keep("completed_at", completed_at);
     return after;
   }

@@ -46,6 +46,12 @@ TEST_F(StatusExecutorTest, GoesFromStartToEndAndKeepsWhatWasGivenBefore) {
   EXPECT_EQ(*FindMigrationStatus(**store, "acme", "m/2"), std::nullopt);
 }
 
+TEST_F(StatusExecutorTest, AMigrationThatIsResumedHasBegunBefore) {
+  Run({{"status", "IN_PROGRESS"}, {"started_at", "10:00"}});
+  Run({{"status", "FAILED"}});
+  EXPECT_EQ(Run({{"status", "IN_PROGRESS"}, {"started_at", "12:00"}})["started_at"], "10:00");
+}
+
 TEST_F(StatusExecutorTest, ARepetitionChangesNothing) {
   const Json once = Run({{"status", "FAILED"}});
   const auto store = OpenStore(url_, RealEnv());
