@@ -130,12 +130,12 @@ class PlanRun {
     Json changed = plan::ToJson(after);
     if (!past_.runs.empty()) changed["past"] = PastJson();
     if (context_.json) {
-      changed["what_if"] = {{"changes", options_.what_if},
-                            {"before",
-                             {{"time", json["time"]},
-                              {"peak", json["peak"]},
-                              {"dpu_total", json["dpu_total"]},
-                              {"cost", json["cost"]}}}};
+      Json then{{"time", json["time"]}, {"peak", json["peak"]}};
+      // Only on AWS.
+      for (const char* field : {"dpu_total", "cost"}) {
+        if (json.contains(field)) then[field] = json[field];
+      }
+      changed["what_if"] = {{"changes", options_.what_if}, {"before", std::move(then)}};
       context_.out << ToJsonText(changed) << '\n';
     } else {
       PrintChange(context_.out, json, changed, context_.color);

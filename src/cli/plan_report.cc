@@ -44,6 +44,30 @@ std::string PastText(const Json& outlook) {
   return text + "\n";
 }
 
+std::string PeakText(const Json& peak, const char* thing, const std::string& word) {
+  return Number(peak[thing]) + " " + word + " (rank " + Number(peak["rank"][thing]) + ")";
+}
+
+// What runs on this machine has neither DPU nor a price.
+std::string HereText(const Json& outlook) {
+  const Json& peak = outlook["peak"];
+  return "Peak       " + PeakText(peak, "flows", "extractions") + ", " +
+         PeakText(peak, "jobs", "transforms") + " at a time\n";
+}
+
+std::string OnAwsText(const Json& outlook) {
+  const Json& peak = outlook["peak"];
+  const Json& cost = outlook["cost"];
+  return "Peak       " + PeakText(peak, "flows", "flows") + ", " + PeakText(peak, "jobs", "jobs") +
+         ", " + PeakText(peak, "dpu", "DPU") + "; " + Number(outlook["dpu_total"]) +
+         " DPU if all ran at once\nCost       AppFlow " + DollarRange(cost["appflow"]) + ", Glue " +
+         DollarRange(cost["glue"]) + ", Step Functions " + DollarRange(cost["step_functions"]) +
+         ", total " + DollarRange(cost["total"]) + "\nOn AWS     " +
+         Number(outlook["transitions"]["max"]) + " transitions and " +
+         Number(outlook["events"]["max"]) + " events at most, in " + Number(outlook["executions"]) +
+         " executions of up to " + Number(outlook["events"]["most_in_one"]) + " events\n";
+}
+
 void PrintParts(std::ostream& out, const Json& parts, const char* title, bool color) {
   Table table({{title},
                {"NAME"},
@@ -89,22 +113,11 @@ void PrintOutlook(std::ostream& out, const Json& outlook, bool color) {
   PrintParts(out, outlook["by_rank"], "RANK", color);
   out << '\n';
   PrintParts(out, outlook["by_group"], "RANKS", color);
-  const Json& peak = outlook["peak"];
-  const Json& cost = outlook["cost"];
   out << "\nIn all     " << Number(outlook["ranks"]) << " ranks, " << Number(outlook["objects"])
       << " objects, " << Number(outlook["scripts"]) << " scripts, " << Number(outlook["rows"])
       << " rows\n"
       << "Time       " << RangeText(outlook["time"]) << '\n'
-      << "Peak       " << Number(peak["flows"]) << " flows (rank " << Number(peak["rank"]["flows"])
-      << "), " << Number(peak["jobs"]) << " jobs (rank " << Number(peak["rank"]["jobs"]) << "), "
-      << Number(peak["dpu"]) << " DPU (rank " << Number(peak["rank"]["dpu"]) << "); "
-      << Number(outlook["dpu_total"]) << " DPU if all ran at once\n"
-      << "Cost       AppFlow " << DollarRange(cost["appflow"]) << ", Glue "
-      << DollarRange(cost["glue"]) << ", Step Functions " << DollarRange(cost["step_functions"])
-      << ", total " << DollarRange(cost["total"]) << '\n'
-      << "On AWS     " << Number(outlook["transitions"]["max"]) << " transitions and "
-      << Number(outlook["events"]["max"]) << " events at most, in " << Number(outlook["executions"])
-      << " executions of up to " << Number(outlook["events"]["most_in_one"]) << " events\n"
+      << (outlook.contains("cost") ? OnAwsText(outlook) : HereText(outlook))
       << "Retries    add at most "
       << ForPeople(outlook["retries_add_at_most"]["extract_s"].get<double>())
       << " to an extraction, "
@@ -129,13 +142,16 @@ void PrintChange(std::ostream& out, const Json& before, const Json& after, bool 
   Table table({{""}, {"NOW"}, {"THEN"}});
   table.AddRow({{"Time"}, {RangeText(before["time"])}, {RangeText(after["time"])}});
   for (const char* thing : {"flows", "jobs", "dpu"}) {
+    if (!before["peak"].contains(thing)) continue;
     table.AddRow({{std::string("Peak ") + thing},
                   {Number(before["peak"][thing])},
                   {Number(after["peak"][thing])}});
   }
-  table.AddRow({{"DPU in all"}, {Number(before["dpu_total"])}, {Number(after["dpu_total"])}});
-  table.AddRow(
-      {{"Cost"}, {DollarRange(before["cost"]["total"])}, {DollarRange(after["cost"]["total"])}});
+  if (before.contains("cost")) {
+    table.AddRow({{"DPU in all"}, {Number(before["dpu_total"])}, {Number(after["dpu_total"])}});
+    table.AddRow(
+        {{"Cost"}, {DollarRange(before["cost"]["total"])}, {DollarRange(after["cost"]["total"])}});
+  }
   table.Print(out, color);
   out << PastText(after);
   const double old_time = before["time"]["max_s"].get<double>();

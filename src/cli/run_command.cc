@@ -21,6 +21,7 @@
 #include "plan/runs.h"
 #include "states/timestamp.h"
 #include "store/metered_store.h"
+#include "task/aws_client.h"
 
 namespace muster::cli {
 namespace {
@@ -71,6 +72,7 @@ class RunCommand {
     MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file, {}));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
     MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
+    MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
     MUSTER_ASSIGN(const RunState run, runs_->Start(plan, *profile, std::move(inputs)));
     return Drive(run);
@@ -81,9 +83,12 @@ class RunCommand {
     MUSTER_ASSIGN(const RunState before, runs_->Find(options_.id));
     MUSTER_ASSIGN(const plan::Plan plan,
                   Load(options_.plan.empty() ? before.path : options_.plan, before.variables));
+    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(before.profile));
+    MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes};
     resume.again.rank = options_.rank;
+    resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
     MUSTER_ASSIGN(const RunState run, runs_->Resume(options_.id, plan, resume, signals_.Token()));
     SayInvalidated(run);
@@ -170,7 +175,7 @@ class RunCommand {
                     {run.plan},
                     {run.status, StyleOfStatus(run.status)},
                     {std::to_string(run.attempt)},
-                    {states::FormatTimestamp(run.start)}});
+                    {states::FormatTimestamp(run.FirstStart())}});
     }
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -192,6 +197,16 @@ class RunCommand {
     for (const std::string& problem : problems) context_.err << problem << '\n';
     return Error{Code::kInvalid, path + " has " + std::to_string(problems.size()) +
                                      (problems.size() == 1 ? " problem" : " problems")};
+  }
+
+  // Without credentials every call would fail, and be tried again for minutes.
+  Status CheckAws(const plan::Profile& profile) {
+    if (profile.kind != plan::ProfileKind::kAws) return {};
+    const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
+    if (ready) return {};
+    Error error = ready.error().Within("the profile " + profile.name + " runs on AWS");
+    if (error.hint.empty()) error.hint = "see the profiles of the plan: --profile chooses one";
+    return error;
   }
 
   // The store, and what drives runs on it.

@@ -24,7 +24,7 @@ class Adviser {
     Warn();
     if (outlook_.slow.tasks.size() <= kMostTasksToTry) {
       TryParallel();
-      TryDpu();
+      if (outlook_.IsAws()) TryDpu();
       TryParquet();
       FindMerges();
     }
@@ -60,7 +60,7 @@ class Adviser {
   }
 
   void Warn() {
-    if (outlook_.profile.kind == ProfileKind::kAws && outlook_.MostEvents() > kEventLimit) {
+    if (outlook_.IsAws() && outlook_.MostEvents() > kEventLimit) {
       advice_.push_back({"warning", "an execution writes up to " +
                                         std::to_string(outlook_.MostEvents()) +
                                         " events, and AWS ends it at 25,000: raise poll, or "

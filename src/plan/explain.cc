@@ -149,6 +149,15 @@ Json RetriesJson(const Plan& plan) {
   return {{"extract_s", extract}, {"transform_s", transform}};
 }
 
+// What is counted and paid for on AWS alone.
+void LeaveOutAws(Json& json) {
+  for (const char* field : {"dpu_total", "cost", "transitions", "events", "executions"})
+    json.erase(field);
+  json["peak"].erase("dpu");
+  json["peak"]["rank"].erase("dpu");
+  for (Json& rank : json["by_rank"]) rank.erase("dpu");
+}
+
 }  // namespace
 
 int64_t Outlook::Rows() const {
@@ -220,29 +229,31 @@ Json ToJson(const Outlook& outlook) {
   }
   const StateCount quick = outlook.Transitions(false);
   const StateCount slow = outlook.Transitions(true);
-  return {{"plan", plan.name},
-          {"profile", outlook.profile.name},
-          {"ranks", ranks.size()},
-          {"objects", plan.objects.size()},
-          {"scripts", plan.scripts.size()},
-          {"rows", outlook.Rows()},
-          {"order", outlook.arrangement.root.kind == Step::Kind::kParallel
-                        ? Json::array({OrderJson(plan, outlook.arrangement.root)})
-                        : OrderJson(plan, outlook.arrangement.root)},
-          {"peak", PeakJson(outlook)},
-          {"dpu_total", outlook.DpuTotal()},
-          {"time", RangeJson(outlook.quick.total_s, outlook.slow.total_s)},
-          {"cost", CostJson(outlook)},
-          {"critical_path", std::move(critical)},
-          {"by_rank", std::move(ranks)},
-          {"by_group", GroupsJson(outlook)},
-          {"delayed", std::move(delayed)},
-          {"transitions", {{"min", quick.transitions}, {"max", slow.transitions}}},
-          {"events",
-           {{"min", quick.events}, {"max", slow.events}, {"most_in_one", outlook.MostEvents()}}},
-          {"executions", outlook.compiled.ranks.size() + 1},
-          {"retries_add_at_most", RetriesJson(plan)},
-          {"advice", std::move(advice)}};
+  Json json{{"plan", plan.name},
+            {"profile", outlook.profile.name},
+            {"ranks", ranks.size()},
+            {"objects", plan.objects.size()},
+            {"scripts", plan.scripts.size()},
+            {"rows", outlook.Rows()},
+            {"order", outlook.arrangement.root.kind == Step::Kind::kParallel
+                          ? Json::array({OrderJson(plan, outlook.arrangement.root)})
+                          : OrderJson(plan, outlook.arrangement.root)},
+            {"peak", PeakJson(outlook)},
+            {"dpu_total", outlook.DpuTotal()},
+            {"time", RangeJson(outlook.quick.total_s, outlook.slow.total_s)},
+            {"cost", CostJson(outlook)},
+            {"critical_path", std::move(critical)},
+            {"by_rank", std::move(ranks)},
+            {"by_group", GroupsJson(outlook)},
+            {"delayed", std::move(delayed)},
+            {"transitions", {{"min", quick.transitions}, {"max", slow.transitions}}},
+            {"events",
+             {{"min", quick.events}, {"max", slow.events}, {"most_in_one", outlook.MostEvents()}}},
+            {"executions", outlook.compiled.ranks.size() + 1},
+            {"retries_add_at_most", RetriesJson(plan)},
+            {"advice", std::move(advice)}};
+  if (!outlook.IsAws()) LeaveOutAws(json);
+  return json;
 }
 
 }  // namespace muster::plan

@@ -24,6 +24,9 @@ struct Outlook {
   int64_t DpuTotal() const;
   StateCount Transitions(bool slowest) const;  // of all executions together
   int64_t MostEvents() const;                  // of any one execution, at most
+
+  // Whether it runs on AWS: only there are flows, DPU and prices.
+  bool IsAws() const { return profile.kind == ProfileKind::kAws; }
 };
 
 Outlook MakeOutlook(Plan plan, Profile profile);

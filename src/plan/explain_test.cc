@@ -45,6 +45,16 @@ TEST(Explain, TheExampleHasItsNumbersByComputation) {
   EXPECT_EQ(json["retries_add_at_most"], (Json{{"extract_s", 90.0}, {"transform_s", 360.0}}));
 }
 
+TEST(Explain, WhatRunsHereHasNoPriceAndNoDpu) {
+  const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
+  ASSERT_TRUE(outlook) << outlook.error().ToString();
+  const std::string text = ToJsonText(ToJson(*outlook));
+  for (const char* word : {"cost", "appflow", "dpu", "DPU", "transitions", "executions"})
+    EXPECT_EQ(text.find(std::string("\"") + word), std::string::npos) << word;
+  EXPECT_EQ(text.find(" DPU"), std::string::npos);
+  EXPECT_NE(text.find("\"advice\":[{"), std::string::npos) << "there is other advice";
+}
+
 TEST(Explain, TheExamplesAdviceIsWhatItCouldDo) {
   std::vector<std::string> changes;
   for (const Advice& advice : AdviseOn(Example())) changes.push_back(advice.what_if);

@@ -32,6 +32,14 @@ void Split(std::string_view text, Literal literal, Placeholder placeholder) {
   }
 }
 
+// What a name stands for before a run begins; none: only that says.
+std::optional<std::string> KnownNow(const Plan& plan, const std::string& name) {
+  if (const auto found = plan.variables.find(name); found != plan.variables.end())
+    return found->second;
+  if (name == kPlanFolder) return plan.folder;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> PlaceholdersOf(std::string_view text) {
@@ -56,8 +64,7 @@ void Names::Put(Json& parameters, const std::string& key, std::string_view text,
   };
   Split(text, add, [&](const std::string& name) {
     if (const auto found = own.find(name); found != own.end()) return add(found->second);
-    if (const auto found = plan_.variables.find(name); found != plan_.variables.end())
-      return add(found->second);
+    if (const auto known = KnownNow(plan_, name)) return add(*known);
     format += "{}";
     inputs += ", $." + name;
   });
@@ -76,8 +83,8 @@ Result<std::string> Names::Fixed(std::string_view text) const {
   Split(
       text, [&](std::string_view part) { fixed += part; },
       [&](const std::string& name) {
-        if (const auto found = plan_.variables.find(name); found != plan_.variables.end()) {
-          fixed += found->second;
+        if (const auto known = KnownNow(plan_, name)) {
+          fixed += *known;
           return;
         }
         const auto input = plan_.inputs.find(name);
@@ -101,9 +108,8 @@ std::string Names::Pattern(std::string_view text,
       [&](const std::string& name) {
         if (const auto found = own.find(name); found != own.end()) {
           pattern += found->second;
-        } else if (const auto variable = plan_.variables.find(name);
-                   variable != plan_.variables.end()) {
-          pattern += variable->second;
+        } else if (const auto known = KnownNow(plan_, name)) {
+          pattern += *known;
         } else {
           pattern += '*';
         }

@@ -10,6 +10,9 @@
 
 namespace muster::plan {
 
+// Stands for the folder of the plan's file, unless there is a variable of that name.
+inline constexpr const char* kPlanFolder = "plan_folder";
+
 // The names in braces: "migration-{customer}-{object}" has two. What is between other braces, a
 // secret reference for one, is left alone.
 std::vector<std::string> PlaceholdersOf(std::string_view text);

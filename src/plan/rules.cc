@@ -208,6 +208,7 @@ class Rules {
     std::vector<std::string> known = own;
     for (const auto& [name, value] : plan_.variables) known.push_back(name);
     for (const auto& [name, value] : plan_.inputs) known.push_back(name);
+    known.emplace_back(kPlanFolder);
     for (const std::string& name : PlaceholdersOf(text)) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       problems_.Add(profile.position,

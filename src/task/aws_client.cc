@@ -32,7 +32,20 @@ bool IsStaleCredentials(const std::string& code) {
                                   "UnrecognizedClientException"});
 }
 
+Result<std::string> RegionIn(const AwsSurroundings& at) {
+  for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"}) {
+    if (std::string region = at.variable(name); !region.empty()) return region;
+  }
+  return Error{Code::kInvalid, "no AWS region is set", "set AWS_REGION, such as eu-central-1"};
+}
+
 }  // namespace
+
+Status CheckAwsAccess(Env& env, const std::stop_token& stop) {
+  MUSTER_TRY(AwsCredentialChain(env).Get(stop));
+  MUSTER_TRY(RegionIn(AwsSurroundings()));
+  return {};
+}
 
 bool IsThrottled(const HttpResponse& response) {
   if (response.status == 429 || response.status == 503) return true;
@@ -48,12 +61,7 @@ bool IsThrottled(const HttpResponse& response) {
 AwsClient::AwsClient(Env& env, AwsSurroundings surroundings)
     : env_(env), at_(surroundings), credentials_(env, std::move(surroundings)) {}
 
-Result<std::string> AwsClient::Region() const {
-  for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"}) {
-    if (std::string region = at_.variable(name); !region.empty()) return region;
-  }
-  return Error{Code::kInvalid, "no AWS region is set", "set AWS_REGION, such as eu-central-1"};
-}
+Result<std::string> AwsClient::Region() const { return RegionIn(at_); }
 
 Result<std::string> AwsClient::Endpoint(const Target& target, const std::string& region) const {
   std::string variable = "AWS_ENDPOINT_URL_";

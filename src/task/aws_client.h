@@ -58,4 +58,8 @@ class AwsClient {
 // Whether an answer says "not now": nothing was applied, a later try may succeed.
 bool IsThrottled(const HttpResponse& response);
 
+// Whether calls of AWS can be signed: that there are credentials, and a region. kInvalid says what
+// is missing and how to give it. Calls no service of AWS but for an instance's or container's own.
+Status CheckAwsAccess(Env& env, const std::stop_token& stop);
+
 }  // namespace muster::task

@@ -1,0 +1,1 @@
+SELECT Id AS id, Author AS author_id, Title AS title FROM Post;
