@@ -112,11 +112,13 @@ Style StyleOfStatus(const std::string& status) {
 }
 
 Json MigrationJson(const plan::RunState& run) {
-  Json json{{"tenant_id", run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
-            {"migration_id", run.id},
+  Json json{{"tenant_id", run.Input("tenantId")},
+            {"migration_id", run.Input("migrationId")},
             {"status", run.status},
             {"started_at", states::FormatTimestamp(run.FirstStart())}};
   if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
+  json["environment"] = run.Input("environment");
+  json["id"] = run.id;
   json["plan"] = run.plan;
   json["path"] = run.path;
   json["hash"] = run.hash;

@@ -80,7 +80,7 @@ class RunCommand {
 
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState before, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const RunState before, runs_->Find(id_));
     MUSTER_ASSIGN(const plan::Plan plan,
                   Load(options_.plan.empty() ? before.path : options_.plan, before.variables));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(before.profile));
@@ -90,7 +90,7 @@ class RunCommand {
     resume.again.rank = options_.rank;
     resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
-    MUSTER_ASSIGN(const RunState run, runs_->Resume(options_.id, plan, resume, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, runs_->Resume(id_, plan, resume, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);
   }
@@ -100,13 +100,12 @@ class RunCommand {
       return Error{Code::kInvalid, "--drain and --now are two ways to end: choose one"};
     MUSTER_TRY(Open({}));
     if (!options_.drain) {
-      MUSTER_TRY(runs_->Cancel(options_.id));
-      MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+      MUSTER_TRY(runs_->Cancel(id_));
+      MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
       MUSTER_TRY(Report(run));
       return kDone;
     }
-    MUSTER_ASSIGN(const RunState run,
-                  runs_->Drain(options_.id, options_.threads, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, signals_.Token()));
     MUSTER_TRY(Report(run));
     // It may have come to its end before.
     return run.status == "FAILED" ? kFailed : kDone;
@@ -114,13 +113,13 @@ class RunCommand {
 
   Result<int> ShowStatus() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
     return Report(run);
   }
 
   Result<int> Watch() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
     MakeProgress("watch " + run.id);
     RunFollower follower(*runs_, run, *progress_, context_,
                          context_.json ? RunFollower::Events::kJson : RunFollower::Events::kText);
@@ -132,7 +131,7 @@ class RunCommand {
 
   Result<int> History() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(options_.id));
+    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
     MUSTER_ASSIGN(const Json history, states_->History(run.execution));
     if (context_.json) {
       context_.out << ToJsonText(history) << '\n';
@@ -159,19 +158,27 @@ class RunCommand {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const auto runs, runs_->List("", options_.limit));
     Json list = Json::array();
-    Table table({{"MIGRATION"}, {"TENANT"}, {"PLAN"}, {"STATUS"}, {"ATTEMPT"}, {"STARTED"}});
+    Table table({{"MIGRATION"},
+                 {"TENANT"},
+                 {"ENVIRONMENT"},
+                 {"PLAN"},
+                 {"STATUS"},
+                 {"ATTEMPT"},
+                 {"STARTED"}});
     int exit_code = kDone;
     for (const RunState& run : runs) {
       if (run.status == plan::kUnreadable) {
         list.push_back({{"migration_id", run.id}, {"status", run.status}, {"cause", run.cause}});
         exit_code = kFailed;
-        table.AddRow({{run.id}, {""}, {""}, {run.status, StyleOfStatus(run.status)}, {""}, {""}});
+        table.AddRow(
+            {{run.id}, {""}, {""}, {""}, {run.status, StyleOfStatus(run.status)}, {""}, {""}});
         context_.err << run.cause << '\n';
         continue;
       }
       list.push_back(MigrationJson(run));
       table.AddRow({{run.id},
-                    {run.inputs.contains("tenantId") ? run.inputs.at("tenantId") : ""},
+                    {run.Input("tenantId")},
+                    {run.Input("environment")},
                     {run.plan},
                     {run.status, StyleOfStatus(run.status)},
                     {std::to_string(run.attempt)},
@@ -232,6 +239,9 @@ class RunCommand {
         StatesOptions{
             .owner = "run", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
     runs_ = std::make_unique<Runs>(*store_, *states_, context_.env, gate_.get());
+    if (!options_.id.empty()) {
+      MUSTER_ASSIGN(id_, runs_->Resolve(options_.id));
+    }
     return {};
   }
 
@@ -298,6 +308,7 @@ class RunCommand {
 
   const RunCommandOptions& options_;
   Context& context_;
+  std::string id_;  // of the run that the command is about
   const StopOnSignals signals_;
   Executors executors_;
   std::unique_ptr<Store> opened_;
@@ -323,7 +334,10 @@ Command AddOne(Command& app, Context& context, const char* name, const char* des
 }
 
 void AddId(Command& command, RunCommandOptions& options) {
-  command.AddOption("MIGRATION", options.id, "The migrationId that it was run with").Required();
+  command
+      .AddOption("MIGRATION", options.id,
+                 "Its migrationId; TENANT/ENVIRONMENT/ID where several have it")
+      .Required();
 }
 
 void AddDriving(Command& command, RunCommandOptions& options) {

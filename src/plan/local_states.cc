@@ -49,7 +49,7 @@ class LocalStates final : public ProfileStates {
     names_.Put(parameters, "staging", profile_.staging);
     parameters["format"] = profile_.format == StagingFormat::kParquet ? "parquet" : "jsonl";
     names_.Put(parameters, "tenant", "{tenantId}");
-    names_.Put(parameters, "migration", "{migrationId}");
+    PutMigration(parameters, "migration");
     parameters["max_unreadable"] = task.max_unreadable;
     chain.Add(LastState(rank, Phase::kExtract, task.name),
               TaskState("muster:copy", parameters, task.name, task.rules, failed));
@@ -67,7 +67,7 @@ class LocalStates final : public ProfileStates {
         {"plan_folder", plan_.folder}};
     if (!task.sha256.empty()) parameters["sha256"] = task.sha256;
     names_.Put(parameters, "tenant", "{tenantId}");
-    names_.Put(parameters, "migration", "{migrationId}");
+    PutMigration(parameters, "migration");
     if (!run_.id.empty()) parameters["run"] = {{"id", run_.id}, {"attempt", run_.attempt}};
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
@@ -137,6 +137,15 @@ class LocalStates final : public ProfileStates {
   Json StartRank(const Rank& /*rank*/, const Json& /*input*/) const override { return {}; }
 
  private:
+  // Where another tenant or environment has a migration of that name, the run's own name is longer.
+  void PutMigration(Json& parameters, const std::string& key) const {
+    if (run_.name.empty()) {
+      names_.Put(parameters, key, "{migrationId}");
+    } else {
+      parameters[key] = run_.name;
+    }
+  }
+
   // The ranks that load what a script's foreign keys point to, itself included.
   Json LoadersFor(const Rank& rank, const TransformTask& script) const {
     Json loaders{{script.Target(), rank.number}};
@@ -156,7 +165,7 @@ class LocalStates final : public ProfileStates {
     if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
       names_.Put(parameters, "topic", plan_.names.topic);
     // Another attempt has another name, and its failures are news again.
-    names_.Put(parameters, "migration", "{migrationId}");
+    PutMigration(parameters, "migration");
     parameters["dedupe.$"] = "States.Format('{}/" + key + "', $$.Execution.Name)";
     return {{"Type", "Task"},           {"Resource", "muster:notify"}, {"Parameters", parameters},
             {"ResultSelector", marker}, {"ResultPath", path},          {"Retry", RetryService()}};
@@ -188,7 +197,7 @@ class LocalStates final : public ProfileStates {
   Json Status(const std::string& status, const std::string& time) const {
     Json parameters;
     names_.Put(parameters, "tenant_id", "{tenantId}");
-    names_.Put(parameters, "migration_id", "{migrationId}");
+    PutMigration(parameters, "migration_id");
     parameters["status"] = status;
     if (!time.empty()) parameters[time + ".$"] = "$$.State.EnteredTime";
     return {{"Type", "Task"}, {"Resource", "muster:status"}, {"Parameters", parameters}};

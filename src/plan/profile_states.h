@@ -11,7 +11,8 @@ namespace muster::plan {
 
 // Which run a state machine is for; without an id, for none.
 struct RunIdentity {
-  std::string id = {};  // not the migration's: one of that name, on another store, is another run
+  std::string name = {};  // RunState::id
+  std::string id = {};    // not the migration's: one of that name, on another store, is another run
   int64_t attempt = 1;
 };
 

@@ -25,10 +25,11 @@ bool IsId(const std::string& id) {
   });
 }
 
-Json CancelMachine(const Plan& plan, const std::string& profile) {
-  const auto found = plan.FindProfile(profile);
+Json CancelMachine(const Plan& plan, const RunState& run) {
+  const auto found = plan.FindProfile(run.profile);
   if (!found) return nullptr;
-  const auto profile_states = NewProfileStates(plan, **found);
+  const auto profile_states =
+      NewProfileStates(plan, **found, {run.id, run.incarnation, run.attempt});
   Json mark = profile_states->Update("CANCELLED");
   mark["Retry"] = RetryService();
   mark["ResultPath"] = nullptr;
@@ -137,7 +138,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
                      {"attempt", run.attempt},
                      {"execution", run.execution},
                      {"done", done},
-                     {"cancel", CancelMachine(plan, run.profile)},
+                     {"cancel", CancelMachine(plan, run)},
                      {"content", std::move(canonical)}});
 }
 

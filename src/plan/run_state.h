@@ -12,7 +12,9 @@ namespace muster::plan {
 
 // A migration as it stands in the store.
 struct RunState {
-  std::string id;  // the input migrationId
+  // What the store and commands know it by: the input migrationId, and more than that if a run of
+  // another tenant or environment has the same.
+  std::string id;
   std::string plan;
   std::string path;  // of the plan's file, absolute
   std::string hash;
@@ -31,6 +33,12 @@ struct RunState {
   std::optional<WallTime> stop = {};
   // Tasks that this attempt does again although they had succeeded; only Resume says so.
   std::vector<std::string> invalidated = {};
+
+  // An input, empty if it has none of that name.
+  std::string Input(const std::string& name) const {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? std::string() : found->second;
+  }
 
   WallTime FirstStart() const { return first_start.value_or(start); }
 

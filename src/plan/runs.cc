@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 #include "base/planted_bug.h"
+#include "base/sha256.h"
 #include "plan/compile.h"
 #include "plan/data_flow.h"
 #include "plan/fields.h"
@@ -29,6 +30,29 @@ std::string StatusOf(const std::optional<Execution>& execution) {
 Error NoSuchRun(const std::string& id) {
   return {Code::kNotFound, "there is no migration '" + id + "'",
           "'muster list' shows those there are"};
+}
+
+// Before what tells runs of one migrationId apart.
+constexpr const char* kOwnerMark = ".t";
+constexpr size_t kOwnerDigits = 8;
+constexpr size_t kMaxSharedId = 60;  // longer ones leave no room for it
+constexpr int kMaxSame = 100;
+
+std::string OwnerOf(const RunState& run) {
+  return run.Input("tenantId") + "/" + run.Input("environment");
+}
+
+bool IsSameMigration(const RunState& a, const RunState& b) {
+  return a.Input("migrationId") == b.Input("migrationId") && OwnerOf(a) == OwnerOf(b);
+}
+
+Result<std::string> LongName(const RunState& run) {
+  if (run.id.size() > kMaxSharedId) {
+    return Error{Code::kConflict,
+                 "another tenant or environment has a migration '" + run.id + "' already",
+                 "a migrationId of up to 60 characters can be shared; give this one its own"};
+  }
+  return run.id + kOwnerMark + Sha256Hex(OwnerOf(run)).substr(0, kOwnerDigits);
 }
 
 }  // namespace
@@ -63,7 +87,7 @@ Result<RunState> Runs::Describe(const Record& record) {
 
 Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
-  CompileOptions options{.inline_ranks = true, .run = {run.incarnation, run.attempt}};
+  CompileOptions options{.inline_ranks = true, .run = {run.id, run.incarnation, run.attempt}};
   for (const auto& [task, result] : done.items()) options.done[task] = result;
   const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
   return states_.Start({.name = run.execution,
@@ -76,9 +100,8 @@ Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                              std::map<std::string, std::string> inputs) {
   MUSTER_TRY(CompleteInputs(plan, inputs));
-  const std::string id = inputs["migrationId"];
   RunState run{
-      .id = id,
+      .id = inputs["migrationId"],
       .plan = plan.name,
       .path = (std::filesystem::path(plan.folder) / std::filesystem::path(plan.path).filename())
                   .string(),
@@ -93,20 +116,55 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .cause = {},
       .output = {},
       .first_start = env_.WallNow()};
-  run.execution = ExecutionOf(id, 1);
-  Record record{.kind = kRunKind, .queue = kQueue, .key = id, .owner = owner_};
-  record.body = RunBody(run, plan, Json::object());
-  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
-  if (!written.front().applied) {
-    MUSTER_ASSIGN(const RunState other, Find(run.id));
-    const std::string next = other.status == "COMPLETED"
+  MUSTER_ASSIGN(std::optional<RunState> other, Create(run, plan));
+  // A migration is one of its tenant in its environment: others may call theirs the same.
+  if (other && !IsSameMigration(*other, run)) {
+    MUSTER_ASSIGN(run.id, LongName(run));
+    MUSTER_ASSIGN(other, Create(run, plan));
+  }
+  if (other) {
+    const std::string next = other->status == "COMPLETED"
                                  ? "give the new one a migrationId of its own"
                                  : "'muster resume " + run.id + "' goes on with it";
-    return Error{Code::kConflict, "migration '" + run.id + "' is there already: " + other.status,
+    return Error{Code::kConflict, "migration '" + run.id + "' is there already: " + other->status,
                  next};
   }
   MUSTER_TRY(Begin(plan, run, Json::object()));
   return run;
+}
+
+// Writes the record of a run that begins; if there is one of that name, the answer is that.
+Result<std::optional<RunState>> Runs::Create(RunState& run, const Plan& plan) {
+  run.execution = ExecutionOf(run.id, 1);
+  Record record{.kind = kRunKind, .queue = kQueue, .key = run.id, .owner = owner_};
+  record.body = RunBody(run, plan, Json::object());
+  MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
+  if (written.front().applied) return std::optional<RunState>();
+  MUSTER_ASSIGN(RunState other, Find(run.id));
+  return std::optional<RunState>(std::move(other));
+}
+
+Result<std::string> Runs::Resolve(const std::string& text) {
+  const size_t last = text.rfind('/');
+  const std::string id = last == text.npos ? text : text.substr(last + 1);
+  MUSTER_ASSIGN(std::vector<Record> records, store_.Scan(kRunKind, id + kOwnerMark, "", kMaxSame));
+  MUSTER_ASSIGN(const auto plain, store_.Get(kRunKind, id));
+  if (plain) records.push_back(*plain);
+  std::vector<RunState> same;
+  for (const Record& record : records) {
+    auto run = ReadRunBody(record);
+    if (run && run->Input("migrationId") == id) same.push_back(*std::move(run));
+  }
+  std::string names;
+  for (const RunState& run : same) {
+    const std::string name = OwnerOf(run) + "/" + id;
+    if (name == text) return run.id;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (last != text.npos) return NoSuchRun(text);
+  if (same.size() < 2) return id;
+  return Error{Code::kInvalid, "several migrations are called '" + id + "': " + names,
+               "say which: TENANT/ENVIRONMENT/" + id};
 }
 
 Result<std::optional<Record>> Runs::Claim(const std::string& id) {

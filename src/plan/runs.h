@@ -53,8 +53,9 @@ class Runs {
   // `gate`, if there is one, is what the states call; without it nobody can drain a run here.
   Runs(Store& store, States& states, Env& env, TaskGate* gate = nullptr);
 
-  // Begins a migration. kConflict: there is one of that id, which says how it stands and what to
-  // do. kInvalid: inputs that are missing, unknown or no names.
+  // Begins a migration. kConflict: there is one of that id of the same tenant in the same
+  // environment, which says how it stands and what to do. kInvalid: inputs that are missing,
+  // unknown or no names.
   Result<RunState> Start(const Plan& plan, const Profile& profile,
                          std::map<std::string, std::string> inputs);
 
@@ -97,6 +98,11 @@ class Runs {
   // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
   Result<RunReport> Report(const RunState& run);
 
+  // The id of a run by what a person calls it: that, its migrationId, or
+  // TENANT/ENVIRONMENT/MIGRATIONID. kInvalid: several have that migrationId, and which. Whether
+  // there is one, Find says.
+  Result<std::string> Resolve(const std::string& text);
+
   // kNotFound: there is none.
   Result<RunState> Find(const std::string& id);
   // The same with all of its tasks. kNotFound also where the plan was too large to be kept.
@@ -110,6 +116,7 @@ class Runs {
   Result<RunState> Describe(const Record& record);
   Result<Json> HistoryOf(const RunState& run);
   Result<RunReport> ReportBy(const Json& history, const RunState& run);
+  Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const Record& record, const RunState& run, const Plan& plan,

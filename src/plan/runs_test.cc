@@ -225,6 +225,31 @@ TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   EXPECT_EQ(second.error().message, "migration 'm' is there already: IN_PROGRESS");
 }
 
+TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
+  RunWhole();
+  auto inputs = kInputs;
+  inputs["environment"] = "prod";
+  const auto other = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_TRUE(other) << other.error().ToString();
+  EXPECT_NE(other->id, "m");
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 2);
+  // Again it is there already, by its own name.
+  const auto again = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "migration '" + other->id + "' is there already: COMPLETED");
+  EXPECT_EQ(runs.Start(plan, plan.profiles.front(), kInputs).error().message,
+            "migration 'm' is there already: COMPLETED");
+  // Who asks for one says which.
+  const auto ambiguous = runs.Resolve("m");
+  ASSERT_FALSE(ambiguous);
+  EXPECT_EQ(ambiguous.error().message, "several migrations are called 'm': t/prod/m, t/dev/m");
+  EXPECT_EQ(*runs.Resolve("t/dev/m"), "m");
+  EXPECT_EQ(*runs.Resolve("t/prod/m"), other->id);
+  EXPECT_EQ(*runs.Resolve(other->id), other->id);
+  EXPECT_EQ(runs.Resolve("u/prod/m").error().code, Code::kNotFound);
+}
+
 TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   tasks.failing = {"Extract-1-B"};
   const RunState failed = RunWhole();
