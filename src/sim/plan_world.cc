@@ -242,6 +242,8 @@ void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& a
 // Whether a task may begin that needs this one.
 bool PlanWorld::MayFollow(const Task& earlier, const std::string& execution) const {
   if (done_.contains(earlier.key) || late_.contains(earlier.key)) return true;
+  const auto provisional = provisional_.find(execution);
+  if (provisional != provisional_.end() && provisional->second.contains(earlier.key)) return true;
   const auto failed = failed_.find(execution);
   return plan_.on_failure == plan::FailurePolicy::kContinue && failed != failed_.end() &&
          failed->second.contains(earlier.key);
@@ -283,6 +285,16 @@ void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
                      " may be");
 }
 
+// Whether all that a script reads has been extracted: the objects of its rank.
+bool PlanWorld::HasItsObjects(const Task& task) const {
+  if (task.extracts) return true;
+  for (const auto& [state, other] : tasks_) {
+    if (!other.extracts || other.rank != task.rank) continue;
+    if (!done_.contains(other.key) && !late_.contains(other.key)) return false;
+  }
+  return true;
+}
+
 // The answer to a call was stored.
 void PlanWorld::Ended(const std::string& token, const std::string& state) {
   const auto found = tasks_.find(state);
@@ -291,6 +303,10 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
   const std::string execution = ExecutionOf(token);
   if (!Succeeds(task, execution, RetryOf(token))) {
     if (RetryOf(token) == task.most_retries) failed_[execution].insert(task.key);
+    return;
+  }
+  if (!HasItsObjects(task)) {
+    provisional_[execution].insert(task.key);
     return;
   }
   // What is stored after a cancel may come too late for the next attempt to know of it.

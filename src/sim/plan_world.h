@@ -64,6 +64,7 @@ class PlanWorld {
   void Began(const std::string& token, const std::string& state);
   void Ended(const std::string& token, const std::string& state);
   void CheckPools(const std::string& execution, const Task& task);
+  bool HasItsObjects(const Task& task) const;
   bool MayFollow(const Task& earlier, const std::string& execution) const;
   TaskOutcome AnswerOf(const TaskCall& call) const;
   bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;
@@ -85,6 +86,9 @@ class PlanWorld {
   std::set<std::string> reached_;  // tokens that a service has seen
   std::set<std::string> done_;     // keys of tasks that have succeeded
   std::set<std::string> late_;     // those that did after a cancel
+  // Scripts that have succeeded without an object, as a plan that goes on lets them, by execution:
+  // the next attempt has to run them again.
+  std::map<std::string, std::set<std::string>> provisional_;
   std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
   std::map<std::string, int> delivered_;                 // notifications, by what they are known by
   std::map<std::string, int> refused_;
