@@ -253,6 +253,28 @@ std::string WithoutPassword(const std::string& source) {
   return Redact(source);
 }
 
+// Gives the lines that were written their name, or makes a Parquet file of them; completes the
+// manifest.
+Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
+                   const std::string& sha256, Manifest& manifest, const std::stop_token& stop) {
+  const std::string path = call.staging.PathOf(call.object, "." + call.format);
+  manifest.file = fs::path(path).filename().string();
+  // An object without a single column has nothing that Parquet could hold.
+  if (call.format != "parquet" || manifest.columns.empty()) {
+    manifest.sha256 = sha256;
+    return PublishFile(lines, path);
+  }
+  const PartialFile parquet(call, env, ".parquet");
+  MUSTER_TRY(WriteParquet(call, lines, manifest, parquet.path(), stop));
+  MUSTER_ASSIGN(manifest.sha256, Sha256OfFile(parquet.path()));
+  std::error_code failed;
+  // DuckDB made it for everyone; the folder may be older than we.
+  fs::permissions(parquet.path(), fs::perms::owner_read | fs::perms::owner_write, failed);
+  if (failed) return FileError("protect", parquet.path(), failed.value());
+  manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
+  return PublishFile(parquet.path(), path);
+}
+
 Result<TaskOutcome> Copy(const CopyCall& call, TaskContext& context, const std::stop_token& stop) {
   Env& env = context.env();
   Manifest manifest{.object = call.object,
@@ -282,23 +304,7 @@ Result<TaskOutcome> Copy(const CopyCall& call, TaskContext& context, const std::
   MUSTER_ASSIGN(manifest.bytes, lines.Finish());
   manifest.columns = types.Columns();
 
-  const std::string path = call.staging.PathOf(call.object, "." + call.format);
-  manifest.file = fs::path(path).filename().string();
-  // An object without a single column has nothing that Parquet could hold.
-  if (call.format == "parquet" && !manifest.columns.empty()) {
-    const PartialFile parquet(call, env, ".parquet");
-    MUSTER_TRY(WriteParquet(call, partial.path(), manifest, parquet.path(), stop));
-    MUSTER_ASSIGN(manifest.sha256, Sha256OfFile(parquet.path()));
-    std::error_code failed;
-    // DuckDB made it for everyone; the folder may be older than we.
-    fs::permissions(parquet.path(), fs::perms::owner_read | fs::perms::owner_write, failed);
-    if (failed) return FileError("protect", parquet.path(), failed.value());
-    manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
-    MUSTER_TRY(PublishFile(parquet.path(), path));
-  } else {
-    manifest.sha256 = lines.Sha256();
-    MUSTER_TRY(PublishFile(partial.path(), path));
-  }
+  MUSTER_TRY(PublishRows(call, env, partial.path(), lines.Sha256(), manifest, stop));
   MUSTER_TRY(call.staging.Publish(manifest));
   return TaskOutcome(TaskSuccess{ResultOf(call, manifest)});
 }
