@@ -95,7 +95,8 @@ class EventLog {
   // kAnyVersion a repeat may append twice. A log that is not ours to write answers kPermission.
   virtual Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) = 0;
 
-  // Events of one stream after a version, in order.
+  // Events of one stream after a version, in order. -1 is before the first event also where
+  // another library counts from 0.
   virtual Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
                                                 int limit) = 0;
 
@@ -127,15 +128,17 @@ struct EventTable {
   std::string version = "aggregate_version";
   std::string id = "event_id";
   std::string type = "event_type";
+  // Of any type; a bytea is taken for UTF-8 text, and written \x… where it is none. NULL is read
+  // as null, and as {} in the metadata.
   std::string payload = "payload";
   std::string metadata = "metadata";  // empty: there is none
-  std::string time = "created_at";    // empty: there is none
+  std::string time = "created_at";    // empty: there is none; without a zone it is UTC
 };
 
 struct EventLogOptions {
   int slots = 0;  // 0: as many as the log has, kDefaultSlots in a new one
   // PostgreSQL only: read this table as it is instead of our own. Its writers must draw an event's
-  // position in the INSERT itself (a serial or identity column does).
+  // position, greater than 0, in the INSERT itself (a serial or identity column does).
   std::optional<EventTable> table = {};
 };
 

@@ -70,6 +70,11 @@ Status CheckRead(int64_t after, int limit) {
   return CheckLimit(limit);
 }
 
+Status CheckStreamRead(int64_t after, int limit) {
+  if (after < -1) return Invalid("a version is negative");
+  return CheckLimit(limit);
+}
+
 Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit) {
   for (const SlotPosition& start : from) {
     if (start.slot < 0 || start.slot >= slots) {

@@ -12,6 +12,7 @@ namespace muster {
 
 Status CheckAppends(std::span<const StreamAppend> appends);
 Status CheckRead(int64_t after, int limit);
+Status CheckStreamRead(int64_t after, int limit);
 Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit);
 
 // Another number of slots than a log has was asked for. 0: none in particular.

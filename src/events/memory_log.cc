@@ -47,12 +47,12 @@ class MemoryEventLog final : public EventLog {
 
   Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
                                         int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
+    MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
     std::lock_guard lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return events;
-    for (auto i = static_cast<size_t>(after); i < found->second.size(); ++i) {
+    for (auto i = static_cast<size_t>(std::max<int64_t>(after, 0)); i < found->second.size(); ++i) {
       if (events.size() == static_cast<size_t>(limit)) break;
       events.push_back(events_[found->second[i]]);
     }

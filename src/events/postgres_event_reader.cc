@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/poll.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
@@ -23,8 +25,21 @@ PgOptions SessionOptions(const std::string& uri) {
                       {"enable_mergejoin", "off"},
                       {"enable_material", "off"},
                       {"jit", "off"},
+                      // Times of others that name no zone are taken for UTC, wherever this runs.
+                      {"timezone", "UTC"},
                       {"default_transaction_isolation", "read committed"}};
   return options;
+}
+
+constexpr int64_t kBytea = 17;
+
+// Bytes that no text can hold are given as the server writes them: \\x and their hex digits.
+std::string ContentOf(const PgResult& rows, int row, int column) {
+  const std::string_view content = rows.Text(row, column);
+  const bool text =
+      rows.ColumnType(column) != kBytea ||
+      (ValidUtf8Prefix(content) == content.size() && content.find('\0') == std::string_view::npos);
+  return text ? std::string(content) : "\\x" + Hex(content);
 }
 
 std::vector<Event> EventsFrom(const PgResult& rows) {
@@ -37,8 +52,8 @@ std::vector<Event> EventsFrom(const PgResult& rows) {
     event.slot = rows.Int32(row, 3);
     event.id = rows.Text(row, 4);
     event.type = rows.Text(row, 5);
-    event.payload = rows.Text(row, 6);
-    event.metadata = rows.Text(row, 7);
+    event.payload = ContentOf(rows, row, 6);
+    event.metadata = ContentOf(rows, row, 7);
     event.time = rows.Time(row, 8);
   }
   return events;
@@ -74,7 +89,7 @@ PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env)
 
 Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stream, int64_t after,
                                                            int limit) {
-  MUSTER_TRY(CheckRead(after, limit));
+  MUSTER_TRY(CheckStreamRead(after, limit));
   MUSTER_ASSIGN(const PgResult rows,
                 Run(statements().read_stream, PgParams().Text(stream).Int64(after).Int64(limit)));
   return EventsFrom(rows);
@@ -113,6 +128,11 @@ Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit
     params.Int64(window.slots.front().position).Int64(window.end).Int64(limit);
     return Run(statements().read_all, params);
   }
+  return ReadSlots(window, limit);
+}
+
+Result<PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int limit) {
+  PgParams params;
   const SlotArrays arrays(window.slots);
   params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end).Int64(limit);
   return Run(statements().read_slots, params);

@@ -22,7 +22,7 @@ struct SlotArrays {
 };
 
 // Those that read events answer with the columns position, stream, version, slot, id, type,
-// payload, metadata and time.
+// payload, metadata and time. Payload and metadata are text or bytea.
 struct ReadStatements {
   PgStatement last;         // the last position; 0: there are no events
   PgStatement read_stream;  // stream, after this version, limit
@@ -48,6 +48,9 @@ class PostgresEventReader : public EventLog {
 
   // A horizon, later than `known_horizon_` if there is one: called only where that is not enough.
   virtual Result<int64_t> FindHorizon() = 0;
+
+  // Events of some slots, each after its position, up to the window's end.
+  virtual Result<PgResult> ReadSlots(const ReadWindow& window, int limit);
 
   // See PostgresPool.
   Result<std::vector<PgResult>> Run(std::span<const PgCall> calls);

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "events/backends.h"
@@ -16,124 +18,193 @@ std::string QuotedTable(const std::string& name) {
   return PgIdentifier(name.substr(0, dot)) + "." + PgIdentifier(name.substr(dot + 1));
 }
 
-// Everything as text: whatever types another library has chosen.
-std::string AsText(const std::string& column, const std::string& otherwise) {
-  return column.empty() ? otherwise : PgIdentifier(column) + "::text";
+// Columns that hold bytes, by their names: those are read as they are.
+using ByteColumns = std::set<std::string, std::less<>>;
+
+// Every column is named with its table and every result by its part of an event: whatever a column
+// is called, nothing else is meant by it.
+std::string Column(const std::string& name) { return "e." + PgIdentifier(name); }
+
+// Whatever types another library has chosen: as text, or as the bytes of a bytea.
+std::string Content(const std::string& column, const ByteColumns& bytes,
+                    const std::string& otherwise) {
+  if (column.empty()) return otherwise;
+  const bool raw = bytes.contains(column);
+  return "coalesce(" + Column(column) + (raw ? "" : "::text") + ", " + otherwise +
+         (raw ? "::bytea)" : ")");
 }
 
 std::string StreamExpression(const std::vector<std::string>& columns) {
   std::string expression;
   for (const std::string& column : columns) {
-    expression += (expression.empty() ? "" : " || '/' || ") + PgIdentifier(column) + "::text";
+    expression += (expression.empty() ? "coalesce(" : " || '/' || coalesce(") + Column(column) +
+                  "::text, '')";
   }
-  return columns.size() > 1 ? "(" + expression + ")" : expression;
+  return "(" + expression + ")";
 }
 
 struct TableStatements : ReadStatements {
-  TableStatements(const EventTable& names, int slots) {
+  TableStatements() = default;
+  TableStatements(const EventTable& names, const ByteColumns& bytes, int slots) {
     const std::string table = QuotedTable(names.table);
     const std::string stream = StreamExpression(names.stream);
-    const std::string position = PgIdentifier(names.position);
+    const std::string position = Column(names.position);
+    const std::string version = Column(names.version);
     // md5 is the one hash that means the same in every version of the server.
     const std::string slot = "((('x' || substr(md5(" + stream + "), 1, 6))::bit(24)::integer) % " +
                              std::to_string(slots) + ")";
+    const std::string epoch = "'epoch'::timestamptz";
     const std::string time =
-        names.time.empty() ? "'epoch'::timestamptz" : PgIdentifier(names.time) + "::timestamptz";
-    const std::string select = "SELECT " + position + "::bigint AS at, " + stream + " AS stream, " +
-                               PgIdentifier(names.version) + "::bigint, " + slot + " AS slot, " +
-                               AsText(names.id, "''") + ", " + PgIdentifier(names.type) +
-                               "::text, coalesce(" + AsText(names.payload, "''") +
-                               ", ''), coalesce(" + AsText(names.metadata, "'{}'") + ", ''), " +
-                               time + " FROM " + table + " e ";
-    last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table, false};
+        names.time.empty() ? epoch
+                           : "coalesce(" + Column(names.time) + "::timestamptz, " + epoch + ")";
+    const std::string select =
+        "SELECT " + position + "::bigint AS position, " + stream + " AS stream, coalesce(" +
+        version + "::bigint, 0) AS version, " + slot + " AS slot, " +
+        (names.id.empty() ? "''" : Column(names.id) + "::text") + " AS id, " + Column(names.type) +
+        "::text AS type, " + Content(names.payload, bytes, "'null'") + " AS payload, " +
+        Content(names.metadata, bytes, "'{}'") + " AS metadata, " + time + " AS time FROM " +
+        table + " e ";
+    first = {"", "SELECT coalesce(min(" + position + "), 1)::bigint FROM " + table + " e", false};
+    last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table + " e", false};
     // Whoever inserts holds this lock from before it draws a position until its end can be seen.
+    const std::string relation = PgLiteral(table) + "::regclass";
     writers = {"",
                "SELECT virtualtransaction::text FROM pg_locks WHERE locktype = 'relation' AND "
                "granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', "
-               "'ExclusiveLock', 'AccessExclusiveLock') AND relation = '" +
-                   EscapeLiteral(table) +
-                   "'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = "
+               "'ExclusiveLock', 'AccessExclusiveLock') AND (relation = " +
+                   relation + " OR relation IN (SELECT relid FROM pg_partition_tree(" + relation +
+                   "))) AND database = (SELECT oid FROM pg_database WHERE datname = "
                    "current_database())",
                false};
     read_stream = {"",
-                   select + "WHERE " + stream + " = $1::text AND " + PgIdentifier(names.version) +
-                       " > $2::bigint ORDER BY " + PgIdentifier(names.version) +
-                       " LIMIT $3::bigint",
+                   select + "WHERE " + stream + " = $1::text AND " + version +
+                       " > $2::bigint ORDER BY " + version + " LIMIT $3::bigint",
                    false};
     read_all = {"",
                 select + "WHERE " + position + " > $1::bigint AND " + position +
                     " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
                 false};
-    const std::string lowest = "(SELECT min(after) FROM unnest($2::bigint[]) after)";
+    // Looked up in an array, a row's slot costs the same whatever plan the server makes.
+    const std::string lowest = "(SELECT min(a) FROM unnest($1::bigint[]) a)";
+    const std::string behind =
+        position + " > " + lowest + " AND " + position + " > ($1::bigint[])[" + slot + " + 1]";
     read_slots = {"",
-                  "SELECT q.* FROM (" + select + "WHERE " + position + " > " + lowest + " AND " +
-                      position +
-                      " <= $3::bigint) q JOIN unnest($1::integer[], $2::bigint[]) s(slot, after) "
-                      "ON s.slot = q.slot AND q.at > s.after ORDER BY q.at LIMIT $4::bigint",
+                  select + "WHERE " + behind + " AND " + position + " <= $2::bigint ORDER BY " +
+                      position + " LIMIT $3::bigint",
                   false};
     lag = {"",
-           "SELECT q.slot, count(*), min(q.time) FROM (SELECT " + position + "::bigint AS at, " +
-               slot + " AS slot, " + time + " AS time FROM " + table + " WHERE " + position +
-               " > " + lowest +
-               ") q JOIN unnest($1::integer[], $2::bigint[]) s(slot, after) ON "
-               "s.slot = q.slot AND q.at > s.after GROUP BY q.slot",
+           "SELECT " + slot + ", count(*), min(" + time + ") FROM " + table + " e WHERE " + behind +
+               " GROUP BY 1",
            false};
   }
 
-  static std::string EscapeLiteral(const std::string& text) {
-    std::string escaped;
-    for (const char c : text) {
-      if (c == '\'') escaped += c;
-      escaped += c;
-    }
-    return escaped;
-  }
-
-  PgStatement writers, lag;
+  PgStatement first, writers, lag;
 };
+
+// The position of each slot of the log; slots that are not asked for have nothing beyond theirs.
+PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
+  std::vector<int64_t> afters(static_cast<size_t>(slots), INT64_MAX);
+  for (const SlotPosition& slot : from) afters[static_cast<size_t>(slot.slot)] = slot.position;
+  PgArray array(PgArray::Element::kBigint, afters.size());
+  for (const int64_t after : afters) array.Int64(after);
+  return array;
+}
 
 class PostgresTableLog final : public PostgresEventReader {
  public:
   PostgresTableLog(const std::string& uri, Env& env, int slots, const EventTable& table)
-      : PostgresEventReader(uri, env), name_(table.table), statements_(table, slots) {
+      : PostgresEventReader(uri, env), names_(table) {
     slots_ = slots;
   }
 
   // Reads a little of everything, so that a wrong name is told at once.
   Status Open() {
-    auto page = ReadAll(0, 1);
-    if (page) return {};
-    Error error = page.error().Within("table " + name_);
-    error.hint = "check the names of the table and its columns, and that the role may read them";
+    auto opened = Prepare();
+    if (opened) opened = Try();
+    if (opened) return {};
+    Error error = opened.error().Within("table " + names_.table);
+    if (error.hint.empty() || error.code == Code::kNotFound) {
+      error.hint = "check the names of the table and its columns, and that the role may read them";
+    }
     return error;
   }
 
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend>) override {
-    return Error{Code::kPermission, "table " + name_ + " is written by others; it is only read",
+    return Error{Code::kPermission,
+                 "table " + names_.table + " is written by others; it is only read",
                  "append through the library that owns it"};
   }
 
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
-    const SlotArrays arrays(from);
-    MUSTER_ASSIGN(
-        const PgResult rows,
-        Run(statements_.lag, PgParams().Text(arrays.slots.bytes()).Text(arrays.afters.bytes())));
-    std::vector<SlotLag> lags;
-    for (const SlotPosition& slot : from) {
-      SlotLag lag{.slot = slot.slot};
-      for (int row = 0; row < rows.rows(); ++row) {
-        if (rows.Int32(row, 0) != slot.slot) continue;
-        lag.events = rows.Int64(row, 1);
-        lag.oldest = rows.Time(row, 2);
-      }
-      lags.push_back(lag);
-    }
+    std::vector<SlotLag> lags(from.size());
+    for (size_t i = 0; i < from.size(); ++i) lags[i].slot = from[i].slot;
+    std::vector<size_t> left(from.size());
+    std::iota(left.begin(), left.end(), size_t{0});
+    while (!left.empty()) MUSTER_TRY(AddLag(from, left, lags));
     return lags;
   }
 
  private:
   const ReadStatements& statements() const override { return statements_; }
+
+  // A view would have no locks to go by, and bytes are no text.
+  Status Prepare() {
+    const std::string relation = PgLiteral(QuotedTable(names_.table)) + "::regclass";
+    const PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation, false};
+    MUSTER_ASSIGN(const PgResult kinds, Run(kind, PgParams()));
+    if (kinds.rows() == 0 || (kinds.Text(0, 0) != "r" && kinds.Text(0, 0) != "p")) {
+      return Error{Code::kInvalid, "is no table: the end of its writers could not be awaited",
+                   "name the table itself, not a view of it"};
+    }
+    const PgStatement columns{
+        "",
+        "SELECT a.attname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE "
+        "a.attrelid = " +
+            relation + " AND 'bytea'::regtype IN (t.oid, t.typbasetype)",
+        false};
+    MUSTER_ASSIGN(const PgResult rows, Run(columns, PgParams()));
+    ByteColumns bytes;
+    for (int row = 0; row < rows.rows(); ++row) bytes.emplace(rows.Text(row, 0));
+    statements_ = TableStatements(names_, bytes, slots_);
+    return {};
+  }
+
+  Status Try() {
+    MUSTER_TRY(ReadAll(0, 1));
+    MUSTER_ASSIGN(const PgResult first, Run(statements_.first, PgParams()));
+    if (first.Int64(0, 0) > 0) return {};
+    return Error{Code::kInvalid,
+                 "has an event at position " + std::to_string(first.Int64(0, 0)) +
+                     ", which a reader that starts at 0 would skip",
+                 "positions must be greater than 0"};
+  }
+
+  Result<PgResult> ReadSlots(const ReadWindow& window, int limit) override {
+    const PgArray afters = AllSlots(window.slots, slots_);
+    return Run(statements_.read_slots,
+               PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit));
+  }
+
+  // Of the entries `left`: one of each slot is done, the others stay.
+  Status AddLag(std::span<const SlotPosition> from, std::vector<size_t>& left,
+                std::vector<SlotLag>& lags) {
+    std::map<int, size_t> entries;
+    std::vector<SlotPosition> asked;
+    std::erase_if(left, [&](size_t i) {
+      const bool taken = entries.try_emplace(from[i].slot, i).second;
+      if (taken) asked.push_back(from[i]);
+      return taken;
+    });
+    const PgArray afters = AllSlots(asked, slots_);
+    MUSTER_ASSIGN(const PgResult rows, Run(statements_.lag, PgParams().Text(afters.bytes())));
+    for (int row = 0; row < rows.rows(); ++row) {
+      SlotLag& lag = lags[entries.at(rows.Int32(row, 0))];
+      lag.events = rows.Int64(row, 1);
+      lag.oldest = rows.Time(row, 2);
+    }
+    return {};
+  }
 
   // Its writers take no lock of ours, but every INSERT takes one on the table before it draws a
   // position, and keeps it until its transaction has ended. So: look at the last position, then
@@ -157,8 +228,8 @@ class PostgresTableLog final : public PostgresEventReader {
     return settled_;
   }
 
-  const std::string name_;
-  const TableStatements statements_;
+  const EventTable names_;
+  TableStatements statements_;
   std::mutex mutex_;
   std::set<std::string> awaited_;  // writers that may still fill a position up to awaited_for_
   int64_t awaited_for_ = 0;

@@ -120,7 +120,7 @@ class SqliteEventLog final : public EventLog {
 
   Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
                                         int limit) override {
-    MUSTER_TRY(CheckRead(after, limit));
+    MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
     std::lock_guard lock(reader_.mutex);
     MUSTER_TRY(AddRows(read_stream_.Bind(stream, after, limit), events));
