@@ -152,12 +152,30 @@ void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
   PollUntil(look, env_, kPolls, timeout, stop);
 }
 
+// A standby shows events, but none of the locks that say which may still come: whoever read there
+// would lose those that commit late. It is asked with every call, since a connection may lead
+// elsewhere than the one before, and first: a primary stays one while a connection lives.
 Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
-  return pool_.Run(calls, env_);
+  static const PgStatement kStandby{"standby", "SELECT pg_is_in_recovery()::integer", false};
+  const PgParams none{};
+  std::vector<PgCall> checked{{kStandby, none}};
+  for (const PgCall& call : calls) checked.push_back(call);
+  MUSTER_ASSIGN(auto results, pool_.Run(checked, env_));
+  if (results.front().Int32(0, 0) != 0) {
+    return Error{Code::kReadOnly,
+                 "the event log's PostgreSQL server is a standby, where events that commit late "
+                 "would be missed",
+                 "connect to the primary; with several hosts in the URL, add "
+                 "target_session_attrs=primary"};
+  }
+  results.erase(results.begin());
+  return results;
 }
 
 Result<PgResult> PostgresEventReader::Run(const PgStatement& statement, const PgParams& params) {
-  return pool_.Run(statement, params, env_);
+  const PgCall call{statement, params};
+  MUSTER_ASSIGN(auto results, Run({&call, 1}));
+  return std::move(results.front());
 }
 
 Result<int64_t> PostgresEventReader::HorizonBeyond(int64_t wanted) {

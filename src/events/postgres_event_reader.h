@@ -52,7 +52,7 @@ class PostgresEventReader : public EventLog {
   // Events of some slots, each after its position, up to the window's end.
   virtual Result<PgResult> ReadSlots(const ReadWindow& window, int limit);
 
-  // See PostgresPool.
+  // For reading; see PostgresPool. kReadOnly: the server is a standby.
   Result<std::vector<PgResult>> Run(std::span<const PgCall> calls);
   Result<PgResult> Run(const PgStatement& statement, const PgParams& params);
 

@@ -128,18 +128,9 @@ class PostgresEventLog final : public PostgresEventReader {
       : PostgresEventReader(uri, env), space_(space), statements_(space) {}
 
   Status Open(int slots) {
-    MUSTER_ASSIGN(auto connection, pool_.Take());
-    MUSTER_TRY(SetUpPostgres(*connection, space_, "event_log",
-                             SchemaFor(slots == 0 ? kDefaultSlots : slots)));
-    MUSTER_ASSIGN(
-        const PgResult facts,
-        RunPlain(*connection,
-                 InPgSchema("SELECT slots, '$S.events'::regclass::oid::bigint FROM $S.event_log",
-                            space_),
-                 false));
-    slots_ = facts.Int32(0, 0);
-    log_ = facts.Int64(0, 1) & kLogMask;
-    return CheckSlotCount(slots, slots_);
+    MUSTER_TRY(SetUp(slots));
+    MUSTER_TRY(Run(statements_.last, PgParams()));
+    return {};
   }
 
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
@@ -175,6 +166,21 @@ class PostgresEventLog final : public PostgresEventReader {
  private:
   const ReadStatements& statements() const override { return statements_; }
 
+  Status SetUp(int slots) {
+    MUSTER_ASSIGN(auto connection, pool_.Take());
+    MUSTER_TRY(SetUpPostgres(*connection, space_, "event_log",
+                             SchemaFor(slots == 0 ? kDefaultSlots : slots)));
+    MUSTER_ASSIGN(
+        const PgResult facts,
+        RunPlain(*connection,
+                 InPgSchema("SELECT slots, '$S.events'::regclass::oid::bigint FROM $S.event_log",
+                            space_),
+                 false));
+    slots_ = facts.Int32(0, 0);
+    log_ = facts.Int64(0, 1) & kLogMask;
+    return CheckSlotCount(slots, slots_);
+  }
+
   Result<int64_t> FindHorizon() override {
     PgParams none;
     PgParams log;
@@ -188,7 +194,7 @@ class PostgresEventLog final : public PostgresEventReader {
     PgParams key;
     key.Int64(log_ << kPositionBits);
     const PgCall calls[] = {{statements_.announce, key}, {statement, params}};
-    MUSTER_ASSIGN(auto results, Run(calls));
+    MUSTER_ASSIGN(auto results, pool_.Run(calls, env_));
     return std::move(results[1]);
   }
 

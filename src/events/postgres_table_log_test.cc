@@ -408,5 +408,50 @@ TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
   EXPECT_EQ(streams(), "first slow second 4");
 }
 
+// A reader there would pass events whose transactions have not ended on the primary.
+TEST(PostgresStandby, IsRefusedUntilItIsPromoted) {
+  const std::string reason = testing::PostgresServer::Unavailable();
+  if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
+  testing::PostgresServer server;
+  auto log = OpenEventLog(server.Url(), RealEnv());
+  ASSERT_TRUE(log) << log.error().ToString();
+  const StreamAppend append{"s", kAnyVersion, {{"T"}}};
+  ASSERT_TRUE((*log)->Append({&append, 1}));
+  const EventTable names{.table = "muster.events",
+                         .position = "position",
+                         .stream = {"stream"},
+                         .version = "version",
+                         .id = "id",
+                         .type = "type",
+                         .time = "time"};
+  auto table = OpenEventLog(server.Url(), RealEnv(), {.table = names});
+  ASSERT_TRUE(table) << table.error().ToString();
+  const SlotPosition from{SlotOf("s", kDefaultSlots), 0};
+
+  server.BecomeStandby();
+  for (const auto& options : {EventLogOptions{}, EventLogOptions{.table = names}}) {
+    auto refused = OpenEventLog(server.Url(), RealEnv(), options);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kReadOnly);
+    EXPECT_NE(refused.error().message.find("standby"), std::string::npos);
+    EXPECT_NE(refused.error().hint.find("primary"), std::string::npos);
+  }
+  for (EventLog* opened : {log->get(), table->get()}) {
+    EXPECT_EQ(opened->ReadAll(0, 10).error().code, Code::kReadOnly);
+    EXPECT_EQ(opened->Read({&from, 1}, 10).error().code, Code::kReadOnly);
+    EXPECT_EQ(opened->ReadStream("s", 0, 10).error().code, Code::kReadOnly);
+    EXPECT_EQ(opened->Lag({&from, 1}).error().code, Code::kReadOnly);
+  }
+  EXPECT_EQ((*log)->Append({&append, 1}).error().code, Code::kReadOnly);
+
+  server.Exec("SELECT pg_promote()");
+  ASSERT_TRUE((*log)->Append({&append, 1}));
+  for (EventLog* opened : {log->get(), table->get()}) {
+    auto page = opened->ReadAll(0, 10);
+    ASSERT_TRUE(page) << page.error().ToString();
+    EXPECT_EQ(page->events.size(), 2u);
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -300,6 +300,12 @@ void PostgresServer::Restart() {
   Start();
 }
 
+void PostgresServer::BecomeStandby() {
+  Stop();
+  std::ofstream(folder_ + "/data/standby.signal").flush();
+  Start();
+}
+
 void PostgresServer::Terminate(int signal) {
   Signal(SIGCONT);
   kill(postmaster_, signal);

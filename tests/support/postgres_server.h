@@ -49,6 +49,10 @@ class PostgresServer {
   void Kill();  // SIGQUIT: no goodbye, recovery at the next start
   void Restart();
 
+  // Starts again in recovery, as a standby that only answers queries. `SELECT pg_promote()` makes a
+  // primary of it.
+  void BecomeStandby();
+
   // Stops and continues every process of the server: it then neither answers nor hangs up.
   void Pause();
   void Resume();
