@@ -89,8 +89,9 @@ class EventLog {
 
   virtual int slots() const = 0;
 
-  // Appends to one or more streams, all or nothing; the answer is the new version of each, in
-  // order. kConflict: a stream is not at its expected version, nothing was appended.
+  // Appends to streams, all or nothing and in the order given, which is that of the positions; the
+  // answer is the version of each stream then. A stream may come several times: it is expected to
+  // have the version it has by then. kConflict: one has another, nothing was appended.
   // kUnknownOutcome: read the stream again; the events are there or not by their ids. With
   // kAnyVersion a repeat may append twice. A log that is not ours to write answers kPermission.
   virtual Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) = 0;

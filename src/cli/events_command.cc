@@ -12,6 +12,8 @@
 namespace muster::cli {
 namespace {
 
+constexpr int kPage = 1'000;
+
 struct EventsOptions {
   std::string action;
   std::string log;
@@ -20,47 +22,105 @@ struct EventsOptions {
   int64_t limit = 0;  // 0: all there is
 };
 
-// As many lines as fit into one append, those of one stream together.
+// As many lines as fit into one append, in their order.
 class Batch {
  public:
   explicit Batch(EventLog& log) : log_(log) {}
 
   Status Add(StreamAppend append) {
-    auto found = index_.find(append.stream);
-    // A version that is expected has to be true when its line is reached.
-    const bool apart = found != index_.end() && append.expected != kAnyVersion;
-    if (apart || count_ == kMaxEventBatch) {
-      MUSTER_TRY(Flush());
-      found = index_.end();
-    }
+    const NewEvent& event = append.events.front();
+    const size_t bytes = event.payload.size() + event.metadata.size();
+    if (count_ == kMaxEventBatch || bytes_ + bytes > kMaxBytes) MUSTER_TRY(Flush());
     ++count_;
-    if (found == index_.end()) {
-      index_[append.stream] = appends_.size();
-      appends_.push_back(std::move(append));
+    bytes_ += bytes;
+    if (Follows(append)) {
+      appends_.back().events.push_back(std::move(append.events.front()));
     } else {
-      appends_[found->second].events.push_back(std::move(append.events.front()));
+      appends_.push_back(std::move(append));
     }
     return {};
   }
 
   Status Flush() {
-    if (count_ == 0) return {};
-    MUSTER_TRY(log_.Append(appends_));
-    total_ += count_;
+    auto appended = log_.Append(appends_);
+    if (!appended && appended.error().code == Code::kConflict) {
+      MUSTER_TRY(LeaveOutRepeats());
+      appended = log_.Append(appends_);
+    }
+    if (!appended) return std::move(appended).error();
+    for (const StreamAppend& append : appends_) appended_ += std::ssize(append.events);
     appends_.clear();
-    index_.clear();
     count_ = 0;
+    bytes_ = 0;
     return {};
   }
 
-  int64_t total() const { return total_; }
+  int64_t appended() const { return appended_; }
+  int64_t repeated() const { return repeated_; }
 
  private:
+  using Ids = std::map<int64_t, std::string>;  // by version
+
+  static constexpr size_t kMaxBytes = 32 * 1024 * 1024;
+
+  // Whether a line continues the one before it.
+  bool Follows(const StreamAppend& append) const {
+    if (appends_.empty() || appends_.back().stream != append.stream) return false;
+    const StreamAppend& last = appends_.back();
+    return append.expected == kAnyVersion ||
+           (last.expected != kAnyVersion &&
+            last.expected + std::ssize(last.events) == append.expected);
+  }
+
+  // An event that its stream has at that version by the same id was appended before.
+  Status LeaveOutRepeats() {
+    std::map<std::string, std::pair<int64_t, int64_t>> ranges;  // of versions, the first excluded
+    for (const StreamAppend& append : appends_) {
+      if (append.expected == kAnyVersion) continue;
+      const int64_t end = append.expected + std::ssize(append.events);
+      auto& [first, last] = ranges.try_emplace(append.stream, append.expected, end).first->second;
+      first = std::min(first, append.expected);
+      last = std::max(last, end);
+    }
+    std::map<std::string, Ids> known;
+    for (const auto& [stream, range] : ranges) {
+      MUSTER_ASSIGN(known[stream], IdsOf(stream, range.first, range.second));
+    }
+    for (StreamAppend& append : appends_) LeaveOut(append, known[append.stream]);
+    std::erase_if(appends_, [](const StreamAppend& append) { return append.events.empty(); });
+    return {};
+  }
+
+  Result<Ids> IdsOf(const std::string& stream, int64_t after, int64_t last) {
+    Ids ids;
+    while (after < last) {
+      const int limit = static_cast<int>(std::min<int64_t>(last - after, kPage));
+      MUSTER_ASSIGN(auto events, log_.ReadStream(stream, after, limit));
+      if (events.empty()) break;
+      after = events.back().version;
+      for (Event& event : events) ids[event.version] = std::move(event.id);
+    }
+    return ids;
+  }
+
+  void LeaveOut(StreamAppend& append, const Ids& known) {
+    if (append.expected == kAnyVersion) return;
+    auto next = append.events.begin();
+    for (; next != append.events.end() && !next->id.empty(); ++next) {
+      const auto found = known.find(append.expected + 1);
+      if (found == known.end() || found->second != next->id) break;
+      ++append.expected;
+      ++repeated_;
+    }
+    append.events.erase(append.events.begin(), next);
+  }
+
   EventLog& log_;
   std::vector<StreamAppend> appends_;
-  std::map<std::string, size_t> index_;
   int count_ = 0;
-  int64_t total_ = 0;
+  size_t bytes_ = 0;
+  int64_t appended_ = 0;
+  int64_t repeated_ = 0;
 };
 
 Result<int> Append(EventLog& log, Context& context) {
@@ -73,15 +133,17 @@ Result<int> Append(EventLog& log, Context& context) {
   }
   MUSTER_TRY(batch.Flush());
   if (context.json) {
-    context.out << ToJsonText(Json{{"appended", batch.total()}}) << '\n';
+    context.out << ToJsonText(Json{{"appended", batch.appended()}, {"repeated", batch.repeated()}})
+                << '\n';
   } else {
-    context.out << batch.total() << " events appended\n";
+    context.out << batch.appended() << " events appended";
+    if (batch.repeated() > 0) context.out << ", " << batch.repeated() << " were there already";
+    context.out << '\n';
   }
   return kDone;
 }
 
 Result<int> Read(EventLog& log, const EventsOptions& options, Context& context) {
-  constexpr int kPage = 1'000;
   int64_t left = options.limit == 0 ? INT64_MAX : options.limit;
   for (int64_t after = options.after; left > 0;) {
     const int limit = static_cast<int>(std::min<int64_t>(left, kPage));
@@ -122,7 +184,8 @@ void AddEventsCommand(Command& app, Context& context) {
       .Positive();
   command.Footer(
       "  muster events append sqlite:shop.db < events.ndjson\n"
-      "  muster events read sqlite:shop.db --stream order-1");
+      "  muster events read sqlite:shop.db --stream order-1\n"
+      "  muster events read sqlite:shop.db | muster events append sqlite:copy.db");
   command.Action(context, [options, &context]() -> Result<int> {
     MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env));
     if (options->action == "append") return Append(*log, context);

@@ -2,6 +2,9 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "base/json.h"
 
 namespace muster {
@@ -16,8 +19,8 @@ std::string Field(const char* name, const std::string& text) {
   return key + "_text\":" + ToJsonText(text);
 }
 
-// The bytes of a field of an object, as they are written.
-std::string RawField(const simdjson::padded_string& text, const char* name) {
+// The bytes of a field of an object, as they are written; none if its name is written with escapes.
+std::optional<std::string> RawField(const simdjson::padded_string& text, const char* name) {
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;
   simdjson::ondemand::value value;
@@ -25,10 +28,96 @@ std::string RawField(const simdjson::padded_string& text, const char* name) {
   const bool found = parser.iterate(text).get(document) == simdjson::SUCCESS &&
                      document.find_field_unordered(name).get(value) == simdjson::SUCCESS &&
                      simdjson::to_json_string(value).get(raw) == simdjson::SUCCESS;
-  if (!found) return "";
+  if (!found) return std::nullopt;
   while (raw.ends_with(' ') || raw.ends_with('\t') || raw.ends_with('\r')) raw.remove_suffix(1);
   return std::string(raw);
 }
+
+// One line of `events append`.
+class AppendLine {
+ public:
+  AppendLine(std::string_view line, std::string_view origin, const Json& json)
+      : bytes_(line), origin_(origin), json_(json) {}
+
+  Result<StreamAppend> Read() const {
+    if (!json_.is_object()) return Invalid("an event is an object");
+    MUSTER_TRY(NothingElse());
+    StreamAppend append;
+    NewEvent event;
+    append.stream = Text("stream");
+    event.type = Text("type");
+    event.id = Text("id");
+    if (append.stream.empty()) return Invalid("'stream' is missing");
+    if (event.type.empty()) return Invalid("'type' is missing");
+    MUSTER_TRY(Content("payload", event.payload));
+    MUSTER_TRY(Content("metadata", event.metadata));
+    MUSTER_ASSIGN(append.expected, Expected());
+    append.events.push_back(std::move(event));
+    return append;
+  }
+
+ private:
+  Error Invalid(const std::string& what) const {
+    return Error{Code::kInvalid, std::string(origin_) + ": " + what,
+                 R"(write {"stream":"order-1","type":"Placed","payload":{…}})"};
+  }
+
+  Status NothingElse() const {
+    static constexpr std::string_view kFields[] = {
+        "stream", "type",     "payload", "payload_text", "metadata", "metadata_text",
+        "id",     "expected", "version", "position",     "time_ms"};
+    for (const auto& [key, value] : json_.items()) {
+      const bool known =
+          std::find(std::begin(kFields), std::end(kFields), key) != std::end(kFields);
+      if (!known) return Invalid("an event has no field '" + key + "'");
+    }
+    return {};
+  }
+
+  std::string Text(const char* name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() && found->is_string() ? found->get<std::string>() : "";
+  }
+
+  // As it is written, or the text of a string where it is no JSON.
+  Status Content(const std::string& name, std::string& content) const {
+    const std::string text = name + "_text";
+    if (json_.contains(name) && json_.contains(text)) {
+      return Invalid("'" + name + "' and '" + text + "' are both given");
+    }
+    if (json_.contains(text)) {
+      if (!json_[text].is_string()) return Invalid("'" + text + "' is no string");
+      content = json_[text].get<std::string>();
+    }
+    if (!json_.contains(name)) return {};
+    auto raw = RawField(bytes_, name.c_str());
+    if (!raw) return Invalid("'" + name + "' is nested too deeply, or its name is written with escapes");
+    content = *std::move(raw);
+    return {};
+  }
+
+  Result<int64_t> Expected() const {
+    int64_t expected = kAnyVersion;
+    if (json_.contains("expected")) {
+      if (!json_["expected"].is_number_integer()) return Invalid("'expected' is no version");
+      expected = json_["expected"].get<int64_t>();
+    }
+    if (!json_.contains("version")) return expected;
+    const Json& version = json_["version"];
+    if (!version.is_number_integer() || version.get<int64_t>() < 1) {
+      return Invalid("'version' is no version of an event");
+    }
+    const int64_t before = version.get<int64_t>() - 1;
+    if (expected != kAnyVersion && expected != before) {
+      return Invalid("'version' does not follow 'expected'");
+    }
+    return before;
+  }
+
+  const simdjson::padded_string bytes_;
+  const std::string_view origin_;
+  const Json& json_;
+};
 
 }  // namespace
 
@@ -43,34 +132,7 @@ std::string EventToJson(const Event& event) {
 
 Result<StreamAppend> AppendFromJson(std::string_view line, std::string_view origin) {
   MUSTER_ASSIGN(const Json json, ParseJson(line, origin));
-  const auto invalid = [&](const std::string& what) {
-    return Error{Code::kInvalid, std::string(origin) + ": " + what,
-                 R"(write {"stream":"order-1","type":"Placed","payload":{…}})"};
-  };
-  if (!json.is_object()) return invalid("an event is an object");
-  for (const auto& [key, value] : json.items()) {
-    const bool known = key == "stream" || key == "type" || key == "payload" || key == "metadata" ||
-                       key == "id" || key == "expected";
-    if (!known) return invalid("an event has no field '" + key + "'");
-  }
-  StreamAppend append;
-  NewEvent event;
-  const auto text = [&](const char* name, std::string& value) {
-    if (json.contains(name) && json[name].is_string()) value = json[name].get<std::string>();
-    return !value.empty();
-  };
-  if (!text("stream", append.stream)) return invalid("'stream' is missing");
-  if (!text("type", event.type)) return invalid("'type' is missing");
-  text("id", event.id);
-  const simdjson::padded_string bytes(line);
-  if (json.contains("payload")) event.payload = RawField(bytes, "payload");
-  if (json.contains("metadata")) event.metadata = RawField(bytes, "metadata");
-  if (json.contains("expected")) {
-    if (!json["expected"].is_number_integer()) return invalid("'expected' is no version");
-    append.expected = json["expected"].get<int64_t>();
-  }
-  append.events.push_back(std::move(event));
-  return append;
+  return AppendLine(line, origin, json).Read();
 }
 
 }  // namespace muster

@@ -16,7 +16,8 @@ namespace muster {
 std::string EventToJson(const Event& event);
 
 // What is to be appended, from {"stream":…,"type":…,"payload":…} with optional "metadata", "id" and
-// "expected". Payloads are taken byte for byte. kInvalid says what is
+// "expected". Payloads are taken byte for byte. A line of EventToJson is taken as well: its version
+// must be the one after "expected", and position and time are left out. kInvalid says what is
 // wrong; `origin` is where the line stands.
 Result<StreamAppend> AppendFromJson(std::string_view line, std::string_view origin);
 

@@ -32,10 +32,39 @@ TEST(AppendFromJson, TakesPayloadsAsTheyAreWritten) {
   EXPECT_EQ(append->events[0].id, "i");
 }
 
+TEST(AppendFromJson, TakesWhatEventToJsonWrites) {
+  for (const std::string payload :
+       {R"({"a": 1.0})", "not\nJSON", "", "\"text\"", "[ 1e3 ]", "null"}) {
+    const Event event{.position = 7,
+                      .stream = "s\n",
+                      .version = 3,
+                      .slot = 1,
+                      .id = "i",
+                      .type = "T",
+                      .payload = payload,
+                      .metadata = payload,
+                      .time = WallTime(std::chrono::milliseconds(5))};
+    auto append = AppendFromJson(EventToJson(event), "in");
+    ASSERT_TRUE(append) << append.error().ToString();
+    EXPECT_EQ(append->stream, event.stream);
+    EXPECT_EQ(append->expected, 2);
+    ASSERT_EQ(append->events.size(), 1u);
+    EXPECT_EQ(append->events[0].id, event.id);
+    EXPECT_EQ(append->events[0].type, event.type);
+    EXPECT_EQ(append->events[0].payload, payload);
+    EXPECT_EQ(append->events[0].metadata, payload);
+  }
+}
+
 TEST(AppendFromJson, SaysWhatIsWrongAndWhere) {
-  for (const char* line : {"[]", "{}", R"({"stream":"s"})", R"({"stream":"","type":"T"})",
-                           R"({"stream":"s","type":"T","more":1})", R"({"stream")",
-                           R"({"stream":"s","type":"T","expected":"x"})"}) {
+  for (const char* line :
+       {"[]", "{}", R"({"stream":"s"})", R"({"stream":"","type":"T"})",
+        R"({"stream":"s","type":"T","more":1})", R"({"stream")",
+        R"({"stream":"s","type":"T","expected":"x"})", R"({"stream":"s","type":"T","version":0})",
+        R"({"stream":"s","type":"T","version":3,"expected":3})",
+        R"({"stream":"s","type":"T","payload_text":1})",
+        R"({"stream":"s","type":"T","payload":1,"payload_text":"1"})",
+        R"({"stream":"s","type":"T","p\u0061yload":1})"}) {
     auto append = AppendFromJson(line, "events.ndjson:3");
     ASSERT_FALSE(append) << line;
     EXPECT_EQ(append.error().code, Code::kInvalid);

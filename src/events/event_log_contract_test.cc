@@ -137,6 +137,52 @@ TEST_P(EventLogContract, BatchOverStreamsIsAllOrNothing) {
   EXPECT_EQ(types, "ABCDEF");
 }
 
+TEST_P(EventLogContract, AppendsInTheOrderGivenAlsoWhereStreamsTakeTurns) {
+  Append("a", 0, {{"0"}});
+  const std::vector<StreamAppend> turns{{"b", 0, {{"1"}, {"2"}}},    {"a", kAnyVersion, {{"3"}}},
+                                        {"b", 2, {{"4"}}},           {"a", 2, {{"5"}, {"6"}}},
+                                        {"b", kAnyVersion, {{"7"}}}, {"a", 4, {{"8"}}}};
+  auto versions = log_->Append(turns);
+  ASSERT_TRUE(versions) << versions.error().ToString();
+  EXPECT_EQ(*versions, (std::vector<int64_t>{2, 2, 3, 4, 4, 5}));
+  std::string types;
+  std::map<std::string, int64_t> heads;
+  for (const Event& event : All()) {
+    types += event.type;
+    EXPECT_EQ(event.version, ++heads[event.stream]);
+  }
+  EXPECT_EQ(types, "012345678");
+  // The second expects what the first has not left, or what no stream could have had.
+  for (const auto& [first, second] :
+       {std::pair<int64_t, int64_t>{5, 5}, {kAnyVersion, 0}, {5, 7}}) {
+    const std::vector<StreamAppend> wrong{
+        {"a", first, {{"x"}}}, {"c", 0, {{"x"}}}, {"a", second, {{"x"}}}};
+    auto refused = log_->Append(wrong);
+    ASSERT_FALSE(refused) << first << " " << second;
+    EXPECT_EQ(refused.error().code, Code::kConflict);
+    EXPECT_NE(refused.error().message.find("'a' is at version 6, not at"), std::string::npos)
+        << refused.error().message;
+  }
+  EXPECT_EQ(All().size(), 9u);
+}
+
+// As many streams as events: what compares each with each takes longer than a call may.
+TEST_P(EventLogContract, AppendsToAsManyStreamsAsAreAllowedAtOnce) {
+  std::vector<StreamAppend> appends;
+  for (int i = 0; i < kMaxEventBatch; ++i) {
+    appends.push_back({"s" + std::to_string(i), i % 2 == 0 ? 0 : kAnyVersion, {{"T"}}});
+  }
+  auto versions = log_->Append(appends);
+  ASSERT_TRUE(versions) << versions.error().ToString();
+  EXPECT_EQ(*versions, std::vector<int64_t>(kMaxEventBatch, 1));
+  auto page = log_->ReadAll(0, kMaxEventBatch);
+  ASSERT_TRUE(page) << page.error().ToString();
+  ASSERT_EQ(page->events.size(), static_cast<size_t>(kMaxEventBatch));
+  for (size_t i = 0; i < page->events.size(); ++i) {
+    ASSERT_EQ(page->events[i].stream, appends[i].stream);
+  }
+}
+
 TEST_P(EventLogContract, ReadStreamGivesPagesAfterAVersion) {
   Append("s", 0, {{"A"}, {"B"}, {"C"}, {"D"}});
   Append("t", 0, {{"X"}});

@@ -1,7 +1,6 @@
 #include "events/event_rules.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include "base/fnv.h"
@@ -44,12 +43,8 @@ int SlotOf(std::string_view stream, int slots) {
 
 Status CheckAppends(std::span<const StreamAppend> appends) {
   size_t count = 0;
-  std::set<std::string_view> streams;
   for (const StreamAppend& append : appends) {
     MUSTER_TRY(CheckName("the name of a stream", append.stream, kMaxStreamBytes));
-    if (!streams.insert(append.stream).second) {
-      return Invalid("stream '" + append.stream + "' is appended to twice in one call");
-    }
     if (append.expected < kAnyVersion) return Invalid("an expected version is negative");
     for (const NewEvent& event : append.events) {
       if (auto checked = CheckEvent(event); !checked) {

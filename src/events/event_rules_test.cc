@@ -45,8 +45,6 @@ TEST(CheckAppends, RefusesWhatNoLogTakes) {
   EXPECT_TRUE(refused({"s", kAnyVersion, {{"T", std::string("a\0b", 3)}}}));
   EXPECT_TRUE(refused({"s", -7, {{"T"}}}));
   EXPECT_FALSE(refused({"s", kAnyVersion, {{"T", "not JSON, which is nobody's business here"}}}));
-  const StreamAppend twice[] = {{"s", kAnyVersion, {{"T"}}}, {"s", kAnyVersion, {{"T"}}}};
-  EXPECT_FALSE(CheckAppends(twice));
 }
 
 TEST(CheckSlotCount, NamesBothNumbers) {

@@ -19,11 +19,13 @@ class MemoryEventLog final : public EventLog {
     MUSTER_TRY(CheckAppends(appends));
     std::vector<int64_t> versions;
     std::lock_guard lock(mutex_);
+    std::map<std::string_view, int64_t> heads;
     for (const StreamAppend& append : appends) {
-      const int64_t head = HeadOf(append.stream);
+      int64_t& head = heads.try_emplace(append.stream, HeadOf(append.stream)).first->second;
       if (append.expected != kAnyVersion && append.expected != head) {
         return WrongVersion(append.stream, append.expected, head);
       }
+      head += static_cast<int64_t>(append.events.size());
     }
     for (const StreamAppend& append : appends) {
       std::vector<size_t>& stream = streams_[append.stream];

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "events/backends.h"
 #include "events/event_rules.h"
@@ -67,19 +68,20 @@ struct LogStatements : ReadStatements {
            "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY n(id, type, payload, metadata, "
            "nth) WHERE $2::bigint = -1 OR head.at = $2::bigint RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM head")};
+    // The heads of all streams are an array, in which the events find theirs without a join.
     append_many = {
         "append_many",
-        in("WITH heads AS MATERIALIZED (SELECT s.ord, s.stream, s.slot, s.expected, "
-           "coalesce((SELECT version FROM $S.events e WHERE e.stream = s.stream ORDER BY version "
-           "DESC LIMIT 1), 0) AS at FROM unnest($1::text[], $2::integer[], $3::bigint[]) WITH "
-           "ORDINALITY s(stream, slot, expected, ord)), "
+        in("WITH heads AS MATERIALIZED (SELECT s.ord, s.needed, coalesce((SELECT version FROM "
+           "$S.events e WHERE e.stream = s.stream ORDER BY version DESC LIMIT 1), 0) AS at FROM "
+           "unnest($1::text[], $2::bigint[]) WITH ORDINALITY s(stream, needed, ord)), "
+           "known AS MATERIALIZED (SELECT array_agg(at ORDER BY ord) AS at, bool_and(needed IN "
+           "(-1, at)) AS fit FROM heads), "
            "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
-           "metadata) SELECT nextval('$S.events_position'), q.stream, q.at + q.nth, q.slot, q.id, "
-           "q.type, q.payload, q.metadata FROM (SELECT h.*, n.* FROM unnest($4::bigint[], "
-           "$5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[]) WITH ORDINALITY "
-           "n(append, nth, id, type, payload, metadata, line) JOIN heads h ON h.ord = n.append "
-           "ORDER BY n.line) q WHERE NOT EXISTS (SELECT 1 FROM heads w WHERE w.expected <> -1 AND "
-           "w.expected <> w.at) RETURNING 1) "
+           "metadata) SELECT nextval('$S.events_position'), q.stream, q.version, q.slot, q.id, "
+           "q.type, q.payload, q.metadata FROM (SELECT n.*, k.at[n.part] + n.nth AS version FROM "
+           "known k CROSS JOIN unnest($3::bigint[], $4::bigint[], $5::text[], $6::integer[], "
+           "$7::text[], $8::text[], $9::text[], $10::text[]) WITH ORDINALITY n(part, nth, stream, "
+           "slot, id, type, payload, metadata, line) WHERE k.fit ORDER BY n.line) q RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
     // Not the sequence, which a crash may take back to what was on disk: a reader that had gone
     // along with it would then skip what is appended next. An event that can be seen is on disk.
@@ -122,6 +124,91 @@ struct LogStatements : ReadStatements {
   PgStatement announce, append_one, append_many, lowest_lock, lag;
 };
 
+// The streams of an append, each once.
+struct AppendParts {
+  // No stream has this version.
+  static constexpr int64_t kNone = -2;
+
+  struct Stream {
+    std::string_view name;
+    int64_t needed = kAnyVersion;  // before the append
+    int64_t events = 0;
+  };
+
+  explicit AppendParts(std::span<const StreamAppend> appends) {
+    std::map<std::string_view, size_t> index;
+    for (const StreamAppend& append : appends) {
+      const auto [found, added] = index.try_emplace(append.stream, streams.size());
+      if (added) streams.push_back({append.stream});
+      of.push_back(found->second);
+      Stream& stream = streams[found->second];
+      if (append.expected != kAnyVersion) {
+        const int64_t before = append.expected - stream.events;
+        const bool agrees = stream.needed == kAnyVersion || stream.needed == before;
+        stream.needed = agrees && before >= 0 ? before : kNone;
+      }
+      stream.events += static_cast<int64_t>(append.events.size());
+    }
+  }
+
+  // Those after the append, if the streams had the versions `heads` before.
+  Result<std::vector<int64_t>> Versions(std::span<const StreamAppend> appends,
+                                        std::vector<int64_t> heads) const {
+    std::vector<int64_t> versions;
+    for (size_t i = 0; i < appends.size(); ++i) {
+      int64_t& head = heads[of[i]];
+      if (appends[i].expected != kAnyVersion && appends[i].expected != head) {
+        return WrongVersion(appends[i].stream, appends[i].expected, head);
+      }
+      versions.push_back(head += static_cast<int64_t>(appends[i].events.size()));
+    }
+    return versions;
+  }
+
+  std::vector<Stream> streams;
+  std::vector<size_t> of;  // for each append, which of the streams it is for
+};
+
+size_t CountOf(std::span<const StreamAppend> appends) {
+  size_t count = 0;
+  for (const StreamAppend& append : appends) count += append.events.size();
+  return count;
+}
+
+size_t PayloadBytes(std::span<const StreamAppend> appends) {
+  size_t bytes = 0;
+  for (const StreamAppend& append : appends) {
+    for (const NewEvent& event : append.events) bytes += event.payload.size();
+  }
+  return bytes;
+}
+
+// What an append has of each event.
+struct EventColumns {
+  EventColumns(std::span<const StreamAppend> appends, Env& env)
+      : count(CountOf(appends)),
+        ids(PgArray::Element::kText, count, count * 32),
+        types(PgArray::Element::kText, count, count * 16),
+        payloads(PgArray::Element::kText, count, PayloadBytes(appends)),
+        metadata(PgArray::Element::kText, count, count * 16) {
+    for (const StreamAppend& append : appends) {
+      for (const NewEvent& event : append.events) {
+        ids.Text(event.id.empty() ? env.NewId() : event.id);
+        types.Text(event.type);
+        payloads.Text(event.payload);
+        metadata.Text(event.metadata);
+      }
+    }
+  }
+
+  void AddTo(PgParams& params) const {
+    for (const PgArray* column : {&ids, &types, &payloads, &metadata}) params.Text(column->bytes());
+  }
+
+  const size_t count;
+  PgArray ids, types, payloads, metadata;
+};
+
 class PostgresEventLog final : public PostgresEventReader {
  public:
   PostgresEventLog(const std::string& uri, const std::string& space, Env& env)
@@ -136,15 +223,13 @@ class PostgresEventLog final : public PostgresEventReader {
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
     MUSTER_TRY(CheckAppends(appends));
     if (appends.empty()) return std::vector<int64_t>{};
-    const bool any = std::any_of(appends.begin(), appends.end(), [](const StreamAppend& append) {
-      return append.expected == kAnyVersion;
-    });
+    const AppendParts parts(appends);
     for (int tries = 1;; ++tries) {
-      auto versions = appends.size() == 1 ? AppendOne(appends.front()) : AppendMany(appends);
-      // Two appended to one stream at once, and the other was faster. Who named no version
-      // does not care: from the new end.
-      const bool raced = !versions && versions.error().code == Code::kConflict && any;
-      if (!raced || tries == kMaxAppendTries) return versions;
+      auto heads = parts.streams.size() == 1 ? AppendOne(appends, parts.streams.front())
+                                             : AppendMany(appends, parts);
+      if (heads) return parts.Versions(appends, *std::move(heads));
+      // Two appended to one stream at once, and the other was faster: from the new end.
+      if (heads.error().code != Code::kConflict || tries == kMaxAppendTries) return heads;
     }
   }
 
@@ -198,72 +283,49 @@ class PostgresEventLog final : public PostgresEventReader {
     return std::move(results[1]);
   }
 
-  Result<std::vector<int64_t>> AppendOne(const StreamAppend& append) {
-    using Element = PgArray::Element;
-    const size_t count = append.events.size();
-    size_t bytes = 0;
-    for (const NewEvent& event : append.events) bytes += event.payload.size();
-    PgArray ids(Element::kText, count, count * 32), types(Element::kText, count, count * 16),
-        payloads(Element::kText, count, bytes), metadata(Element::kText, count, count * 16);
-    for (const NewEvent& event : append.events) {
-      ids.Text(event.id.empty() ? env_.NewId() : event.id);
-      types.Text(event.type);
-      payloads.Text(event.payload);
-      metadata.Text(event.metadata);
-    }
+  // Both answer with the versions that the streams had before.
+  Result<std::vector<int64_t>> AppendOne(std::span<const StreamAppend> appends,
+                                         const AppendParts::Stream& stream) {
+    const EventColumns events(appends, env_);
     PgParams params;
-    params.Text(append.stream).Int64(append.expected).Int32(SlotOf(append.stream, slots_));
-    params.Text(ids.bytes()).Text(types.bytes()).Text(payloads.bytes()).Text(metadata.bytes());
+    params.Text(stream.name).Int64(stream.needed).Int32(SlotOf(stream.name, slots_));
+    events.AddTo(params);
     MUSTER_ASSIGN(const PgResult result, RunAppend(statements_.append_one, params));
-    const int64_t head = result.Int64(0, 0);
-    if (append.expected != kAnyVersion && append.expected != head) {
-      return WrongVersion(append.stream, append.expected, head);
-    }
-    return std::vector<int64_t>{head + static_cast<int64_t>(count)};
+    return std::vector<int64_t>{result.Int64(0, 0)};
   }
 
-  Result<std::vector<int64_t>> AppendMany(std::span<const StreamAppend> appends) {
+  Result<std::vector<int64_t>> AppendMany(std::span<const StreamAppend> appends,
+                                          const AppendParts& parts) {
     using Element = PgArray::Element;
-    size_t count = 0, bytes = 0;
-    for (const StreamAppend& append : appends) {
-      count += append.events.size();
-      for (const NewEvent& event : append.events) bytes += event.payload.size();
+    const EventColumns events(appends, env_);
+    PgArray names(Element::kText, parts.streams.size()),
+        needed(Element::kBigint, parts.streams.size()), of(Element::kBigint, events.count),
+        nth(Element::kBigint, events.count), streams(Element::kText, events.count),
+        slots(Element::kInteger, events.count);
+    for (const AppendParts::Stream& stream : parts.streams) {
+      names.Text(stream.name);
+      needed.Int64(stream.needed);
     }
-    PgArray streams(Element::kText, appends.size()), slots(Element::kInteger, appends.size()),
-        expected(Element::kBigint, appends.size()), of(Element::kBigint, count),
-        nth(Element::kBigint, count), ids(Element::kText, count, count * 32),
-        types(Element::kText, count, count * 16), payloads(Element::kText, count, bytes),
-        metadata(Element::kText, count, count * 16);
+    std::vector<int64_t> counts(parts.streams.size());
     for (size_t i = 0; i < appends.size(); ++i) {
-      const StreamAppend& append = appends[i];
-      streams.Text(append.stream);
-      slots.Int32(SlotOf(append.stream, slots_));
-      expected.Int64(append.expected);
-      for (size_t n = 0; n < append.events.size(); ++n) {
-        const NewEvent& event = append.events[n];
-        of.Int64(static_cast<int64_t>(i) + 1);
-        nth.Int64(static_cast<int64_t>(n) + 1);
-        ids.Text(event.id.empty() ? env_.NewId() : event.id);
-        types.Text(event.type);
-        payloads.Text(event.payload);
-        metadata.Text(event.metadata);
+      const size_t part = parts.of[i];
+      const int slot = SlotOf(appends[i].stream, slots_);
+      for (size_t n = 0; n < appends[i].events.size(); ++n) {
+        of.Int64(static_cast<int64_t>(part) + 1);
+        nth.Int64(++counts[part]);
+        streams.Text(appends[i].stream);
+        slots.Int32(slot);
       }
     }
     PgParams params;
-    for (const PgArray* column :
-         {&streams, &slots, &expected, &of, &nth, &ids, &types, &payloads, &metadata}) {
+    for (const PgArray* column : {&names, &needed, &of, &nth, &streams, &slots}) {
       params.Text(column->bytes());
     }
+    events.AddTo(params);
     MUSTER_ASSIGN(const PgResult result, RunAppend(statements_.append_many, params));
-    std::vector<int64_t> versions;
-    for (size_t i = 0; i < appends.size(); ++i) {
-      const int64_t head = result.Int64(static_cast<int>(i), 0);
-      if (appends[i].expected != kAnyVersion && appends[i].expected != head) {
-        return WrongVersion(appends[i].stream, appends[i].expected, head);
-      }
-      versions.push_back(head + static_cast<int64_t>(appends[i].events.size()));
-    }
-    return versions;
+    std::vector<int64_t> heads;
+    for (int row = 0; row < result.rows(); ++row) heads.push_back(result.Int64(row, 0));
+    return heads;
   }
 
   const std::string space_;
