@@ -19,8 +19,9 @@ namespace muster {
 // The limits of every event log; beyond them a call fails with kInvalid and nothing is applied.
 inline constexpr size_t kMaxStreamBytes = 500;
 inline constexpr size_t kMaxEventTypeBytes = 200;
-inline constexpr size_t kMaxEventBytes = 8 * 1024 * 1024;  // payload and metadata together
-inline constexpr int kMaxEventBatch = 10'000;              // events of one Append or one read
+inline constexpr size_t kMaxEventBytes = 8 * 1024 * 1024;      // payload and metadata together
+inline constexpr int kMaxEventBatch = 10'000;                  // events of one Append or one read
+inline constexpr size_t kDefaultReadBytes = 32 * 1024 * 1024;  // of one read
 inline constexpr int kDefaultSlots = 128;
 inline constexpr int kMaxSlots = 1024;
 
@@ -82,6 +83,9 @@ struct SlotLag {
 // can share the log without reading each other's part. The number is chosen when the log is
 // created and never changes.
 //
+// Reads are bounded in events and in bytes (EventLogOptions::read_bytes): they end with the event
+// whose payload and metadata reach that, so there may be more also where fewer came than asked for.
+//
 // Thread-safe. Calls block, for seconds at most.
 class EventLog {
  public:
@@ -137,7 +141,8 @@ struct EventTable {
 };
 
 struct EventLogOptions {
-  int slots = 0;  // 0: as many as the log has, kDefaultSlots in a new one
+  int slots = 0;                          // 0: as many as the log has, kDefaultSlots in a new one
+  size_t read_bytes = kDefaultReadBytes;  // beyond them a read goes no further; at least 1
   // PostgreSQL only: read this table as it is instead of our own. Its writers must draw an event's
   // position, greater than 0, in the INSERT itself (a serial or identity column does).
   std::optional<EventTable> table = {};

@@ -10,17 +10,19 @@ namespace muster {
 // The logs behind OpenEventLog, which has parsed and checked the arguments.
 
 // Reads time from `env`.
-std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots);
+std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots,
+                                            size_t read_bytes = kDefaultReadBytes);
 
 Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
-                                                     const std::string& space, Env& env, int slots);
+                                                     const std::string& space, Env& env,
+                                                     const EventLogOptions& options);
 
 Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
                                                        const std::string& space, Env& env,
-                                                       int slots);
+                                                       const EventLogOptions& options);
 
-// Reads a table that others write.
-Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env, int slots,
-                                                       const EventTable& table);
+// Reads a table that others write: `options.table`, with as many slots as `options` says.
+Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env,
+                                                       const EventLogOptions& options);
 
 }  // namespace muster

@@ -91,7 +91,8 @@ class AppendLine {
     }
     if (!json_.contains(name)) return {};
     auto raw = RawField(bytes_, name.c_str());
-    if (!raw) return Invalid("'" + name + "' is nested too deeply, or its name is written with escapes");
+    if (!raw)
+      return Invalid("'" + name + "' is nested too deeply, or its name is written with escapes");
     content = *std::move(raw);
     return {};
   }

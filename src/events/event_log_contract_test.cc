@@ -227,6 +227,67 @@ TEST_P(EventLogContract, SlotsAreReadEachFromItsOwnPositionInGlobalOrder) {
   EXPECT_EQ(got, expected);
 }
 
+// A page holds no more than it may in bytes, but for its last event, and following it misses none.
+TEST_P(EventLogContract, ReadsAreBoundedInBytes) {
+  log_ = *OpenEventLog(Url(), RealEnv(), {.slots = 16, .read_bytes = 1000});
+  std::vector<StreamAppend> appends;
+  for (int i = 0; i < 60; ++i) {
+    // Mostly small, then large ones, one of them larger than a page.
+    const size_t bytes = i == 40 ? 5'000 : i > 20 ? 300 : 5;
+    NewEvent event{"T", std::string(bytes, 'x'), std::string(bytes, 'y')};
+    appends.push_back({"s" + std::to_string(i % 7), kAnyVersion, {std::move(event)}});
+  }
+  ASSERT_TRUE(log_->Append(appends));
+  const auto check = [&](const std::vector<Event>& events) {
+    size_t before = 0;
+    for (size_t i = 0; i + 1 < events.size(); ++i) {
+      before += events[i].payload.size() + events[i].metadata.size();
+    }
+    EXPECT_LT(before, 1000u);
+  };
+  std::vector<Event> read;
+  for (int64_t after = 0;;) {
+    auto page = log_->ReadAll(after, 50);
+    ASSERT_TRUE(page) << page.error().ToString();
+    check(page->events);
+    for (Event& event : page->events) read.push_back(std::move(event));
+    if (page->read_to == after) break;
+    after = page->read_to;
+  }
+  ASSERT_EQ(read.size(), appends.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].stream, appends[i].stream);
+    EXPECT_EQ(read[i].payload, appends[i].events.front().payload);
+  }
+
+  std::vector<SlotPosition> from;
+  for (int slot = 0; slot < 16; slot += 2) from.push_back({slot, 0});
+  std::vector<Event> expected;
+  for (const Event& event : read) {
+    if (event.slot % 2 == 0) expected.push_back(event);
+  }
+  std::vector<Event> followed;
+  for (bool moved = true; moved;) {
+    auto page = log_->Read(from, 50);
+    ASSERT_TRUE(page) << page.error().ToString();
+    check(page->events);
+    for (Event& event : page->events) followed.push_back(std::move(event));
+    moved = page->read_to > from.front().position;
+    for (SlotPosition& slot : from) slot.position = page->read_to;
+  }
+  EXPECT_EQ(followed, expected);
+
+  int64_t version = 0;
+  for (;;) {
+    auto events = log_->ReadStream("s5", version, 50);
+    ASSERT_TRUE(events) << events.error().ToString();
+    if (events->empty()) break;
+    check(*events);
+    for (const Event& event : *events) EXPECT_EQ(event.version, ++version);
+  }
+  EXPECT_EQ(version, 8);
+}
+
 TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   const int slot = SlotOf("s", 16);
   Append("s", 0, {{"A"}, {"B"}, {"C"}});

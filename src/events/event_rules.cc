@@ -97,6 +97,11 @@ Error WrongVersion(std::string_view stream, int64_t expected, int64_t found) {
                "read the stream again, decide again, and append to what is there"};
 }
 
+void ReadBudget::Take(const Event& event) {
+  --events_;
+  bytes_ -= std::min(bytes_, event.payload.size() + event.metadata.size());
+}
+
 ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
                       int widen) {
   ReadWindow window;

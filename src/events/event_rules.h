@@ -30,6 +30,19 @@ struct ReadWindow {
 ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
                       int widen);
 
+// How much a read still takes. The first event always fits, however large.
+class ReadBudget {
+ public:
+  ReadBudget(int limit, size_t bytes) : events_(limit), bytes_(bytes) {}
+
+  bool Spent() const { return events_ == 0 || bytes_ == 0; }
+  void Take(const Event& event);
+
+ private:
+  int events_;
+  size_t bytes_;
+};
+
 // How many windows without an event a single Read tries.
 inline constexpr int kMaxWindows = 12;
 

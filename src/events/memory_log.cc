@@ -11,7 +11,8 @@ namespace {
 
 class MemoryEventLog final : public EventLog {
  public:
-  MemoryEventLog(Env& env, int slots) : env_(env), slots_(slots) {}
+  MemoryEventLog(Env& env, int slots, size_t read_bytes)
+      : env_(env), slots_(slots), read_bytes_(read_bytes) {}
 
   int slots() const override { return slots_; }
 
@@ -51,12 +52,14 @@ class MemoryEventLog final : public EventLog {
                                         int limit) override {
     MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
+    ReadBudget budget(limit, read_bytes_);
     std::lock_guard lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return events;
     for (auto i = static_cast<size_t>(std::max<int64_t>(after, 0)); i < found->second.size(); ++i) {
-      if (events.size() == static_cast<size_t>(limit)) break;
+      if (budget.Spent()) break;
       events.push_back(events_[found->second[i]]);
+      budget.Take(events.back());
     }
     return events;
   }
@@ -65,11 +68,13 @@ class MemoryEventLog final : public EventLog {
     MUSTER_TRY(CheckRead(after, limit));
     std::lock_guard lock(mutex_);
     EventPage page;
+    ReadBudget budget(limit, read_bytes_);
     for (auto i = static_cast<size_t>(after); i < events_.size(); ++i) {
-      if (page.events.size() == static_cast<size_t>(limit)) break;
+      if (budget.Spent()) break;
       page.events.push_back(events_[i]);
+      budget.Take(events_[i]);
     }
-    page.read_to = EndOf(page, limit, after);
+    page.read_to = EndOf(page, budget, after);
     return page;
   }
 
@@ -83,12 +88,15 @@ class MemoryEventLog final : public EventLog {
     }
     std::lock_guard lock(mutex_);
     EventPage page;
+    ReadBudget budget(limit, read_bytes_);
     for (auto i = static_cast<size_t>(std::max<int64_t>(first, 0)); i < events_.size(); ++i) {
       const Event& event = events_[i];
-      if (page.events.size() == static_cast<size_t>(limit)) break;
-      if (event.position > after[static_cast<size_t>(event.slot)]) page.events.push_back(event);
+      if (budget.Spent()) break;
+      if (event.position <= after[static_cast<size_t>(event.slot)]) continue;
+      page.events.push_back(event);
+      budget.Take(event);
     }
-    page.read_to = EndOf(page, limit, 0);
+    page.read_to = EndOf(page, budget, 0);
     return page;
   }
 
@@ -119,13 +127,14 @@ class MemoryEventLog final : public EventLog {
     return found == streams_.end() ? 0 : static_cast<int64_t>(found->second.size());
   }
 
-  int64_t EndOf(const EventPage& page, int limit, int64_t after) const {
-    if (page.events.size() == static_cast<size_t>(limit)) return page.events.back().position;
+  int64_t EndOf(const EventPage& page, const ReadBudget& budget, int64_t after) const {
+    if (budget.Spent()) return page.events.back().position;
     return std::max(after, static_cast<int64_t>(events_.size()));
   }
 
   Env& env_;
   const int slots_;
+  const size_t read_bytes_;
   std::mutex mutex_;
   std::condition_variable_any appended_;
   std::vector<Event> events_;  // the event of position n at n - 1
@@ -134,8 +143,8 @@ class MemoryEventLog final : public EventLog {
 
 }  // namespace
 
-std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots) {
-  return std::make_unique<MemoryEventLog>(env, slots);
+std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots, size_t read_bytes) {
+  return std::make_unique<MemoryEventLog>(env, slots, read_bytes);
 }
 
 }  // namespace muster

@@ -11,21 +11,23 @@ Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env
     return Error{Code::kInvalid, "an event log has up to " + std::to_string(kMaxSlots) +
                                      " slots, not " + std::to_string(options.slots)};
   }
-  const int new_slots = options.slots == 0 ? kDefaultSlots : options.slots;
+  if (options.read_bytes == 0) {
+    return Error{Code::kInvalid, "a read of an event log takes at least one byte"};
+  }
+  EventLogOptions all = options;
+  if (all.slots == 0) all.slots = kDefaultSlots;
   if (options.table && url->backend != StoreUrl::Backend::kPostgres) {
     return Error{Code::kInvalid, "only a PostgreSQL log can be read from a table of others",
                  "give a postgresql:// URL, or leave the table out"};
   }
   switch (url->backend) {
     case StoreUrl::Backend::kMemory:
-      return NewMemoryEventLog(env, new_slots);
+      return NewMemoryEventLog(env, all.slots, all.read_bytes);
     case StoreUrl::Backend::kSqlite:
-      return OpenSqliteEventLog(url->target, url->space, env, options.slots);
+      return OpenSqliteEventLog(url->target, url->space, env, options);
     case StoreUrl::Backend::kPostgres:
-      if (options.table) {
-        return OpenPostgresTableLog(url->target, env, new_slots, *options.table);
-      }
-      return OpenPostgresEventLog(url->target, url->space, env, options.slots);
+      if (options.table) return OpenPostgresTableLog(url->target, env, all);
+      return OpenPostgresEventLog(url->target, url->space, env, options);
     default:
       break;
   }

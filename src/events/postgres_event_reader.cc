@@ -32,6 +32,7 @@ PgOptions SessionOptions(const std::string& uri) {
 }
 
 constexpr int64_t kBytea = 17;
+constexpr int kTotal = 10;  // the last column of Bounded
 
 // Bytes that no text can hold are given as the server writes them: \\x and their hex digits.
 std::string ContentOf(const PgResult& rows, int row, int column) {
@@ -65,15 +66,15 @@ bool AreAtOnePosition(std::span<const SlotPosition> slots) {
   });
 }
 
-// Puts events into a page that may hold `limit`: a full one has been read only to its last event.
-void Fill(EventPage& page, const PgResult& rows, int limit) {
-  page.events = EventsFrom(rows);
-  if (page.events.size() == static_cast<size_t>(limit)) {
-    page.read_to = page.events.back().position;
-  }
-}
-
 }  // namespace
+
+std::string Bounded(const std::string& select, const std::string& order, int bytes) {
+  const std::string size = "octet_length(w.payload) + octet_length(w.metadata)";
+  return "SELECT q.* FROM (SELECT w.*, " + size + " AS bytes, sum(" + size + ") OVER (ORDER BY w." +
+         order + " ROWS UNBOUNDED PRECEDING) AS total FROM (" + select +
+         ") w) q WHERE q.total - q.bytes < $" + std::to_string(bytes) + "::bigint ORDER BY q." +
+         order;
+}
 
 SlotArrays::SlotArrays(std::span<const SlotPosition> from)
     : slots(PgArray::Element::kInteger, from.size()),
@@ -84,24 +85,32 @@ SlotArrays::SlotArrays(std::span<const SlotPosition> from)
   }
 }
 
-PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env)
-    : env_(env), pool_(SessionOptions(uri), kMaxConnections) {}
+PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env, size_t read_bytes)
+    : env_(env),
+      pool_(SessionOptions(uri), kMaxConnections),
+      read_bytes_(static_cast<int64_t>(std::min<size_t>(read_bytes, INT64_MAX))) {}
 
 Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stream, int64_t after,
                                                            int limit) {
   MUSTER_TRY(CheckStreamRead(after, limit));
-  MUSTER_ASSIGN(const PgResult rows,
-                Run(statements().read_stream, PgParams().Text(stream).Int64(after).Int64(limit)));
-  return EventsFrom(rows);
+  const int asked = RowsFor(limit);
+  auto rows = Run(statements().read_stream,
+                  PgParams().Text(stream).Int64(after).Int64(asked).Int64(read_bytes_));
+  Learn(rows, asked);
+  if (!rows) return std::move(rows).error();
+  return EventsFrom(*rows);
 }
 
 Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
   MUSTER_TRY(CheckRead(after, limit));
   MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
   EventPage page{{}, std::max(after, horizon)};
-  MUSTER_ASSIGN(const PgResult rows,
-                Run(statements().read_all, PgParams().Int64(after).Int64(horizon).Int64(limit)));
-  Fill(page, rows, limit);
+  const int asked = RowsFor(limit);
+  auto rows = Run(statements().read_all,
+                  PgParams().Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_));
+  Learn(rows, asked);
+  if (!rows) return std::move(rows).error();
+  Fill(page, *rows, asked);
   return page;
 }
 
@@ -114,18 +123,46 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
     const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
     page.read_to = window.end;
     if (window.slots.empty()) break;
-    MUSTER_ASSIGN(const PgResult rows, ReadIn(window, limit));
-    Fill(page, rows, limit);
+    const int asked = RowsFor(limit);
+    auto rows = ReadIn(window, asked);
+    Learn(rows, asked);
+    if (!rows) return std::move(rows).error();
+    Fill(page, *rows, asked);
     if (!page.events.empty() || window.end == horizon) break;
   }
   return page;
+}
+
+// What a query leaves out costs the server time, if it has to write it as text first: about twice
+// as many events are asked for as those of the last page would fit.
+int PostgresEventReader::RowsFor(int limit) const { return std::min(limit, rows_.load()); }
+
+void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
+  // Perhaps there was too much of it.
+  if (!rows) {
+    if (rows.error().code == Code::kUnavailable) rows_ = std::max(1, asked / 8);
+    return;
+  }
+  if (rows->rows() == 0) return;
+  const int64_t total = std::max<int64_t>(1, rows->Int64(rows->rows() - 1, kTotal));
+  const int64_t fit = read_bytes_ / std::max<int64_t>(1, total / rows->rows());
+  rows_ = static_cast<int>(
+      std::min<int64_t>(kMaxEventBatch, 2 * std::min<int64_t>(fit, kMaxEventBatch) + 1));
+}
+
+// A page that is full, in events or in bytes, has been read only to its last event.
+void PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int asked) const {
+  page.events = EventsFrom(rows);
+  if (page.events.empty()) return;
+  const bool full = rows.rows() == asked || rows.Int64(rows.rows() - 1, kTotal) >= read_bytes_;
+  if (full) page.read_to = page.events.back().position;
 }
 
 Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
   PgParams params;
   // Who owns all slots reads the log as it lies there, instead of picking it together.
   if (window.slots.size() == static_cast<size_t>(slots_) && AreAtOnePosition(window.slots)) {
-    params.Int64(window.slots.front().position).Int64(window.end).Int64(limit);
+    params.Int64(window.slots.front().position).Int64(window.end).Int64(limit).Int64(read_bytes_);
     return Run(statements().read_all, params);
   }
   return ReadSlots(window, limit);
@@ -134,7 +171,8 @@ Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit
 Result<PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int limit) {
   PgParams params;
   const SlotArrays arrays(window.slots);
-  params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end).Int64(limit);
+  params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end);
+  params.Int64(limit).Int64(read_bytes_);
   return Run(statements().read_slots, params);
 }
 

@@ -21,13 +21,19 @@ struct SlotArrays {
   PgArray afters;
 };
 
-// Those that read events answer with the columns position, stream, version, slot, id, type,
-// payload, metadata and time. Payload and metadata are text or bytea.
+// A query of the columns position, stream, version, slot, id, type, payload, metadata and time,
+// ordered by `order` and limited, that ends as well with the event whose payload and metadata reach
+// as many bytes as the parameter `bytes` says. How many there are up to each stands in its last
+// column. The server does not unpack what it leaves out.
+std::string Bounded(const std::string& select, const std::string& order, int bytes);
+
+// Those that read events are Bounded, by their last parameter. Payload and metadata are text or
+// bytea.
 struct ReadStatements {
   PgStatement last;         // the last position; 0: there are no events
-  PgStatement read_stream;  // stream, after this version, limit
-  PgStatement read_all;     // after, up to, limit
-  PgStatement read_slots;   // slots, after, up to, limit; the first two as SlotArrays
+  PgStatement read_stream;  // stream, after this version, limit, bytes
+  PgStatement read_all;     // after, up to, limit, bytes
+  PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
 };
 
 // How an event log on PostgreSQL is read, whoever writes it: in pages up to a horizon, the position
@@ -42,7 +48,7 @@ class PostgresEventReader : public EventLog {
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
 
  protected:
-  PostgresEventReader(const std::string& uri, Env& env);
+  PostgresEventReader(const std::string& uri, Env& env, size_t read_bytes);
 
   virtual const ReadStatements& statements() const = 0;
 
@@ -58,12 +64,18 @@ class PostgresEventReader : public EventLog {
 
   Env& env_;
   PostgresPool pool_;
+  const int64_t read_bytes_;
   int slots_ = 0;
   std::atomic<int64_t> known_horizon_ = 0;
 
  private:
+  int RowsFor(int limit) const;
+  void Learn(const Result<PgResult>& rows, int asked);
   Result<int64_t> HorizonBeyond(int64_t wanted);
   Result<PgResult> ReadIn(const ReadWindow& window, int limit);
+  void Fill(EventPage& page, const PgResult& rows, int asked) const;
+
+  std::atomic<int> rows_ = kMaxEventBatch;  // no more of the events seen last are asked for
 };
 
 }  // namespace muster

@@ -95,22 +95,26 @@ struct LogStatements : ReadStatements {
             std::to_string(kPositionBits) + " = $1::bigint",
         false};
     read_stream = {"read_stream",
-                   in("SELECT " + columns +
-                      " FROM $S.events e WHERE stream = $1::text AND version > $2::bigint ORDER "
-                      "BY version LIMIT $3::bigint"),
+                   in(Bounded("SELECT " + columns +
+                                  " FROM $S.events e WHERE stream = $1::text AND version > "
+                                  "$2::bigint ORDER BY version LIMIT $3::bigint",
+                              "version", 4)),
                    false};
     read_all = {"read_all",
-                in("SELECT " + columns +
-                   " FROM $S.events e WHERE position > $1::bigint AND position <= $2::bigint "
-                   "ORDER BY position LIMIT $3::bigint"),
+                in(Bounded("SELECT " + columns +
+                               " FROM $S.events e WHERE position > $1::bigint AND position <= "
+                               "$2::bigint ORDER BY position LIMIT $3::bigint",
+                           "position", 4)),
                 false};
     // Slot by slot along the index: what others own is not even looked at.
     read_slots = {"read_slots",
-                  in("SELECT " + columns +
-                     " FROM unnest($1::integer[], $2::bigint[]) s(slot, after) CROSS JOIN LATERAL "
-                     "(SELECT * FROM $S.events x WHERE x.slot = s.slot AND x.position > s.after "
-                     "AND x.position <= $3::bigint ORDER BY x.slot, x.position LIMIT $4::bigint) e "
-                     "ORDER BY e.position LIMIT $4::bigint"),
+                  in(Bounded("SELECT " + columns +
+                                 " FROM unnest($1::integer[], $2::bigint[]) s(slot, after) CROSS "
+                                 "JOIN LATERAL (SELECT * FROM $S.events x WHERE x.slot = s.slot "
+                                 "AND x.position > s.after AND x.position <= $3::bigint ORDER BY "
+                                 "x.slot, x.position LIMIT $4::bigint) e ORDER BY e.position "
+                                 "LIMIT $4::bigint",
+                             "position", 5)),
                   false};
     lag = {"lag",
            in("SELECT l.n, l.oldest FROM unnest($1::integer[], $2::bigint[]) WITH ORDINALITY "
@@ -211,8 +215,8 @@ struct EventColumns {
 
 class PostgresEventLog final : public PostgresEventReader {
  public:
-  PostgresEventLog(const std::string& uri, const std::string& space, Env& env)
-      : PostgresEventReader(uri, env), space_(space), statements_(space) {}
+  PostgresEventLog(const std::string& uri, const std::string& space, Env& env, size_t read_bytes)
+      : PostgresEventReader(uri, env, read_bytes), space_(space), statements_(space) {}
 
   Status Open(int slots) {
     MUSTER_TRY(SetUp(slots));
@@ -337,9 +341,9 @@ class PostgresEventLog final : public PostgresEventReader {
 
 Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
                                                        const std::string& space, Env& env,
-                                                       int slots) {
-  auto log = std::make_unique<PostgresEventLog>(uri, space, env);
-  MUSTER_TRY(log->Open(slots));
+                                                       const EventLogOptions& options) {
+  auto log = std::make_unique<PostgresEventLog>(uri, space, env, options.read_bytes);
+  MUSTER_TRY(log->Open(options.slots));
   return log;
 }
 

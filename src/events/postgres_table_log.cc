@@ -77,20 +77,23 @@ struct TableStatements : ReadStatements {
                    "current_database())",
                false};
     read_stream = {"",
-                   select + "WHERE " + stream + " = $1::text AND " + version +
-                       " > $2::bigint ORDER BY " + version + " LIMIT $3::bigint",
+                   Bounded(select + "WHERE " + stream + " = $1::text AND " + version +
+                               " > $2::bigint ORDER BY " + version + " LIMIT $3::bigint",
+                           "version", 4),
                    false};
     read_all = {"",
-                select + "WHERE " + position + " > $1::bigint AND " + position +
-                    " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
+                Bounded(select + "WHERE " + position + " > $1::bigint AND " + position +
+                            " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
+                        "position", 4),
                 false};
     // Looked up in an array, a row's slot costs the same whatever plan the server makes.
     const std::string lowest = "(SELECT min(a) FROM unnest($1::bigint[]) a)";
     const std::string behind =
         position + " > " + lowest + " AND " + position + " > ($1::bigint[])[" + slot + " + 1]";
     read_slots = {"",
-                  select + "WHERE " + behind + " AND " + position + " <= $2::bigint ORDER BY " +
-                      position + " LIMIT $3::bigint",
+                  Bounded(select + "WHERE " + behind + " AND " + position +
+                              " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
+                          "position", 4),
                   false};
     lag = {"",
            "SELECT " + slot + ", count(*), min(" + time + ") FROM " + table + " e WHERE " + behind +
@@ -112,9 +115,9 @@ PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
 
 class PostgresTableLog final : public PostgresEventReader {
  public:
-  PostgresTableLog(const std::string& uri, Env& env, int slots, const EventTable& table)
-      : PostgresEventReader(uri, env), names_(table) {
-    slots_ = slots;
+  PostgresTableLog(const std::string& uri, Env& env, const EventLogOptions& options)
+      : PostgresEventReader(uri, env, options.read_bytes), names_(*options.table) {
+    slots_ = options.slots;
   }
 
   // Reads a little of everything, so that a wrong name is told at once.
@@ -183,7 +186,7 @@ class PostgresTableLog final : public PostgresEventReader {
   Result<PgResult> ReadSlots(const ReadWindow& window, int limit) override {
     const PgArray afters = AllSlots(window.slots, slots_);
     return Run(statements_.read_slots,
-               PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit));
+               PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
   }
 
   // Of the entries `left`: one of each slot is done, the others stay.
@@ -238,12 +241,12 @@ class PostgresTableLog final : public PostgresEventReader {
 
 }  // namespace
 
-Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env, int slots,
-                                                       const EventTable& table) {
-  if (table.table.empty() || table.stream.empty()) {
+Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env,
+                                                       const EventLogOptions& options) {
+  if (options.table->table.empty() || options.table->stream.empty()) {
     return Error{Code::kInvalid, "an event table needs a name and at least one stream column"};
   }
-  auto log = std::make_unique<PostgresTableLog>(uri, env, slots, table);
+  auto log = std::make_unique<PostgresTableLog>(uri, env, options);
   MUSTER_TRY(log->Open());
   return log;
 }

@@ -63,11 +63,12 @@ Event EventOf(const SqliteStatement& row) {
   return event;
 }
 
-Status AddRows(SqliteStatement& statement, std::vector<Event>& events) {
-  for (;;) {
+Status AddRows(SqliteStatement& statement, ReadBudget& budget, std::vector<Event>& events) {
+  while (!budget.Spent()) {
     MUSTER_ASSIGN(const bool row, statement.Step());
     if (!row) break;
     events.push_back(EventOf(statement));
+    budget.Take(events.back());
   }
   statement.Reset();
   return {};
@@ -82,7 +83,7 @@ Result<int64_t> OneInt(SqliteStatement& statement) {
 
 class SqliteEventLog final : public EventLog {
  public:
-  explicit SqliteEventLog(Env& env) : env_(env) {}
+  SqliteEventLog(Env& env, size_t read_bytes) : env_(env), read_bytes_(read_bytes) {}
 
   Status Open(const std::string& path, const std::string& space, int slots) {
     MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
@@ -123,7 +124,8 @@ class SqliteEventLog final : public EventLog {
     MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
     std::lock_guard lock(reader_.mutex);
-    MUSTER_TRY(AddRows(read_stream_.Bind(stream, after, limit), events));
+    ReadBudget budget(limit, read_bytes_);
+    MUSTER_TRY(AddRows(read_stream_.Bind(stream, after, limit), budget, events));
     return events;
   }
 
@@ -133,9 +135,9 @@ class SqliteEventLog final : public EventLog {
     std::lock_guard lock(reader_.mutex);
     // The end is read before the events: what comes in between is for the next page.
     MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
-    MUSTER_TRY(AddRows(read_all_.Bind(after, horizon, limit), page.events));
-    page.read_to = page.events.size() == static_cast<size_t>(limit) ? page.events.back().position
-                                                                    : std::max(after, horizon);
+    ReadBudget budget(limit, read_bytes_);
+    MUSTER_TRY(AddRows(read_all_.Bind(after, horizon, limit), budget, page.events));
+    page.read_to = budget.Spent() ? page.events.back().position : std::max(after, horizon);
     return page;
   }
 
@@ -144,21 +146,18 @@ class SqliteEventLog final : public EventLog {
     EventPage page;
     std::lock_guard lock(reader_.mutex);
     MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
+    std::vector<int64_t> positions;
     for (int widen = 0; widen < kMaxWindows; ++widen) {
       const ReadWindow window = NextWindow(from, slots_, limit, horizon, widen);
       page.read_to = window.end;
-      for (const SlotPosition& slot : window.slots) {
-        MUSTER_TRY(
-            AddRows(read_slot_.Bind(slot.slot, slot.position, window.end, limit), page.events));
-      }
-      if (!page.events.empty() || window.end == horizon) break;
+      MUSTER_ASSIGN(positions, PositionsIn(window, limit));
+      if (!positions.empty() || window.end == horizon) break;
     }
-    std::sort(page.events.begin(), page.events.end(),
-              [](const Event& a, const Event& b) { return a.position < b.position; });
-    if (page.events.size() > static_cast<size_t>(limit)) {
-      page.events.resize(static_cast<size_t>(limit));
-      page.read_to = page.events.back().position;
+    ReadBudget budget(limit, read_bytes_);
+    for (const int64_t position : positions) {
+      MUSTER_TRY(AddRows(read_one_.Bind(position), budget, page.events));
     }
+    if (budget.Spent()) page.read_to = page.events.back().position;
     return page;
   }
 
@@ -186,6 +185,23 @@ class SqliteEventLog final : public EventLog {
     std::mutex mutex;
     std::unique_ptr<SqliteDb> db;
   };
+
+  // Of the first events in a window: slots lie apart, and the events themselves may be large.
+  Result<std::vector<int64_t>> PositionsIn(const ReadWindow& window, int limit) {
+    std::vector<int64_t> positions;
+    for (const SlotPosition& slot : window.slots) {
+      find_slot_.Bind(slot.slot, slot.position, window.end, limit);
+      for (;;) {
+        MUSTER_ASSIGN(const bool row, find_slot_.Step());
+        if (!row) break;
+        positions.push_back(find_slot_.Int(0));
+      }
+      find_slot_.Reset();
+    }
+    std::sort(positions.begin(), positions.end());
+    if (positions.size() > static_cast<size_t>(limit)) positions.resize(static_cast<size_t>(limit));
+    return positions;
+  }
 
   Status SetUp(const std::string& space, int slots) {
     MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
@@ -221,9 +237,10 @@ class SqliteEventLog final : public EventLog {
                                                     " ORDER BY version LIMIT ?"));
     MUSTER_ASSIGN(read_all_, db.Prepare(select + " WHERE position > ? AND position <= ?"
                                                  " ORDER BY position LIMIT ?"));
-    MUSTER_ASSIGN(read_slot_,
-                  db.Prepare(select + " WHERE slot = ? AND position > ? AND position <= ?"
-                                      " ORDER BY position LIMIT ?"));
+    MUSTER_ASSIGN(read_one_, db.Prepare(select + " WHERE position = ?"));
+    MUSTER_ASSIGN(find_slot_, db.Prepare("SELECT position FROM " + table +
+                                         " WHERE slot = ? AND position > ? AND position <= ?"
+                                         " ORDER BY position LIMIT ?"));
     MUSTER_ASSIGN(lag_, db.Prepare("SELECT count(*), (SELECT time FROM " + table +
                                    " WHERE slot = ?1 AND position > ?2 ORDER BY position LIMIT 1)"
                                    " FROM " +
@@ -240,21 +257,22 @@ class SqliteEventLog final : public EventLog {
   }
 
   Env& env_;
+  const size_t read_bytes_;
   int slots_ = 0;
   Connection writer_;
   Connection reader_;  // apart, so that a read never waits for another thread's fsync
   std::atomic<uint64_t> own_appends_ = 0;
   SqliteStatement head_, insert_;  // on the writer's connection
-  SqliteStatement last_, read_stream_, read_all_, read_slot_, lag_, data_version_;
+  SqliteStatement last_, read_stream_, read_all_, read_one_, find_slot_, lag_, data_version_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
                                                      const std::string& space, Env& env,
-                                                     int slots) {
-  auto log = std::make_unique<SqliteEventLog>(env);
-  MUSTER_TRY(log->Open(path, space, slots));
+                                                     const EventLogOptions& options) {
+  auto log = std::make_unique<SqliteEventLog>(env, options.read_bytes);
+  MUSTER_TRY(log->Open(path, space, options.slots));
   return log;
 }
 
