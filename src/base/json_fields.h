@@ -33,7 +33,8 @@ class JsonFields {
  public:
   explicit JsonFields(Json json);
 
-  // Texts, flags, numbers, lists and maps of these, and Json itself for anything.
+  // Texts, flags, numbers, lists and maps of these, and Json itself for anything. An optional is
+  // none if it is null.
   template <class T>
   JsonFields& Read(std::string_view name, T& value) {
     if (const Json* found = Find(name)) Take(name, *found, value);
@@ -82,7 +83,11 @@ class JsonFields {
                             : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
       if (Is(name, fits, "a whole number within its limits")) value = json.get<T>();
     } else if constexpr (IsOptional<T>::value) {
-      Take(name, json, value.emplace());
+      if (json.is_null()) {
+        value = std::nullopt;
+      } else {
+        Take(name, json, value.emplace());
+      }
     } else if constexpr (IsVector<T>::value) {
       if (!Is(name, json.is_array(), "a list")) return;
       value.clear();

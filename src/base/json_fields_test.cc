@@ -29,6 +29,14 @@ Result<All> ReadAll(std::string_view text) {
   return all;
 }
 
+TEST(JsonFields, TakesNullForAnOptionalThatIsNone) {
+  std::optional<std::string> text = "before";
+  JsonFields fields(Json::parse(R"({"text": null})"));
+  const auto read = fields.Read("text", text).Check("it");
+  ASSERT_TRUE(read) << read.error().ToString();
+  EXPECT_FALSE(text);
+}
+
 TEST(JsonFields, ReadsWhatIsThereAndKeepsTheRest) {
   const auto all =
       ReadAll(R"({"text":"t","fraction":1,"list":["a","b"],"map":{"k":"v"},"any":[1],"newer":{}})");

@@ -190,8 +190,8 @@ void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
   PollUntil(look, env_, kPolls, timeout, stop);
 }
 
-// A standby shows events, but none of the locks that say which may still come: whoever read there
-// would lose those that commit late. It is asked with every call, since a connection may lead
+// A standby shows events, but none of the locks that say which may still come: a reader there would
+// lose those that commit late. It is asked with every call, since a connection may lead
 // elsewhere than the one before, and first: a primary stays one while a connection lives.
 Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
   static const PgStatement kStandby{"standby", "SELECT pg_is_in_recovery()::integer", false};

@@ -66,7 +66,7 @@ struct TableStatements : ReadStatements {
         table + " e ";
     first = {"", "SELECT coalesce(min(" + position + "), 1)::bigint FROM " + table + " e", false};
     last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table + " e", false};
-    // Whoever inserts holds this lock from before it draws a position until its end can be seen.
+    // A writer holds this lock from before it draws a position until its end can be seen.
     const std::string relation = PgLiteral(table) + "::regclass";
     writers = {"",
                "SELECT virtualtransaction::text FROM pg_locks WHERE locktype = 'relation' AND "
