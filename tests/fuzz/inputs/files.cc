@@ -1,0 +1,162 @@
+#include <array>
+
+#include "base/gzip.h"
+#include "base/json.h"
+#include "events/event_json.h"
+#include "fuzz/inputs/inputs.h"
+#include "muster/migrate.h"
+#include "pipeline/csv_record.h"
+#include "pipeline/dead_letter_source.h"
+#include "pipeline/json_scan.h"
+#include "plan/plan.h"
+#include "plan/plan_json.h"
+#include "replica/replica_file.h"
+#include "replica/sql_template.h"
+#include "store/store_url.h"
+#include "task/sql_script.h"
+
+namespace muster::fuzz {
+namespace {
+
+void ReadPlan(std::string_view bytes) {
+  const auto checked = plan::ParsePlan(bytes, "plan.yaml", {});
+  if (!checked.plan) return;
+  // What a run pins must be readable when it goes on.
+  if (!plan::ReadCanonical(plan::Canonical(*checked.plan))) __builtin_trap();
+}
+
+// Two parts: the transforms, and documents a line.
+void ApplyTransforms(std::string_view bytes) {
+  const auto [yaml, documents] = TakePart(bytes);
+  const auto parsed = ParseTransforms(std::string(yaml), "transforms.yaml");
+  if (!parsed) return;
+  static_cast<void>((*parsed)->Target({"orders", R"({"columns":[{"name":"a","type":"text"}]})"}));
+  const auto transforms = (*parsed)->Make();
+  if (!transforms) return;
+  const std::string body = Json::accept(documents) && documents.starts_with('{')
+                               ? std::string(documents)
+                               : R"({"a":{"b":[1,2.50,null]},"c":"text"})";
+  Arena arena;
+  Document document{.id = "1", .routing = "", .body = body, .position = "", .defect = ""};
+  for (const auto& transform : *transforms) {
+    const auto kept = transform->Apply(document, arena);
+    if (!kept || !*kept) return;
+  }
+  if (!Json::accept(document.body)) __builtin_trap();
+}
+
+void ReadAll(Source& source) {
+  const auto collections = source.Collections();
+  if (!collections) return;
+  for (const Collection& collection : *collections) {
+    static_cast<void>(source.Describe(collection.name));
+    const auto partitions = source.Partitions(collection.name);
+    if (!partitions) return;
+    for (const Partition& partition : *partitions) {
+      auto reader = source.Read(partition, "", {});
+      while (reader) {
+        const auto document = (*reader)->Next();
+        if (!document || !*document) break;
+        if ((*document)->defect.empty() && !Json::accept((*document)->body)) __builtin_trap();
+      }
+    }
+  }
+}
+
+void ReadFiles(std::string_view bytes) {
+  static constexpr std::array<std::string_view, 6> kKinds{".csv",     ".jsonl",    ".csv.gz",
+                                                          ".csv.zst", ".jsonl.gz", ".jsonl.zst"};
+  const std::string_view end = kKinds[TakeChoice(bytes, kKinds.size())];
+  const std::string path = FileWith(bytes, end);
+  const std::string scheme = end.starts_with(".csv") ? "csv:" : "jsonl:";
+  if (auto source = OpenSource(scheme + path, RealEnv())) ReadAll(**source);
+}
+
+void ReadCsv(std::string_view bytes) {
+  CsvParser parser(TakeChoice(bytes, 2) == 0 ? ',' : '\t');
+  if (!parser.Parse(bytes)) return;
+  std::string line;
+  for (const CsvField& field : parser.fields()) AppendCsvField(line, field.text, ',');
+}
+
+void Unpack(std::string_view bytes) { static_cast<void>(Gunzip(bytes, 1 << 20)); }
+
+void ScanJson(std::string_view bytes) {
+  JsonMembers members(bytes);
+  while (const auto member = members.Next()) {
+    static_cast<void>(UnescapeJson(member->key));
+    static_cast<void>(JsonScalarText(member->value));
+  }
+  JsonElements elements(bytes);
+  while (elements.Next()) {
+  }
+}
+
+void ReadReplica(std::string_view bytes) {
+  const auto file = ParseReplicaFile(bytes, "replica.yaml");
+  if (file) static_cast<void>(file->Find("orders"));
+}
+
+// Two parts: the statement, and a payload.
+void FillSql(std::string_view bytes) {
+  const auto [sql, payload] = TakePart(bytes);
+  const auto parsed = SqlTemplate::Parse(sql, {"orders"});
+  if (!parsed) return;
+  static_cast<void>(parsed->Sql(2));
+  static_cast<void>(parsed->Values(Event{.position = 1,
+                                         .stream = "s",
+                                         .version = 1,
+                                         .id = "i",
+                                         .type = "T",
+                                         .payload = std::string(payload),
+                                         .metadata = "{}"}));
+}
+
+void ReadUrl(std::string_view bytes) {
+  // A reference to a secret would read a file of this machine, perhaps one without an end.
+  if (bytes.find("${") != std::string_view::npos) return;
+  static_cast<void>(ParseUrl(bytes));
+  static_cast<void>(ParseStoreUrl(std::string(bytes)));
+}
+
+void ReadLetters(std::string_view bytes) {
+  const auto log = DeadLetterLog::Open(FileWith(bytes, ".letters"));
+  if (!log) return;
+  static_cast<void>(log->bad_lines().ToString());
+  for (const LetterGroup& group : log->groups()) ReadAll(*log->Read(group, 0));
+}
+
+// What a line says comes out again as it went in.
+void ReadEvent(std::string_view bytes) {
+  const auto append = AppendFromJson(bytes, "line 1");
+  if (!append) return;
+  const NewEvent& event = append->events.front();
+  const auto again = AppendFromJson(EventToJson({.position = 1,
+                                                 .stream = append->stream,
+                                                 .version = 1,
+                                                 .id = event.id,
+                                                 .type = event.type,
+                                                 .payload = event.payload,
+                                                 .metadata = event.metadata}),
+                                    "again");
+  if (!again || again->events.front().payload != event.payload) __builtin_trap();
+}
+
+void SplitSql(std::string_view bytes) {
+  for (const task::SqlStatement& statement : task::SplitSqlScript(bytes)) {
+    if (statement.text.size() > bytes.size()) __builtin_trap();
+  }
+}
+
+constexpr Input kInputs[] = {{"plan", ReadPlan},       {"transforms", ApplyTransforms},
+                             {"files", ReadFiles},     {"csv", ReadCsv},
+                             {"gzip", Unpack},         {"json_scan", ScanJson},
+                             {"replica", ReadReplica}, {"sql_template", FillSql},
+                             {"url", ReadUrl},         {"letters", ReadLetters},
+                             {"event", ReadEvent},     {"sql_script", SplitSql}};
+
+}  // namespace
+
+std::span<const Input> FileInputs() { return kInputs; }
+
+}  // namespace muster::fuzz

@@ -1,0 +1,94 @@
+#include "work/records.h"
+#include "fuzz/inputs/inputs.h"
+#include "muster/migrate.h"
+#include "muster/store.h"
+#include "pipeline/file_sink_state.h"
+#include "plan/run_body.h"
+#include "replica/set_records.h"
+#include "states/flow_record.h"
+#include "work/item_body.h"
+
+namespace muster::fuzz {
+namespace {
+
+// What can be read can be written, and is then the same.
+template <class Body>
+void RoundTrip(const std::string& text) {
+  const auto body = Body::FromJson(text);
+  if (!body) return;
+  const std::string written = body->ToJson();
+  const auto again = Body::FromJson(written);
+  if (!again || again->ToJson() != written) __builtin_trap();
+}
+
+template <class Body>
+void RoundTripBody(const std::string& text) {
+  const auto body = Body::FromBody(text);
+  if (!body) return;
+  const std::string written = body->ToBody();
+  const auto again = Body::FromBody(written);
+  if (!again || again->ToBody() != written) __builtin_trap();
+}
+
+void ReadWork(std::string_view bytes) {
+  const size_t kind = TakeChoice(bytes, 6);
+  const std::string text(bytes);
+  if (kind == 0) {
+    RoundTrip<ItemBody>(text);
+    if (const auto item = ItemBody::FromJson(text)) {
+      static_cast<void>(item->Successors());
+      static_cast<void>(item->Left());
+    }
+  }
+  if (kind == 1) RoundTrip<RunBody>(text);
+  if (kind == 2) RoundTrip<PageBody>(text);
+  if (kind == 3) RoundTrip<RedriveBody>(text);
+  if (kind == 4) RoundTrip<PrepareBody>(text);
+  if (kind == 5) RoundTrip<Progress>(text);
+}
+
+void ReadSetRecords(std::string_view bytes) {
+  const size_t kind = TakeChoice(bytes, 4);
+  const std::string text(bytes);
+  if (kind == 0) RoundTripBody<Generation>(text);
+  if (kind == 1) RoundTripBody<MemberState>(text);
+  if (kind == 2) RoundTripBody<DesiredState>(text);
+  if (kind == 3) RoundTripBody<Suspect>(text);
+}
+
+void ReadRun(std::string_view bytes) {
+  const Record record{.kind = "plan.run", .key = "run", .body = std::string(bytes)};
+  static_cast<void>(plan::ReadRunBody(record));
+  static_cast<void>(plan::DoneOf(record));
+  static_cast<void>(plan::CancelMachineOf(record));
+  static_cast<void>(plan::PinnedPlan(record));
+}
+
+void ReadFlow(std::string_view bytes) {
+  static const std::unique_ptr<Store> kStore = *OpenStore("memory:", RealEnv());
+  const states::FlowCodec codec(*kStore);
+  static_cast<void>(states::SaysRunning(bytes));
+  auto record = codec.Decode(Record{.kind = "states", .key = "e", .body = std::string(bytes)});
+  if (!record) return;
+  static_cast<void>(codec.LoadEvents(*record));
+  static_cast<void>(codec.Encode(*record));
+}
+
+void ReadNames(std::string_view bytes) {
+  const auto name = WorkItemName::Parse(bytes);
+  if (name && WorkItemName::Parse(name->ToString()) != *name) __builtin_trap();
+  const auto item = FileItem::FromJson(bytes, "state.json");
+  if (item) static_cast<void>(item->ToJson());
+}
+
+constexpr Input kInputs[] = {{"work", ReadWork},
+                             {"set_records", ReadSetRecords},
+                             {"run", ReadRun},
+                             {"flow", ReadFlow},
+                             {"names", ReadNames}};
+
+}  // namespace
+
+std::span<const Input> RecordInputs() { return kInputs; }
+
+}  // namespace muster::fuzz
