@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/gzip.h"
+#include "base/json_fields.h"
 #include "base/secrets.h"
 
 namespace muster {
@@ -35,7 +36,7 @@ Reason ReasonOf(const std::string& body) {
   if (json && json->is_object()) {
     const auto error = json->find("error");
     if (error != json->end() && error->is_object()) {
-      reason.type = error->value("type", "");
+      reason.type = TextIn(*error, "type");
       if (error->contains("reason") && (*error)["reason"].is_string()) {
         reason.text = (*error)["reason"];
       }

@@ -117,6 +117,7 @@ TEST_F(OpenSearchClientTest, ErrorsCarryTheServersReasonAndACode) {
   EXPECT_NE(missing.message.find("PUT /books with 404: no such index [x]"), std::string::npos)
       << missing.message;
   EXPECT_EQ(ErrorFor(401, "Unauthorized").code, Code::kPermission);
+  EXPECT_EQ(ErrorFor(403, R"({"error":{"type":1,"reason":[]}})").code, Code::kPermission);
   EXPECT_EQ(ErrorFor(403, R"({"error":{"type":"security_exception","reason":"no"}})").code,
             Code::kPermission);
   EXPECT_EQ(ErrorFor(403, R"({"error":{"type":"cluster_block_exception","reason":"r"}})").code,

@@ -642,14 +642,13 @@ class OpenSearchSource : public Source {
                               .path = "/" + OpenSearchPath(collection) + "/_count",
                               .body = ToJsonText({{"query", {{"bool", without}}}}),
                               .writes = false}));
-    return answer.value("count", int64_t{0}) > 0;
+    return NumberIn(answer, "count") > 0;
   }
 
   // By which documents without sequence numbers can be sorted.
   Result<std::string> IdField() {
     MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}));
-    const Json version = about.value("version", Json::object());
-    const std::string number = version.is_object() ? version.value("number", "") : "";
+    const std::string number = TextIn(MemberIn(about, "version"), "number");
     int major = 0;
     std::from_chars(number.data(), number.data() + number.size(), major);
     if (major >= 6) return std::string("_id");
@@ -663,17 +662,15 @@ class OpenSearchSource : public Source {
   // [{"name", "index_template" or "component_template": …}] → {name: template}
   void AddTemplates(Json& metadata, const std::string& kind, const std::string& path) {
     const auto answer = AskForJson(client_, env_, {.path = path});
-    if (!answer || !answer->contains(kind)) return;
+    if (!answer || !MemberIn(*answer, kind).is_array()) return;
     const std::string inner = kind.substr(0, kind.size() - 1);
     for (const Json& entry : (*answer)[kind]) {
-      const std::string name = entry.value("name", "");
+      const std::string name = TextIn(entry, "name");
       if (name.empty() || name.starts_with('.') || !entry.contains(inner)) continue;
       const Json& body = entry[inner];
       // Those that come with the server are there at the target as well, or don't belong there.
-      if (body.contains("_meta") && body["_meta"].is_object() &&
-          body["_meta"].value("managed", false)) {
-        continue;
-      }
+      const Json& managed = MemberIn(MemberIn(body, "_meta"), "managed");
+      if (managed.is_boolean() && managed.get<bool>()) continue;
       metadata[kind][name] = body;
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "base/json_fields.h"
 #include "base/rsa.h"
 #include "base/secrets.h"
 
@@ -128,7 +129,8 @@ Result<std::string> SalesforceClient::Token(const std::stop_token& stop) {
   }
   token_ = answer["access_token"].get<std::string>();
   RememberSecret(token_);
-  instance_ = answer.value("instance_url", origin_);
+  instance_ = TextIn(answer, "instance_url");
+  if (instance_.empty()) instance_ = origin_;
   return token_;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/secrets.h"
 #include "pipeline/csv_record.h"
 #include "pipeline/json_check.h"
@@ -91,22 +92,24 @@ class QueryJobs {
     MUSTER_ASSIGN(
         const Json job,
         client_.PostJson("jobs/query", Json{{"operation", "query"}, {"query", soql}}, stop));
-    if (!job.contains("id") || !job["id"].is_string()) {
+    std::string id = TextIn(job, "id");
+    if (id.empty()) {
       return Error{Code::kInvalid, client_.origin() + " gives no id for a query job"};
     }
-    return job["id"].get<std::string>();
+    return id;
   }
 
   Status Await(const std::string& id, const std::stop_token& stop) {
     const MonoTime deadline = env_.MonoNow() + kLongestJob;
     for (milliseconds pause = kFirstPoll;; pause = std::min(2 * pause, kSlowestPoll)) {
       MUSTER_ASSIGN(const Json job, client_.GetJson("jobs/query/" + PercentEncode(id), stop));
-      const std::string state = job.value("state", "");
+      const std::string state = TextIn(job, "state");
       if (state == "JobComplete") return {};
       if (state == "Failed" || state == "Aborted") {
+        const std::string reason = TextIn(job, "errorMessage");
         return Error{Code::kInvalid, "query job " + id + " of " + client_.origin() + " ended as " +
                                          state + ": " +
-                                         job.value("errorMessage", "no reason is given")};
+                                         (reason.empty() ? "no reason is given" : reason)};
       }
       if (env_.MonoNow() > deadline) {
         return Error{Code::kUnavailable, "query job " + id + " has not ended in 12 hours"};
@@ -302,8 +305,9 @@ class SalesforceSource final : public Source {
   Result<std::vector<std::string>> QueryableObjects() {
     MUSTER_ASSIGN(const Json answer, client_->GetJson("sobjects", {}));
     std::vector<std::string> names;
-    for (const Json& object : answer.value("sobjects", Json::array())) {
-      if (object.value("queryable", false)) names.push_back(object.value("name", ""));
+    for (const Json& object : MemberIn(answer, "sobjects")) {
+      const Json& queryable = MemberIn(object, "queryable");
+      if (queryable.is_boolean() && queryable.get<bool>()) names.push_back(TextIn(object, "name"));
     }
     return names;
   }
@@ -314,11 +318,11 @@ class SalesforceSource final : public Source {
     MUSTER_ASSIGN(const Json answer,
                   client_->GetJson("sobjects/" + PercentEncode(object) + "/describe", {}));
     std::vector<std::string> fields;
-    for (const Json& field : answer.value("fields", Json::array())) {
-      const std::string type = field.value("type", "");
-      if (type != "address" && type != "location" && type != "base64") {
-        fields.push_back(field.value("name", ""));
-      }
+    for (const Json& field : MemberIn(answer, "fields")) {
+      const std::string type = TextIn(field, "type");
+      const std::string name = TextIn(field, "name");
+      const bool can_be_had = type != "address" && type != "location" && type != "base64";
+      if (can_be_had && !name.empty()) fields.push_back(name);
     }
     if (fields.empty()) {
       return Error{Code::kInvalid, client_->origin() + ": " + object + " has no fields to query"};

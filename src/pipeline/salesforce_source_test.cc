@@ -48,6 +48,9 @@ class SalesforceTest : public ::testing::Test {
       --busy_;
       return Answer(503, "");
     }
+    if (target == data + "sobjects/User/describe" && !description_.empty()) {
+      return Answer(200, description_);
+    }
     if (target == data + "sobjects/User/describe") {
       return Answer(200, R"({"fields":[{"name":"Id","type":"id"},{"name":"Name","type":"string"},
                              {"name":"Address","type":"address"}]})");
@@ -120,6 +123,7 @@ class SalesforceTest : public ::testing::Test {
   int polls_ = 0;
   int busy_ = 0;
   bool refuse_ = false;
+  std::string description_;  // of the object, instead of a sensible one
   bool expire_ = false;
   std::string end_state_ = "JobComplete";
   std::string login_;
@@ -131,6 +135,20 @@ class SalesforceTest : public ::testing::Test {
 const std::vector<std::string> kAll = {R"({"Id":"u1","Name":"Ann"})",
                                        R"({"Id":"u2","Name":"a \"b\",\nc"})",
                                        R"({"Id":"u3","Name":null})"};
+
+// A proxy, or another version: whatever comes, the program goes on.
+TEST_F(SalesforceTest, AnswersOfAnotherShapeAreRefused) {
+  for (const char* description :
+       {"[]", "1", "{}", R"({"fields":1})", R"({"fields":[1,[],{"name":2}]})"}) {
+    description_ = description;
+    const auto source = OpenSource(Url(), env_);
+    ASSERT_TRUE(source) << source.error().ToString();
+    const auto described = (*source)->Describe("User");
+    ASSERT_FALSE(described) << description;
+    EXPECT_NE(described.error().message.find("has no fields to query"), std::string::npos)
+        << described.error().message;
+  }
+}
 
 TEST_F(SalesforceTest, AnObjectIsReadPageByPage) {
   EXPECT_EQ(ReadAll(Url()), kAll);
