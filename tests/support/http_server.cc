@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -151,6 +152,7 @@ std::vector<HttpServerRequest> HttpServer::requests() const {
 void HttpServer::Accept() {
   for (int connection = 1;; ++connection) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0 && errno == EINTR) continue;
     if (socket < 0) return;
     const std::lock_guard lock(mutex_);
     if (stopping_) {

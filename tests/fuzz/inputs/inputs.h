@@ -18,6 +18,7 @@ std::span<const Input> FileInputs();     // what users write, and what is migrat
 std::span<const Input> MachineInputs();  // state machines and what they compute
 std::span<const Input> RecordInputs();   // what lies in stores and beside data
 std::span<const Input> WireInputs();     // requests to `serve`, and answers of AWS and stores
+std::span<const Input> ServiceInputs();  // sources that speak to a service, by its answers
 
 // The first byte as a choice among `count`, taken off the bytes.
 size_t TakeChoice(std::string_view& bytes, size_t count);

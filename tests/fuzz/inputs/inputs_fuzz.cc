@@ -13,7 +13,8 @@ namespace {
 
 std::vector<Input> AllInputs() {
   std::vector<Input> all;
-  for (const auto inputs : {FileInputs(), MachineInputs(), RecordInputs(), WireInputs()}) {
+  for (const auto inputs :
+       {FileInputs(), MachineInputs(), RecordInputs(), WireInputs(), ServiceInputs()}) {
     all.insert(all.end(), inputs.begin(), inputs.end());
   }
   return all;

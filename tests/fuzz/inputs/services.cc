@@ -1,0 +1,91 @@
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "fuzz/inputs/inputs.h"
+#include "muster/migrate.h"
+#include "support/hasty_env.h"
+#include "support/http_server.h"
+
+namespace muster::fuzz {
+namespace {
+
+constexpr size_t kMostAnswers = 40;
+constexpr int kRunsOfAServer = 500;  // it remembers every request
+
+// Answers with the parts of the bytes in turn, and after those with the last one. A client that
+// goes on asking gets a 404.
+class Service {
+ public:
+  Service()
+      : server_([this](const testing::HttpServerRequest& request) { return Reply(request); }) {}
+
+  void SetAnswers(std::string_view bytes) {
+    std::lock_guard lock(mutex_);
+    rest_ = bytes;
+    answers_ = 0;
+  }
+
+  std::string Address() const { return "127.0.0.1:" + std::to_string(server_.port()); }
+
+ private:
+  testing::HttpServerReply Reply(const testing::HttpServerRequest& request) {
+    // A login says where the client is to go from there, which is not to be just anywhere.
+    if (request.target.ends_with("/token")) return testing::Answer(200, R"({"access_token":"t"})");
+    std::lock_guard lock(mutex_);
+    if (++answers_ > kMostAnswers) return testing::Answer(404, "[]");
+    const auto [answer, rest] = TakePart(rest_);
+    std::string body(answer);
+    if (!rest.empty()) rest_ = std::string(rest);
+    return testing::Answer(200, body, {{"Sforce-Locator", "null"}});
+  }
+
+  std::mutex mutex_;
+  std::string rest_;
+  size_t answers_ = 0;
+  testing::HttpServer server_;
+};
+
+void ReadAll(Source& source) {
+  const auto collections = source.Collections();
+  if (!collections) return;
+  for (const Collection& collection : *collections) {
+    static_cast<void>(source.Describe(collection.name));
+    const auto partitions = source.Partitions(collection.name);
+    if (!partitions) return;
+    for (const Partition& partition : *partitions) {
+      auto reader = source.Read(partition, "", {});
+      while (reader) {
+        const auto document = (*reader)->Next();
+        if (!document || !*document) break;
+      }
+    }
+  }
+}
+
+void ReadFrom(std::string_view bytes, const std::string& scheme, const std::string& rest) {
+  static std::unique_ptr<Service> service;
+  static int runs = 0;
+  if (runs++ % kRunsOfAServer == 0) service = std::make_unique<Service>();
+  service->SetAnswers(bytes);
+  testing::HastyEnv env;
+  const auto source = OpenSource(scheme + service->Address() + rest, env);
+  if (source) ReadAll(**source);
+}
+
+void ReadSalesforce(std::string_view bytes) {
+  setenv("MUSTER_FUZZ_SECRET", "secret", 1);
+  ReadFrom(bytes, "salesforce+http://",
+           "/User?client_id=app&client_secret=${env:MUSTER_FUZZ_SECRET}");
+}
+
+void ReadOpenSearch(std::string_view bytes) { ReadFrom(bytes, "opensearch+http://", "/index"); }
+
+constexpr Input kInputs[] = {{"salesforce_source", ReadSalesforce},
+                             {"opensearch_source", ReadOpenSearch}};
+
+}  // namespace
+
+std::span<const Input> ServiceInputs() { return kInputs; }
+
+}  // namespace muster::fuzz
