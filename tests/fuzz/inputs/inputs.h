@@ -26,7 +26,8 @@ size_t TakeChoice(std::string_view& bytes, size_t count);
 // The part before the first line "---", and the rest.
 std::pair<std::string_view, std::string_view> TakePart(std::string_view bytes);
 
-// The path of a file in memory with this content and the end of its name, the same one every time.
+// The path of a file with this content and the end of its name, the same one every time; in
+// MUSTER_FUZZ_FOLDER, or here.
 std::string FileWith(std::string_view content, std::string_view end);
 
 }  // namespace muster::fuzz

@@ -49,11 +49,9 @@ std::pair<std::string_view, std::string_view> TakePart(std::string_view bytes) {
 }
 
 std::string FileWith(std::string_view content, std::string_view end) {
-  static const std::string kFolder = [] {
-    std::string folder = "/dev/shm/muster-fuzz-XXXXXX";
-    return std::string(mkdtemp(folder.data()) == nullptr ? "." : folder);
-  }();
-  const std::string path = kFolder + "/input" + std::string(end);
+  const char* variable = std::getenv("MUSTER_FUZZ_FOLDER");
+  const std::string folder = variable == nullptr ? "." : variable;
+  const std::string path = folder + "/input" + std::string(end);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
   return path;
 }
