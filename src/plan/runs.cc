@@ -100,8 +100,9 @@ Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                              std::map<std::string, std::string> inputs) {
   MUSTER_TRY(CompleteInputs(plan, inputs));
+  const std::string id = inputs["migrationId"];
   RunState run{
-      .id = inputs["migrationId"],
+      .id = id,
       .plan = plan.name,
       .path = (std::filesystem::path(plan.folder) / std::filesystem::path(plan.path).filename())
                   .string(),

@@ -5,7 +5,6 @@
 #include <ucontext.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -118,13 +117,11 @@ class Fiber::Stack {
     inside_.uc_stack.ss_sp = Bottom();
     inside_.uc_stack.ss_size = kStackBytes;
     inside_.uc_link = nullptr;
-    // makecontext hands over nothing but int.
-    const auto self = reinterpret_cast<uintptr_t>(this);
-    makecontext(&inside_, reinterpret_cast<void (*)()>(Run), 2, static_cast<unsigned>(self >> 32),
-                static_cast<unsigned>(self));
+    makecontext(&inside_, Run, 0);
   }
 
   void Enter() {
+    entered = this;
     Swap(exceptions_);
     sanitizer_.Enters();
     swapcontext(&outside_, &inside_);
@@ -139,13 +136,16 @@ class Fiber::Stack {
   }
 
  private:
-  static void Run(unsigned high, unsigned low) {
-    auto& self = *reinterpret_cast<Stack*>(uintptr_t{high} << 32 | low);
+  static void Run() {
+    Stack& self = *entered;
     self.sanitizer_.Arrived();
     self.main_();
     self.sanitizer_.LeavesForGood();
     setcontext(&self.outside_);
   }
+
+  // makecontext has no room for a pointer: the one that is entered for the first time finds itself.
+  static inline thread_local Stack* entered = nullptr;
 
   void* Bottom() const { return static_cast<char*>(memory_) + kPage; }
 
