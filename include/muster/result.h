@@ -48,7 +48,7 @@ struct Error {
   // The same failure, seen from further out: "context: message".
   Error Within(std::string_view context) const;
 
-  // The same failure, of that party unless somebody nearer has named one.
+  // The same failure, of that party unless a caller nearer to it has named one.
   Error By(Party whom) const;
 };
 

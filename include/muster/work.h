@@ -47,7 +47,7 @@ struct WorkTerms {
   milliseconds max_hold{600'000};           // after which an item is handed over; 0: never
   milliseconds retry_delay{1'000};  // before the second attempt; doubles with each further one
   milliseconds idle_wait{1'000};    // how long a worker without work waits
-  // Claims without progress before an item is quarantined. What waiting may mend counts apart, and
+  // Claims without progress before an item is quarantined. What waiting may cure counts apart, and
   // only if other items get through meanwhile.
   int max_attempts = 5;
 };
@@ -111,7 +111,7 @@ class WorkItem {
   Status Postpone();
 
   // Gives it back after a failure, due after `delay`. With progress all is counted anew. Without,
-  // and if the item is to `blame`, one that waiting may mend counts among failures(), any other as
+  // and if the item is to `blame`, one that waiting may cure counts among failures(), any other as
   // an attempt.
   Status Fail(const Error& error, milliseconds delay, const std::optional<Progress>& progress,
               bool blame);
@@ -314,7 +314,7 @@ Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::strin
 Status RetryItem(Store& store, const std::string& run, const std::string& name);
 
 // Takes an item from its holder, which stops when it notices, or lets one that is to be tried later
-// be tried now; it is due at once. kConflict: nobody holds it, and it is due already.
+// be tried now; it is due at once. kConflict: no worker holds it, and it is due already.
 Status ReleaseItem(Store& store, const std::string& run, const std::string& name);
 
 }  // namespace muster

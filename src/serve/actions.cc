@@ -152,7 +152,7 @@ Result<Json> Actions::ReleaseOne(const ActionCall& call) {
   MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
   const bool waits = item.due_in && item.due_in->count() > 0;
   if (item.state != ItemInfo::State::kOpen || (item.holder.empty() && !waits)) {
-    return Error{Code::kConflict, "nobody holds item '" + name + "', and it waits for nothing"};
+    return Error{Code::kConflict, "no worker holds item '" + name + "', and it waits for nothing"};
   }
   Outcome outcome(call, "item '" + name + "' is free; its holder stops when it notices",
                   CommandOn(*store, "work release " + Quoted(name) + " --run " + Quoted(run)));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kProbeKind = "doctor";
 
-// Leases and pauses of work items are shorter, unless somebody asked for long ones.
+// Leases and pauses of work items are shorter, unless the user asked for long ones.
 constexpr std::chrono::minutes kLongestWait{30};
 constexpr size_t kMostLookedAt = 20'000;
 

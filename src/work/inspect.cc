@@ -182,7 +182,8 @@ Status ReleaseItem(Store& store, const std::string& run, const std::string& name
   return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
     const bool waits = record.due && *record.due > now;
     if (body.state != ItemBody::State::kOpen || (record.owner.empty() && !waits)) {
-      return Error{Code::kConflict, "nobody holds item '" + name + "', and it waits for nothing"};
+      return Error{Code::kConflict,
+                   "no worker holds item '" + name + "', and it waits for nothing"};
     }
     record.owner.clear();
     return {};

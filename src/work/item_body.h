@@ -25,7 +25,7 @@ struct ItemBody {
   bool whole = false;                    // nothing of it can be given away
   size_t created = 0;                    // so many successors are known to exist as items
   std::string error = {};                // the last failure, for people
-  int failures = 0;                      // without progress, for reasons that waiting may mend
+  int failures = 0;                      // without progress, for reasons that waiting may cure
   std::vector<std::string> failed = {};  // the first two workers that failed without progress
   int64_t since_ms = 0;                  // when its holder began, by the holder's clock, for people
   int64_t since_read = 0;                // and how many documents had been read then

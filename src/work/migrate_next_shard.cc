@@ -171,7 +171,7 @@ class ItemMigration {
     return error.code == Code::kInvalid || error.code == Code::kCorrupt;
   }
 
-  // What waiting may mend is the item's fault only if others get through meanwhile. All else is, as
+  // What waiting may cure is the item's fault only if others get through meanwhile. All else is, as
   // far as anybody knows: a table that is gone, a missing right. But it may stand in the way of all
   // items, so that the worker tries them slowly.
   bool ToBlame(const Error& error) {

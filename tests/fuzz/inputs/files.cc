@@ -45,22 +45,8 @@ void ApplyTransforms(std::string_view bytes) {
   if (!Json::accept(document.body)) __builtin_trap();
 }
 
-void ReadAll(Source& source) {
-  const auto collections = source.Collections();
-  if (!collections) return;
-  for (const Collection& collection : *collections) {
-    static_cast<void>(source.Describe(collection.name));
-    const auto partitions = source.Partitions(collection.name);
-    if (!partitions) return;
-    for (const Partition& partition : *partitions) {
-      auto reader = source.Read(partition, "", {});
-      while (reader) {
-        const auto document = (*reader)->Next();
-        if (!document || !*document) break;
-        if ((*document)->defect.empty() && !Json::accept((*document)->body)) __builtin_trap();
-      }
-    }
-  }
+void CheckBody(const Document& document) {
+  if (document.defect.empty() && !Json::accept(document.body)) __builtin_trap();
 }
 
 void ReadFiles(std::string_view bytes) {
@@ -69,7 +55,7 @@ void ReadFiles(std::string_view bytes) {
   const std::string_view end = kKinds[TakeChoice(bytes, kKinds.size())];
   const std::string path = FileWith(bytes, end);
   const std::string scheme = end.starts_with(".csv") ? "csv:" : "jsonl:";
-  if (auto source = OpenSource(scheme + path, RealEnv())) ReadAll(**source);
+  if (auto source = OpenSource(scheme + path, RealEnv())) ReadAll(**source, CheckBody);
 }
 
 void ReadCsv(std::string_view bytes) {
@@ -123,7 +109,7 @@ void ReadLetters(std::string_view bytes) {
   const auto log = DeadLetterLog::Open(FileWith(bytes, ".letters"));
   if (!log) return;
   static_cast<void>(log->bad_lines().ToString());
-  for (const LetterGroup& group : log->groups()) ReadAll(*log->Read(group, 0));
+  for (const LetterGroup& group : log->groups()) ReadAll(*log->Read(group, 0), CheckBody);
 }
 
 // What a line says comes out again as it went in.

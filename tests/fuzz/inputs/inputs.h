@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "muster/pipeline.h"
+
 namespace muster::fuzz {
 
 // Something that reads bytes from outside. It may refuse them, but neither crash, throw nor hang.
@@ -29,5 +31,8 @@ std::pair<std::string_view, std::string_view> TakePart(std::string_view bytes);
 // The path of a file with this content and the end of its name, the same one every time; in
 // MUSTER_FUZZ_FOLDER, or here.
 std::string FileWith(std::string_view content, std::string_view end);
+
+// Reads all documents of a source, as far as it gives them.
+void ReadAll(Source& source, void (*each)(const Document& document));
 
 }  // namespace muster::fuzz

@@ -46,23 +46,6 @@ class Service {
   testing::HttpServer server_;
 };
 
-void ReadAll(Source& source) {
-  const auto collections = source.Collections();
-  if (!collections) return;
-  for (const Collection& collection : *collections) {
-    static_cast<void>(source.Describe(collection.name));
-    const auto partitions = source.Partitions(collection.name);
-    if (!partitions) return;
-    for (const Partition& partition : *partitions) {
-      auto reader = source.Read(partition, "", {});
-      while (reader) {
-        const auto document = (*reader)->Next();
-        if (!document || !*document) break;
-      }
-    }
-  }
-}
-
 void ReadFrom(std::string_view bytes, const std::string& scheme, const std::string& rest) {
   static std::unique_ptr<Service> service;
   static int runs = 0;
@@ -70,7 +53,7 @@ void ReadFrom(std::string_view bytes, const std::string& scheme, const std::stri
   service->SetAnswers(bytes);
   testing::HastyEnv env;
   const auto source = OpenSource(scheme + service->Address() + rest, env);
-  if (source) ReadAll(**source);
+  if (source) ReadAll(**source, [](const Document&) {});
 }
 
 void ReadSalesforce(std::string_view bytes) {
