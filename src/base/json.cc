@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/json_tape.h"
 #include "base/utf8.h"
 
 namespace muster {
@@ -273,6 +274,7 @@ class Printer {
 }  // namespace
 
 Json Json::parse(std::string_view text, std::nullptr_t, bool throws) {
+  if (auto json = ReadOrdinaryJson(text, kMaxDepth)) return *std::move(json);
   TreeBuilder builder(text, kMaxDepth, TreeBuilder::Duplicates::kLastCounts);
   if (builder.Parse()) return builder.TakeRoot();
   if (throws) throw Exception(builder.Failure("JSON"));
@@ -296,6 +298,7 @@ Result<Json> ParseJson(std::string_view text, std::string_view origin, const Jso
     return Error{Code::kInvalid, std::string(origin) + ": larger than the limit of " +
                                      std::to_string(limits.bytes) + " bytes"};
   }
+  if (auto json = ReadOrdinaryJson(text, limits.depth)) return *std::move(json);
   TreeBuilder builder(text, limits.depth, TreeBuilder::Duplicates::kRefused);
   if (!builder.Parse()) return Error{Code::kInvalid, builder.Failure(origin)};
   return builder.TakeRoot();

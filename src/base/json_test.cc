@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <random>
 
 namespace muster {
@@ -97,6 +99,78 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
       EXPECT_TRUE(expected.is_discarded() || stricter) << text;
     }
   }
+}
+
+// Ordinary texts go past the parser that knows where a mistake is: nobody may see a difference.
+TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
+  constexpr std::string_view kTokens[] = {"{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ":",
+                                          ",",
+                                          " ",
+                                          "\n",
+                                          "0",
+                                          "-0",
+                                          "-0.0",
+                                          "1",
+                                          "-7",
+                                          "12",
+                                          "1.5",
+                                          "1e3",
+                                          "1E-7",
+                                          "0.1",
+                                          "1e400",
+                                          "-1e-400",
+                                          "9223372036854775807",
+                                          "9223372036854775808",
+                                          "18446744073709551615",
+                                          "18446744073709551616",
+                                          "-9223372036854775808",
+                                          "-9223372036854775809",
+                                          "01",
+                                          "null",
+                                          "true",
+                                          "false",
+                                          "\"\"",
+                                          "\"a\"",
+                                          "\"b\"",
+                                          "\"\\u0000\"",
+                                          "\"\\ud83d\\ude00\"",
+                                          "\"\\ud800\"",
+                                          "\"\xc3\xa9\"",
+                                          "\"\xff\"",
+                                          "\"\t\"",
+                                          "\"\\/\"",
+                                          "\xef\xbb\xbf",
+                                          "nul"};
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const std::function<std::string(int)> draw = [&](int depth) -> std::string {
+    if (depth == 0 || random() % 3 == 0) return std::string(kTokens[random() % std::size(kTokens)]);
+    const bool object = random() % 2 == 0;
+    std::string text(1, object ? '{' : '[');
+    for (uint64_t i = 0, size = random() % 4; i < size; ++i) {
+      if (i > 0) text += ',';
+      if (object)
+        text.append(random() % 2 == 0 ? "\"a\"" : "\"k" + std::to_string(i) + "\"") += ':';
+      text += draw(depth - 1);
+    }
+    return text + (object ? '}' : ']');
+  };
+  int read = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    const std::string text = draw(4);
+    const Json ours = Json::parse(text, nullptr, false);
+    const auto theirs = nlohmann::ordered_json::parse(text, nullptr, false);
+    ASSERT_EQ(ours.is_discarded(), theirs.is_discarded()) << text;
+    if (ours.is_discarded()) continue;
+    ++read;
+    ASSERT_EQ(ours.dump(), theirs.dump()) << text;
+  }
+  EXPECT_GT(read, 10'000);
 }
 
 TEST(AppendJsonString, WhatItWritesReadsAsTheSame) {
