@@ -98,16 +98,18 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
 
 Result<std::vector<Written>> FaultyStore::Apply(std::span<const Change> changes, bool late) {
   std::vector<std::optional<Record>> before;
-  for (const Change& change : changes) {
-    before.push_back(truth_->Get(change.record.kind, change.record.key).value_or(std::nullopt));
+  const auto stored = [this](const Record& record) {
+    return truth_->Get(record.kind, record.key).value_or(std::nullopt);
+  };
+  if (observer_.changed) {
+    for (const Change& change : changes) before.push_back(stored(change.record));
   }
   auto written = truth_->Write(changes);
   if (!written) return written;
   for (size_t i = 0; i < changes.size(); ++i) {
     const Record& record = changes[i].record;
-    auto after = truth_->Get(record.kind, record.key).value_or(std::nullopt);
     sim_.Note("  " + record.key + ((*written)[i].applied ? ": written" : ": conflict"));
-    if (observer_.changed) observer_.changed(changes[i], before[i], after, late);
+    if (observer_.changed) observer_.changed(changes[i], before[i], stored(record), late);
   }
   return written;
 }
@@ -121,26 +123,29 @@ Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
         LosePowerNowAndThen(wanted.deferred);
         ClaimRequest request = wanted;
-        auto all = truth_->Scan(request.kind, "", "", kMaxBatch);
-        if (harsher_ && all && !all->empty() && !request.repeat &&
-            sim_.Fires(Fault::kStaleRead, 30)) {
-          const Record& picked = (*all)[sim_.random().Next() % all->size()];
-          request.key = picked.key;
-          if (!picked.owner.empty()) sim_.Sometimes("26 a stale read picks an item that is taken");
-        }
-        auto taken = truth_->Claim(request);
-        if (!taken || !all) return taken;
+        PickByOldView(request);
         std::vector<Record> before;
+        if (observer_.claimed) before = ClaimableIn(*truth_, request);
+        auto taken = truth_->Claim(request);
+        if (!taken) return taken;
         for (const Record& record : *taken) {
           sim_.Note("  " + record.key + ": claimed by " + record.owner + ", epoch " +
                     std::to_string(record.epoch));
-          for (const Record& was : *all) {
-            if (was.key == record.key) before.push_back(was);
-          }
         }
         if (observer_.claimed) observer_.claimed(request, before, *taken, late);
         return taken;
       });
+}
+
+// Now and then what is claimed was chosen by what the store was like some time ago.
+void FaultyStore::PickByOldView(ClaimRequest& request) {
+  if (!harsher_ || request.repeat) return;
+  const auto any = truth_->Scan(request.kind, "", "", 1);
+  if (!any || any->empty() || !sim_.Fires(Fault::kStaleRead, 30)) return;
+  const auto all = truth_->Scan(request.kind, "", "", kMaxBatch).value();
+  const Record& picked = all[sim_.random().Next() % all.size()];
+  request.key = picked.key;
+  if (!picked.owner.empty()) sim_.Sometimes("26 a stale read picks an item that is taken");
 }
 
 Result<WallTime> FaultyStore::Now() {

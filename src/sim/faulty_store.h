@@ -64,6 +64,7 @@ class FaultyStore final : public Store {
 
   Status RefuseWrites(const std::string& what);
   Status Throttled(const std::string& what);
+  void PickByOldView(ClaimRequest& request);
   void GoBackNowAndThen();
   void BecomeWhatItWas(std::unique_ptr<Store> backup);
   void LosePowerNowAndThen(bool deferred);

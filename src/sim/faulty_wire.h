@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "muster/result.h"
 #include "sim/simulation.h"
@@ -16,13 +17,13 @@ class FaultyWire {
 
   // Carries a request to the server: `apply` is run there once, twice, later or never. `late` says
   // that it is run after the sender has been answered.
-  template <class T>
-  Result<T> Call(const std::string& what, bool writes, std::function<Result<T>(bool late)> apply) {
+  template <class T, class Apply>
+  Result<T> Call(std::string_view what, bool writes, Apply apply) {
     std::optional<Result<T>> answer;
-    const Status sent = Carry(what, writes, [&answer, apply](bool late) {
-      auto outcome = apply(late);
-      if (!late) answer = std::move(outcome);
-    });
+    const auto now = [&answer, &apply] { answer = apply(/*late=*/false); };
+    // What arrives late has nothing of the sender's any more.
+    const auto later = [&apply] { return [apply] { static_cast<void>(apply(/*late=*/true)); }; };
+    const Status sent = Carry(what, writes, now, later);
     if (!sent) return sent.error();
     return *std::move(answer);
   }
@@ -38,7 +39,8 @@ class FaultyWire {
   bool Away() const { return sim_.faults_on() && sim_.now() < away_until_; }
 
  private:
-  Status Carry(const std::string& what, bool writes, const std::function<void(bool late)>& apply);
+  Status Carry(std::string_view what, bool writes, const std::function<void()>& now,
+               const std::function<std::function<void()>()>& later);
 
   Simulation& sim_;
   nanoseconds away_until_{0};

@@ -1,13 +1,16 @@
 #include "sim/fiber.h"
 
 #include <cxxabi.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -50,6 +53,45 @@ void* MapStack() {
   if (memory == MAP_FAILED || mprotect(memory, kPage, PROT_NONE) != 0)
     throw std::system_error(errno, std::generic_category(), "no stack for a fiber");
   return memory;
+}
+
+// Stacks that are not in use. To map one and to touch its pages anew costs more than what many a
+// process does on it.
+class Stacks {
+ public:
+  Stacks() = default;
+  ~Stacks() {
+    for (void* memory : unused_) munmap(memory, kMappedBytes);
+  }
+  Stacks(const Stacks&) = delete;
+  Stacks& operator=(const Stacks&) = delete;
+
+  void* Take() {
+    if (unused_.empty()) return MapStack();
+    void* memory = unused_.back();
+    unused_.pop_back();
+    return memory;
+  }
+
+  void GiveBack(void* memory) {
+    if (kReused && unused_.size() < kMostUnused) return unused_.push_back(memory);
+    munmap(memory, kMappedBytes);
+  }
+
+ private:
+#if defined(MUSTER_ASAN) || defined(MUSTER_TSAN)
+  static constexpr bool kReused = false;
+#else
+  static constexpr bool kReused = true;
+#endif
+  static constexpr size_t kMostUnused = 128;
+
+  std::vector<void*> unused_;
+};
+
+Stacks& StacksOfThread() {
+  thread_local Stacks stacks;
+  return stacks;
 }
 
 // Says to a sanitizer that the stack is about to change, or has changed.
@@ -102,36 +144,86 @@ class FiberSanitizer {
 #endif
 };
 
+// Where a stack is left and entered again.
+#if defined(MUSTER_ASAN) || defined(MUSTER_TSAN)
+class Switch {
+ public:
+  void Prepare(void* bottom, void (*main)()) {
+    getcontext(&inside_);
+    inside_.uc_stack.ss_sp = bottom;
+    inside_.uc_stack.ss_size = kStackBytes;
+    inside_.uc_link = nullptr;
+    makecontext(&inside_, main, 0);
+  }
+  void Enter() { swapcontext(&outside_, &inside_); }
+  void Leave() { swapcontext(&inside_, &outside_); }
+  [[noreturn]] void LeaveForGood() {
+    setcontext(&outside_);
+    std::abort();
+  }
+
+ private:
+  ucontext_t inside_{};
+  ucontext_t outside_{};
+};
+#else
+// The contexts of the C library keep the signal mask, by a system call each time: they are used
+// to enter a stack for the first time alone.
+class Switch {
+ public:
+  void Prepare(void* bottom, void (*main)()) {
+    getcontext(&first_);
+    first_.uc_stack.ss_sp = bottom;
+    first_.uc_stack.ss_size = kStackBytes;
+    first_.uc_link = nullptr;
+    makecontext(&first_, main, 0);
+    entered_ = false;
+  }
+  void Enter() {
+    if (_setjmp(outside_) != 0) return;
+    if (entered_) _longjmp(inside_, 1);
+    entered_ = true;
+    setcontext(&first_);
+  }
+  void Leave() {
+    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
+  }
+  [[noreturn]] void LeaveForGood() { _longjmp(outside_, 1); }
+
+ private:
+  bool entered_ = false;
+  ucontext_t first_{};
+  jmp_buf inside_{};
+  jmp_buf outside_{};
+};
+#endif
+
 }  // namespace
 
 class Fiber::Stack {
  public:
-  Stack() : memory_(MapStack()), sanitizer_(Bottom(), kStackBytes) {}
-  ~Stack() { munmap(memory_, kMappedBytes); }
+  Stack() : memory_(StacksOfThread().Take()), sanitizer_(Bottom(), kStackBytes) {}
+  ~Stack() { StacksOfThread().GiveBack(memory_); }
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 
   void Start(std::function<void()> main) {
     main_ = std::move(main);
-    getcontext(&inside_);
-    inside_.uc_stack.ss_sp = Bottom();
-    inside_.uc_stack.ss_size = kStackBytes;
-    inside_.uc_link = nullptr;
-    makecontext(&inside_, Run, 0);
+    switch_.Prepare(Bottom(), Run);
   }
 
   void Enter() {
     entered = this;
     Swap(exceptions_);
     sanitizer_.Enters();
-    swapcontext(&outside_, &inside_);
+    switch_.Enter();
     sanitizer_.Returned();
     Swap(exceptions_);
   }
 
   void Leave() {
     sanitizer_.Leaves();
-    swapcontext(&inside_, &outside_);
+    switch_.Leave();
     sanitizer_.Arrived();
   }
 
@@ -141,7 +233,7 @@ class Fiber::Stack {
     self.sanitizer_.Arrived();
     self.main_();
     self.sanitizer_.LeavesForGood();
-    setcontext(&self.outside_);
+    self.switch_.LeaveForGood();
   }
 
   // makecontext has no room for a pointer: the one that is entered for the first time finds itself.
@@ -153,8 +245,7 @@ class Fiber::Stack {
   FiberSanitizer sanitizer_;
   std::function<void()> main_;
   Exceptions exceptions_;
-  ucontext_t inside_{};
-  ucontext_t outside_{};
+  Switch switch_;
 };
 
 Fiber::Fiber() : stack_(std::make_unique<Stack>()) {}

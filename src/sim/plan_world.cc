@@ -1,5 +1,6 @@
 #include "sim/plan_world.h"
 
+#include "base/json_fields.h"
 #include "plan/order.h"
 #include "plan/profile_states.h"
 #include "states/flow_record.h"
@@ -15,8 +16,8 @@ constexpr int64_t kMostRetries = 2;
 std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
-Json FlowIn(const Record& record) {
-  return Json::parse(record.body, nullptr, false).value("flow", Json::object());
+Json ParseFlow(const std::string& body) {
+  return Json::parse(body, nullptr, false).value("flow", Json::object());
 }
 std::string TokenIn(const Json& flow) {
   return flow.contains("task") ? flow["task"].value("token", "") : "";
@@ -97,7 +98,7 @@ class PlanWorld::Executor final : public TaskExecutor {
   PlanWorld& world_;
 };
 
-PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), wire_(sim) {
+PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), flows_(ParseFlow), wire_(sim) {
   DrawPlan();
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
@@ -222,11 +223,11 @@ void PlanWorld::RunChanged(const Record& before, const Record& after) {
 }
 
 void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& after) {
-  const Json flow = FlowIn(after);
+  const Json& flow = FlowIn(after);
   if (!flow.contains("status")) return Violate("H", after.key + " is too large to be looked into");
   const std::string token = TokenIn(flow);
   if (before) {
-    const Json old = FlowIn(*before);
+    const Json& old = FlowIn(*before);
     const std::string was = TokenIn(old);
     if (old["status"] != "RUNNING" && old["status"] != flow["status"])
       Violate("P", after.key + " had ended and was changed");
@@ -275,7 +276,7 @@ void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
   int64_t under_way = 0;
   const auto records = store_->Truth().Scan(states::kKind, "", "", kMaxBatch).value();
   for (const Record& record : records) {
-    const Json flow = FlowIn(record);
+    const Json& flow = FlowIn(record);
     const auto other = tasks_.find(flow.value("state", ""));
     if (other == tasks_.end() || other->second.extracts != task.extracts) continue;
     if (ExecutionOf(TokenIn(flow)) == execution && flow["status"] == "RUNNING") ++under_way;
@@ -337,7 +338,7 @@ void PlanWorld::CheckEnd() {
   if (!Completed()) return Violate("V", "the migration was never completed");
   const auto executions = Executions();
   const auto stored = store_->Truth().Get(states::kKind, executions.back()).value();
-  const Json output = FlowIn(*stored)["output"];
+  const Json& output = MemberIn(FlowIn(*stored), "output");
   for (const auto& [state, task] : tasks_) {
     const Json& results = output[task.extracts ? "appflow" : "glue"];
     const Json result = results.value(task.name, Json::object());

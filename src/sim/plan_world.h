@@ -10,6 +10,7 @@
 #include "plan/runs.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
+#include "sim/parsed.h"
 
 namespace muster::sim {
 
@@ -74,7 +75,10 @@ class PlanWorld {
     sim_.Violate(invariant, std::move(message));
   }
 
+  const Json& FlowIn(const Record& record) { return flows_[record.body]; }
+
   Simulation& sim_;
+  Parsed<Json> flows_;
   plan::Plan plan_;
   plan::Plan edited_;
   std::map<std::string, std::string> inputs_;

@@ -6,10 +6,11 @@
 
 namespace muster::sim {
 
-SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& plan) {
+SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& plan,
+                   bool keep_trace) {
   // The simulation ends before the services that its processes use.
   const std::unique_ptr<Workload> workload = info.create();
-  Simulation sim(seed, plan);
+  Simulation sim(seed, plan, keep_trace);
   workload->Setup(sim);
   sim.Run();
   if (!sim.violation()) workload->Check();
@@ -19,8 +20,8 @@ SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& pla
           .trace_hash = sim.trace_hash(),
           .faults = sim.faults_fired(),
           .calls = sim.calls(),
-          .trace = sim.trace(),
-          .sometimes = sim.sometimes()};
+          .trace = std::move(sim.trace()),
+          .sometimes = std::move(sim.sometimes())};
 }
 
 CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaign) {
@@ -33,7 +34,7 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
       // same however many jobs there are.
       const uint64_t seed = next++;
       if (seed > campaign.last) return;
-      SeedResult result = RunSeed(workload, seed);
+      SeedResult result = RunSeed(workload, seed, {}, /*keep_trace=*/false);
       std::lock_guard lock(mutex);
       ++all.seeds;
       all.faults += result.faults;
@@ -54,21 +55,27 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
 }
 
 SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
-  SeedResult best = failed;
+  FaultPlan best = failed.plan;
+  int faults = failed.faults;
+  const auto still_fails = [&](const FaultPlan& plan) {
+    const SeedResult tried = RunSeed(workload, failed.seed, plan, /*keep_trace=*/false);
+    if (!tried.violation) return false;
+    best = plan;
+    faults = tried.faults;
+    return true;
+  };
   for (size_t kind = 0; kind < kFaultKinds; ++kind) {
-    FaultPlan plan = best.plan;
+    FaultPlan plan = best;
     plan.allowed[kind] = false;
-    SeedResult tried = RunSeed(workload, failed.seed, plan);
-    if (tried.violation) best = std::move(tried);
+    still_fails(plan);
   }
   // Only faults before the violation can matter, so the fewest that lead to one are enough.
-  for (int most = 0; most < best.faults; ++most) {
-    FaultPlan plan = best.plan;
+  for (int most = 0; most < faults; ++most) {
+    FaultPlan plan = best;
     plan.most = most;
-    SeedResult tried = RunSeed(workload, failed.seed, plan);
-    if (tried.violation) return tried;
+    if (still_fails(plan)) break;
   }
-  return best;
+  return RunSeed(workload, failed.seed, best);
 }
 
 }  // namespace muster::sim

@@ -21,11 +21,12 @@ struct SeedResult {
   uint64_t trace_hash = 0;
   int faults = 0;
   int64_t calls = 0;
-  std::vector<std::string> trace;
-  std::map<std::string, int> sometimes;
+  std::vector<std::string> trace;  // if it was to be kept
+  Counters sometimes;
 };
 
-SeedResult RunSeed(const WorkloadInfo& workload, uint64_t seed, const FaultPlan& plan = {});
+SeedResult RunSeed(const WorkloadInfo& workload, uint64_t seed, const FaultPlan& plan = {},
+                   bool keep_trace = true);
 
 // Many seeds, and what came of them all.
 struct Campaign {
@@ -41,7 +42,7 @@ struct CampaignResult {
   int64_t faults = 0;
   std::map<std::string, int64_t> sometimes;   // in how many seeds it happened
   std::map<uint64_t, uint64_t> trace_hashes;  // by seed
-  std::optional<SeedResult> failure;          // the lowest seed that broke an invariant
+  std::optional<SeedResult> failure;          // the lowest seed that broke an invariant; no trace
 };
 
 // Runs the seeds of a campaign, up to the first failure.

@@ -1,5 +1,7 @@
 #include "sim/simulation.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/fnv.h"
@@ -69,8 +71,8 @@ class Simulation::ProcessEnv final : public Env {
   Process& process_;
 };
 
-Simulation::Simulation(uint64_t seed, FaultPlan plan)
-    : random_(seed), plan_(plan), trace_hash_(kFnvStart) {
+Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
+    : random_(seed), plan_(plan), keep_trace_(keep_trace), trace_hash_(kFnvStart) {
   for (Mood& mood : moods_) mood = static_cast<Mood>(random_.Between(0, 3));
 }
 
@@ -96,8 +98,7 @@ void Simulation::AddProcess(std::string name, Main main) {
 
 void Simulation::Run() {
   while (!events_.empty() && !violation_) {
-    Event event = events_.top();
-    events_.pop();
+    const Event event = Pop();
     now_ = std::max(now_, event.time);
     if (now_ > kTimeLimit) {
       Violate("V", "not everything has ended after " +
@@ -105,8 +106,24 @@ void Simulation::Run() {
                        " hours");
       break;
     }
-    event.action();
+    if (event.wakes == nullptr) {
+      event.acts();
+    } else if (event.wakes->alive && event.wakes->ticket == event.ticket) {
+      GiveBatonTo(*event.wakes);
+    }
   }
+}
+
+void Simulation::Push(Event event) {
+  events_.push_back(std::move(event));
+  std::push_heap(events_.begin(), events_.end(), std::greater<>());
+}
+
+Simulation::Event Simulation::Pop() {
+  std::pop_heap(events_.begin(), events_.end(), std::greater<>());
+  Event event = std::move(events_.back());
+  events_.pop_back();
+  return event;
 }
 
 void Simulation::Start(Process& process) {
@@ -149,9 +166,7 @@ void Simulation::GiveBatonTo(Process& process) {
 }
 
 void Simulation::WakeAfter(Process& process, nanoseconds delay) {
-  After(delay, [this, &process, ticket = process.ticket] {
-    if (process.alive && process.ticket == ticket) GiveBatonTo(process);
-  });
+  Push({now_ + delay, random_.Next(), &process, process.ticket, {}});
 }
 
 void Simulation::Pass(nanoseconds duration) {
@@ -237,18 +252,32 @@ bool Simulation::Fires(Fault fault, uint64_t odds) {
 }
 
 void Simulation::After(nanoseconds delay, std::function<void()> action) {
-  events_.push(Event{now_ + delay, random_.Next(), std::move(action)});
+  Push({now_ + delay, random_.Next(), nullptr, 0, std::move(action)});
 }
 
 void Simulation::Note(std::string_view text) {
-  std::string line = std::to_string(std::chrono::floor<std::chrono::microseconds>(now_).count());
-  line.insert(0, line.size() < 12 ? 12 - line.size() : 0, ' ');
-  line += " us  ";
-  line += CurrentName();
-  line += "  ";
-  line += text;
-  trace_hash_ = Fnv1a(line, trace_hash_);
-  trace_.push_back(std::move(line));
+  constexpr std::string_view kBlanks = "            ";
+  char digits[24];
+  const char* const end = std::to_chars(digits, std::end(digits),
+                                        std::chrono::floor<std::chrono::microseconds>(now_).count())
+                              .ptr;
+  const std::string_view time(digits, static_cast<size_t>(end - digits));
+  const std::string_view parts[] = {kBlanks.substr(std::min(kBlanks.size(), time.size())),
+                                    time,
+                                    " us  ",
+                                    CurrentName(),
+                                    "  ",
+                                    text};
+  for (const std::string_view part : parts) trace_hash_ = Fnv1a(part, trace_hash_);
+  if (!keep_trace_) return;
+  std::string& line = trace_.emplace_back();
+  for (const std::string_view part : parts) line += part;
+}
+
+void Simulation::Sometimes(std::string_view what) {
+  auto found = sometimes_.find(what);
+  if (found == sometimes_.end()) found = sometimes_.emplace(what, 0).first;
+  ++found->second;
 }
 
 void Simulation::Violate(std::string invariant, std::string message) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -59,6 +58,9 @@ struct FaultPlan {
   }
 };
 
+// How often each thing happened, by its name.
+using Counters = std::map<std::string, int, std::less<>>;
+
 // A property that must always hold was broken.
 struct Violation {
   std::string invariant;  // the letter in the fault catalogue: F, E, P, …
@@ -77,7 +79,8 @@ class Simulation {
   static constexpr nanoseconds kFaultTime = std::chrono::minutes(5);
   static constexpr nanoseconds kTimeLimit = std::chrono::hours(6);
 
-  Simulation(uint64_t seed, FaultPlan plan);
+  // Without `keep_trace` the trace is hashed and not kept.
+  Simulation(uint64_t seed, FaultPlan plan, bool keep_trace = true);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -92,11 +95,11 @@ class Simulation {
 
   // After Run: what was broken, if anything.
   const std::optional<Violation>& violation() const { return violation_; }
-  const std::vector<std::string>& trace() const { return trace_; }
+  std::vector<std::string>& trace() { return trace_; }
   uint64_t trace_hash() const { return trace_hash_; }
   int faults_fired() const { return faults_fired_; }
   int64_t calls() const { return calls_; }  // of an Env or a service, by any process
-  const std::map<std::string, int>& sometimes() const { return sometimes_; }
+  Counters& sometimes() { return sometimes_; }
 
   // For simulated services and for workloads, within Run.
 
@@ -134,7 +137,7 @@ class Simulation {
   void Note(std::string_view text);
 
   // Counts that something we want to see has really happened.
-  void Sometimes(const std::string& what) { ++sometimes_[what]; }
+  void Sometimes(std::string_view what);
 
   void Violate(std::string invariant, std::string message);
 
@@ -144,13 +147,17 @@ class Simulation {
   struct ProcessCrash {};
   struct Event {
     nanoseconds time;
-    uint64_t order;  // drawn at random: who acts first at the same time differs by seed
-    std::function<void()> action;
+    uint64_t order;              // drawn at random: who acts first at the same time differs by seed
+    Process* wakes;              // most events only wake a process
+    uint64_t ticket;             // the wait of that process that it ends
+    std::function<void()> acts;  // if it wakes none
     bool operator>(const Event& other) const {
       return std::tie(time, order) > std::tie(other.time, other.order);
     }
   };
 
+  void Push(Event event);
+  Event Pop();
   void Start(Process& process);
   void RunProcess(Process& process);
   void GiveBatonTo(Process& process);
@@ -167,9 +174,10 @@ class Simulation {
 
   Random random_;
   const FaultPlan plan_;
+  const bool keep_trace_;
   std::array<Mood, kFaultKinds> moods_;
   nanoseconds now_{0};
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Event> events_;  // a heap, the earliest first
   std::vector<std::unique_ptr<Process>> processes_;
   Process* current_ = nullptr;
   int faults_fired_ = 0;
@@ -178,7 +186,7 @@ class Simulation {
   std::optional<Violation> violation_;
   std::vector<std::string> trace_;
   uint64_t trace_hash_;
-  std::map<std::string, int> sometimes_;
+  Counters sometimes_;
 };
 
 }  // namespace muster::sim

@@ -3,9 +3,11 @@
 #include <string>
 #include <utility>
 
+#include "base/json_fields.h"
 #include "muster/states.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
+#include "sim/parsed.h"
 #include "sim/workload.h"
 #include "states/flow_record.h"
 #include "states/json_equal.h"
@@ -124,7 +126,7 @@ class StatesWorkloadImpl final : public Workload {
         Violate("V", name + " was never started");
         continue;
       }
-      const Json flow = FlowIn(*stored);
+      const Json& flow = FlowIn(*stored);
       const std::string status = flow["status"];
       if (status == "RUNNING") Violate("V", name + " was left running");
       const bool aborted = status == "ABORTED";
@@ -285,7 +287,7 @@ class StatesWorkloadImpl final : public Workload {
     return true;
   }
 
-  static Json FlowIn(const Record& record) { return Json::parse(record.body)["flow"]; }
+  const Json& FlowIn(const Record& record) { return flows_[record.body]; }
 
   static std::string TokenIn(const Json& flow) {
     return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
@@ -304,11 +306,11 @@ class StatesWorkloadImpl final : public Workload {
     if (change.record.kind != "states" || !after || (before && *before == *after)) return;
     // A claim, or a change of the due time: the flow is the same.
     if (before && before->body == after->body) return;
-    const Json new_flow = FlowIn(*after);
+    const Json& new_flow = FlowIn(*after);
     const std::string token = TokenIn(new_flow);
     if (!token.empty()) started_.insert(token);
     if (!before) return;
-    const Json old_flow = FlowIn(*before);
+    const Json& old_flow = FlowIn(*before);
     const std::string was = TokenIn(old_flow);
     if (!was.empty() && was != token) closed_.insert(was);
     if (old_flow["status"] != "RUNNING" && old_flow["status"] != new_flow["status"]) {
@@ -400,6 +402,7 @@ class StatesWorkloadImpl final : public Workload {
   }
 
   Simulation* sim_ = nullptr;
+  Parsed<Json> flows_{[](const std::string& body) { return MemberIn(Json::parse(body), "flow"); }};
   std::unique_ptr<FaultyStore> store_;
   std::unique_ptr<FaultyWire> wire_;
   std::map<std::string, Json> inputs_;

@@ -7,6 +7,7 @@
 #include "pipeline/memory_source.h"
 #include "sim/document_sink.h"
 #include "sim/faulty_store.h"
+#include "sim/parsed.h"
 #include "sim/table_sink.h"
 #include "sim/work_world.h"
 #include "sim/workload.h"
@@ -80,7 +81,7 @@ class WorkWorkloadImpl final : public Workload {
 
   void Check() override {
     WorldCheck check(world_, *sim_);
-    for (const Record& record : All()) check.Item(ItemBody::FromJson(record.body).value());
+    for (const Record& record : All()) check.Item(Body(record));
     if (tables_) check.Rows(tables_->rows);
     if (documents_) check.Documents(documents_->indexes);
     check.Letters(letters_);
@@ -314,8 +315,8 @@ class WorkWorkloadImpl final : public Workload {
     }
     if (!before) return Created(*after);
     if (change.record.version == 0) return;  // was there already
-    const ItemBody was = ItemBody::FromJson(before->body).value();
-    const ItemBody wanted = ItemBody::FromJson(change.record.body).value();
+    const ItemBody& was = Body(*before);
+    const ItemBody& wanted = Body(change.record);
     const bool completes = wanted.state == ItemBody::State::kDone;
     if (*before == *after) {  // a conflict
       const bool stale = before->epoch > change.record.epoch;
@@ -332,7 +333,7 @@ class WorkWorkloadImpl final : public Workload {
       lasts_[WithEpoch(key, after->epoch)] = sim_->now() + change.due.delay;
     Renewed(change, *after);
     Known& known = known_[key];
-    const ItemBody is = ItemBody::FromJson(after->body).value();
+    const ItemBody& is = Body(*after);
     CheckRest(change, was, is, *after);
     if (!went_back_ && change.record.epoch != before->epoch) {
       Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
@@ -457,13 +458,12 @@ class WorkWorkloadImpl final : public Workload {
 
   std::vector<Record> All() { return store_->Truth().Scan(kWorkKind, "", "", kMaxBatch).value(); }
   WallTime StoreNow() { return store_->Truth().Now().value(); }
-  static ItemBody::State StateOf(const Record& record) {
-    return ItemBody::FromJson(record.body).value().state;
-  }
+  const ItemBody& Body(const Record& record) { return bodies_[record.body]; }
+  ItemBody::State StateOf(const Record& record) { return Body(record).state; }
   // Whether `wanted` names a successor that `stored` does not.
-  static bool GivesAway(const Record& stored, const Record& wanted) {
-    const auto known = ItemBody::FromJson(stored.body).value().progress.former_ends;
-    const auto named = ItemBody::FromJson(wanted.body).value().progress.former_ends;
+  bool GivesAway(const Record& stored, const Record& wanted) {
+    const auto& known = Body(stored).progress.former_ends;
+    const auto& named = Body(wanted).progress.former_ends;
     return named.size() > known.size() || !std::equal(named.begin(), named.end(), known.begin());
   }
   void Violate(const std::string& invariant, std::string message) {
@@ -471,6 +471,8 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   Simulation* sim_ = nullptr;
+  Parsed<ItemBody> bodies_{
+      [](const std::string& body) { return ItemBody::FromJson(body).value(); }};
   WorkWorld world_;
   std::unique_ptr<FaultyStore> store_;
   std::unique_ptr<TableTarget> tables_;  // one of the two

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "muster/store.h"
 #include "store/dynamodb_place.h"
@@ -17,6 +18,9 @@ std::unique_ptr<Store> NewMemoryStore(Env& env);
 
 // A copy of what NewMemoryStore made, as it is now: what a backup would hold.
 std::unique_ptr<Store> CopyMemoryStore(Store& store);
+
+// The records that a claim would take from what NewMemoryStore made, as they are before it.
+std::vector<Record> ClaimableIn(Store& store, const ClaimRequest& request);
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const std::string& space,
                                                Env& env);

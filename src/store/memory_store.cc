@@ -83,6 +83,15 @@ class MemoryStore final : public Store {
     return claimed;
   }
 
+  std::vector<Record> Claimable(const ClaimRequest& request) {
+    std::lock_guard lock(mutex_);
+    std::vector<Record> claimable;
+    if (request.repeat) claimable = TakenBy(request);
+    if (!claimable.empty()) return claimable;
+    for (const Entry* entry : DueNow(request)) claimable.push_back(entry->record);
+    return claimable;
+  }
+
   Result<WallTime> Now() override { return env_.WallNow(); }
 
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
@@ -194,6 +203,10 @@ std::unique_ptr<Store> NewMemoryStore(Env& env) { return std::make_unique<Memory
 
 std::unique_ptr<Store> CopyMemoryStore(Store& store) {
   return dynamic_cast<MemoryStore&>(store).Copy();
+}
+
+std::vector<Record> ClaimableIn(Store& store, const ClaimRequest& request) {
+  return dynamic_cast<MemoryStore&>(store).Claimable(request);
 }
 
 }  // namespace muster

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace muster::sim {
+
+// What bodies of records say. Those who judge look at the same few again and again, and to parse
+// them costs more than all else that they do.
+template <class T>
+class Parsed {
+ public:
+  using Parse = T (*)(const std::string& body);
+  explicit Parsed(Parse parse) : parse_(parse) {}
+
+  // Stays where it is for the next kKept others.
+  const T& operator[](const std::string& body) {
+    if (const auto found = new_.find(body); found != new_.end()) return found->second;
+    if (const auto found = old_.find(body); found != old_.end()) return found->second;
+    if (new_.size() >= kKept) {
+      old_ = std::move(new_);
+      new_.clear();
+    }
+    return new_.emplace(body, parse_(body)).first->second;
+  }
+
+ private:
+  static constexpr size_t kKept = 64;
+
+  Parse parse_;
+  std::unordered_map<std::string, T> new_;
+  std::unordered_map<std::string, T> old_;
+};
+
+}  // namespace muster::sim
