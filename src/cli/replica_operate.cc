@@ -107,7 +107,8 @@ class Operation {
   Result<int> Replay() {
     MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
     MUSTER_ASSIGN(const int64_t asked,
-                  open_.model->AskReplay({set_, options_.target, desired.active}, options_.stream));
+                  ReplayParked(*open_.store, *open_.model, {set_, options_.target, desired.active},
+                               options_.stream));
     if (asked == 0) {
       MUSTER_TRY(Say("nothing of " + Named() + " is parked"));
       return kNothingToDo;
@@ -134,14 +135,16 @@ class Operation {
                                       {"projection", options_.target},
                                       {"events", audit.events},
                                       {"handled", audit.handled},
+                                      {"parked", audit.parked},
                                       {"wrong_slots", audit.wrong_slots}})
                    << '\n';
     } else {
       context_.out << Named() << " has handled " << audit.handled << " of " << audit.events
-                   << " events up to its checkpoints; " << audit.wrong_slots.size()
-                   << " slots differ from the log\n";
+                   << " events up to its checkpoints, " << audit.parked << " are parked; "
+                   << audit.wrong_slots.size() << " slots differ from the log\n";
     }
-    return audit.wrong_slots.empty() ? kDone : kFailed;
+    if (!audit.wrong_slots.empty()) return kFailed;
+    return audit.parked > 0 ? kDoneWithRejects : kDone;
   }
 
   Result<int> Rebuilt() {

@@ -50,6 +50,15 @@ std::string InWords(const ReplicaEvent& event) {
   return event.worker;
 }
 
+// Events that wait in streams which are being replayed.
+int64_t Replaying(const InstanceStatus& instance) {
+  int64_t events = 0;
+  for (const ParkedStream& stream : instance.parked) {
+    if (stream.replay) events += std::ssize(stream.versions);
+  }
+  return events;
+}
+
 class ReplicaRun {
  public:
   ReplicaRun(const ReplicaCommandOptions& options, Context& context)
@@ -89,7 +98,9 @@ class ReplicaRun {
     progress_->Finish();
     std::lock_guard lock(mutex_);
     if (failure_) return *failure_;
-    return kDone;
+    if (!options_.until_caught_up || parked_ == 0) return kDone;
+    context_.err << parked_ << " events are parked; 'muster replica status' shows why\n";
+    return kDoneWithRejects;
   }
 
  private:
@@ -111,10 +122,12 @@ class ReplicaRun {
           StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
       if (!status) continue;
       int64_t handled = 0, left = 0;
+      parked_ = 0;
       bool whole = true;
       for (const InstanceStatus& instance : status->instances) {
         handled += instance.handled;
-        left += instance.lag_events;
+        left += instance.unread + Replaying(instance);
+        parked_ += instance.parked_events;
         whole &= instance.slots.size() == static_cast<size_t>(open.log->slots());
       }
       progress_->Update(static_cast<uint64_t>(handled), static_cast<uint64_t>(handled + left));
@@ -126,6 +139,7 @@ class ReplicaRun {
   Context& context_;
   std::stop_source stop_;
   std::optional<Progress> progress_;
+  int64_t parked_ = 0;  // events, when the set was last looked at
   std::mutex mutex_;
   std::optional<Error> failure_;
 };

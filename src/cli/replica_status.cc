@@ -40,18 +40,16 @@ Json ToJson(const SetStatus& status, const std::string& set) {
     json["workers"].push_back(std::move(worker));
   }
   for (const InstanceStatus& instance : status.instances) {
-    Json one{{"projection", instance.projection},
-             {"version", instance.version},
-             {"active", instance.active},
-             {"paused", instance.paused},
-             {"handled", instance.handled},
-             {"lag_events", instance.lag_events},
-             {"lag_ms", instance.lag_time.count()},
-             {"parked", Json::array()},
-             {"slots", Json::array()}};
+    Json one{{"projection", instance.projection}, {"version", instance.version},
+             {"active", instance.active},         {"paused", instance.paused},
+             {"handled", instance.handled},       {"parked_events", instance.parked_events},
+             {"lag_events", instance.lag_events}, {"lag_ms", instance.lag_time.count()},
+             {"parked", Json::array()},           {"slots", Json::array()}};
     for (const ParkedStream& stream : instance.parked) {
-      one["parked"].push_back(
-          {{"stream", stream.stream}, {"events", stream.versions.size()}, {"error", stream.error}});
+      one["parked"].push_back({{"stream", stream.stream},
+                               {"state", stream.replay ? "replaying" : "parked"},
+                               {"events", stream.versions.size()},
+                               {"error", stream.error}});
     }
     for (const SlotLag& lag : instance.lags) {
       Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
@@ -108,24 +106,30 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                {"BY", Table::Align::kRight},
                {"PARKED", Table::Align::kRight}});
   for (const InstanceStatus& instance : status.instances) {
-    size_t parked = 0;
-    for (const ParkedStream& stream : instance.parked) parked += stream.versions.size();
     table.AddRow({{instance.projection},
                   {std::to_string(instance.version)},
                   {StateOf(instance), instance.paused ? Style::kWarn : Style::kNone},
                   {std::to_string(instance.handled)},
                   {std::to_string(instance.lag_events)},
                   {Seconds(instance.lag_time)},
-                  {std::to_string(parked), parked > 0 ? Style::kBad : Style::kNone}});
+                  {std::to_string(instance.parked_events),
+                   instance.parked_events > 0 ? Style::kBad : Style::kNone}});
   }
   table.Print(context.out, context.color);
-  Table parked({{"PARKED STREAM"}, {"PROJECTION"}, {"EVENTS", Table::Align::kRight}, {"ERROR"}});
+  Table parked({{"PARKED STREAM"},
+                {"PROJECTION"},
+                {"VERSION", Table::Align::kRight},
+                {"STATE"},
+                {"EVENTS", Table::Align::kRight},
+                {"ERROR"}});
   bool any = false;
   for (const InstanceStatus& instance : status.instances) {
     for (const ParkedStream& stream : instance.parked) {
       any = true;
       parked.AddRow({{stream.stream},
                      {instance.projection},
+                     {std::to_string(instance.version)},
+                     {stream.replay ? "replaying" : "parked"},
                      {std::to_string(stream.versions.size())},
                      {stream.error}});
     }

@@ -11,19 +11,19 @@ namespace {
 
 constexpr milliseconds kLookEvery{1'000};
 constexpr milliseconds kLongestDelay{60'000};
-constexpr int kMaxHangs = 2;
 constexpr int kMaxTroubles = 8;
-constexpr int kReplayPage = 100;
 constexpr size_t kMaxParked = 100;  // more than poison: something is wrong with all of it
 
-// A failure that says nothing about the events: the database is away, or it cannot be told what
-// became of a commit.
-bool IsTrouble(const Error& error) {
+}  // namespace
+
+bool Follower::IsTrouble(const Error& error) {
   return IsTransient(error.code) || error.code == Code::kLeaseLost ||
          error.code == Code::kPermission || error.code == Code::kCancelled;
 }
 
-}  // namespace
+std::string Follower::ReasonOf(const Error& error) {
+  return error.message.empty() ? "it failed without a reason" : error.message;
+}
 
 int64_t DigestOf(const Event& event) {
   const uint64_t start = (kFnvStart ^ static_cast<uint64_t>(event.position)) * 0x9e3779b97f4a7c15;
@@ -69,13 +69,9 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
     const int64_t position = owned[slots.front()].stored;
     for (auto& [slot, own] : owned) own.read = position;
   }
-  MUSTER_ASSIGN(const auto parked, model_.Parked(instance_, slots));
-  parked_.clear();
-  for (const ParkedStream& stream : parked) parked_[stream.stream] = stream.slot;
   owned_ = std::move(owned);
   flushed_ = env_.MonoNow();
-  looked_ = flushed_;
-  return {};
+  return LookAtParked();
 }
 
 std::vector<SlotPosition> Follower::Positions() const {
@@ -97,19 +93,15 @@ Status Follower::Refresh() {
       owned.read = state.position;
     }
   }
-  MUSTER_ASSIGN(const auto parked, model_.Parked(instance_, slots()));
-  parked_.clear();
-  for (const ParkedStream& stream : parked) parked_[stream.stream] = stream.slot;
-  return {};
+  return LookAtParked();
 }
 
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
   const MonoTime now = env_.MonoNow();
-  if (now - looked_ >= kLookEvery) {
-    looked_ = now;
-    MUSTER_TRY(LookForReplays());
-  }
+  if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(LookAtParked());
+  const bool replays = replaying_.has_value();
+  if (replays) MUSTER_TRY(ReplaySome(stop));
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
   MUSTER_ASSIGN(const EventPage page, pages_.Read(Positions()));
   if (!page.events.empty()) {
@@ -129,7 +121,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
     }
     troubles_ = 0;
   }
-  bool moved = !page.events.empty();
+  bool moved = !page.events.empty() || replays;
   for (auto& [slot, owned] : owned_) {
     if (owned.read >= page.read_to) continue;
     owned.read = page.read_to;
@@ -176,6 +168,7 @@ Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progr
     owned.read = std::max(owned.read, move.to);
     pulse_.handled += move.handled;
   }
+  pulse_.handled += std::ssize(progress.replayed) - std::ssize(progress.parked);
   return {};
 }
 
@@ -261,12 +254,12 @@ Status Follower::Park(const Event& event, const Error& error) {
     return Error{
         Code::kReadOnly,
         std::to_string(kMaxParked) + " streams are parked; the last error: " + error.message,
-        "so many failures have one cause: mend it, then replay what is parked"};
+        "so many failures have one cause: fix it, then replay what is parked"};
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   ReadModelProgress progress = MovesFor({&event, 1});
   progress.parked.push_back({event.slot, event.stream, event.version});
-  progress.error = error.message;
+  progress.error = ReasonOf(error);
   MUSTER_TRY(Commit(*transaction, progress));
   parked_[event.stream] = event.slot;
   Log(Level::kError, "a stream was parked; its events wait, the others go on",
@@ -275,66 +268,6 @@ Status Follower::Park(const Event& event, const Error& error) {
        {"position", event.position},
        {"error", error.message}});
   if (on_parked) on_parked(event.stream, error.message);
-  return {};
-}
-
-Status Follower::LookForReplays() {
-  if (parked_.empty()) return {};
-  MUSTER_ASSIGN(const auto streams, model_.Parked(instance_, slots()));
-  // Somebody may have freed some by other means, as by a reset.
-  parked_.clear();
-  for (const ParkedStream& stream : streams) parked_[stream.stream] = stream.slot;
-  for (const ParkedStream& stream : streams) {
-    if (stream.replay) MUSTER_TRY(Replay(stream, {}));
-  }
-  return {};
-}
-
-// The slot stays where it is, but only while it is ours.
-ReadModelProgress Follower::InPlace(int slot) const {
-  const Owned& owned = owned_.at(slot);
-  return {.moves = {{slot, owned.generation, owned.stored, owned.stored}}};
-}
-
-Status Follower::ReplayOne(const Event& event) {
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(Hand({&event, 1}, *transaction));
-  ReadModelProgress progress = InPlace(event.slot);
-  progress.replayed.push_back({event.slot, event.stream, event.version});
-  return Commit(*transaction, progress);
-}
-
-// Parked anew with the new reason, which also takes back that somebody asked.
-Status Follower::StayParked(const Event& event, const Error& error) {
-  Log(Level::kError, "a parked event fails again; its stream stays parked",
-      {{"projection", instance_.projection},
-       {"stream", event.stream},
-       {"position", event.position},
-       {"error", error.message}});
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  ReadModelProgress progress = InPlace(event.slot);
-  progress.parked.push_back({event.slot, event.stream, event.version});
-  progress.error = error.message;
-  return Commit(*transaction, progress);
-}
-
-// Handles what waits of a parked stream, in order, each event in a transaction of its own. At the
-// first that still fails the stream stays parked with the rest.
-Status Follower::Replay(const ParkedStream& stream, std::stop_token stop) {
-  for (size_t next = 0; next < stream.versions.size();) {
-    MUSTER_ASSIGN(const auto events,
-                  log_.ReadStream(stream.stream, stream.versions[next] - 1, kReplayPage));
-    if (events.empty()) return {};
-    for (const Event& event : events) {
-      if (stop.stop_requested() || next == stream.versions.size()) return {};
-      if (event.version != stream.versions[next]) continue;
-      Status handled = ReplayOne(event);
-      if (!handled && IsTrouble(handled.error())) return handled;
-      if (!handled) return StayParked(event, handled.error());
-      ++next;
-    }
-  }
-  parked_.erase(stream.stream);
   return {};
 }
 

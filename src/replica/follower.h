@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,16 +73,30 @@ class Follower {
     int64_t read = 0;    // nothing of the slot lies between it and here
   };
 
+  static constexpr int kMaxHangs = 2;
+
+  // A failure that says nothing about the events: the database is away, or it cannot be told what
+  // became of a commit.
+  static bool IsTrouble(const Error& error);
+
+  // For people; never empty, which would say that the stream is parked already.
+  static std::string ReasonOf(const Error& error);
+
   std::vector<SlotPosition> Positions() const;
   Status Refresh();
-  Status LookForReplays();
-  Status Replay(const ParkedStream& stream, std::stop_token stop);
+  // follower_replay.cc
+  Status LookAtParked();
+  Status ReplaySome(std::stop_token stop);
+  Result<std::vector<Event>> NextToReplay();
+  Status ReplayOneByOne(std::span<const Event> events, std::stop_token stop);
+  Status Replayed(std::span<const Event> events);
+  Status StayParked(int64_t version, const Error& error);
+  Status AfterTrouble(const Error& error);
+  ReadModelProgress InPlace(int slot) const;
+
   Status HandleBatch(std::span<const Event> events);
   Status HandleOneByOne(std::span<const Event> events, std::stop_token stop);
   Status HandleOne(const Event& event);
-  ReadModelProgress InPlace(int slot) const;
-  Status ReplayOne(const Event& event);
-  Status StayParked(const Event& event, const Error& error);
   Status HandleWithRetries(const Event& event, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
   Status Hand(std::span<const Event> events, Transaction& transaction);
@@ -97,6 +112,7 @@ class Follower {
   const FollowerOptions options_;
   std::map<int, Owned> owned_;
   std::map<std::string, int, std::less<>> parked_;  // streams, with their slots
+  std::optional<ParkedStream> replaying_;           // with the events that are left
   std::map<int64_t, int> hangs_;
   MonoTime flushed_{};
   MonoTime looked_{};

@@ -48,6 +48,27 @@ Status MemoryReadModel::Apply(const std::vector<Statement>& statements, const In
   return {};
 }
 
+Status MemoryReadModel::CheckParked(const Model& model, const ReadModelProgress& progress) {
+  const auto lost = [](const std::string& stream) {
+    return Error{Code::kLeaseLost, "stream '" + stream + "' is not parked as it was"};
+  };
+  for (const ParkedEvent& event : progress.parked) {
+    if (PLANTED_BUG(replayed_streams_stay_parked)) break;
+    if (progress.error.empty() && !model.parked.contains(event.stream)) return lost(event.stream);
+  }
+  for (const auto* events : {&progress.replayed, &progress.failed}) {
+    for (const ParkedEvent& event : *events) {
+      const auto found = model.parked.find(event.stream);
+      if (found == model.parked.end()) return lost(event.stream);
+      const auto& versions = found->second.versions;
+      if (std::find(versions.begin(), versions.end(), event.version) == versions.end()) {
+        return lost(event.stream);
+      }
+    }
+  }
+  return {};
+}
+
 Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
   for (const SlotMove& move : progress.moves) {
     const SlotState& state = model.slots[move.slot];
@@ -58,11 +79,16 @@ Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
                                          std::to_string(state.generation)};
     }
   }
+  MUSTER_TRY(CheckParked(model, progress));
   for (const SlotMove& move : progress.moves) {
     SlotState& state = model.slots[move.slot];
     state.position = move.to;
     state.handled += move.handled;
     state.digest ^= move.digest;
+  }
+  for (const ParkedEvent& event : progress.failed) {
+    model.parked[event.stream].error = progress.error;
+    model.parked[event.stream].replay = false;
   }
   for (const ParkedEvent& event : progress.parked) {
     ParkedStream& stream = model.parked[event.stream];

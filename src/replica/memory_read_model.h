@@ -49,7 +49,8 @@ class MemoryReadModel final : public ReadModel {
     std::map<std::string, ParkedStream> parked;
   };
 
-  Status Move(Model& model, const ReadModelProgress& progress);
+  static Status CheckParked(const Model& model, const ReadModelProgress& progress);
+  static Status Move(Model& model, const ReadModelProgress& progress);
 
   mutable std::mutex mutex_;
   std::map<Name, Model> models_;

@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kMaxTries = 20;
 constexpr int kPage = 5'000;
+constexpr size_t kMaxAges = 100;  // of parked streams that are looked up
 
 std::vector<int> AllSlots(const EventLog& log) {
   std::vector<int> slots;
@@ -32,6 +33,20 @@ Status ChangeRecord(Store& store, const std::string& set, const std::string& key
                "try again"};
 }
 
+// What is parked was passed by, but is not handled.
+Status CountParked(EventLog& log, WallTime now, InstanceStatus& status) {
+  size_t asked = 0;
+  for (const ParkedStream& stream : status.parked) {
+    status.parked_events += std::ssize(stream.versions);
+    if (++asked > kMaxAges || stream.versions.empty()) continue;
+    MUSTER_ASSIGN(const auto first, log.ReadStream(stream.stream, stream.versions.front() - 1, 1));
+    if (!first.empty()) status.lag_time = std::max(status.lag_time, now - first.front().time);
+  }
+  status.handled -= status.parked_events;
+  status.lag_events = status.unread + status.parked_events;
+  return {};
+}
+
 Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const Instance& instance,
                                         WallTime now) {
   InstanceStatus status;
@@ -47,10 +62,11 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   for (const int slot : AllSlots(log)) from.push_back({slot, positions[slot]});
   MUSTER_ASSIGN(status.lags, log.Lag(from));
   for (const SlotLag& lag : status.lags) {
-    status.lag_events += lag.events;
+    status.unread += lag.events;
     if (lag.oldest) status.lag_time = std::max(status.lag_time, now - *lag.oldest);
   }
   MUSTER_ASSIGN(status.parked, model.Parked(instance, AllSlots(log)));
+  MUSTER_TRY(CountParked(log, now, status));
   return status;
 }
 
@@ -208,6 +224,22 @@ Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const 
   return status;
 }
 
+Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,
+                             const std::string& stream) {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store, instance.set));
+  for (const Suspect& suspect : view.suspects) {
+    if (suspect.projection != instance.projection || suspect.version != instance.version) continue;
+    const std::string key = SuspectKey(instance.set, suspect.projection, suspect.position);
+    MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, key));
+    if (!stored) continue;
+    const Change remove = Change::Delete(*stored);
+    MUSTER_TRY(store.Write({&remove, 1}));
+  }
+  MUSTER_ASSIGN(const int64_t asked, model.AskReplay(instance, stream));
+  SignalSet(store, instance.set);
+  return asked;
+}
+
 Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance) {
   MUSTER_ASSIGN(const auto slots, model.Slots(instance));
   std::map<int, SlotState> counted;  // from the log
@@ -237,6 +269,9 @@ Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& insta
       result.wrong_slots.push_back(slot.slot);
     }
   }
+  MUSTER_ASSIGN(const auto parked, model.Parked(instance, AllSlots(log)));
+  for (const ParkedStream& stream : parked) result.parked += std::ssize(stream.versions);
+  result.handled -= result.parked;
   return result;
 }
 

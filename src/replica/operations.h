@@ -51,9 +51,11 @@ struct InstanceStatus {
   int version = 1;
   bool active = true;
   bool paused = false;
-  int64_t handled = 0;
-  int64_t lag_events = 0;
-  milliseconds lag_time{0};  // the age of the oldest event that is not handled
+  int64_t handled = 0;        // without those that are parked
+  int64_t parked_events = 0;  // passed by, but not handled
+  int64_t unread = 0;         // beyond the checkpoints
+  int64_t lag_events = 0;     // all that are not handled: unread or parked
+  milliseconds lag_time{0};   // the age of the oldest event that is not handled
   std::vector<ParkedStream> parked;
   std::vector<SlotState> slots;
   std::vector<SlotLag> lags;  // per slot
@@ -67,10 +69,16 @@ struct SetStatus {
 Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
                            const std::vector<std::string>& projections);
 
-// Counts and hashes what was dealt with, slot by slot, against the log.
+// Asks for parked streams of a version to be tried again; empty: for all. An event in which
+// processors have hung or died gets its chances anew. The number of streams.
+Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,
+                             const std::string& stream);
+
+// Counts and hashes what was passed by, slot by slot, against the log.
 struct AuditResult {
-  int64_t events = 0;  // of the log, up to the checkpoints
-  int64_t handled = 0;
+  int64_t events = 0;   // of the log, up to the checkpoints
+  int64_t handled = 0;  // of these
+  int64_t parked = 0;   // of these: waiting, so that events = handled + parked
   std::vector<int> wrong_slots = {};
 };
 Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "base/postgres.h"
 #include "base/sha256.h"
@@ -85,21 +86,42 @@ struct Statements {
                " RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
                "cardinality($4::integer[]) THEN 0 ELSE ('" +
                std::string(kFenced) + "' || n.n)::integer END FROM n")};
+    // The same cast, where fewer rows were found than must be there.
+    const auto all = [](const std::string& found, const std::string& wanted) {
+      return "WITH found AS (" + found +
+             "), n AS (SELECT count(*) AS n FROM found) SELECT CASE WHEN n.n = cardinality(" +
+             wanted + ") THEN 0 ELSE ('" + std::string(kFenced) + "' || n.n)::integer END FROM n";
+    };
+    are_parked = {"are_parked",
+                  in(all("SELECT 1 FROM $S.parked_streams WHERE " + which +
+                             " AND stream = ANY ($4::text[]) ORDER BY stream FOR UPDATE",
+                         "$4::text[]"))};
     park_streams = {"park_streams",
                     in("INSERT INTO $S.parked_streams (replica_set, projection, version, stream, "
                        "slot, error) SELECT DISTINCT ON (s.stream) $1::text, $2::text, "
                        "$3::integer, s.stream, s.slot, $6::text FROM unnest($4::text[], "
                        "$5::integer[]) s(stream, slot) ORDER BY s.stream ON CONFLICT "
                        "(replica_set, projection, version, stream) DO UPDATE SET error = "
-                       "$6::text, replay = false WHERE $6::text <> ''")};
+                       "$6::text, replay = false")};
     park_events = {"park_events",
                    in("INSERT INTO $S.parked_events SELECT $1::text, $2::text, $3::integer, "
                       "e.stream, e.version FROM unnest($4::text[], $5::bigint[]) e(stream, "
                       "version) ON CONFLICT DO NOTHING")};
+    fail_replay = {
+        "fail_replay",
+        in(all("UPDATE $S.parked_streams s SET error = $6::text, replay = false FROM "
+               "$S.parked_events e WHERE " +
+                   Of("s", which) + " AND " + Of("e", which) +
+                   " AND e.stream = s.stream AND s.stream = ANY ($4::text[]) AND e.event_version "
+                   "= ANY ($5::bigint[]) RETURNING 1",
+               "$4::text[]"))};
     free_events = {"free_events",
-                   in("DELETE FROM $S.parked_events p USING unnest($4::text[], $5::bigint[]) "
-                      "e(stream, version) WHERE " +
-                      Of("p", which) + " AND p.stream = e.stream AND p.event_version = e.version")};
+                   in(all("DELETE FROM $S.parked_events p USING unnest($4::text[], $5::bigint[]) "
+                          "e(stream, version) WHERE " +
+                              Of("p", which) +
+                              " AND p.stream = e.stream AND p.event_version = e.version "
+                              "RETURNING 1",
+                          "$4::text[]"))};
     free_streams = {"free_streams",
                     in("DELETE FROM $S.parked_streams s WHERE " + Of("s", which) +
                        " AND stream = ANY ($4::text[]) AND NOT EXISTS (SELECT 1 FROM "
@@ -157,8 +179,8 @@ struct Statements {
     return text;
   }
 
-  PgStatement create, raise, move, park_streams, park_events, free_events, free_streams, slots,
-      highest, parked, ask, put, unpark_events, unpark_streams;
+  PgStatement create, raise, move, are_parked, fail_replay, park_streams, park_events, free_events,
+      free_streams, slots, highest, parked, ask, put, unpark_events, unpark_streams;
   std::vector<PgStatement> forget;
 };
 
@@ -448,16 +470,30 @@ class PostgresReadModel final : public ReadModel {
                  const ReadModelProgress& progress) const {
     const auto stream = [](const ParkedEvent& event) { return std::string_view(event.stream); };
     const auto version = [](const ParkedEvent& event) { return event.version; };
-    if (!progress.parked.empty()) {
+    if (!progress.parked.empty() && progress.error.empty()) {
+      std::set<std::string_view> streams;
+      for (const ParkedEvent& event : progress.parked) streams.insert(event.stream);
+      calls.emplace_back(statements_.are_parked)
+          .Of(instance)
+          .Texts(streams, [](std::string_view name) { return name; });
+    } else if (!progress.parked.empty()) {
       Call& streams = calls.emplace_back(statements_.park_streams);
       streams.Of(instance)
           .Texts(progress.parked, stream)
           .Ints(progress.parked, [](const ParkedEvent& event) { return event.slot; });
       streams.params.Text(streams.texts.emplace_back(progress.error));
+    }
+    if (!progress.parked.empty()) {
       calls.emplace_back(statements_.park_events)
           .Of(instance)
           .Texts(progress.parked, stream)
           .Longs(progress.parked, version);
+    }
+    for (const ParkedEvent& event : progress.failed) {
+      const std::span<const ParkedEvent> one(&event, 1);
+      Call& failed = calls.emplace_back(statements_.fail_replay);
+      failed.Of(instance).Texts(one, stream).Longs(one, version);
+      failed.params.Text(failed.texts.emplace_back(progress.error));
     }
     if (!progress.replayed.empty()) {
       calls.emplace_back(statements_.free_events)

@@ -24,7 +24,7 @@ struct SlotState {
   int slot = 0;
   int64_t generation = 0;  // the fence: older ones can change nothing any more
   int64_t position = 0;    // all events of the slot up to here have been dealt with
-  int64_t handled = 0;     // how many that were; parked ones count
+  int64_t handled = 0;     // how many that were, parked ones among them
   int64_t digest = 0;      // of which; see DigestOf
 
   bool operator==(const SlotState&) const = default;
@@ -52,16 +52,18 @@ struct ParkedStream {
   int slot = 0;
   std::string stream;
   std::string error;
-  bool replay = false;            // somebody asked to try it again
+  bool replay = false;            // it is being replayed: an operator asked for it
   std::vector<int64_t> versions;  // of its events that wait, in order
 };
 
 // What is committed together with a transaction.
 struct ReadModelProgress {
   std::vector<SlotMove> moves = {};
-  std::vector<ParkedEvent> parked = {};  // the first of a stream parks it; a repeat changes nothing
-  std::string error = {};                // why; takes back that somebody asked for a replay
-  std::vector<ParkedEvent> replayed = {};  // no longer parked; the last of a stream frees it
+  std::vector<ParkedEvent> parked = {};  // a repeat changes nothing
+  // Why; parks their streams. Empty: the streams must be parked already.
+  std::string error = {};
+  std::vector<ParkedEvent> failed = {};    // must be parked; ends their replays, with the error
+  std::vector<ParkedEvent> replayed = {};  // must be parked; the last of a stream frees it
 };
 
 // The database of read models: what projections write, their checkpoints and what they have parked,
@@ -81,7 +83,8 @@ class ReadModel {
   virtual Result<std::unique_ptr<Transaction>> Begin() = 0;
 
   // Commits what was done in `transaction`, one of ours, together with `progress`. kLeaseLost: a
-  // slot is not at `from` or not in its generation any more; nothing was changed.
+  // slot is not at `from` or not in its generation any more, or what should be parked is not;
+  // nothing was changed.
   virtual Status Commit(Transaction& transaction, const Instance& instance,
                         const ReadModelProgress& progress) = 0;
 

@@ -113,13 +113,32 @@ TEST_P(ReadModelContract, ParkedEventsWaitInOrderUntilTheyAreReplayed) {
   EXPECT_EQ(*model_->AskReplay(kInstance, "t"), 0);
   EXPECT_EQ(*model_->AskReplay(kInstance, ""), 1);
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->front().replay);
-  ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .parked = {{1, "s", 3}}, .error = "again"}));
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .error = "again", .failed = {{1, "s", 3}}}));
   EXPECT_FALSE(model_->Parked(kInstance, kSlots)->front().replay);
   EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions.size(), 2u);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .replayed = {{1, "s", 3}}}));
   EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions, (std::vector<int64_t>{4}));
   ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .replayed = {{1, "s", 4}}}));
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
+}
+
+TEST_P(ReadModelContract, WhatShouldBeParkedAndIsNotFailsTheCommit) {
+  TakeOver(1);
+  // As by a follower that has not heard that the stream was freed.
+  const ReadModelProgress behind{.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 1}}};
+  EXPECT_EQ(Commit(behind).error().code, Code::kLeaseLost);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 1}}, .error = "why"}));
+  const ReadModelProgress replayed{.moves = {{1, 1, 50, 50}},
+                                   .replayed = {{1, "s", 1}, {1, "s", 2}}};
+  EXPECT_EQ(Commit(replayed).error().code, Code::kLeaseLost);
+  // As by a replay that failed, heard of when another has succeeded.
+  const ReadModelProgress failed{
+      .moves = {{1, 1, 50, 50}}, .error = "late", .failed = {{1, "s", 2}}};
+  EXPECT_EQ(Commit(failed).error().code, Code::kLeaseLost);
+  ASSERT_EQ(model_->Parked(kInstance, kSlots)->size(), 1u);
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions, (std::vector<int64_t>{1}));
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().error, "why");
+  EXPECT_EQ(model_->Slots(kInstance)->front().position, 50);
 }
 
 TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {

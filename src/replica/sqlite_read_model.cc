@@ -275,15 +275,30 @@ class SqliteReadModel final : public ReadModel {
                                          instance.projection + "' is not where generation " +
                                          std::to_string(move.generation) + " left it"};
     }
+    MUSTER_TRY(CommitParked(instance, progress));
+    MUSTER_TRY(CommitReplayed(instance, progress));
+    MUSTER_TRY(CommitFailed(instance, progress));
+    return transaction.Commit();
+  }
+
+  static Error NotParked(const ParkedEvent& event) {
+    return {Code::kLeaseLost, "stream '" + event.stream + "' is not parked as it was"};
+  }
+
+  Status CommitParked(const Instance& instance, const ReadModelProgress& progress) {
     for (const ParkedEvent& event : progress.parked) {
+      // Without a reason the stream must be there, which an update of nothing finds out.
       MUSTER_ASSIGN(auto stream,
-                    Cached("INSERT INTO $_parked_streams (replica_set, projection, version,"
-                           " stream, slot, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO"
-                           " UPDATE SET error = ?6, replay = 0 WHERE ?6 <> ''"));
-      MUSTER_TRY(stream
-                     ->Bind(instance.set, instance.projection, instance.version, event.stream,
-                            event.slot, progress.error)
-                     .Run());
+                    Cached(progress.error.empty()
+                               ? "UPDATE $_parked_streams SET slot = ?5 WHERE replica_set = ?1 AND"
+                                 " projection = ?2 AND version = ?3 AND stream = ?4"
+                               : "INSERT INTO $_parked_streams (replica_set, projection, version,"
+                                 " stream, slot, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+                                 " ON CONFLICT DO UPDATE SET error = ?6, replay = 0"));
+      stream->Bind(instance.set, instance.projection, instance.version, event.stream, event.slot);
+      if (!progress.error.empty()) stream->BindText(6, progress.error);
+      MUSTER_TRY(stream->Run());
+      if (db_->Changes() != 1) return NotParked(event);
       MUSTER_ASSIGN(auto parked, Cached("INSERT INTO $_parked_events VALUES (?, ?, ?, ?, ?)"
                                         " ON CONFLICT DO NOTHING"));
       MUSTER_TRY(parked
@@ -291,6 +306,27 @@ class SqliteReadModel final : public ReadModel {
                             event.version)
                      .Run());
     }
+    return {};
+  }
+
+  Status CommitFailed(const Instance& instance, const ReadModelProgress& progress) {
+    for (const ParkedEvent& event : progress.failed) {
+      MUSTER_ASSIGN(auto stream,
+                    Cached("UPDATE $_parked_streams SET error = ?6, replay = 0 WHERE"
+                           " replica_set = ?1 AND projection = ?2 AND version = ?3 AND stream = ?4"
+                           " AND EXISTS (SELECT 1 FROM $_parked_events WHERE replica_set = ?1 AND"
+                           " projection = ?2 AND version = ?3 AND stream = ?4"
+                           " AND event_version = ?5)"));
+      MUSTER_TRY(stream
+                     ->Bind(instance.set, instance.projection, instance.version, event.stream,
+                            event.version, progress.error)
+                     .Run());
+      if (db_->Changes() != 1) return NotParked(event);
+    }
+    return {};
+  }
+
+  Status CommitReplayed(const Instance& instance, const ReadModelProgress& progress) {
     for (const ParkedEvent& event : progress.replayed) {
       MUSTER_ASSIGN(auto parked,
                     Cached("DELETE FROM $_parked_events WHERE replica_set = ? AND projection = ?"
@@ -299,6 +335,7 @@ class SqliteReadModel final : public ReadModel {
                      ->Bind(instance.set, instance.projection, instance.version, event.stream,
                             event.version)
                      .Run());
+      if (db_->Changes() != 1) return NotParked(event);
       MUSTER_ASSIGN(auto stream,
                     Cached("DELETE FROM $_parked_streams AS s WHERE replica_set = ? AND"
                            " projection = ? AND version = ? AND stream = ? AND NOT EXISTS (SELECT 1"
@@ -308,7 +345,7 @@ class SqliteReadModel final : public ReadModel {
       MUSTER_TRY(
           stream->Bind(instance.set, instance.projection, instance.version, event.stream).Run());
     }
-    return transaction.Commit();
+    return {};
   }
 
   std::string space_;

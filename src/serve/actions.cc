@@ -250,7 +250,7 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
     outcome.Affects("stream", one.stream,
                     std::to_string(one.versions.size()) + " events are tried again");
   }
-  if (!call.preview) MUSTER_TRY(replica->model->AskReplay(instance, stream));
+  if (!call.preview) MUSTER_TRY(ReplayParked(*store->store, *replica->model, instance, stream));
   return outcome.Take();
 }
 

@@ -96,15 +96,18 @@ Json UnreadableSet(const SiteStore& store, const std::string& set, const Error& 
 void AddLag(const SetStatus& status, Json& json) {
   int64_t events = 0;
   int64_t parked = 0;
+  int64_t parked_events = 0;
   milliseconds time{0};
   for (const InstanceStatus& instance : status.instances) {
     events += instance.lag_events;
     time = std::max(time, instance.lag_time);
     parked += static_cast<int64_t>(instance.parked.size());
+    parked_events += instance.parked_events;
   }
   json["lag_events"] = events;
   json["lag_ms"] = time.count();
   json["parked"] = parked;
+  json["parked_events"] = parked_events;
 }
 
 Json MembersOf(const SetView& view) {
@@ -171,6 +174,7 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
             {"active", instance.active},
             {"paused", instance.paused},
             {"handled", instance.handled},
+            {"parked_events", instance.parked_events},
             {"lag_events", instance.lag_events},
             {"lag_ms", instance.lag_time.count()},
             {"slot_lag", lag},

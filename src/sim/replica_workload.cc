@@ -177,7 +177,7 @@ class ReplicaWorkloadImpl final : public Workload {
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) {
         const auto number = std::stoll(event.payload);
-        if (number == world_.poison_) {
+        if (number == world_.poison_ && !world_.cured_) {
           world_.sim_->Sometimes("43 a projection throws");
           throw std::runtime_error("poison");
         }
@@ -253,12 +253,16 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // Scales the set, or pauses the projection and resumes it, perhaps before anybody has seen it.
+  // Scales the set, replays what is parked, or pauses the projection and resumes it, perhaps before
+  // any worker has seen it.
   void Operate(Env& env, std::stop_token stop) {
     Random& random = sim_->random();
     while (!AllDone() && !stop.stop_requested() && sim_->faults_on()) {
-      if (random.OneIn(2)) {
+      if (random.OneIn(3)) {
         static_cast<void>(ScaleSet(store_->Truth(), kSet, static_cast<int>(random.Between(1, 4))));
+      } else if (random.OneIn(2)) {
+        cured_ |= random.OneIn(2);
+        Replay();
       } else {
         Pause(true);
         env.Sleep(seconds(random.Between(0, 8)), stop);
@@ -281,11 +285,20 @@ class ReplicaWorkloadImpl final : public Workload {
     if (!PauseProjection(store_->Truth(), kSet, kProjection, paused)) Violate("V", "no pause");
   }
 
+  void Replay() {
+    for (const auto& [stream, found] : Parked()) replaying_.insert(stream);
+    if (!ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, 1}, "")) {
+      Violate("V", "no replay");
+    }
+  }
+
+  // Everything is handled, or parked and left so by the operator.
   bool AllDone() {
     if (appended_ < events_) return false;
     const auto parked = Parked();
     int64_t waiting = 0;
     for (const auto& [stream, found] : parked) {
+      if (replaying_.contains(stream)) return false;
       waiting += static_cast<int64_t>(found.versions.size());
     }
     return committed_ + waiting == events_;
@@ -346,6 +359,7 @@ class ReplicaWorkloadImpl final : public Workload {
                          ": " + owner->second + " and " + sender);
       }
     }
+    NoteParked(progress);
     for (const auto& [sql, params] : statements) {
       const std::string& stream = *params[0];
       const int64_t version = std::stoll(*params[1]);
@@ -356,6 +370,21 @@ class ReplicaWorkloadImpl final : public Workload {
       }
       handled_[stream] = version;
       ++committed_;
+    }
+  }
+
+  void NoteParked(const ReadModelProgress& progress) {
+    for (const ParkedEvent& event : progress.parked) {
+      // It was free, and is parked again.
+      if (!progress.error.empty()) replaying_.erase(event.stream);
+      if (Parked().at(event.stream).error.empty()) {
+        Violate("R", event.stream + " is parked without a reason");
+      }
+    }
+    for (const ParkedEvent& event : progress.failed) replaying_.erase(event.stream);
+    for (const ParkedEvent& event : progress.replayed) {
+      if (!replaying_.contains(event.stream)) Violate("R", event.stream + " is replayed unasked");
+      if (appended_ < events_) sim_->Sometimes("60 a stream is replayed while it is written to");
     }
   }
 
@@ -495,6 +524,8 @@ class ReplicaWorkloadImpl final : public Workload {
   nanoseconds append_for_ = seconds(240);
   bool late_ = false;  // the last event comes when the operator has done all
   int64_t poison_ = -1;
+  bool cured_ = false;               // it does no harm any more
+  std::set<std::string> replaying_;  // streams that the operator has asked for
   int64_t hang_ = -1;
   int hangs_ = 0;
   int64_t appended_ = 0;
@@ -513,24 +544,24 @@ class ReplicaWorkloadImpl final : public Workload {
 }  // namespace
 
 WorkloadInfo ReplicaWorkload() {
-  return {.name = "replica",
-          .about = "workers join, leave and die while they follow an event log",
-          .create = []() -> std::unique_ptr<Workload> {
-            return std::make_unique<ReplicaWorkloadImpl>();
-          },
-          .sometimes = {"30 a worker sleeps through two or more generations",
-                        "31 a coordinator dies after it has created a generation",
-                        "32 a coordinator dies when part of a generation is ready",
-                        "33 a coordinator dies after all are ready, before go",
-                        "34 two coordinators create a generation at once",
-                        "35 a fast worker is running while a slow one is only ready",
-                        "36 a hundred workers join in one window",
-                        "37 a worker flaps at the heartbeat's timeout",
-                        "38 a member dies inside the barrier", "39 fewer members than slots",
-                        "40 every notification is lost",
-                        "41 a worker reaches the store, but not the read model",
-                        "42 the number of partitions changes in mid-stream",
-                        "43 a projection throws", "43 a projection hangs"}};
+  return {
+      .name = "replica",
+      .about = "workers join, leave and die while they follow an event log",
+      .create = []() -> std::unique_ptr<Workload> {
+        return std::make_unique<ReplicaWorkloadImpl>();
+      },
+      .sometimes = {
+          "30 a worker sleeps through two or more generations",
+          "31 a coordinator dies after it has created a generation",
+          "32 a coordinator dies when part of a generation is ready",
+          "33 a coordinator dies after all are ready, before go",
+          "34 two coordinators create a generation at once",
+          "35 a fast worker is running while a slow one is only ready",
+          "36 a hundred workers join in one window", "37 a worker flaps at the heartbeat's timeout",
+          "38 a member dies inside the barrier", "39 fewer members than slots",
+          "40 every notification is lost", "41 a worker reaches the store, but not the read model",
+          "42 the number of partitions changes in mid-stream", "43 a projection throws",
+          "43 a projection hangs", "60 a stream is replayed while it is written to"}};
 }
 
 }  // namespace muster::sim

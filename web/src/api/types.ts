@@ -250,6 +250,7 @@ export interface ReplicaSummary {
   lag_events?: number;
   lag_ms?: number;
   parked?: number;
+  parked_events?: number;
 }
 
 export interface Member {
@@ -273,6 +274,7 @@ export interface ProjectionInfo {
   paused: boolean;
   why?: string;
   handled?: number;
+  parked_events?: number;
   lag_events?: number;
   lag_ms?: number;
   clear_ms?: number;

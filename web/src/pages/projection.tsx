@@ -98,7 +98,7 @@ export function Projection(props: {
                 cell: ([, one]) => (
                   <>
                     {one.error}
-                    {one.replay && <span class="sub">will be tried again</span>}
+                    {one.replay && <span class="sub">is being replayed</span>}
                   </>
                 ),
               },
