@@ -33,14 +33,15 @@ int64_t DigestOf(const Event& event) {
   return static_cast<int64_t>(hash ^ (hash >> 29));
 }
 
-Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
-                   std::unique_ptr<Processor> processor, const FollowerOptions& options)
+Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
+                   Builder builder, const FollowerOptions& options)
     : log_(log),
       pages_(log, options.batch, options.read_ahead),
       model_(model),
       env_(env),
       instance_(std::move(instance)),
-      processor_(std::move(processor)),
+      active_(active),
+      builder_(std::move(builder)),
       options_(options) {}
 
 std::vector<int> Follower::slots() const {
@@ -62,7 +63,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   }
   MUSTER_ASSIGN(const auto states, model_.TakeOver(instance_, generation, fresh));
   for (const SlotState& state : states) {
-    owned[state.slot] = {state.generation, state.position, state.position};
+    owned[state.slot] = {state.generation, state.position, state.position, state.effects_until};
   }
   if (PLANTED_BUG(per_partition_checkpoints) && !slots.empty()) {
     // One checkpoint for all slots of a partition, kept under the partition's first slot.
@@ -74,11 +75,64 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   return LookAtParked();
 }
 
-std::vector<SlotPosition> Follower::Positions() const {
+int64_t Follower::EffectsUntil(const Owned& owned) const {
+  if (owned.effects_until != kEffectsByVersion) return owned.effects_until;
+  return active_ ? kEffectsAlways : 0;
+}
+
+bool Follower::HasEffects(const Event& event) const {
+  return event.position <= EffectsUntil(owned_.at(event.slot));
+}
+
+// After a swap the old version first goes on to where it has handed over, with side effects.
+bool Follower::HasEffectsLeft() const {
+  return std::any_of(owned_.begin(), owned_.end(), [&](const auto& owned) {
+    return owned.second.read < EffectsUntil(owned.second);
+  });
+}
+
+// There is one processor at a time: it may keep something in memory.
+Status Follower::UseProcessor(bool side_effects) {
+  if (processor_ && side_effects_ == side_effects) return {};
+  processor_.reset();
+  side_effects_ = side_effects;
+  MUSTER_ASSIGN(processor_, builder_(side_effects));
+  return {};
+}
+
+ParkedEvent Follower::AsParked(const Event& event) const {
+  return {event.slot, event.stream, event.version, HasEffects(event)};
+}
+
+std::vector<SlotPosition> Follower::Positions(bool side_effects) const {
   std::vector<SlotPosition> positions;
   positions.reserve(owned_.size());
-  for (const auto& [slot, owned] : owned_) positions.push_back({slot, owned.read});
+  for (const auto& [slot, owned] : owned_) {
+    if (!side_effects || owned.read < EffectsUntil(owned)) positions.push_back({slot, owned.read});
+  }
   return positions;
+}
+
+// The next events that are all handled with side effects, or all without.
+Result<EventPage> Follower::NextPage(bool side_effects) {
+  MUSTER_ASSIGN(EventPage page, pages_.Read(Positions(side_effects)));
+  if (side_effects) {
+    std::erase_if(page.events, [&](const Event& event) { return !HasEffects(event); });
+  }
+  return page;
+}
+
+// Nothing more lies up to that position in the slots that a page was read for.
+bool Follower::HasRead(int64_t position, bool side_effects) {
+  bool moved = false;
+  for (auto& [slot, owned] : owned_) {
+    const int64_t until = EffectsUntil(owned);
+    if (side_effects && owned.read >= until) continue;
+    const int64_t read = side_effects ? std::min(position, until) : position;
+    moved |= owned.read < read;
+    owned.read = std::max(owned.read, read);
+  }
+  return moved;
 }
 
 // Reads the checkpoints again, each in the generation in which we own it.
@@ -91,6 +145,7 @@ Status Follower::Refresh() {
       Owned& owned = owned_[state.slot];
       owned.stored = state.position;
       owned.read = state.position;
+      owned.effects_until = state.effects_until;
     }
   }
   return LookAtParked();
@@ -103,7 +158,9 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
   const bool replays = replaying_.has_value();
   if (replays) MUSTER_TRY(ReplaySome(stop));
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
-  MUSTER_ASSIGN(const EventPage page, pages_.Read(Positions()));
+  const bool side_effects = HasEffectsLeft();
+  MUSTER_TRY(UseProcessor(side_effects));
+  MUSTER_ASSIGN(const EventPage page, NextPage(side_effects));
   if (!page.events.empty()) {
     Status handled = HandleBatch(page.events);
     if (!handled && !IsTrouble(handled.error())) handled = HandleOneByOne(page.events, stop);
@@ -121,13 +178,8 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
     }
     troubles_ = 0;
   }
-  bool moved = !page.events.empty() || replays;
-  for (auto& [slot, owned] : owned_) {
-    if (owned.read >= page.read_to) continue;
-    owned.read = page.read_to;
-    moved = true;
-  }
-  return moved ? Outcome::kMoved : Outcome::kIdle;
+  const bool moved = HasRead(page.read_to, side_effects);
+  return moved || replays || !page.events.empty() ? Outcome::kMoved : Outcome::kIdle;
 }
 
 ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
@@ -136,7 +188,7 @@ ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
     const Owned& owned = owned_.at(event.slot);
     auto [found, fresh] = moves.try_emplace(event.slot);
     SlotMove& move = found->second;
-    if (fresh) move = {event.slot, owned.generation, owned.stored, 0, 0, 0};
+    if (fresh) move = {event.slot, owned.generation, owned.stored, 0, 0, 0, owned.effects_until};
     move.to = event.position;
     ++move.handled;
     move.digest ^= DigestOf(event);
@@ -146,8 +198,11 @@ ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
   return progress;
 }
 
-// Lets the processor have the events, watched.
-Status Follower::Hand(std::span<const Event> events, Transaction& transaction) {
+// Lets a processor have the events, watched.
+Status Follower::Hand(std::span<const Event> events, bool side_effects, Transaction& transaction) {
+  if (const Status built = UseProcessor(side_effects); !built) {
+    return Error{Code::kUnavailable, built.error().message};  // not the events' fault
+  }
   pulse_.position = events.front().position;
   pulse_.busy_since_ns = std::max<int64_t>(1, env_.MonoNow().time_since_epoch().count());
   Status handled;
@@ -182,18 +237,19 @@ Status Follower::HandleBatch(std::span<const Event> events) {
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   ReadModelProgress progress = MovesFor(events);
+  const bool side_effects = HasEffects(events.front());
   if (parked_.empty()) {
-    MUSTER_TRY(Hand(events, *transaction));
+    MUSTER_TRY(Hand(events, side_effects, *transaction));
   } else {
     std::vector<Event> free;
     for (const Event& event : events) {
       if (parked_.contains(event.stream)) {
-        progress.parked.push_back({event.slot, event.stream, event.version});
+        progress.parked.push_back(AsParked(event));
       } else {
         free.push_back(event);
       }
     }
-    if (!free.empty()) MUSTER_TRY(Hand(free, *transaction));
+    if (!free.empty()) MUSTER_TRY(Hand(free, side_effects, *transaction));
   }
   return Commit(*transaction, progress);
 }
@@ -214,9 +270,9 @@ Status Follower::HandleOne(const Event& event) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   ReadModelProgress progress = MovesFor({&event, 1});
   if (parked_.contains(event.stream)) {
-    progress.parked.push_back({event.slot, event.stream, event.version});
+    progress.parked.push_back(AsParked(event));
   } else {
-    MUSTER_TRY(Hand({&event, 1}, *transaction));
+    MUSTER_TRY(Hand({&event, 1}, HasEffects(event), *transaction));
   }
   return Commit(*transaction, progress);
 }
@@ -258,7 +314,7 @@ Status Follower::Park(const Event& event, const Error& error) {
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   ReadModelProgress progress = MovesFor({&event, 1});
-  progress.parked.push_back({event.slot, event.stream, event.version});
+  progress.parked.push_back(AsParked(event));
   progress.error = ReasonOf(error);
   MUSTER_TRY(Commit(*transaction, progress));
   parked_[event.stream] = event.slot;
@@ -275,7 +331,8 @@ Status Follower::Flush() {
   ReadModelProgress progress;
   for (const auto& [slot, owned] : owned_) {
     if (owned.read <= owned.stored) continue;
-    progress.moves.push_back({slot, owned.generation, owned.stored, owned.read, 0, 0});
+    progress.moves.push_back(
+        {slot, owned.generation, owned.stored, owned.read, 0, 0, owned.effects_until});
   }
   flushed_ = env_.MonoNow();
   if (progress.moves.empty()) return {};

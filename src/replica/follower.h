@@ -40,12 +40,20 @@ struct FollowerPulse {
 // Used by one thread, the pulse aside.
 class Follower {
  public:
-  Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
-           std::unique_ptr<Processor> processor, const FollowerOptions& options);
+  // Builds a processor, with side effects or without.
+  using Builder = std::function<Result<std::unique_ptr<Processor>>(bool side_effects)>;
+
+  // `active`: whether the version is the one that readers see, which decides about side effects as
+  // long as the read model does not.
+  Follower(EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
+           Builder builder, const FollowerOptions& options);
 
   // Takes slots over in a generation, and from then on owns exactly these. Slots that it owned
   // before keep their fence if `keep`. kLeaseLost: a later generation has been there.
   Status Own(std::vector<int> slots, int64_t generation, bool keep);
+
+  // Builds the processor that the next events need, so that a failure is known early.
+  Status Prepare() { return UseProcessor(HasEffectsLeft()); }
 
   enum class Outcome { kMoved, kIdle };
 
@@ -71,6 +79,7 @@ class Follower {
     int64_t generation = 0;
     int64_t stored = 0;  // the checkpoint
     int64_t read = 0;    // nothing of the slot lies between it and here
+    int64_t effects_until = kEffectsByVersion;
   };
 
   static constexpr int kMaxHangs = 2;
@@ -82,7 +91,14 @@ class Follower {
   // For people; never empty, which would say that the stream is parked already.
   static std::string ReasonOf(const Error& error);
 
-  std::vector<SlotPosition> Positions() const;
+  int64_t EffectsUntil(const Owned& owned) const;
+  bool HasEffectsLeft() const;
+  bool HasEffects(const Event& event) const;
+  Status UseProcessor(bool side_effects);
+  ParkedEvent AsParked(const Event& event) const;
+  std::vector<SlotPosition> Positions(bool side_effects) const;
+  Result<EventPage> NextPage(bool side_effects);
+  bool HasRead(int64_t position, bool side_effects);
   Status Refresh();
   // follower_replay.cc
   Status LookAtParked();
@@ -99,7 +115,7 @@ class Follower {
   Status HandleOne(const Event& event);
   Status HandleWithRetries(const Event& event, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
-  Status Hand(std::span<const Event> events, Transaction& transaction);
+  Status Hand(std::span<const Event> events, bool side_effects, Transaction& transaction);
   Status Commit(Transaction& transaction, const ReadModelProgress& progress);
   ReadModelProgress MovesFor(std::span<const Event> events) const;
 
@@ -108,7 +124,10 @@ class Follower {
   ReadModel& model_;
   Env& env_;
   const Instance instance_;
-  const std::unique_ptr<Processor> processor_;
+  const bool active_;
+  const Builder builder_;
+  std::unique_ptr<Processor> processor_;  // with side effects or without
+  bool side_effects_ = false;
   const FollowerOptions options_;
   std::map<int, Owned> owned_;
   std::map<std::string, int, std::less<>> parked_;  // streams, with their slots

@@ -29,7 +29,8 @@ Status Follower::LookAtParked() {
 // The slot stays where it is, but only while it is ours.
 ReadModelProgress Follower::InPlace(int slot) const {
   const Owned& owned = owned_.at(slot);
-  return {.moves = {{slot, owned.generation, owned.stored, owned.stored}}};
+  return {
+      .moves = {{slot, owned.generation, owned.stored, owned.stored, 0, 0, owned.effects_until}}};
 }
 
 // The first events that wait, as many as a batch has. None: the first is not in the log any more.
@@ -37,10 +38,14 @@ Result<std::vector<Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
   MUSTER_ASSIGN(auto events,
                 log_.ReadStream(replaying_->stream, waiting.front() - 1, options_.batch));
-  // The stream may have more than what waits: what is not parked comes by its slot.
+  // The stream may have more than what waits: what is not parked comes by its slot. And these are
+  // all handled with side effects, or all without.
+  const bool quiet = replaying_->quiet.contains(waiting.front());
   size_t next = 0;
   std::erase_if(events, [&](const Event& event) {
     if (next == waiting.size() || event.version != waiting[next]) return true;
+    if (replaying_->quiet.contains(event.version) != quiet) next = waiting.size();
+    if (next == waiting.size()) return true;
     ++next;
     return false;
   });
@@ -98,7 +103,8 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
 
 Status Follower::Replayed(std::span<const Event> events) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(Hand(events, *transaction));
+  const bool side_effects = !replaying_->quiet.contains(events.front().version);
+  MUSTER_TRY(Hand(events, side_effects, *transaction));
   ReadModelProgress progress = InPlace(replaying_->slot);
   for (const Event& event : events) {
     progress.replayed.push_back({event.slot, event.stream, event.version});

@@ -37,23 +37,25 @@ class FollowerTest : public ::testing::Test {
   // Writes down what it is given; fails for the events of `bad`.
   class Recorder final : public Processor {
    public:
-    explicit Recorder(FollowerTest& test) : test_(test) {}
+    Recorder(FollowerTest& test, bool side_effects) : test_(test), side_effects_(side_effects) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) {
         const std::string name = event.stream + std::to_string(event.version);
         if (test_.bad.contains(name)) return Error{Code::kInternal, "bad " + name};
-        MUSTER_TRY(transaction.Execute("handled", {name}));
+        MUSTER_TRY(transaction.Execute("handled", {name, side_effects_ ? "loud" : "quiet"}));
       }
       return {};
     }
 
    private:
     FollowerTest& test_;
+    const bool side_effects_;
   };
 
   void SetUp() override {
     follower = std::make_unique<Follower>(
-        *log, model, env, kInstance, std::make_unique<Recorder>(*this),
+        *log, model, env, kInstance, /*active=*/true,
+        [this](bool side_effects) { return std::make_unique<Recorder>(*this, side_effects); },
         FollowerOptions{.batch = 4, .max_attempts = 2, .retry_delay = 1ms});
     ASSERT_TRUE(follower->Own(kSlots, 1, false));
   }

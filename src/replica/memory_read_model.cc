@@ -73,7 +73,9 @@ Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
   for (const SlotMove& move : progress.moves) {
     const SlotState& state = model.slots[move.slot];
     const bool moved = state.position != move.from && !PLANTED_BUG(checkpoint_is_not_compared);
-    if ((state.generation != move.generation && !PLANTED_BUG(no_fence)) || moved) {
+    const bool handed_over =
+        state.effects_until != move.effects_until && !PLANTED_BUG(hand_over_is_not_compared);
+    if ((state.generation != move.generation && !PLANTED_BUG(no_fence)) || moved || handed_over) {
       return Error{Code::kLeaseLost, "slot " + std::to_string(move.slot) + " is at position " +
                                          std::to_string(state.position) + " of generation " +
                                          std::to_string(state.generation)};
@@ -85,6 +87,7 @@ Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
     state.position = move.to;
     state.handled += move.handled;
     state.digest ^= move.digest;
+    state.skipped += move.skipped;
   }
   for (const ParkedEvent& event : progress.failed) {
     model.parked[event.stream].error = progress.error;
@@ -101,13 +104,53 @@ Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
     if (std::find(stream.versions.begin(), stream.versions.end(), event.version) ==
         stream.versions.end()) {
       stream.versions.push_back(event.version);
+      if (!event.side_effects) stream.quiet.insert(event.version);
     }
   }
-  for (const ParkedEvent& event : progress.replayed) {
-    ParkedStream& stream = model.parked[event.stream];
-    std::erase(stream.versions, event.version);
-    if (stream.versions.empty()) model.parked.erase(event.stream);
+  for (const ParkedEvent& event : progress.replayed) Free(model, event);
+  return {};
+}
+
+void MemoryReadModel::Free(Model& model, const ParkedEvent& event) {
+  ParkedStream& stream = model.parked[event.stream];
+  std::erase(stream.versions, event.version);
+  stream.quiet.erase(event.version);
+  if (stream.versions.empty()) model.parked.erase(event.stream);
+}
+
+Status MemoryReadModel::SkipParked(const Instance& instance, const ParkedEvent& event) {
+  std::lock_guard lock(mutex_);
+  Model& model = models_[{instance.set, instance.projection, instance.version}];
+  if (!CheckParked(model, {.replayed = {event}})) {
+    return Error{Code::kNotFound, "the event is not parked any more"};
   }
+  Free(model, event);
+  ++model.slots[event.slot].skipped;
+  return {};
+}
+
+Status MemoryReadModel::Swap(Transaction& transaction, const Instance& from, int to, int slots) {
+  return ApplySwap(static_cast<MemoryTransaction&>(transaction).statements, from, to, slots);
+}
+
+Status MemoryReadModel::ApplySwap(const std::vector<Statement>& statements, const Instance& from,
+                                  int to, int slots) {
+  std::lock_guard lock(mutex_);
+  Model& before = models_[{from.set, from.projection, from.version}];
+  Model& after = models_[{from.set, from.projection, to}];
+  for (int slot = 0; slot < slots; ++slot) {
+    const auto found = after.slots.find(slot);
+    before.slots[slot].slot = slot;
+    if (found == after.slots.end() || found->second.position < before.slots[slot].position) {
+      return Error{Code::kConflict, "version " + std::to_string(to) + " is behind"};
+    }
+  }
+  for (auto& [slot, state] : after.slots) {
+    if (state.effects_until == kEffectsAlways) continue;
+    before.slots[slot].effects_until = state.position;
+    state.effects_until = kEffectsAlways;
+  }
+  statements_.insert(statements_.end(), statements.begin(), statements.end());
   return {};
 }
 
@@ -167,6 +210,7 @@ Status MemoryReadModel::Put(Transaction&, const Instance& instance,
     if (!forget) continue;
     state.handled = 0;
     state.digest = 0;
+    state.skipped = 0;
     std::erase_if(model.parked, [&](const auto& p) { return p.second.slot == slot.slot; });
   }
   return {};

@@ -26,6 +26,8 @@ class MemoryReadModel final : public ReadModel {
   Status Commit(Transaction& transaction, const Instance& instance,
                 const ReadModelProgress& progress) override;
   Status Commit(Transaction& transaction) override;
+  Status Swap(Transaction& transaction, const Instance& from, int to, int slots) override;
+  Status SkipParked(const Instance& instance, const ParkedEvent& event) override;
   Result<std::vector<SlotState>> Slots(const Instance& instance) override;
   Result<int64_t> HighestGeneration(const std::string& set) override;
   Result<std::vector<ParkedStream>> Parked(const Instance& instance,
@@ -41,6 +43,8 @@ class MemoryReadModel final : public ReadModel {
   // Commits statements that were collected elsewhere.
   Status Apply(const std::vector<Statement>& statements, const Instance& instance,
                const ReadModelProgress& progress);
+  Status ApplySwap(const std::vector<Statement>& statements, const Instance& from, int to,
+                   int slots);
 
  private:
   using Name = std::tuple<std::string, std::string, int>;
@@ -49,6 +53,7 @@ class MemoryReadModel final : public ReadModel {
     std::map<std::string, ParkedStream> parked;
   };
 
+  static void Free(Model& model, const ParkedEvent& event);
   static Status CheckParked(const Model& model, const ReadModelProgress& progress);
   static Status Move(Model& model, const ReadModelProgress& progress);
 

@@ -113,21 +113,29 @@ Status PauseProjection(Store& store, const std::string& set, const std::string& 
   });
 }
 
-Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
-                                              const std::string& projection) {
+Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& set,
+                                               const std::string& projection,
+                                               const std::vector<int>& versions) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
   MUSTER_ASSIGN(const WallTime now, store.Now());
   std::vector<std::string> names;
   for (const auto& [id, member] : view.members) {
-    const auto& stopped = member.state.stopped;
     // Past its deadline a worker has stopped by itself, or is dead.
-    const bool running =
-        member.state.phase == MemberState::Phase::kRunning && member.record.due > now;
-    if (running && std::find(stopped.begin(), stopped.end(), projection) == stopped.end()) {
-      names.push_back(member.state.name);
-    }
+    if (member.state.phase != MemberState::Phase::kRunning || !(member.record.due > now)) continue;
+    const auto& stopped = member.state.stopped;
+    const bool all = std::all_of(versions.begin(), versions.end(), [&](int version) {
+      const std::string name = StoppedName(projection, version);
+      return std::find(stopped.begin(), stopped.end(), name) != stopped.end();
+    });
+    if (!all) names.push_back(member.state.name);
   }
   return names;
+}
+
+Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
+                                              const std::string& projection) {
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
+  return NotStoppedYet(store, set, projection, desired.versions);
 }
 
 Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers) {
@@ -178,9 +186,9 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::strin
                  "'muster replica status' shows where the slots are"};
   }
   MUSTER_ASSIGN(const auto transaction, model.Begin());
-  return model.Commit(
-      *transaction, instance,
-      {.moves = {{event.slot, slot->generation, slot->position, position, 1, DigestOf(event)}}});
+  return model.Commit(*transaction, instance,
+                      {.moves = {{event.slot, slot->generation, slot->position, position, 1,
+                                  DigestOf(event), slot->effects_until, /*skipped=*/1}}});
 }
 
 Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,

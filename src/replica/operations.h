@@ -25,7 +25,11 @@ Status ChangeDesired(Store& store, const std::string& set, const std::string& pr
 Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
                        bool paused);
 
-// The workers, by name, that may still handle events of a projection that was paused.
+// The workers, by name, that may still handle events of versions which are to stand still.
+Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& set,
+                                               const std::string& projection,
+                                               const std::vector<int>& versions);
+// The same for a projection that was paused.
 Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
                                               const std::string& projection);
 

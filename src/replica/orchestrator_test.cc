@@ -37,6 +37,9 @@ class Recorder final : public Projection {
   const std::string& name() const override { return name_; }
 
   Status SetUp(Transaction& transaction, int version) override {
+    MUSTER_TRY(
+        transaction.Execute("CREATE TABLE IF NOT EXISTS " + Effects() +
+                            " (stream TEXT, version BIGINT, PRIMARY KEY (stream, version))"));
     return transaction.Execute("CREATE TABLE IF NOT EXISTS " + Table(version) +
                                " (stream TEXT, version BIGINT, PRIMARY KEY (stream, version))");
   }
@@ -44,21 +47,26 @@ class Recorder final : public Projection {
     return transaction.Execute("DELETE FROM " + Table(version));
   }
   Status Drop(Transaction& transaction, int version) override {
-    return transaction.Execute("DROP TABLE " + Table(version));
+    return transaction.Execute("DROP TABLE IF EXISTS " + Table(version));
   }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-    return std::make_unique<Hand>(*this, partition.version);
+    return std::make_unique<Hand>(*this, partition);
   }
 
   std::string Table(int version) const { return name_ + "_" + std::to_string(version); }
+  std::string Effects() const { return name_ + "_effects"; }  // of all versions
 
   std::atomic<int64_t> handled = 0;
   std::function<void(const Event&)> before = {};  // may throw or hang
+  bool has_effects = false;                       // writes down which events had side effects
 
  private:
   class Hand final : public Processor {
    public:
-    Hand(Recorder& recorder, int version) : recorder_(recorder), version_(version) {}
+    Hand(Recorder& recorder, const ReplicaPartition& partition)
+        : recorder_(recorder),
+          version_(partition.version),
+          side_effects_(partition.side_effects && recorder.has_effects) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) {
         if (recorder_.before) recorder_.before(event);
@@ -71,6 +79,10 @@ class Recorder final : public Projection {
                 recorder_.Table(version_) +
                 " WHERE stream = CAST($1 AS TEXT) AND version = CAST($2 AS BIGINT) - 1)",
             {event.stream, std::to_string(event.version)}));
+        if (!side_effects_) continue;
+        MUSTER_TRY(transaction.Execute(
+            "INSERT INTO " + recorder_.Effects() + " VALUES (CAST($1 AS TEXT), CAST($2 AS BIGINT))",
+            {event.stream, std::to_string(event.version)}));
       }
       recorder_.handled += static_cast<int64_t>(events.size());
       return {};
@@ -79,6 +91,7 @@ class Recorder final : public Projection {
    private:
     Recorder& recorder_;
     const int version_;
+    const bool side_effects_;
   };
 
   const std::string name_;
@@ -144,6 +157,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     auto running = std::make_unique<Running>();
     running->recorder = std::make_shared<Recorder>(projection);
     running->recorder->before = std::move(before);
+    running->recorder->has_effects = has_effects_;
     running->orchestrator =
         Must(NewOrchestrator(*store_, *log_, url_, {running->recorder}, options, RealEnv()));
     running->thread = std::jthread([own = running.get()](std::stop_token stop) {
@@ -253,6 +267,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<ReadModel> model_;
   std::vector<std::unique_ptr<Running>> workers_;
   int appended_ = 0;
+  bool has_effects_ = false;
 };
 
 TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
@@ -416,6 +431,53 @@ TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
   Stop(successor);
   appended_ += 1;
   ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSet, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
+  has_effects_ = true;
+  std::atomic<int> appended = 0;
+  std::jthread appender([&](std::stop_token stop) {
+    auto own = Must(OpenEventLog(url_, RealEnv()));
+    while (!stop.stop_requested()) {
+      std::vector<StreamAppend> appends;
+      for (int s = 0; s < 40; ++s) {
+        appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+      }
+      if (own->Append(appends)) appended += 40;
+      RealEnv().Sleep(50ms, stop);
+    }
+  });
+  Running& one = Start();
+  Running& two = Start();
+  ASSERT_TRUE(AwaitRunning(2));
+  Rebuild rebuild(*store_, *log_, *model_, RealEnv(), "set", *one.recorder);
+  const auto swap = [&](bool back) {
+    const Status swapped = rebuild.Swap(back, {});
+    EXPECT_TRUE(swapped) << swapped.error().ToString();
+  };
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(rebuild.Begin());
+    ASSERT_TRUE(rebuild.CatchUp(200, {}, {}));
+    swap(false);
+    swap(true);
+    swap(false);
+    Result<int> finished = 0;
+    ASSERT_TRUE(Await([&] {
+      finished = rebuild.Finish();
+      return finished || finished.error().code != Code::kConflict;
+    }));
+    ASSERT_TRUE(finished) << finished.error().ToString();
+  }
+  appender.request_stop();
+  appender.join();
+  appended_ = appended;
+  ASSERT_TRUE(AwaitAll("record_3")) << Count("record_3") << " of " << appended_;
+  EXPECT_EQ(Count("record_effects"), std::to_string(appended_));
+  Stop(one);
+  Stop(two);
+  std::vector<int> slots;
+  for (int slot = 0; slot < 16; ++slot) slots.push_back(slot);
+  EXPECT_TRUE(model_->Parked({"set", "record", 3}, slots)->empty());
 }
 
 TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {

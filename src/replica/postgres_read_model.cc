@@ -26,6 +26,8 @@ const std::vector<std::string>& Schema() {
            position    bigint  NOT NULL,
            handled     bigint  NOT NULL DEFAULT 0,
            digest      bigint  NOT NULL DEFAULT 0,
+           skipped     bigint  NOT NULL DEFAULT 0,
+           effects_until bigint NOT NULL DEFAULT -1,
            PRIMARY KEY (replica_set, projection, version, slot))
          WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0,
                autovacuum_vacuum_threshold = 5000))",
@@ -45,6 +47,7 @@ const std::vector<std::string>& Schema() {
            version       integer NOT NULL,
            stream        text    NOT NULL,
            event_version bigint  NOT NULL,
+           side_effects  boolean NOT NULL DEFAULT true,
            PRIMARY KEY (replica_set, projection, version, stream, event_version)))",
       "COMMENT ON TABLE $S.checkpoints IS 'How far each slot of a projection is. A commit of an "
       "older generation than stands here fails'",
@@ -53,6 +56,13 @@ const std::vector<std::string>& Schema() {
   };
   return kSchema;
 }
+
+// What tables of earlier versions lack.
+constexpr std::string_view kLaterColumns[] = {
+    "ALTER TABLE $S.checkpoints ADD COLUMN IF NOT EXISTS skipped bigint NOT NULL DEFAULT 0, ADD "
+    "COLUMN IF NOT EXISTS effects_until bigint NOT NULL DEFAULT -1",
+    "ALTER TABLE $S.parked_events ADD COLUMN IF NOT EXISTS side_effects boolean NOT NULL DEFAULT "
+    "true"};
 
 struct Statements {
   explicit Statements(const std::string& space) {
@@ -71,7 +81,7 @@ struct Statements {
                 "generation = $5::bigint FROM mine, n WHERE " +
                 which +
                 " AND c.slot = mine.slot AND n.n = cardinality($4::integer[]) RETURNING c.slot, "
-                "c.generation, c.position, c.handled, c.digest")};
+                "c.generation, c.position, c.handled, c.digest, c.skipped, c.effects_until")};
     // Fails as a whole where a slot is in another generation or at another position. What each slot
     // needs stands in arrays at its own number: for a join the planner, which knows nothing of the
     // table, goes through all of them once for each slot.
@@ -81,8 +91,9 @@ struct Statements {
     move = {"move",
             in("WITH moved AS (UPDATE $S.checkpoints c SET position = " + at_slot(8) +
                ", handled = c.handled + " + at_slot(9) + ", digest = c.digest # " + at_slot(10) +
-               " WHERE " + which + " AND c.slot = ANY ($4::integer[]) AND c.generation = " +
-               at_slot(6) + " AND c.position = " + at_slot(7) +
+               ", skipped = c.skipped + " + at_slot(12) + " WHERE " + which +
+               " AND c.slot = ANY ($4::integer[]) AND c.generation = " + at_slot(6) +
+               " AND c.position = " + at_slot(7) + " AND c.effects_until = " + at_slot(11) +
                " RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
                "cardinality($4::integer[]) THEN 0 ELSE ('" +
                std::string(kFenced) + "' || n.n)::integer END FROM n")};
@@ -104,9 +115,10 @@ struct Statements {
                        "(replica_set, projection, version, stream) DO UPDATE SET error = "
                        "$6::text, replay = false")};
     park_events = {"park_events",
-                   in("INSERT INTO $S.parked_events SELECT $1::text, $2::text, $3::integer, "
-                      "e.stream, e.version FROM unnest($4::text[], $5::bigint[]) e(stream, "
-                      "version) ON CONFLICT DO NOTHING")};
+                   in("INSERT INTO $S.parked_events (replica_set, projection, version, stream, "
+                      "event_version, side_effects) SELECT $1::text, $2::text, $3::integer, "
+                      "e.stream, e.version, e.effects <> 0 FROM unnest($4::text[], $5::bigint[], "
+                      "$6::integer[]) e(stream, version, effects) ON CONFLICT DO NOTHING")};
     fail_replay = {
         "fail_replay",
         in(all("UPDATE $S.parked_streams s SET error = $6::text, replay = false FROM "
@@ -128,7 +140,8 @@ struct Statements {
                        "$S.parked_events e WHERE " +
                        Of("e", which) + " AND e.stream = s.stream)")};
     slots = {"slots",
-             in("SELECT slot, generation, position, handled, digest FROM $S.checkpoints WHERE " +
+             in("SELECT slot, generation, position, handled, digest, skipped, effects_until FROM "
+                "$S.checkpoints WHERE " +
                 which + " ORDER BY slot"),
              false};
     highest = {"highest",
@@ -136,8 +149,9 @@ struct Statements {
                   "$1::text"),
                false};
     parked = {"parked",
-              in("SELECT s.slot, s.stream, s.error, s.replay::integer, e.event_version FROM "
-                 "$S.parked_streams s JOIN $S.parked_events e USING (replica_set, projection, "
+              in("SELECT s.slot, s.stream, s.error, s.replay::integer, e.event_version, "
+                 "e.side_effects::integer FROM $S.parked_streams s JOIN $S.parked_events e USING "
+                 "(replica_set, projection, "
                  "version, stream) WHERE " +
                  which + " AND s.slot = ANY ($4::integer[]) ORDER BY s.stream, e.event_version"),
               false};
@@ -149,16 +163,51 @@ struct Statements {
               "FROM unnest($4::integer[], $5::bigint[]) s(slot, position) ORDER BY s.slot ON "
               "CONFLICT (replica_set, projection, version, slot) DO UPDATE SET position = "
               "excluded.position, handled = CASE WHEN $6::integer = 1 THEN 0 ELSE c.handled END, "
-              "digest = CASE WHEN $6::integer = 1 THEN 0 ELSE c.digest END")};
+              "digest = CASE WHEN $6::integer = 1 THEN 0 ELSE c.digest END, "
+              "skipped = CASE WHEN $6::integer = 1 THEN 0 ELSE c.skipped END")};
     unpark_events = {
         "unpark_events",
         in("DELETE FROM $S.parked_events e USING $S.parked_streams s WHERE " + Of("e", which) +
            " AND " + Of("s", which) + " AND e.stream = s.stream AND s.slot = ANY ($4::integer[])")};
     unpark_streams = {"unpark_streams", in("DELETE FROM $S.parked_streams WHERE " + which +
                                            " AND slot = ANY ($4::integer[])")};
+    count_skipped = {"count_skipped", in("UPDATE $S.checkpoints SET skipped = skipped + 1 WHERE " +
+                                         which + " AND slot = $4::integer")};
+    SetSwap(space);
     for (const char* table : {"checkpoints", "parked_streams", "parked_events"}) {
       forget.push_back({std::string("forget_") + table,
                         in("DELETE FROM $S." + std::string(table) + " WHERE " + which)});
+    }
+  }
+
+  // Set, projection, the old version, the new one and, where `slots`, how many there are. All rows
+  // are locked before any is looked at.
+  void SetSwap(const std::string& space) {
+    const std::string set = "replica_set = $1::text AND projection = $2::text AND version";
+    const std::string old_row =
+        "c.replica_set = $1::text AND c.projection = $2::text AND "
+        "c.version = $3::integer";
+    const std::string new_row =
+        "o.replica_set = $1::text AND o.projection = $2::text AND "
+        "o.version = $4::integer";
+    const std::string always = std::to_string(kEffectsAlways);
+    for (const std::string& sql :
+         {"INSERT INTO $S.checkpoints (replica_set, projection, version, slot, generation, "
+          "position) SELECT replica_set, projection, $3::integer, slot, 0, 0 FROM $S.checkpoints "
+          "WHERE " +
+              set + " = $4::integer ORDER BY slot ON CONFLICT DO NOTHING",
+          "SELECT 1 FROM $S.checkpoints WHERE " + set +
+              " IN ($3::integer, $4::integer) ORDER BY version, slot FOR UPDATE",
+          "SELECT CASE WHEN count(*) = $5::integer THEN 0 ELSE ('" + std::string(kFenced) +
+              "' || count(*))::integer END FROM $S.checkpoints c JOIN $S.checkpoints o ON o.slot = "
+              "c.slot AND o.position >= c.position WHERE " +
+              old_row + " AND " + new_row + " AND c.version <> o.version",
+          "UPDATE $S.checkpoints c SET effects_until = o.position FROM $S.checkpoints o WHERE " +
+              old_row + " AND " + new_row + " AND o.slot = c.slot AND o.effects_until <> " + always,
+          "UPDATE $S.checkpoints SET effects_until = " + always + " WHERE " + set +
+              " = $4::integer AND $3::integer <> $4::integer"}) {
+      swap.push_back(
+          {"swap" + std::to_string(swap.size()), InPgSchema(sql, space), /*prepared=*/true});
     }
   }
 
@@ -180,8 +229,8 @@ struct Statements {
   }
 
   PgStatement create, raise, move, are_parked, fail_replay, park_streams, park_events, free_events,
-      free_streams, slots, highest, parked, ask, put, unpark_events, unpark_streams;
-  std::vector<PgStatement> forget;
+      free_streams, slots, highest, parked, ask, put, unpark_events, unpark_streams, count_skipped;
+  std::vector<PgStatement> forget, swap;
 };
 
 // Arrays and other bytes that parameters refer to, kept until the call is made.
@@ -314,7 +363,8 @@ class PostgresReadModel final : public ReadModel {
 
   Status Open() {
     MUSTER_ASSIGN(auto connection, pool_.Take());
-    return SetUpPostgres(*connection, space_, "checkpoints", Schema());
+    MUSTER_TRY(SetUpPostgres(*connection, space_, "checkpoints", Schema()));
+    return AddColumns(*connection);
   }
 
   Result<std::vector<SlotState>> TakeOver(const Instance& instance, int64_t generation,
@@ -356,6 +406,33 @@ class PostgresReadModel final : public ReadModel {
     return static_cast<PostgresModelTransaction&>(given).Commit();
   }
 
+  Status Swap(Transaction& given, const Instance& from, int to, int slots) override {
+    auto& transaction = static_cast<PostgresModelTransaction&>(given);
+    for (const PgStatement& statement : statements_.swap) {
+      Call& call = transaction.waiting().emplace_back(statement);
+      call.Of(from).params.Int32(to);
+      if (statement.sql.find("$5") != std::string::npos) call.params.Int32(slots);
+    }
+    Status swapped = transaction.Commit();
+    if (!swapped && swapped.error().message.find(kFenced) != std::string::npos) {
+      return Error{Code::kConflict, "version " + std::to_string(to) + " of '" + from.projection +
+                                        "' is behind version " + std::to_string(from.version)};
+    }
+    return swapped;
+  }
+
+  Status SkipParked(const Instance& instance, const ParkedEvent& event) override {
+    PostgresModelTransaction transaction(pool_);
+    AddParked(transaction.waiting(), instance, {.replayed = {event}});
+    Call& count = transaction.waiting().emplace_back(statements_.count_skipped);
+    count.Of(instance).params.Int32(event.slot);
+    Status skipped = transaction.Commit();
+    if (!skipped && skipped.error().message.find(kFenced) != std::string::npos) {
+      return Error{Code::kNotFound, "the event is not parked any more"};
+    }
+    return skipped;
+  }
+
   Result<std::vector<SlotState>> Slots(const Instance& instance) override {
     Call call(statements_.slots);
     MUSTER_ASSIGN(const PgResult rows, Run(call.Of(instance)));
@@ -384,6 +461,7 @@ class PostgresReadModel final : public ReadModel {
                            {}});
       }
       streams.back().versions.push_back(rows.Int64(row, 4));
+      if (rows.Int32(row, 5) == 0) streams.back().quiet.insert(rows.Int64(row, 4));
     }
     return streams;
   }
@@ -418,6 +496,24 @@ class PostgresReadModel final : public ReadModel {
   }
 
  private:
+  // Only where one is missing: the change waits for everything that uses the table.
+  Status AddColumns(PgConnection& connection) const {
+    MUSTER_ASSIGN(const PgResult found,
+                  RunPlain(connection,
+                           InPgSchema("SELECT count(*)::integer FROM pg_attribute WHERE NOT "
+                                      "attisdropped AND (attrelid, attname) IN "
+                                      "(('$S.checkpoints'::regclass, 'skipped'), "
+                                      "('$S.checkpoints'::regclass, 'effects_until'), "
+                                      "('$S.parked_events'::regclass, 'side_effects'))",
+                                      space_),
+                           false));
+    if (found.Int32(0, 0) == 3) return {};
+    for (const std::string_view sql : kLaterColumns) {
+      MUSTER_TRY(RunPlain(connection, InPgSchema(sql, space_)));
+    }
+    return {};
+  }
+
   static PgOptions Options(const std::string& uri) {
     PgOptions options;
     options.uri = uri;
@@ -434,7 +530,8 @@ class PostgresReadModel final : public ReadModel {
     std::vector<SlotState> states;
     for (int row = 0; row < rows.rows(); ++row) {
       states.push_back({rows.Int32(row, 0), rows.Int64(row, 1), rows.Int64(row, 2),
-                        rows.Int64(row, 3), rows.Int64(row, 4)});
+                        rows.Int64(row, 3), rows.Int64(row, 4), rows.Int64(row, 5),
+                        rows.Int64(row, 6)});
     }
     return states;
   }
@@ -463,7 +560,9 @@ class PostgresReadModel final : public ReadModel {
         .Longs(by_slot(&SlotMove::from), self)
         .Longs(by_slot(&SlotMove::to), self)
         .Longs(by_slot(&SlotMove::handled), self)
-        .Longs(by_slot(&SlotMove::digest), self);
+        .Longs(by_slot(&SlotMove::digest), self)
+        .Longs(by_slot(&SlotMove::effects_until), self)
+        .Longs(by_slot(&SlotMove::skipped), self);
   }
 
   void AddParked(std::deque<Call>& calls, const Instance& instance,
@@ -487,7 +586,9 @@ class PostgresReadModel final : public ReadModel {
       calls.emplace_back(statements_.park_events)
           .Of(instance)
           .Texts(progress.parked, stream)
-          .Longs(progress.parked, version);
+          .Longs(progress.parked, version)
+          .Ints(progress.parked,
+                [](const ParkedEvent& event) { return event.side_effects ? 1 : 0; });
     }
     for (const ParkedEvent& event : progress.failed) {
       const std::span<const ParkedEvent> one(&event, 1);

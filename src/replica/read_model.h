@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +21,11 @@ struct Instance {
   int version = 1;
 };
 
+// Up to which position a version handles the events of a slot with side effects. A swap of versions
+// hands over at one position: the old version has them up to there, the new one from there on.
+inline constexpr int64_t kEffectsByVersion = -1;  // no swap yet: all if it is the active one
+inline constexpr int64_t kEffectsAlways = std::numeric_limits<int64_t>::max();
+
 // The checkpoint of a slot.
 struct SlotState {
   int slot = 0;
@@ -26,6 +33,8 @@ struct SlotState {
   int64_t position = 0;    // all events of the slot up to here have been dealt with
   int64_t handled = 0;     // how many that were, parked ones among them
   int64_t digest = 0;      // of which; see DigestOf
+  int64_t skipped = 0;     // how many of them an operator has left out
+  int64_t effects_until = kEffectsByVersion;
 
   bool operator==(const SlotState&) const = default;
 };
@@ -40,12 +49,15 @@ struct SlotMove {
   int64_t to = 0;
   int64_t handled = 0;
   int64_t digest = 0;
+  int64_t effects_until = kEffectsByVersion;  // must be that of the slot
+  int64_t skipped = 0;
 };
 
 struct ParkedEvent {
   int slot = 0;
   std::string stream;
-  int64_t version = 0;  // of the event in its stream
+  int64_t version = 0;       // of the event in its stream
+  bool side_effects = true;  // it is to be handled with them, whenever that is
 };
 
 struct ParkedStream {
@@ -54,6 +66,7 @@ struct ParkedStream {
   std::string error;
   bool replay = false;            // it is being replayed: an operator asked for it
   std::vector<int64_t> versions;  // of its events that wait, in order
+  std::set<int64_t> quiet = {};   // of these, to be handled without side effects
 };
 
 // What is committed together with a transaction.
@@ -83,13 +96,22 @@ class ReadModel {
   virtual Result<std::unique_ptr<Transaction>> Begin() = 0;
 
   // Commits what was done in `transaction`, one of ours, together with `progress`. kLeaseLost: a
-  // slot is not at `from` or not in its generation any more, or what should be parked is not;
-  // nothing was changed.
+  // slot is not at `from` or not in its generation any more, its side effects were handed over, or
+  // what should be parked is not; nothing was changed.
   virtual Status Commit(Transaction& transaction, const Instance& instance,
                         const ReadModelProgress& progress) = 0;
 
   // Commits a transaction that moves no slot.
   virtual Status Commit(Transaction& transaction) = 0;
+
+  // Commits `transaction`, which makes version `to` the one that readers see, and with it hands the
+  // side effects of all slots of the log over from the version `from` at where `to` is: a commit
+  // that either of their owners has begun fails. May be repeated: what was handed over stays.
+  // kConflict: `to` is behind `from`, or lacks slots; nothing was changed.
+  virtual Status Swap(Transaction& transaction, const Instance& from, int to, int slots) = 0;
+
+  // Leaves out a parked event. kNotFound: it is not parked any more.
+  virtual Status SkipParked(const Instance& instance, const ParkedEvent& event) = 0;
 
   // The checkpoints there are.
   virtual Result<std::vector<SlotState>> Slots(const Instance& instance) = 0;

@@ -141,6 +141,59 @@ TEST_P(ReadModelContract, WhatShouldBeParkedAndIsNotFailsTheCommit) {
   EXPECT_EQ(model_->Slots(kInstance)->front().position, 50);
 }
 
+TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
+  const Instance second{"set", "totals", 2};
+  const std::vector<int> slots{0, 1};
+  ASSERT_TRUE(model_->TakeOver(kInstance, 1, slots));
+  ASSERT_TRUE(Commit({.moves = {{0, 1, 0, 50, 1, 1}, {1, 1, 0, 10, 1, 1}}}));
+  const auto swap = [&](const Instance& from, int to) {
+    auto transaction = *model_->Begin();
+    return model_->Swap(*transaction, from, to, 2);
+  };
+  const auto until = [&](const Instance& instance) {
+    std::vector<int64_t> positions;
+    const auto states = *model_->Slots(instance);
+    for (const SlotState& state : states) positions.push_back(state.effects_until);
+    return positions;
+  };
+  EXPECT_EQ(swap(kInstance, 2).error().code, Code::kConflict);
+  ASSERT_TRUE(model_->TakeOver(second, 1, slots));
+  ASSERT_TRUE(Commit({.moves = {{0, 1, 0, 49, 1, 1}, {1, 1, 0, 20, 1, 1}}}, second));
+  EXPECT_EQ(swap(kInstance, 2).error().code, Code::kConflict);
+  EXPECT_EQ(until(kInstance), (std::vector<int64_t>{kEffectsByVersion, kEffectsByVersion}));
+  ASSERT_TRUE(Commit({.moves = {{0, 1, 49, 60, 1, 1}}}, second));
+  ASSERT_TRUE(swap(kInstance, 2));
+  EXPECT_EQ(until(kInstance), (std::vector<int64_t>{60, 20}));
+  EXPECT_EQ(until(second), (std::vector<int64_t>{kEffectsAlways, kEffectsAlways}));
+  // What was begun before it does not get through; what knows of it does.
+  EXPECT_EQ(Commit({.moves = {{0, 1, 60, 70, 1, 1}}}, second).error().code, Code::kLeaseLost);
+  EXPECT_EQ(Commit({.moves = {{0, 1, 50, 70, 1, 1}}}).error().code, Code::kLeaseLost);
+  ASSERT_TRUE(Commit({.moves = {{0, 1, 60, 70, 1, 1, kEffectsAlways}}}, second));
+  // Once more, as after a lost reply.
+  ASSERT_TRUE(swap(kInstance, 2));
+  EXPECT_EQ(until(kInstance), (std::vector<int64_t>{60, 20}));
+  // And back, which the old version has to catch up for.
+  EXPECT_EQ(swap(second, 1).error().code, Code::kConflict);
+  ASSERT_TRUE(Commit({.moves = {{0, 1, 50, 75, 1, 1, 60}, {1, 1, 10, 20, 1, 1, 20}}}));
+  ASSERT_TRUE(swap(second, 1));
+  EXPECT_EQ(until(second), (std::vector<int64_t>{75, 20}));
+  EXPECT_EQ(until(kInstance), (std::vector<int64_t>{kEffectsAlways, kEffectsAlways}));
+}
+
+TEST_P(ReadModelContract, AParkedEventIsSkippedOnceAndRemembersItsSideEffects) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 2, 1}},
+                      .parked = {{1, "s", 1, true}, {1, "s", 2, false}},
+                      .error = "why"}));
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().quiet, (std::set<int64_t>{2}));
+  ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 1}));
+  EXPECT_EQ(model_->SkipParked(kInstance, {1, "s", 1}).error().code, Code::kNotFound);
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions, (std::vector<int64_t>{2}));
+  ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 2}));
+  EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
+  EXPECT_EQ(model_->Slots(kInstance)->front().skipped, 2);
+}
+
 TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 7, 9}}, .parked = {{1, "s", 1}}, .error = "x"}));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include "replica/operations.h"
 
@@ -11,18 +13,63 @@ namespace {
 constexpr milliseconds kLook{200};
 constexpr milliseconds kSwapPatience{60'000};
 
-Error Stopped() { return {Code::kCancelled, "asked to stop", "the rebuild goes on; call again"}; }
+Error AskedToStop() {
+  return {Code::kCancelled, "asked to stop", "the rebuild goes on; call again"};
+}
+
+std::map<int, int64_t> PositionsOf(const std::vector<SlotState>& slots) {
+  std::map<int, int64_t> positions;
+  for (const SlotState& slot : slots) positions[slot.slot] = slot.position;
+  return positions;
+}
 
 }  // namespace
 
+std::string Rebuild::Named(int version) const {
+  return "version " + std::to_string(version) + " of '" + projection_.name() + "'";
+}
+
+// What is wanted of the projection. Readers and side effects go by the read model: a swap that was
+// interrupted behind it is written down here.
+Result<DesiredState> Rebuild::Settled() const {
+  MUSTER_ASSIGN(DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+  for (const int version : desired.versions) {
+    if (version == desired.active) continue;
+    MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
+    if (slots.empty() || slots.front().effects_until != kEffectsAlways) continue;
+    MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+      now.active = version;
+      now.held.clear();
+      desired = now;
+      return {};
+    }));
+  }
+  return desired;
+}
+
+Status Rebuild::CheckNotPaused(const DesiredState& desired) const {
+  if (!desired.paused) return {};
+  return Error{Code::kConflict, "projection '" + projection_.name() + "' is paused",
+               "resume it first: no version of it moves"};
+}
+
 Result<int> Rebuild::Begin() {
+  MUSTER_TRY(Settled());
   int version = 0;
   MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
-    if (desired.versions.size() > 1) {
-      version = *std::max_element(desired.versions.begin(), desired.versions.end());
-      return {};
+    MUSTER_TRY(CheckNotPaused(desired));
+    for (const int other : desired.versions) {
+      if (other < desired.active) {
+        return Error{Code::kConflict,
+                     Named(other) + " is still kept beside the active version " +
+                         std::to_string(desired.active),
+                     "drop it with --finish, or go back to it with --rollback"};
+      }
+      if (other > desired.active) version = other;
     }
-    version = desired.active + 1;
+    desired.held.clear();  // by one that was interrupted
+    if (version != 0) return {};
+    version = ++desired.highest;
     desired.versions.push_back(version);
     return {};
   }));
@@ -31,7 +78,7 @@ Result<int> Rebuild::Begin() {
 
 // The version that is not active.
 Result<int> Rebuild::Other() const {
-  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+  MUSTER_ASSIGN(const DesiredState desired, Settled());
   for (const int version : desired.versions) {
     if (version != desired.active) return version;
   }
@@ -40,22 +87,29 @@ Result<int> Rebuild::Other() const {
                "begin with 'muster replica rebuild'"};
 }
 
+Result<int64_t> Rebuild::Left() {
+  MUSTER_ASSIGN(const int version, Other());
+  MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
+  std::map<int, int64_t> positions = PositionsOf(slots);
+  std::vector<SlotPosition> from;
+  for (int slot = 0; slot < log_.slots(); ++slot) from.push_back({slot, positions[slot]});
+  MUSTER_ASSIGN(const auto lags, log_.Lag(from));
+  return std::accumulate(lags.begin(), lags.end(), int64_t{0},
+                         [](int64_t sum, const SlotLag& lag) { return sum + lag.events; });
+}
+
 Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
                         std::stop_token stop) {
   MUSTER_ASSIGN(const int version, Other());
   for (;;) {
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+    MUSTER_TRY(CheckNotPaused(desired));
     MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
-    std::map<int, int64_t> positions;
-    for (const SlotState& slot : slots) positions[slot.slot] = slot.position;
-    std::vector<SlotPosition> from;
-    for (int slot = 0; slot < log_.slots(); ++slot) from.push_back({slot, positions[slot]});
-    MUSTER_ASSIGN(const auto lags, log_.Lag(from));
-    int64_t left = 0;
-    for (const SlotLag& slot : lags) left += slot.events;
+    MUSTER_ASSIGN(const int64_t left, Left());
     if (progress) progress(left);
     // Slots appear when a worker takes them over: before, nothing is being done.
     if (left <= lag && slots.size() == static_cast<size_t>(log_.slots())) return {};
-    if (!env_.Sleep(kLook, stop)) return Stopped();
+    if (!env_.Sleep(kLook, stop)) return AskedToStop();
   }
 }
 
@@ -67,13 +121,33 @@ Status Rebuild::Hold(int version, bool held) {
   });
 }
 
+// A version in which more is parked than in the active one would show readers less.
+Status Rebuild::CheckParked(int from, int to) const {
+  std::vector<int> slots(static_cast<size_t>(log_.slots()));
+  std::iota(slots.begin(), slots.end(), 0);
+  MUSTER_ASSIGN(const auto before, model_.Parked({set_, projection_.name(), from}, slots));
+  MUSTER_ASSIGN(const auto after, model_.Parked({set_, projection_.name(), to}, slots));
+  std::set<std::string> known;
+  for (const ParkedStream& stream : before) known.insert(stream.stream);
+  for (const ParkedStream& stream : after) {
+    if (known.contains(stream.stream)) continue;
+    return Error{Code::kConflict,
+                 Named(to) + " has parked stream '" + stream.stream + "', version " +
+                     std::to_string(from) + " has not: " + stream.error,
+                 "fix the cause, then replay or skip it with --version " + std::to_string(to) +
+                     "; or drop the version with --finish"};
+  }
+  return {};
+}
+
 Status Rebuild::Swap(bool back, std::stop_token stop) {
-  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+  MUSTER_ASSIGN(const DesiredState desired, Settled());
   MUSTER_ASSIGN(const int other, Other());
   if (back != (other < desired.active)) {
-    return Error{Code::kConflict, "version " + std::to_string(desired.active) + " of '" +
-                                      projection_.name() + "' is active already"};
+    return Error{Code::kConflict, Named(desired.active) + " is active already"};
   }
+  MUSTER_TRY(CheckNotPaused(desired));
+  if (!back) MUSTER_TRY(CheckParked(desired.active, other));
   MUSTER_TRY(Hold(desired.active, true));
   Status swapped = SwapHeld(desired.active, other, std::move(stop));
   // Whatever came of it, nothing is to stand still for ever.
@@ -82,49 +156,101 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
   return released;
 }
 
-Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
-  const MonoTime give_up = env_.MonoNow() + kSwapPatience;
-  const auto behind = [&]() -> Result<bool> {
-    MUSTER_ASSIGN(const auto old_slots, model_.Slots({set_, projection_.name(), from}));
-    MUSTER_ASSIGN(const auto new_slots, model_.Slots({set_, projection_.name(), to}));
-    std::map<int, int64_t> positions;
-    for (const SlotState& slot : new_slots) positions[slot.slot] = slot.position;
-    return std::any_of(old_slots.begin(), old_slots.end(),
-                       [&](const SlotState& slot) { return slot.position > positions[slot.slot]; });
-  };
-  for (;;) {
-    MUSTER_ASSIGN(const bool waits, behind());
-    if (!waits) break;
-    if (env_.MonoNow() >= give_up) {
-      return Error{Code::kUnavailable,
-                   "version " + std::to_string(to) + " of '" + projection_.name() +
-                       "' does not catch up with version " + std::to_string(from),
-                   "is the set running? 'muster replica status' shows how far it is"};
-    }
-    if (!env_.Sleep(kLook, stop)) return Stopped();
-  }
+// What is being handled when side effects are handed over is handled again. Workers that have
+// stopped handle nothing.
+Result<bool> Rebuild::Stopped(int version) const {
+  MUSTER_ASSIGN(const auto going, NotStoppedYet(store_, set_, projection_.name(), {version}));
+  return going.empty();
+}
+
+Result<bool> Rebuild::IsBehind(int from, int to) const {
+  MUSTER_ASSIGN(const auto old_slots, model_.Slots({set_, projection_.name(), from}));
+  MUSTER_ASSIGN(const auto new_slots, model_.Slots({set_, projection_.name(), to}));
+  std::map<int, int64_t> positions = PositionsOf(new_slots);
+  return std::any_of(old_slots.begin(), old_slots.end(),
+                     [&](const SlotState& slot) { return slot.position > positions[slot.slot]; });
+}
+
+Status Rebuild::TrySwap(int from, int to) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   MUSTER_TRY(projection_.Activate(*transaction, to));
-  MUSTER_TRY(model_.Commit(*transaction));
-  // Readers see the new version from here on. Workers hear of it now, and switch side effects on.
+  return model_.Swap(*transaction, {set_, projection_.name(), from}, to, log_.slots());
+}
+
+Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
+  const MonoTime give_up = env_.MonoNow() + kSwapPatience;
+  for (;;) {
+    MUSTER_ASSIGN(const bool stopped, Stopped(from));
+    MUSTER_ASSIGN(const bool behind, IsBehind(from, to));
+    if (stopped && !behind) {
+      const Status swapped = TrySwap(from, to);
+      if (swapped) break;
+      if (swapped.error().code != Code::kConflict) return swapped;
+    }
+    if (env_.MonoNow() >= give_up) {
+      return Error{Code::kUnavailable,
+                   behind ? Named(to) + " does not catch up with version " + std::to_string(from)
+                          : Named(from) + " does not stop",
+                   "is the set running? 'muster replica status' shows how far it is"};
+    }
+    if (!env_.Sleep(kLook, stop)) return AskedToStop();
+  }
+  // Readers see the new version from here on, and it does the side effects.
   return ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
     desired.active = to;
+    desired.held.clear();
     return {};
   });
 }
 
+Status Rebuild::CheckEffectsDone(int version) const {
+  const Instance instance{set_, projection_.name(), version};
+  MUSTER_ASSIGN(const auto states, model_.Slots(instance));
+  std::vector<int> slots;
+  for (const SlotState& state : states) {
+    slots.push_back(state.slot);
+    if (state.position >= state.effects_until) continue;
+    return Error{Code::kConflict,
+                 Named(version) + " still has side effects to do, up to position " +
+                     std::to_string(state.effects_until) + " of slot " + std::to_string(state.slot),
+                 "let the set run, and call again"};
+  }
+  MUSTER_ASSIGN(const auto parked, model_.Parked(instance, slots));
+  for (const ParkedStream& stream : parked) {
+    if (stream.quiet.size() == stream.versions.size()) continue;
+    return Error{Code::kConflict,
+                 Named(version) + " has parked stream '" + stream.stream +
+                     "', whose side effects have not been done",
+                 "replay or skip it first, with --version " + std::to_string(version)};
+  }
+  return {};
+}
+
 Result<int> Rebuild::Finish() {
-  MUSTER_ASSIGN(const int other, Other());
-  MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
-    std::erase(desired.versions, other);
-    std::erase(desired.held, other);
-    return {};
-  }));
+  MUSTER_ASSIGN(const DesiredState desired, Settled());
+  // By a swap that was interrupted.
+  for (const int version : desired.held) MUSTER_TRY(Hold(version, false));
+  int other = desired.dropping.empty() ? 0 : desired.dropping.front();
+  if (other == 0) {
+    MUSTER_ASSIGN(other, Other());
+    MUSTER_TRY(CheckEffectsDone(other));
+    MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+      if (now.active == other) return Error{Code::kConflict, Named(other) + " is active again"};
+      std::erase(now.versions, other);
+      now.held.clear();
+      now.dropping = {other};
+      return {};
+    }));
+  }
   // A worker that has not heard of it yet fails to commit, and then hears.
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   MUSTER_TRY(model_.Forget(*transaction, {set_, projection_.name(), other}));
   MUSTER_TRY(projection_.Drop(*transaction, other));
   MUSTER_TRY(model_.Commit(*transaction));
+  MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+    std::erase(now.dropping, other);
+    return {};
+  }));
   return other;
 }
 

@@ -9,12 +9,13 @@
 #include "muster/replica.h"
 #include "muster/store.h"
 #include "replica/read_model.h"
+#include "replica/set_records.h"
 
 namespace muster {
 
 // A rebuild without downtime: a new version of a projection catches up beside the one in use, with
 // its side effects off, until it takes over in one transaction. The old one is kept up to date, so
-// that one can go back, until it is dropped. Each step is durable: whoever was interrupted calls
+// that one can go back, until it is dropped. Each step is durable: after an interruption, call it
 // again.
 class Rebuild {
  public:
@@ -22,25 +23,40 @@ class Rebuild {
           Projection& projection)
       : store_(store), log_(log), model_(model), env_(env), set_(set), projection_(projection) {}
 
-  // Lets the workers keep a new version, if there is none besides the active one. Its number.
+  // Lets the workers keep a new version, or goes on with the one that is being built. Its number.
+  // kConflict: the version before the active one is still kept, or the projection is paused.
   Result<int> Begin();
 
+  // How many events the new version has not read yet.
+  Result<int64_t> Left();
+
   // Waits until the new version is no more than `lag` events behind, telling `progress` how many
-  // events are still to come. Somebody has to run the set meanwhile.
+  // events are still to come. Workers have to run the set meanwhile.
   Status CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
                  std::stop_token stop);
 
   // Makes the newest version the one that readers see, or with `back` the one before: holds the
-  // active one for a moment, so that the other is at least as far, and swaps.
+  // active one for a moment, so that the other is at least as far, and swaps. Side effects are
+  // handed over with it, at one position of each slot. kConflict: the new version has parked
+  // streams that the active one has not.
   Status Swap(bool back, std::stop_token stop);
 
-  // Ends the version that is not active, and drops its tables. The number of it.
+  // Ends the version that is not active, and drops its tables. The number of it. kConflict: it
+  // still has side effects to do, up to where it has handed them over.
   Result<int> Finish();
 
  private:
+  Result<DesiredState> Settled() const;
   Result<int> Other() const;
+  Status CheckNotPaused(const DesiredState& desired) const;
+  Status CheckParked(int from, int to) const;
+  Status CheckEffectsDone(int version) const;
   Status Hold(int version, bool held);
   Status SwapHeld(int from, int to, std::stop_token stop);
+  Result<bool> Stopped(int version) const;
+  Result<bool> IsBehind(int from, int to) const;
+  Status TrySwap(int from, int to);
+  std::string Named(int version) const;
 
   Store& store_;
   EventLog& log_;

@@ -75,6 +75,10 @@ std::string_view PhaseName(MemberState::Phase phase) {
   return kPhaseNames[static_cast<size_t>(phase)];
 }
 
+std::string StoppedName(const std::string& projection, int version) {
+  return projection + "@" + std::to_string(version);
+}
+
 bool MemberState::ReadyFor(int64_t wanted) const {
   if (generation != wanted) return false;
   return phase == Phase::kReady || phase == Phase::kRunning;
@@ -116,6 +120,8 @@ std::string DesiredState::ToBody() const {
                          {"active", active},
                          {"versions", versions},
                          {"held", held},
+                         {"dropping", dropping},
+                         {"highest", highest},
                          {"touched", touched}});
 }
 
@@ -126,8 +132,11 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
       .Read("active", desired.active)
       .Read("versions", desired.versions)
       .Read("held", desired.held)
+      .Read("dropping", desired.dropping)
+      .Read("highest", desired.highest)
       .Read("touched", desired.touched);
   MUSTER_TRY(fields.Check("the record of a projection"));
+  for (const int version : desired.versions) desired.highest = std::max(desired.highest, version);
   return desired;
 }
 

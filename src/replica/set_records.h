@@ -51,7 +51,7 @@ struct MemberState {
   int64_t handled = 0;                    // events since it registered
   std::string error = {};                 // its latest trouble, or why it is dead
   int64_t pause_ms = 0;                   // the longest of a slot in the last reconfiguration
-  std::vector<std::string> stopped = {};  // projections that it has stopped for an operator
+  std::vector<std::string> stopped = {};  // what it has stopped for an operator: StoppedName
 
   bool Alive() const { return phase <= Phase::kRunning; }
   // Ready or beyond: whoever is running was ready before.
@@ -61,6 +61,7 @@ struct MemberState {
   static Result<MemberState> FromBody(const std::string& body);
 };
 std::string_view PhaseName(MemberState::Phase phase);
+std::string StoppedName(const std::string& projection, int version);
 
 // What an operator wants of a projection; honoured by every worker whenever it starts.
 struct DesiredState {
@@ -68,6 +69,8 @@ struct DesiredState {
   int active = 1;                   // the version that readers see
   std::vector<int> versions = {1};  // that are kept up to date
   std::vector<int> held = {};       // of those, the ones that stand still for a moment
+  std::vector<int> dropping = {};   // not among those any more, but not removed yet
+  int highest = 1;                  // a number is given to a version once
   int64_t touched = 0;  // grows when checkpoints were moved: whoever follows reads them again
 
   std::string ToBody() const;

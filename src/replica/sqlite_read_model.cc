@@ -22,6 +22,8 @@ CREATE TABLE IF NOT EXISTS $_checkpoints (
   position    INTEGER NOT NULL,
   handled     INTEGER NOT NULL DEFAULT 0,
   digest      INTEGER NOT NULL DEFAULT 0,
+  skipped     INTEGER NOT NULL DEFAULT 0,
+  effects_until INTEGER NOT NULL DEFAULT -1,
   PRIMARY KEY (replica_set, projection, version, slot)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS $_parked_streams (
@@ -40,9 +42,17 @@ CREATE TABLE IF NOT EXISTS $_parked_events (
   version       INTEGER NOT NULL,
   stream        TEXT    NOT NULL,
   event_version INTEGER NOT NULL,
+  side_effects  INTEGER NOT NULL DEFAULT 1,
   PRIMARY KEY (replica_set, projection, version, stream, event_version)
 ) STRICT, WITHOUT ROWID;
 )";
+
+// What tables of earlier versions lack.
+constexpr std::pair<std::string_view, std::string_view> kLaterColumns[] = {
+    {"$_checkpoints", "skipped INTEGER NOT NULL DEFAULT 0"},
+    {"$_checkpoints", "effects_until INTEGER NOT NULL DEFAULT -1"},
+    {"$_parked_events", "side_effects INTEGER NOT NULL DEFAULT 1"},
+};
 
 class SqliteReadModel;
 
@@ -73,6 +83,7 @@ class SqliteReadModel final : public ReadModel {
     MUSTER_ASSIGN(db_, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
     MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
     MUSTER_TRY(db_->Execute(In(kSchema)));
+    for (const auto& [table, column] : kLaterColumns) MUSTER_TRY(AddColumn(In(table), column));
     return transaction.Commit();
   }
 
@@ -87,7 +98,8 @@ class SqliteReadModel final : public ReadModel {
                            " slot, generation, position) VALUES (?1, ?2, ?3, ?4, ?5, 0)"
                            " ON CONFLICT DO UPDATE SET generation = ?5"
                            " WHERE generation <= ?5"
-                           " RETURNING generation, position, handled, digest"));
+                           " RETURNING generation, position, handled, digest, skipped,"
+                           " effects_until"));
       raise->Bind(instance.set, instance.projection, instance.version, slot, generation);
       MUSTER_ASSIGN(const bool raised, raise->Step());
       SlotState state{.slot = slot};
@@ -96,6 +108,8 @@ class SqliteReadModel final : public ReadModel {
         state.position = raise->Int(1);
         state.handled = raise->Int(2);
         state.digest = raise->Int(3);
+        state.skipped = raise->Int(4);
+        state.effects_until = raise->Int(5);
       }
       raise->Reset();
       if (!raised) {
@@ -128,18 +142,39 @@ class SqliteReadModel final : public ReadModel {
     return committed;
   }
 
+  Status Swap(Transaction& given, const Instance& from, int to, int slots) override {
+    auto& transaction = static_cast<SqliteModelTransaction&>(given);
+    Status swapped = TrySwap(transaction, from, to, slots);
+    transaction.End();
+    return swapped;
+  }
+
+  Status SkipParked(const Instance& instance, const ParkedEvent& event) override {
+    SqliteModelTransaction transaction(*this);
+    MUSTER_TRY(transaction.Begin());
+    if (const Status freed = CommitReplayed(instance, {.replayed = {event}}); !freed) {
+      if (freed.error().code != Code::kLeaseLost) return freed;
+      return Error{Code::kNotFound, "the event is not parked any more"};
+    }
+    MUSTER_ASSIGN(auto count, Cached("UPDATE $_checkpoints SET skipped = skipped + 1 WHERE"
+                                     " replica_set = ? AND projection = ? AND version = ?"
+                                     " AND slot = ?"));
+    MUSTER_TRY(count->Bind(instance.set, instance.projection, instance.version, event.slot).Run());
+    return transaction.Commit();
+  }
+
   Result<std::vector<SlotState>> Slots(const Instance& instance) override {
     std::lock_guard lock(mutex_);
-    MUSTER_ASSIGN(auto rows, Cached("SELECT slot, generation, position, handled, digest FROM"
-                                    " $_checkpoints WHERE replica_set = ? AND projection = ?"
-                                    " AND version = ? ORDER BY slot"));
+    MUSTER_ASSIGN(auto rows, Cached("SELECT slot, generation, position, handled, digest, skipped,"
+                                    " effects_until FROM $_checkpoints WHERE replica_set = ? AND"
+                                    " projection = ? AND version = ? ORDER BY slot"));
     rows->Bind(instance.set, instance.projection, instance.version);
     std::vector<SlotState> states;
     for (;;) {
       MUSTER_ASSIGN(const bool row, rows->Step());
       if (!row) break;
-      states.push_back(
-          {static_cast<int>(rows->Int(0)), rows->Int(1), rows->Int(2), rows->Int(3), rows->Int(4)});
+      states.push_back({static_cast<int>(rows->Int(0)), rows->Int(1), rows->Int(2), rows->Int(3),
+                        rows->Int(4), rows->Int(5), rows->Int(6)});
     }
     rows->Reset();
     return states;
@@ -159,8 +194,8 @@ class SqliteReadModel final : public ReadModel {
   Result<std::vector<ParkedStream>> Parked(const Instance& instance,
                                            std::span<const int> slots) override {
     std::lock_guard lock(mutex_);
-    MUSTER_ASSIGN(auto rows, Cached("SELECT s.slot, s.stream, s.error, s.replay, e.event_version"
-                                    " FROM $_parked_streams s JOIN $_parked_events e"
+    MUSTER_ASSIGN(auto rows, Cached("SELECT s.slot, s.stream, s.error, s.replay, e.event_version,"
+                                    " e.side_effects FROM $_parked_streams s JOIN $_parked_events e"
                                     " USING (replica_set, projection, version, stream)"
                                     " WHERE replica_set = ? AND projection = ? AND version = ?"
                                     " ORDER BY s.stream, e.event_version"));
@@ -176,6 +211,7 @@ class SqliteReadModel final : public ReadModel {
             {slot, std::string(rows->Text(1)), std::string(rows->Text(2)), rows->Int(3) != 0, {}});
       }
       streams.back().versions.push_back(rows->Int(4));
+      if (rows->Int(5) == 0) streams.back().quiet.insert(rows->Int(4));
     }
     rows->Reset();
     return streams;
@@ -195,11 +231,11 @@ class SqliteReadModel final : public ReadModel {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
     MUSTER_TRY(transaction.Begin());
     for (const SlotPosition& slot : slots) {
-      MUSTER_ASSIGN(auto put,
-                    Cached("INSERT INTO $_checkpoints (replica_set, projection, version,"
-                           " slot, generation, position) VALUES (?1, ?2, ?3, ?4, 0, ?5)"
-                           " ON CONFLICT DO UPDATE SET position = ?5,"
-                           " handled = iif(?6, 0, handled), digest = iif(?6, 0, digest)"));
+      MUSTER_ASSIGN(auto put, Cached("INSERT INTO $_checkpoints (replica_set, projection, version,"
+                                     " slot, generation, position) VALUES (?1, ?2, ?3, ?4, 0, ?5)"
+                                     " ON CONFLICT DO UPDATE SET position = ?5,"
+                                     " handled = iif(?6, 0, handled), digest = iif(?6, 0, digest),"
+                                     " skipped = iif(?6, 0, skipped)"));
       MUSTER_TRY(put->Bind(instance.set, instance.projection, instance.version, slot.slot,
                            slot.position, forget ? 1 : 0)
                      .Run());
@@ -263,12 +299,14 @@ class SqliteReadModel final : public ReadModel {
     for (const SlotMove& move : progress.moves) {
       MUSTER_ASSIGN(auto advance,
                     Cached("UPDATE $_checkpoints SET position = ?6, handled = handled + ?7,"
-                           " digest = (digest | ?8) - (digest & ?8) WHERE replica_set = ?1 AND"
-                           " projection = ?2 AND version = ?3 AND slot = ?4 AND position = ?5"
-                           " AND generation = ?9"));
+                           " digest = (digest | ?8) - (digest & ?8), skipped = skipped + ?11"
+                           " WHERE replica_set = ?1 AND projection = ?2 AND version = ?3"
+                           " AND slot = ?4 AND position = ?5 AND generation = ?9"
+                           " AND effects_until = ?10"));
       MUSTER_TRY(advance
                      ->Bind(instance.set, instance.projection, instance.version, move.slot,
-                            move.from, move.to, move.handled, move.digest, move.generation)
+                            move.from, move.to, move.handled, move.digest, move.generation,
+                            move.effects_until, move.skipped)
                      .Run());
       if (db_->Changes() == 1) continue;
       return Error{Code::kLeaseLost, "slot " + std::to_string(move.slot) + " of '" +
@@ -279,6 +317,52 @@ class SqliteReadModel final : public ReadModel {
     MUSTER_TRY(CommitReplayed(instance, progress));
     MUSTER_TRY(CommitFailed(instance, progress));
     return transaction.Commit();
+  }
+
+  // In the order of the parameters: set, projection, the old version, the new one.
+  Status TrySwap(SqliteModelTransaction& transaction, const Instance& from, int to, int slots) {
+    MUSTER_TRY(transaction.Begin());
+    const std::string other =
+        " FROM $_checkpoints o WHERE o.replica_set = ?1 AND o.projection = ?2 AND"
+        " o.slot = c.slot AND o.version = ";
+    MUSTER_ASSIGN(auto ahead,
+                  Cached("SELECT count(*) FROM $_checkpoints c WHERE replica_set = ?1 AND"
+                         " projection = ?2 AND version = ?4 AND position >= coalesce((SELECT"
+                         " o.position" +
+                         other + "?3), 0)"));
+    ahead->Bind(from.set, from.projection, from.version, to);
+    MUSTER_TRY(ahead->Step());
+    const int64_t found = ahead->Int(0);
+    ahead->Reset();
+    if (found != slots) {
+      return Error{Code::kConflict, "version " + std::to_string(to) + " of '" + from.projection +
+                                        "' is behind version " + std::to_string(from.version)};
+    }
+    const std::string always = std::to_string(kEffectsAlways);
+    for (const std::string& sql :
+         {std::string("INSERT INTO $_checkpoints (replica_set, projection, version, slot,"
+                      " generation, position) SELECT replica_set, projection, ?3, slot, 0, 0 FROM"
+                      " $_checkpoints WHERE replica_set = ?1 AND projection = ?2 AND version = ?4"
+                      " ON CONFLICT DO NOTHING"),
+          "UPDATE $_checkpoints AS c SET effects_until = (SELECT o.position" + other +
+              "?4) WHERE replica_set = ?1 AND projection = ?2 AND version = ?3 AND (SELECT"
+              " o.effects_until" +
+              other + "?4) <> " + always,
+          "UPDATE $_checkpoints SET effects_until = " + always +
+              " WHERE replica_set = ?1 AND projection = ?2 AND version = ?4 AND ?3 <> ?4"}) {
+      MUSTER_ASSIGN(auto change, Cached(sql));
+      MUSTER_TRY(change->Bind(from.set, from.projection, from.version, to).Run());
+    }
+    return transaction.Commit();
+  }
+
+  Status AddColumn(const std::string& table, std::string_view column) {
+    const std::string name(column.substr(0, column.find(' ')));
+    MUSTER_ASSIGN(auto there, db_->Prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?"));
+    there.Bind(table, name);
+    MUSTER_ASSIGN(const bool found, there.Step());
+    if (found) return {};
+    return db_->Execute("ALTER TABLE " + table + " ADD COLUMN " + std::string(column));
   }
 
   static Error NotParked(const ParkedEvent& event) {
@@ -299,11 +383,11 @@ class SqliteReadModel final : public ReadModel {
       if (!progress.error.empty()) stream->BindText(6, progress.error);
       MUSTER_TRY(stream->Run());
       if (db_->Changes() != 1) return NotParked(event);
-      MUSTER_ASSIGN(auto parked, Cached("INSERT INTO $_parked_events VALUES (?, ?, ?, ?, ?)"
+      MUSTER_ASSIGN(auto parked, Cached("INSERT INTO $_parked_events VALUES (?, ?, ?, ?, ?, ?)"
                                         " ON CONFLICT DO NOTHING"));
       MUSTER_TRY(parked
                      ->Bind(instance.set, instance.projection, instance.version, event.stream,
-                            event.version)
+                            event.version, event.side_effects ? 1 : 0)
                      .Run());
     }
     return {};

@@ -233,10 +233,10 @@ Status Worker::EnsureFollowers(const SetView& view) {
     for (const int version : desired.versions) {
       const Name name{projection->name(), version};
       wanted.insert(name);
-      const bool side_effects = version == desired.active;
+      const bool active = version == desired.active;
       if (auto found = running_.find(name); found != running_.end()) {
         const bool same =
-            found->second.side_effects == side_effects && found->second.touched == desired.touched;
+            found->second.active == active && found->second.touched == desired.touched;
         if (same) continue;
         if (!Stop(found->second, kStopPatience)) return {};
         handled_before_ += found->second.follower->pulse().handled;
@@ -245,11 +245,12 @@ Status Worker::EnsureFollowers(const SetView& view) {
       MUSTER_TRY(SetUpOnce(*projection, version));
       ReplicaPartition partition = partition_;
       partition.version = version;
-      partition.side_effects = side_effects;
-      MUSTER_ASSIGN(auto processor, projection->Build(partition));
       auto follower = std::make_unique<Follower>(
-          log_, model_, env_, Instance{options_.set, projection->name(), version},
-          std::move(processor),
+          log_, model_, env_, Instance{options_.set, projection->name(), version}, active,
+          [projection, partition](bool side_effects) mutable {
+            partition.side_effects = side_effects;
+            return projection->Build(partition);
+          },
           FollowerOptions{.batch = options_.batch,
                           .max_attempts = options_.max_attempts,
                           .retry_delay = options_.retry_delay,
@@ -271,7 +272,8 @@ Status Worker::EnsureFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         return Error{Code::kUnavailable, owned.error().message};
       }
-      running_[name] = Running{projection, std::move(follower), side_effects, desired.touched};
+      MUSTER_TRY(follower->Prepare());
+      running_[name] = Running{projection, std::move(follower), active, desired.touched};
     }
   }
   for (auto it = running_.begin(); it != running_.end();) {
@@ -337,9 +339,7 @@ Status Worker::LookAfter(const SetView& view) {
     const bool wanted = !desired.paused && !held;
     const bool asked_back = running.asked_back && !PLANTED_BUG(asked_back_is_forgotten);
     if (!wanted || asked_back) Stop(running, milliseconds(0));
-    if (desired.paused && !running.given && name.second == desired.active) {
-      stopped.push_back(name.first);
-    }
+    if (!wanted && !running.given) stopped.push_back(StoppedName(name.first, name.second));
     if (wanted && !running.given) {
       std::map<int64_t, int> hangs;
       for (const Suspect& suspect : view.suspects) {

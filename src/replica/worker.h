@@ -52,7 +52,7 @@ class Worker {
   struct Running {
     std::shared_ptr<Projection> projection;
     std::unique_ptr<Follower> follower;
-    bool side_effects = true;
+    bool active = true;
     int64_t touched = 0;
     bool given = false;
     bool asked_back = false;  // it steps no more, whatever has been wanted of it since

@@ -105,6 +105,18 @@ Status SimReadModel::Commit(Transaction& transaction) {
                         bool) { return truth_.Apply(statements, {}, {}); });
 }
 
+Status SimReadModel::Swap(Transaction& transaction, const Instance& from, int to, int slots) {
+  return Call<void>(
+      "swap " + from.projection + " to " + std::to_string(to), true,
+      [this, from, to, slots, statements = static_cast<MemoryTransaction&>(transaction).statements](
+          bool) { return truth_.ApplySwap(statements, from, to, slots); });
+}
+
+Status SimReadModel::SkipParked(const Instance& instance, const ParkedEvent& event) {
+  return Call<void>("skip of " + event.stream, true,
+                    [this, instance, event](bool) { return truth_.SkipParked(instance, event); });
+}
+
 Result<std::vector<SlotState>> SimReadModel::Slots(const Instance& instance) {
   return Call<std::vector<SlotState>>("slots", false,
                                       [this, instance](bool) { return truth_.Slots(instance); });

@@ -58,6 +58,8 @@ class SimReadModel final : public ReadModel {
   Status Commit(Transaction& transaction, const Instance& instance,
                 const ReadModelProgress& progress) override;
   Status Commit(Transaction& transaction) override;
+  Status Swap(Transaction& transaction, const Instance& from, int to, int slots) override;
+  Status SkipParked(const Instance& instance, const ParkedEvent& event) override;
   Result<std::vector<SlotState>> Slots(const Instance& instance) override;
   Result<int64_t> HighestGeneration(const std::string& set) override;
   Result<std::vector<ParkedStream>> Parked(const Instance& instance,

@@ -2,9 +2,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "replica/operations.h"
+#include "replica/rebuild.h"
 #include "replica/set_records.h"
 #include "replica/worker.h"
 #include "sim/faulty_store.h"
@@ -112,12 +114,18 @@ class ReplicaWorkloadImpl final : public Workload {
     model_ = std::make_unique<SimReadModel>(
         sim,
         ReadModelObserver{
-            .taken_over = [this](const Instance&, int64_t generation,
-                                 std::span<const int> slots) { TakenOver(generation, slots); },
-            .committed = [this](const Instance&, const ReadModelProgress& progress,
-                                const std::vector<MemoryReadModel::Statement>& statements,
-                                const std::string& sender,
-                                bool applied) { Committed(progress, statements, sender, applied); },
+            .taken_over =
+                [this](const Instance& instance, int64_t generation, std::span<const int> slots) {
+                  TakenOver(instance.version, generation, slots);
+                },
+            .committed =
+                [this](const Instance& instance, const ReadModelProgress& progress,
+                       const std::vector<MemoryReadModel::Statement>& statements,
+                       const std::string& sender, bool applied) {
+                  // What a worker still does for a version that was dropped is nobody's business.
+                  if (!applied || !Versions().contains(instance.version)) return;
+                  Committed(instance.version, progress, statements, sender);
+                },
             .refused =
                 [this] {
                   if (!store_->Away()) {
@@ -143,6 +151,7 @@ class ReplicaWorkloadImpl final : public Workload {
     sim.AddProcess("appender", [this](Env& env, std::stop_token stop) { AppendAll(env, stop); });
     if (!crowd_ && !tiny && random.OneIn(2)) {
       late_ = random.OneIn(2);
+      rebuilds_ = random.OneIn(2);
       sim.AddProcess("operator", [this](Env& env, std::stop_token stop) { Operate(env, stop); });
     }
   }
@@ -151,29 +160,19 @@ class ReplicaWorkloadImpl final : public Workload {
     if (crowd_) sim_->Sometimes("36 a hundred workers join in one window");
     sim_->Sometimes("40 every notification is lost");
     const auto all = log_->Truth().ReadAll(0, kMaxEventBatch).value().events;
-    std::map<std::string, int64_t> expected;
-    for (const Event& event : all) expected[event.stream] = event.version;
-    const auto parked = Parked();
-    for (const auto& [stream, versions] : expected) {
-      int64_t waiting = 0;
-      const auto found = parked.find(stream);
-      if (found != parked.end()) waiting = static_cast<int64_t>(found->second.versions.size());
-      if (handled_[stream] + waiting != versions) {
-        Violate("L", stream + " has " + std::to_string(handled_[stream]) + " handled and " +
-                         std::to_string(waiting) + " parked of " + std::to_string(versions));
-      }
-      if (found != parked.end() && found->second.versions.front() != handled_[stream] + 1) {
-        Violate("O", stream + " is parked from another event on than the first that failed");
-      }
+    for (const int version : Versions()) {
+      CheckHandled(version, all);
+      CheckAudit(version, all);
     }
-    CheckAudit(all);
+    for (const Event& event : all) CheckEffects(event);
   }
 
  private:
   // The projection: its read model is the list of events that it has handled.
   class SimProcessor final : public Processor {
    public:
-    SimProcessor(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
+    SimProcessor(ReplicaWorkloadImpl& world, Env& env, bool side_effects)
+        : world_(world), env_(env), side_effects_(side_effects) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) {
         const auto number = std::stoll(event.payload);
@@ -186,7 +185,8 @@ class ReplicaWorkloadImpl final : public Workload {
           world_.sim_->Sometimes("43 a projection hangs");
           env_.Sleep(seconds(100), {});
         }
-        MUSTER_TRY(transaction.Execute("handled", {event.stream, std::to_string(event.version)}));
+        MUSTER_TRY(transaction.Execute(
+            "handled", {event.stream, std::to_string(event.version), side_effects_ ? "1" : "0"}));
       }
       return {};
     }
@@ -194,14 +194,15 @@ class ReplicaWorkloadImpl final : public Workload {
    private:
     ReplicaWorkloadImpl& world_;
     Env& env_;
+    const bool side_effects_;
   };
 
   class SimProjection final : public Projection {
    public:
     SimProjection(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
     const std::string& name() const override { return kProjection; }
-    Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override {
-      return std::make_unique<SimProcessor>(world_, env_);
+    Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
+      return std::make_unique<SimProcessor>(world_, env_, partition.side_effects);
     }
 
    private:
@@ -253,12 +254,14 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // Scales the set, replays what is parked, or pauses the projection and resumes it, perhaps before
-  // any worker has seen it.
+  // Scales the set, replays what is parked, rebuilds, or pauses the projection and resumes it,
+  // perhaps before any worker has seen it.
   void Operate(Env& env, std::stop_token stop) {
     Random& random = sim_->random();
     while (!AllDone() && !stop.stop_requested() && sim_->faults_on()) {
-      if (random.OneIn(3)) {
+      if (rebuilds_ && !random.OneIn(3)) {
+        RebuildSome(env, stop);
+      } else if (random.OneIn(3)) {
         static_cast<void>(ScaleSet(store_->Truth(), kSet, static_cast<int>(random.Between(1, 4))));
       } else if (random.OneIn(2)) {
         cured_ |= random.OneIn(2);
@@ -268,9 +271,10 @@ class ReplicaWorkloadImpl final : public Workload {
         env.Sleep(seconds(random.Between(0, 8)), stop);
         Pause(false);
       }
-      env.Sleep(seconds(random.Between(10, 90)), stop);
+      env.Sleep(seconds(random.Between(rebuilds_ ? 2 : 10, rebuilds_ ? 30 : 90)), stop);
     }
     Pause(false);  // it may have crashed before it did
+    if (rebuilds_) EndRebuild(env);
     // Nothing else happens now that would hide what a pause has left behind.
     for (int times = 0; times < 4 && late_; ++times) {
       env.Sleep(seconds(random.Between(4, 12)), {});
@@ -281,41 +285,123 @@ class ReplicaWorkloadImpl final : public Workload {
     late_ = false;
   }
 
+  // Any step of a rebuild, whether its turn has come or not.
+  void RebuildSome(Env& env, std::stop_token stop) {
+    SimProjection projection(*this, env);
+    Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
+    const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
+    int64_t step = sim_->random().Between(0, 3);
+    if (!sim_->random().OneIn(3)) {
+      const bool built = desired.versions.size() > 1;
+      step = !built ? 0 : desired.versions.back() > desired.active ? 1 : 2 + step % 2;
+    }
+    Status done;
+    if (step == 0) {
+      if (const auto begun = rebuild.Begin(); !begun) done = begun.error();
+    } else if (step == 3) {
+      if (const auto finished = rebuild.Finish(); !finished) done = finished.error();
+    } else {
+      done = rebuild.Swap(step == 2, stop);
+      if (done && appended_ < events_) sim_->Sometimes("61 versions are swapped in mid-stream");
+    }
+    if (!done && (done.error().code == Code::kInternal || done.error().code == Code::kCorrupt)) {
+      Violate("V", done.error().message);
+    }
+  }
+
+  // As an operator does who finds one begun.
+  void EndRebuild(Env& env) {
+    SimProjection projection(*this, env);
+    Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
+    for (int tries = 0; tries < 10; ++tries) {
+      const auto finished = rebuild.Finish();
+      if (finished || finished.error().code == Code::kNotFound) return;
+      env.Sleep(seconds(5), {});
+    }
+  }
+
   void Pause(bool paused) {
     if (!PauseProjection(store_->Truth(), kSet, kProjection, paused)) Violate("V", "no pause");
   }
 
   void Replay() {
-    for (const auto& [stream, found] : Parked()) replaying_.insert(stream);
-    if (!ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, 1}, "")) {
-      Violate("V", "no replay");
+    for (const int version : Versions()) {
+      for (const auto& [stream, found] : Parked(version)) replaying_.emplace(version, stream);
+      if (!ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, version}, "")) {
+        Violate("V", "no replay");
+      }
     }
+  }
+
+  std::set<int> Versions() {
+    const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
+    return {desired.versions.begin(), desired.versions.end()};
   }
 
   // Everything is handled, or parked and left so by the operator.
   bool AllDone() {
     if (appended_ < events_) return false;
-    const auto parked = Parked();
-    int64_t waiting = 0;
-    for (const auto& [stream, found] : parked) {
-      if (replaying_.contains(stream)) return false;
-      waiting += static_cast<int64_t>(found.versions.size());
-    }
-    return committed_ + waiting == events_;
+    const std::set<int> versions = Versions();
+    return std::all_of(versions.begin(), versions.end(), [&](int v) { return AllDone(v); });
   }
 
-  std::map<std::string, ParkedStream> Parked() {
+  bool AllDone(int version) {
+    int64_t waiting = 0;
+    for (const auto& [stream, found] : Parked(version)) {
+      if (replaying_.contains({version, stream})) return false;
+      waiting += static_cast<int64_t>(found.versions.size());
+    }
+    return committed_[version] + waiting == events_;
+  }
+
+  std::map<std::string, ParkedStream> Parked(int version) {
     std::vector<int> slots;
     for (int slot = 0; slot < log_->slots(); ++slot) slots.push_back(slot);
     std::map<std::string, ParkedStream> parked;
-    const auto streams = model_->Truth().Parked({kSet, kProjection, 1}, slots).value();
+    const auto streams = model_->Truth().Parked({kSet, kProjection, version}, slots).value();
     for (const ParkedStream& stream : streams) parked[stream.stream] = stream;
     return parked;
   }
 
+  void CheckHandled(int version, const std::vector<Event>& all) {
+    std::map<std::string, int64_t> expected;
+    for (const Event& event : all) expected[event.stream] = event.version;
+    const auto parked = Parked(version);
+    for (const auto& [stream, versions] : expected) {
+      int64_t waiting = 0;
+      const int64_t handled = handled_[{version, stream}];
+      const auto found = parked.find(stream);
+      if (found != parked.end()) waiting = static_cast<int64_t>(found->second.versions.size());
+      if (handled + waiting != versions) {
+        Violate("L", stream + " has " + std::to_string(handled) + " handled and " +
+                         std::to_string(waiting) + " parked of " + std::to_string(versions));
+      }
+      if (found != parked.end() && found->second.versions.front() != handled + 1) {
+        Violate("O", stream + " is parked from another event on than the first that failed");
+      }
+    }
+  }
+
+  // Whatever versions came and went, one of them handled it with side effects, or will.
+  void CheckEffects(const Event& event) {
+    int64_t effects = effects_[{event.stream, event.version}];
+    for (const int version : Versions()) {
+      const auto parked = Parked(version);
+      const auto found = parked.find(event.stream);
+      if (found == parked.end()) continue;
+      const auto& waiting = found->second.versions;
+      const bool waits = std::find(waiting.begin(), waiting.end(), event.version) != waiting.end();
+      effects += waits && !found->second.quiet.contains(event.version);
+    }
+    if (effects != 1) {
+      Violate("S", event.stream + ": event " + std::to_string(event.version) +
+                       " had side effects " + std::to_string(effects) + " times");
+    }
+  }
+
   // What was counted on the way must be what the log has.
-  void CheckAudit(const std::vector<Event>& all) {
-    const auto states = model_->Truth().Slots({kSet, kProjection, 1}).value();
+  void CheckAudit(int version, const std::vector<Event>& all) {
+    const auto states = model_->Truth().Slots({kSet, kProjection, version}).value();
     for (const SlotState& state : states) {
       int64_t count = 0, digest = 0;
       for (const Event& event : all) {
@@ -331,59 +417,63 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void TakenOver(int64_t generation, std::span<const int> slots) {
+  void TakenOver(int version, int64_t generation, std::span<const int> slots) {
     for (const int slot : slots) {
-      int64_t& highest = fence_[slot];
+      int64_t& highest = fence_[{version, slot}];
       highest = std::max(highest, generation);
     }
   }
 
-  void Committed(const ReadModelProgress& progress,
+  void Committed(int version, const ReadModelProgress& progress,
                  const std::vector<MemoryReadModel::Statement>& statements,
-                 const std::string& sender, bool applied) {
-    if (!applied) return;
+                 const std::string& sender) {
     for (const SlotMove& move : progress.moves) {
       const std::string slot = "slot " + std::to_string(move.slot);
-      if (move.generation < fence_[move.slot]) {
+      if (move.generation < fence_[{version, move.slot}]) {
         Violate("F", slot + ": a commit of generation " + std::to_string(move.generation) +
-                         " took effect after generation " + std::to_string(fence_[move.slot]) +
-                         " had taken over");
+                         " took effect after generation " +
+                         std::to_string(fence_[{version, move.slot}]) + " had taken over");
       }
-      if (move.to < move.from || move.to < position_[move.slot]) {
+      if (move.to < move.from || move.to < position_[{version, move.slot}]) {
         Violate("P", slot + ": its checkpoint went back");
       }
-      position_[move.slot] = move.to;
-      const auto [owner, fresh] = owner_.try_emplace({move.slot, move.generation}, sender);
+      position_[{version, move.slot}] = move.to;
+      const auto [owner, fresh] = owner_.try_emplace({version, move.slot, move.generation}, sender);
       if (!fresh && owner->second != sender) {
         Violate("C", slot + " has two owners in generation " + std::to_string(move.generation) +
                          ": " + owner->second + " and " + sender);
       }
     }
-    NoteParked(progress);
+    NoteParked(version, progress);
     for (const auto& [sql, params] : statements) {
       const std::string& stream = *params[0];
-      const int64_t version = std::stoll(*params[1]);
-      if (version != handled_[stream] + 1) {
-        Violate(version <= handled_[stream] ? "L" : "O",
-                stream + ": event " + std::to_string(version) + " was handled after " +
-                    std::to_string(handled_[stream]));
+      const int64_t event = std::stoll(*params[1]);
+      int64_t& last = handled_[{version, stream}];
+      if (event != last + 1) {
+        Violate(event <= last ? "L" : "O", stream + ": event " + std::to_string(event) +
+                                               " was handled after " + std::to_string(last));
       }
-      handled_[stream] = version;
-      ++committed_;
+      last = event;
+      ++committed_[version];
+      if (*params[2] == "1" && ++effects_[{stream, event}] > 1) {
+        Violate("S", stream + ": event " + std::to_string(event) + " had side effects twice");
+      }
     }
   }
 
-  void NoteParked(const ReadModelProgress& progress) {
+  void NoteParked(int version, const ReadModelProgress& progress) {
     for (const ParkedEvent& event : progress.parked) {
       // It was free, and is parked again.
-      if (!progress.error.empty()) replaying_.erase(event.stream);
-      if (Parked().at(event.stream).error.empty()) {
+      if (!progress.error.empty()) replaying_.erase({version, event.stream});
+      if (Parked(version).at(event.stream).error.empty()) {
         Violate("R", event.stream + " is parked without a reason");
       }
     }
-    for (const ParkedEvent& event : progress.failed) replaying_.erase(event.stream);
+    for (const ParkedEvent& event : progress.failed) replaying_.erase({version, event.stream});
     for (const ParkedEvent& event : progress.replayed) {
-      if (!replaying_.contains(event.stream)) Violate("R", event.stream + " is replayed unasked");
+      if (!replaying_.contains({version, event.stream})) {
+        Violate("R", event.stream + " is replayed unasked");
+      }
       if (appended_ < events_) sim_->Sometimes("60 a stream is replayed while it is written to");
     }
   }
@@ -466,7 +556,8 @@ class ReplicaWorkloadImpl final : public Workload {
     if (members < static_cast<size_t>(log_->slots())) {
       sim_->Sometimes("39 fewer members than slots");
     }
-    if (partitions_ != 0 && members != partitions_ && committed_ > 0 && committed_ < events_) {
+    if (partitions_ != 0 && members != partitions_ && committed_[1] > 0 &&
+        committed_[1] < events_) {
       sim_->Sometimes("42 the number of partitions changes in mid-stream");
     }
     partitions_ = members;
@@ -524,21 +615,24 @@ class ReplicaWorkloadImpl final : public Workload {
   nanoseconds append_for_ = seconds(240);
   bool late_ = false;  // the last event comes when the operator has done all
   int64_t poison_ = -1;
-  bool cured_ = false;               // it does no harm any more
-  std::set<std::string> replaying_;  // streams that the operator has asked for
+  bool cured_ = false;  // it does no harm any more
+  bool rebuilds_ = false;
   int64_t hang_ = -1;
   int hangs_ = 0;
   int64_t appended_ = 0;
-  int64_t committed_ = 0;
   int generations_ = 0;
   size_t partitions_ = 0;
   std::string creator_;
   std::set<std::string> started_;
-  std::set<std::pair<std::string, int64_t>> ready_;  // who has ever been ready for what
-  std::map<std::string, int64_t> handled_;           // by stream: the last version
-  std::map<int, int64_t> fence_;
-  std::map<int, int64_t> position_;
-  std::map<std::pair<int, int64_t>, std::string> owner_;  // of a slot in a generation
+  std::set<std::pair<std::string, int64_t>> ready_;             // who has ever been ready for what
+  std::map<std::pair<std::string, int64_t>, int64_t> effects_;  // of an event
+  // By version of the read model.
+  std::map<int, int64_t> committed_;
+  std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has asked for
+  std::map<std::pair<int, std::string>, int64_t> handled_;  // the last event of a stream
+  std::map<std::pair<int, int>, int64_t> fence_;            // of a slot
+  std::map<std::pair<int, int>, int64_t> position_;
+  std::map<std::tuple<int, int, int64_t>, std::string> owner_;  // of a slot in a generation
 };
 
 }  // namespace
@@ -561,7 +655,8 @@ WorkloadInfo ReplicaWorkload() {
           "38 a member dies inside the barrier", "39 fewer members than slots",
           "40 every notification is lost", "41 a worker reaches the store, but not the read model",
           "42 the number of partitions changes in mid-stream", "43 a projection throws",
-          "43 a projection hangs", "60 a stream is replayed while it is written to"}};
+          "43 a projection hangs", "60 a stream is replayed while it is written to",
+          "61 versions are swapped in mid-stream"}};
 }
 
 }  // namespace muster::sim
