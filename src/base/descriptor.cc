@@ -9,6 +9,27 @@
 
 namespace muster {
 
+namespace {
+
+constexpr char kHint[] =
+    "this process has as many files and connections open as it may: raise the limit (ulimit -n), "
+    "or let it do less at a time (--slots)";
+
+}  // namespace
+
+bool IsOutOfDescriptors(int reason) { return reason == EMFILE || reason == ENFILE; }
+
+Error OutOfDescriptors(std::string message) {
+  return Error{Code::kUnavailable, std::move(message), kHint};
+}
+
+bool IsOutOfDescriptors(const Error& error) { return error.hint == kHint; }
+
+bool HasNoDescriptors() {
+  const Descriptor probe(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return probe.get() < 0 && IsOutOfDescriptors(errno);
+}
+
 void Descriptor::Close() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
@@ -16,7 +37,7 @@ void Descriptor::Close() {
 Result<Pipe> MakePipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{Code::kUnavailable, "no pipe for a program: " + std::string(strerror(errno))};
+    return OutOfDescriptors("no pipe for a program: " + std::string(strerror(errno)));
   }
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "muster/result.h"
@@ -29,6 +30,15 @@ struct Pipe {
   Descriptor read;
   Descriptor write;
 };
+
+// Errors for want of descriptors, which files, databases and servers are not to blame for: all are
+// kUnavailable and have a hint of their own.
+bool IsOutOfDescriptors(int reason);  // an errno
+Error OutOfDescriptors(std::string message);
+bool IsOutOfDescriptors(const Error& error);
+
+// Whether this process could not open anything right now.
+bool HasNoDescriptors();
 
 // Closed in programs that we start. kUnavailable: there are no descriptors left.
 Result<Pipe> MakePipe();

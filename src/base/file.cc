@@ -11,6 +11,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/descriptor.h"
+
 namespace muster {
 namespace {
 
@@ -45,6 +47,7 @@ Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
     content.resize(before + static_cast<size_t>(file.gcount()));
   }
   if (file.bad() || (file.fail() && !file.eof())) {
+    if (IsOutOfDescriptors(errno)) return FileError("read", path, errno);
     return Error{Code::kInvalid, "cannot read " + path + ": " + std::strerror(errno),
                  "check the path and who may read the file"};
   }
@@ -59,6 +62,7 @@ Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
 Error FileError(std::string_view doing, const std::string& path, int reason) {
   Error error{Code::kUnavailable,
               "cannot " + std::string(doing) + " " + path + ": " + std::strerror(reason)};
+  if (IsOutOfDescriptors(reason)) return OutOfDescriptors(std::move(error.message));
   switch (reason) {
     case ENOSPC:
     case EDQUOT:

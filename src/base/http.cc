@@ -7,7 +7,9 @@
 #include <mutex>
 
 #include "base/base64.h"
+#include "base/descriptor.h"
 #include "base/gzip.h"
+#include "base/interrupt.h"
 #include "base/secrets.h"
 
 namespace muster {
@@ -94,6 +96,8 @@ struct Exchange {
   bool has_headers = false;  // to their last line
   std::string fault = {};    // why there is no answer, where libcurl does not know
 
+  bool Stopped() const { return stop.stop_requested() || Interrupted(); }
+
   bool Count(size_t bytes) {
     received_bytes += bytes;
     too_large = received_bytes > request.max_response_bytes;
@@ -108,7 +112,7 @@ struct Exchange {
       exchange.fault = "the connection ended without an answer";
       return CURL_PREREQFUNC_ABORT;
     }
-    if (exchange.stop.stop_requested()) return CURL_PREREQFUNC_ABORT;
+    if (exchange.Stopped()) return CURL_PREREQFUNC_ABORT;
     exchange.sent = true;
     return CURL_PREREQFUNC_OK;
   }
@@ -138,7 +142,7 @@ struct Exchange {
   }
 
   static int OnProgress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    return static_cast<Exchange*>(self)->stop.stop_requested() ? 1 : 0;
+    return static_cast<Exchange*>(self)->Stopped() ? 1 : 0;
   }
 
   // Whether what libcurl takes for an answer is a whole one.
@@ -230,8 +234,10 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
       return Error{Code::kInvalid, what, "write the URL as https://HOST:PORT/PATH"};
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
+      if (HasNoDescriptors()) return OutOfDescriptors(what);
       return Error{Code::kUnavailable, what, "check the host's name, and DNS on this machine"};
     default:
+      if (HasNoDescriptors()) return OutOfDescriptors(what);
       return Error{Code::kUnavailable, what,
                    "check that the server runs, and host, port and scheme of the URL"};
   }

@@ -64,7 +64,8 @@ class HttpClient {
   //   kPermission      the server's certificate is not trusted; nothing was sent
   //   kInvalid         no valid request, a CA file that cannot be read; or an answer above the
   //                    limit: then the server has acted, and the message says with which status
-  //   kCancelled       within about a second of `stop`; a request that was sent may have acted
+  //   kCancelled       within about a second of `stop` or an interrupt; a request that was sent may
+  //   have acted
   // Messages name method, host and path, never query, headers or body.
   Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop = {});
 

@@ -8,6 +8,7 @@
 #include <future>
 #include <thread>
 
+#include "base/interrupt.h"
 #include "base/secrets.h"
 #include "base/sigv4.h"
 #include "support/fault_proxy.h"
@@ -348,6 +349,29 @@ TEST(Http, StopEndsARequest) {
   EXPECT_EQ(CodeOf(response), Code::kCancelled);
   EXPECT_NE(response.error().hint, "");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
+// However deep it is below whoever is to stop.
+TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
+  std::promise<void> arrived;
+  HttpServer server([&](const HttpServerRequest&) {
+    arrived.set_value();
+    return testing::NeverAnswer();
+  });
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    arrived.get_future().wait();
+    stop.request_stop();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const InterruptScope scope(stop.get_token());
+    const auto response = HttpClient(kDirect).Send({.method = "POST", .url = server.Url()});
+    EXPECT_EQ(CodeOf(response), Code::kCancelled);
+    EXPECT_EQ(CodeOf(HttpClient(kDirect).Send({.url = server.Url()})), Code::kCancelled);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+  EXPECT_FALSE(Interrupted());
 }
 
 TEST(Http, StoppedBeforehandSendsNothing) {

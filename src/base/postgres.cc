@@ -13,6 +13,9 @@
 #include <cstring>
 #include <optional>
 
+#include "base/descriptor.h"
+#include "base/interrupt.h"
+
 namespace muster {
 namespace {
 
@@ -21,15 +24,18 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 constexpr const char* kInDoubt = "the change may have been applied: read again, then decide";
 
-// False when the deadline has passed first.
+constexpr milliseconds kLook{200};  // for an interrupt
+
+// False when the deadline has passed first, or the thread is interrupted.
 bool AwaitSocket(int socket, short events, Deadline deadline) {
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    const milliseconds wait = std::clamp(left, milliseconds(0), kLook);
     pollfd entry{socket, events, 0};
-    const int ready = poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    const int ready = poll(&entry, 1, static_cast<int>(wait.count()));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return true;  // the next read or write tells what is wrong
-    if (ready == 0) return false;
+    if (ready == 0 && (left <= kLook || Interrupted())) return false;
   }
 }
 
@@ -340,6 +346,7 @@ Status PgConnection::Connect() {
     if (PQstatus(connection_) == CONNECTION_BAD) return ConnectError();
     const short events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT;
     if (!AwaitSocket(PQsocket(connection_), events, deadline)) {
+      if (Interrupted()) return Error{Code::kCancelled, place_ + ": stopped on request"};
       return Error{Code::kUnavailable,
                    place_ + " did not answer within " +
                        std::to_string(options_.connect_timeout.count()) + " ms",
@@ -365,6 +372,7 @@ Error PgConnection::ConnectError() const {
     return Error{Code::kPermission, place_ + " asks for a password",
                  "give one in the URL by reference: ${env:NAME} or ${file:PATH}"};
   }
+  if (HasNoDescriptors()) return OutOfDescriptors(place_ + ": " + OneLine(text));
   return Error{Code::kUnavailable, place_ + ": " + OneLine(text),
                "check that the server runs, and host and port of the URL"};
 }
@@ -541,6 +549,9 @@ Error PgConnection::Lost(std::string_view why, bool sent) {
   Error error{in_doubt ? Code::kUnknownOutcome : Code::kUnavailable,
               place_ + ": connection lost: " + OneLine(why),
               in_doubt ? kInDoubt : "nothing was applied: try again"};
+  if (Interrupted()) {
+    error = {Code::kCancelled, place_ + ": stopped on request", in_doubt ? kInDoubt : ""};
+  }
   Drop();
   return error;
 }

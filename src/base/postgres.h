@@ -132,6 +132,7 @@ struct PgCall {
 // - The same later: kUnknownOutcome if a statement writes, else kUnavailable. That the server
 //   said goodbye with a FATAL error (57P01 and the like) changes nothing: it may do so after a
 //   commit.
+// - The thread is interrupted (base/interrupt.h): kCancelled, and the connection is lost.
 class PgConnection {
  public:
   // Errors name the server and never hold a password. Resolving the host's name is the system's

@@ -5,6 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <stop_token>
+#include <thread>
+
+#include "base/interrupt.h"
+
 namespace muster {
 namespace {
 
@@ -59,6 +64,22 @@ TEST(PgConnection, AServerThatNeverAnswersIsUnavailableWithinTheTimeOut) {
   ASSERT_FALSE(connection);
   EXPECT_EQ(connection.error().code, Code::kUnavailable) << connection.error().ToString();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(PgConnection, AnInterruptEndsTheWaitForASilentServer) {
+  SilentPort port;
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    stop.request_stop();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const InterruptScope scope(stop.get_token());
+  auto connection =
+      PgConnection::Open({.uri = port.Url(), .connect_timeout = milliseconds(60'000)});
+  ASSERT_FALSE(connection);
+  EXPECT_EQ(connection.error().code, Code::kCancelled) << connection.error().ToString();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 TEST(PgConnection, AnUnreadableUriIsInvalidAndIsNotQuoted) {

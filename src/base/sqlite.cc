@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/descriptor.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/sqlite_holder.h"
 
@@ -25,6 +27,7 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
   switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: {
+      if (Interrupted()) return {Code::kCancelled, what + ": stopped on request"};
       const std::string holder = is_named ? SqliteLockHolder(file) : "";
       return {Code::kUnavailable, what,
               (holder.empty() ? "another process" : holder) +
@@ -40,6 +43,9 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
     case SQLITE_NOTADB:
       return {Code::kCorrupt, what, "this is not a SQLite database: name another file"};
     case SQLITE_CANTOPEN:
+      if (db != nullptr && IsOutOfDescriptors(sqlite3_system_errno(db))) {
+        return OutOfDescriptors(what);
+      }
       if (db != nullptr && sqlite3_system_errno(db) == EROFS) {
         return {Code::kReadOnly, what + ": read-only file system",
                 "name a file on a writable disk"};
@@ -198,7 +204,7 @@ int SqliteDb::WaitWhileBusy(void* self, int tries) {
     db.busy_since_ = now;
     db.said_so_ = false;
   }
-  if (now - db.busy_since_ >= db.busy_timeout_) return 0;
+  if (now - db.busy_since_ >= db.busy_timeout_ || Interrupted()) return 0;
   if (now - db.busy_since_ >= kWorthSaying && !std::exchange(db.said_so_, true)) db.SayBusy();
   const int step = std::min(tries, 6);
   std::this_thread::sleep_for(std::chrono::microseconds(100 << step));
@@ -266,6 +272,12 @@ Status SqliteDb::Execute(const std::string& sql) {
   const int rc = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
   if (rc != SQLITE_OK) return ErrorOf(db_, rc);
   return {};
+}
+
+bool SqliteDb::HasMoved() const {
+  int moved = 0;
+  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
 }
 
 int SqliteDb::Changes() const { return sqlite3_changes(db_); }

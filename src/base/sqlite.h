@@ -105,6 +105,9 @@ class SqliteDb {
   // How many rows the last insert, update or delete changed.
   int Changes() const;
 
+  // Whether the file has lost its name since it was opened: it was removed, renamed or replaced.
+  bool HasMoved() const;
+
   // The first column of the first row of a query.
   Result<int64_t> QueryInt(std::string_view sql);
   Result<std::string> QueryText(std::string_view sql);

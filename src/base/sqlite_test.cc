@@ -5,10 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
+#include <thread>
+
+#include "base/file.h"
+#include "base/interrupt.h"
 
 namespace muster {
 namespace {
@@ -101,6 +107,40 @@ TEST_F(SqliteTest, WriteLockOfAnotherIsAwaitedAndThenUnavailable) {
   auto refused = SqliteTransaction::Begin(*other);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
+}
+
+TEST_F(SqliteTest, AnInterruptEndsTheWaitForALock) {
+  auto holder = Open().value();
+  auto other = Open(60s).value();
+  auto held = SqliteTransaction::Begin(*holder).value();
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(50ms);
+    stop.request_stop();
+  });
+  const InterruptScope scope(stop.get_token());
+  const auto start = std::chrono::steady_clock::now();
+  auto refused = SqliteTransaction::Begin(*other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kCancelled) << refused.error().ToString();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
+}
+
+// Neither the file nor its folder is to blame.
+TEST_F(SqliteTest, WantOfDescriptorsIsSaidAndNobodyElseIsBlamed) {
+  const auto opened = [&] {
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{3, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    auto db = Open();
+    setrlimit(RLIMIT_NOFILE, &before);
+    return db;
+  }();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::kUnavailable) << opened.error().ToString();
+  EXPECT_NE(opened.error().hint.find("ulimit -n"), std::string::npos) << opened.error().ToString();
+  EXPECT_NE(FileError("open", "a", EMFILE).hint.find("ulimit -n"), std::string::npos);
 }
 
 // A child holds the lock: the file of this process, opened before, would be the child's as well.

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/guard.h"
+#include "base/interrupt.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
@@ -67,6 +68,7 @@ class ReplicaRun {
   Result<int> Run() {
     MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options_, context_));
     StopOnSignals signals("");
+    const InterruptScope scope(signals.Token());
     std::stop_callback on_signal(signals.Token(), [this] { stop_.request_stop(); });
     progress_.emplace(context_.progress, context_.err, context_.env,
                       "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -30,6 +31,7 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
     return MakeMigrationTasks(context.env, metrics, tracer, url);
   };
   const StopOnSignals signals("");
+  const InterruptScope scope(signals.Token());
   MUSTER_ASSIGN(const auto running, serve::Dashboard::Start(dashboard, context.env, metrics));
   if (context.json) {
     Json json{{"url", running->Url()}, {"token_file", dashboard.token_file}};

@@ -1,19 +1,25 @@
 #include "cli/signals.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "cli/exit_codes.h"
 
 namespace muster::cli {
 namespace {
+
+// To drain in, before everything that still waits for the network is interrupted.
+constexpr std::chrono::milliseconds kPatience{2'000};
 
 // What the handler may touch: lock-free, and set before it is installed.
 std::atomic<int> wake_fd{-1};
@@ -60,8 +66,23 @@ StopOnSignals::StopOnSignals(std::string notice) {
     if (got != 1 || byte != 's') return;
     [[maybe_unused]] ssize_t written = write(STDERR_FILENO, notice.data(), notice.size());
     stop_.request_stop();
+    if (!EndsWithin(kPatience)) InterruptAll();
   });
   Install();
+}
+
+// Whether the command is over by then. Further signals end the process: they write nothing.
+bool StopOnSignals::EndsWithin(std::chrono::milliseconds time) const {
+  pollfd entry{wake_[0], POLLIN, 0};
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const int ready = poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    char byte = 0;
+    if (ready > 0 && read(wake_[0], &byte, 1) == 1 && byte == 'q') return true;
+    if (ready == 0) return false;
+  }
 }
 
 // The handler stays: see the header.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -7,9 +8,10 @@
 namespace muster::cli {
 
 // While it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, so that the command can
-// drain: finish or hand over what it holds. A second SIGINT or SIGTERM ends the process at once
-// with exit code 130; what was held then comes back when its lease ends. SIGHUP stays ignored where
-// it was (nohup).
+// drain: finish or hand over what it holds. What waits for the network two seconds later is
+// interrupted (base/interrupt.h): a server that is silent cannot keep the process. A second SIGINT
+// or SIGTERM ends the process at once with exit code 130; what was held then comes back when its
+// lease ends. SIGHUP stays ignored where it was (nohup).
 //
 // What is left of the process when it is gone is short: telling how the command ended. A first
 // signal then changes nothing, so that the report and the exit code are not lost; a second one
@@ -27,6 +29,8 @@ class StopOnSignals {
   std::stop_token Token() const { return stop_.get_token(); }
 
  private:
+  bool EndsWithin(std::chrono::milliseconds time) const;
+
   std::stop_source stop_;
   int wake_[2];
   std::thread waiter_;

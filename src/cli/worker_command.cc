@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/guard.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/secrets.h"
 #include "base/sha256.h"
@@ -108,6 +109,7 @@ class Tally final : public WorkObserver {
 void FollowRun(Store& store, const std::string& run, Env& env, cli::Progress& progress,
                const std::stop_token& stop) {
   constexpr milliseconds kPause(5000);
+  const InterruptScope scope(stop);
   std::optional<std::pair<MonoTime, int64_t>> first;  // how many had been read when
   for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
     const MonoTime start = env.MonoNow();
@@ -137,6 +139,8 @@ class WorkerCommand {
 
   Result<int> Run() {
     StopOnSignals signals;
+    // The slots, which have something to hand over, are other threads.
+    const InterruptScope scope(signals.Token());
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
     WorkerOptions worker{.run = {.name = options_.run,
                                  .source = Redact(options_.flow.source),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 
 namespace muster {
@@ -16,6 +17,7 @@ constexpr int kWorthSaying = 2;
 constexpr size_t kMostRemembered = 10'000;
 
 std::string WhatIsWaitedFor(const Error& why) {
+  if (IsOutOfDescriptors(why)) return "file descriptors of this process";
   return why.party == Party::kNone ? "this worker's own means"
                                    : "the " + std::string(PartyName(why.party));
 }

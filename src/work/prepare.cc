@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
 #include "work/item_body.h"
@@ -182,7 +183,10 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
   }
   Lease& lease = claimed.front();
   MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
-  const Status prepared = Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);
+  const Status prepared = [&] {
+    const InterruptScope scope(stop);
+    return Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);
+  }();
   if (prepared) return true;
   if (prepared.error().code == Code::kCancelled) {
     static_cast<void>(lease.Release());
