@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -219,6 +220,7 @@ class WorkCommand {
   // Writes dead letters into the sink. What fails again goes to a new file.
   Result<int> Redrive() {
     StopOnSignals signals;
+    const InterruptScope scope(signals.Token());
     RedriveRequest request{.letters = options_.letters,
                            .sink = options_.sink,
                            .transforms_file = options_.transforms,

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
-#include <set>
 
 #include "base/json.h"
 #include "base/number.h"
 #include "base/sha256.h"
+#include "muster/migrate.h"
 #include "pipeline/json_text.h"
 
 namespace muster {
@@ -18,13 +18,11 @@ constexpr std::string_view kDocument = ",\"document\":";
 
 struct Letter {
   LetterGroup group;
-  std::string collection;
+  LetterPlace place;
   std::string id;
   std::string routing;
-  std::string where;  // tells it from others of the file
   std::string body;
   std::string defect;  // why the body is none
-  bool deleted = false;
   int64_t version = 0;
 };
 
@@ -47,6 +45,19 @@ bool Take(const Json& json, const char* name, int64_t& value) {
   return found->is_number_integer();
 }
 
+// Positions are a shard's own, whichever part of it an item is.
+uint64_t IdentityOf(const Letter& letter) {
+  const auto item = WorkItemName::Parse(letter.place.item);
+  const std::string shard = item ? std::to_string(item->shard) : "";
+  const std::string name = letter.group.run + "\n" + letter.place.collection + "\n" + shard + "\n" +
+                           letter.place.position + "\n" + letter.id;
+  uint64_t identity = 0;
+  for (const char digit : Sha256Hex(name).substr(0, 16)) {
+    identity = identity << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+  }
+  return identity;
+}
+
 // None: the line is no letter, or not a whole one.
 std::optional<Letter> Parse(const std::string& line) {
   const size_t document = line.find(kDocument);
@@ -55,16 +66,16 @@ std::optional<Letter> Parse(const std::string& line) {
       Json::parse(has_document ? line.substr(0, document) + "}" : line, nullptr, false);
   if (!head.is_object() || Text(head, "collection").empty()) return std::nullopt;
   Letter letter{.group = {.run = Text(head, "run"), .target = Text(head, "target")},
-                .collection = Text(head, "collection"),
+                .place = {.collection = Text(head, "collection"),
+                          .item = Text(head, "item"),
+                          .position = Text(head, "position")},
                 .id = Text(head, "id"),
                 .routing = Text(head, "routing"),
-                .where = {},
                 .body = {},
                 .defect = {}};
-  letter.where = letter.group.run + "\n" + letter.collection + "\n" + Text(head, "position") +
-                 "\n" + letter.id;
+  letter.place.identity = IdentityOf(letter);
   if (!Take(head, "transformed", letter.group.transformed) ||
-      !Take(head, "deleted", letter.deleted) || !Take(head, "version", letter.version)) {
+      !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version)) {
     return std::nullopt;
   }
   if (has_document) {
@@ -80,63 +91,54 @@ std::optional<Letter> Parse(const std::string& line) {
   return letter;
 }
 
-// Which lines of a file are read.
-struct Selection {
-  std::string path;
-  LetterGroup group;
-  size_t after = 0;
-  size_t until = 0;
-};
-
 // Gives the letters of one collection; a position is the number of lines that were read.
 class LetterReader final : public Reader {
  public:
-  LetterReader(const Selection& selection, std::string collection, size_t position)
-      : selection_(selection), collection_(std::move(collection)), file_(selection.path) {
-    // What lies before counts too: the same letter is not read again.
-    while (number_ < std::max(position, selection_.after) && Read()) continue;
+  // `letters` are those of the collection, by their lines.
+  LetterReader(std::string path, std::map<size_t, uint64_t> letters, size_t position)
+      : path_(std::move(path)), file_(path_), letters_(std::move(letters)) {
+    next_ = letters_.upper_bound(position);
   }
 
   Result<std::optional<Document>> Next() override {
-    do {
-      if (!Read()) return std::nullopt;
-    } while (!wanted_);
+    if (next_ == letters_.end()) return std::nullopt;
+    std::string line;
+    while (number_ < next_->first && std::getline(file_, line)) ++number_;
+    auto letter = number_ == next_->first ? Parse(line) : std::nullopt;
+    if (!letter || letter->place.identity != next_->second) {
+      return Error{Code::kConflict, path_ + " was changed while it was read",
+                   "redrive it again when it is left alone"};
+    }
+    letter_ = *std::move(letter);
+    ++next_;
     position_ = std::to_string(number_);
     return Document{.id = letter_.id,
                     .routing = letter_.routing,
                     .body = letter_.body,
                     .position = position_,
                     .defect = letter_.defect,
-                    .deleted = letter_.deleted,
+                    .deleted = letter_.place.deleted,
                     .version = letter_.version};
   }
 
  private:
-  bool Read() {
-    std::string line;
-    if (number_ == selection_.until || !std::getline(file_, line)) return false;
-    ++number_;
-    auto letter = Parse(line);
-    wanted_ = letter && seen_.insert(letter->where).second && letter->group == selection_.group &&
-              letter->collection == collection_;
-    if (wanted_) letter_ = *std::move(letter);
-    return true;
-  }
-
-  const Selection selection_;
-  const std::string collection_;
+  const std::string path_;
   std::ifstream file_;
+  const std::map<size_t, uint64_t> letters_;
+  std::map<size_t, uint64_t>::const_iterator next_;
   size_t number_ = 0;
-  bool wanted_ = false;
   Letter letter_;
   std::string position_;
-  std::set<std::string> seen_;
 };
 
 class LetterSource final : public Source {
  public:
-  LetterSource(Selection selection, std::map<std::string, int64_t> letters, bool has_deletes)
-      : selection_(std::move(selection)), letters_(std::move(letters)), has_deletes_(has_deletes) {}
+  LetterSource(std::string path, const std::vector<LetterPlace>& letters) : path_(std::move(path)) {
+    for (const LetterPlace& letter : letters) {
+      letters_[letter.collection][letter.line] = letter.identity;
+      has_deletes_ |= letter.deleted;
+    }
+  }
 
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> collections;
@@ -145,16 +147,14 @@ class LetterSource final : public Source {
   }
   bool HasDeletes() const override { return has_deletes_; }
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    return std::vector<Partition>{{.collection = collection, .documents = letters_.at(collection)}};
+    const auto letters = static_cast<int64_t>(letters_.at(collection).size());
+    return std::vector<Partition>{{.collection = collection, .documents = letters}};
   }
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token /*stop*/) override {
-    if (position.empty()) {
-      return std::make_unique<LetterReader>(selection_, partition.collection, 0);
-    }
-    const auto line = ParseNumber<size_t>(position);
+    const auto line = position.empty() ? size_t{0} : ParseNumber<size_t>(position);
     if (!line) return Error{Code::kCorrupt, "dead letters have no position '" + position + "'"};
-    return std::make_unique<LetterReader>(selection_, partition.collection, *line);
+    return std::make_unique<LetterReader>(path_, letters_.at(partition.collection), *line);
   }
   std::optional<double> FractionBefore(const Partition& /*partition*/,
                                        const std::string& /*position*/) override {
@@ -162,9 +162,9 @@ class LetterSource final : public Source {
   }
 
  private:
-  const Selection selection_;
-  const std::map<std::string, int64_t> letters_;  // by collection, repeated ones included
-  const bool has_deletes_;
+  const std::string path_;
+  std::map<std::string, std::map<size_t, uint64_t>> letters_;  // by collection and line
+  bool has_deletes_ = false;
 };
 
 }  // namespace
@@ -188,48 +188,36 @@ Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
   DeadLetterLog log(path);
   std::ifstream file(path);
   if (!file) return Error{Code::kInvalid, path + " cannot be read"};
+  std::map<uint64_t, std::pair<LetterGroup, LetterPlace>> last;  // by identity
+  size_t number = 0;
   for (std::string line; std::getline(file, line);) {
-    if (++log.lines_ == 1) log.fingerprint_ = Sha256Hex(line);
+    ++number;
     if (line.empty()) continue;
-    const auto letter = Parse(line);
-    if (letter) {
-      log.letters_[letter->group].push_back({letter->collection, log.lines_, letter->deleted});
+    if (auto letter = Parse(line)) {
+      letter->place.line = number;
+      last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
     } else {
-      log.bad_lines_.Add(log.lines_);
+      log.bad_lines_.Add(number);
     }
   }
-  if (log.letters_.empty() && log.bad_lines_.count > 0) {
+  if (last.empty() && log.bad_lines_.count > 0) {
     return Error{Code::kInvalid,
                  path + ":" + std::to_string(log.bad_lines_.first[0]) +
                      " is no dead letter, and neither is any other line",
                  "give a file that Muster wrote"};
   }
+  for (auto& [identity, letter] : last) {
+    log.letters_[std::move(letter.first)].push_back(std::move(letter.second));
+  }
+  for (auto& [group, letters] : log.letters_) {
+    std::sort(letters.begin(), letters.end(),
+              [](const LetterPlace& a, const LetterPlace& b) { return a.line < b.line; });
+  }
   return log;
 }
 
-std::vector<LetterGroup> DeadLetterLog::groups() const {
-  std::vector<LetterGroup> groups;
-  for (const auto& [group, letters] : letters_) groups.push_back(group);
-  return groups;
-}
-
-int64_t DeadLetterLog::LettersAfter(const LetterGroup& group, size_t lines) const {
-  const auto& letters = letters_.at(group);
-  return std::count_if(letters.begin(), letters.end(),
-                       [&](const Place& letter) { return letter.line > lines; });
-}
-
-std::unique_ptr<Source> DeadLetterLog::Read(const LetterGroup& group, size_t lines) const {
-  std::map<std::string, int64_t> letters;
-  bool has_deletes = false;
-  for (const Place& letter : letters_.at(group)) {
-    if (letter.line <= lines) continue;
-    ++letters[letter.collection];
-    has_deletes |= letter.deleted;
-  }
-  return std::make_unique<LetterSource>(
-      Selection{.path = path_, .group = group, .after = lines, .until = lines_}, std::move(letters),
-      has_deletes);
+std::unique_ptr<Source> DeadLetterLog::Read(const std::vector<LetterPlace>& letters) const {
+  return std::make_unique<LetterSource>(path_, letters);
 }
 
 }  // namespace muster

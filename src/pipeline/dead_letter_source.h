@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,42 +32,41 @@ struct LetterGroup {
   auto operator<=>(const LetterGroup&) const = default;
 };
 
+// One letter of a file.
+struct LetterPlace {
+  size_t line = 0;
+  std::string collection = {};
+  std::string item = {};
+  std::string position = {};  // of its document in the source, escaped
+  bool deleted = false;
+  // Names the document of the run that failed: the same in every file, however often it fails, and
+  // whatever is done to the rest of the line.
+  uint64_t identity = 0;
+};
+
 // A file of dead letters as it was when it was opened: what is appended later is not read. Lines
-// that are no letters are skipped. Thread-safe.
+// that are no letters are skipped, and of several about the same document the last counts: a crash
+// may have left it twice, or a redrive failed in another way. Thread-safe.
 class DeadLetterLog {
  public:
   // kInvalid: the file cannot be read, or has lines and none of them is a letter.
   static Result<DeadLetterLog> Open(const std::string& path);
 
-  std::vector<LetterGroup> groups() const;
+  // In the order of their lines.
+  const std::map<LetterGroup, std::vector<LetterPlace>>& letters() const { return letters_; }
   const BadLines& bad_lines() const { return bad_lines_; }
-  size_t lines() const { return lines_; }
 
-  // The same for a copy of the file and when it has grown, another for other files.
-  const std::string& fingerprint() const { return fingerprint_; }
-
-  // How many letters of a group lie after so many lines, repeated ones included.
-  int64_t LettersAfter(const LetterGroup& group, size_t lines) const;
-
-  // Reads the letters of a group after so many lines, as documents of the source's collections,
-  // each once: a crash may have left the same letter twice. A letter that holds no JSON object is a
-  // document with a defect.
-  std::unique_ptr<Source> Read(const LetterGroup& group, size_t lines) const;
+  // Reads these of its letters, as documents of the source's collections. A position is a
+  // number of lines. A letter that holds no JSON object is a document with a defect. kConflict: the
+  // file is another one meanwhile.
+  std::unique_ptr<Source> Read(const std::vector<LetterPlace>& letters) const;
 
  private:
-  struct Place {
-    std::string collection;
-    size_t line = 0;
-    bool deleted = false;
-  };
-
   explicit DeadLetterLog(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  std::map<LetterGroup, std::vector<Place>> letters_;
+  std::map<LetterGroup, std::vector<LetterPlace>> letters_;
   BadLines bad_lines_;
-  size_t lines_ = 0;
-  std::string fingerprint_;
 };
 
 }  // namespace muster

@@ -39,10 +39,9 @@ class DeadLetterSourceTest : public ::testing::Test {
   }
 
   // The ids of a group's letters in one collection.
-  static std::vector<std::string> Ids(const DeadLetterLog& log, const LetterGroup& group,
-                                      size_t after = 0, const std::string& collection = "orders") {
-    const auto source = log.Read(group, after);
-    const auto reader = source->Read(source->Partitions(collection)->at(0), "", {}).value();
+  static std::vector<std::string> Ids(const DeadLetterLog& log, const LetterGroup& group) {
+    const auto source = log.Read(log.letters().at(group));
+    const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
     std::vector<std::string> ids;
     while (const auto document = reader->Next().value()) ids.emplace_back(document->id);
     return ids;
@@ -63,8 +62,8 @@ TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
   Add(good);
   Add(broken, {.collection = "logs"});
   const auto log = DeadLetterLog::Open(path_).value();
-  ASSERT_EQ(log.groups(), std::vector<LetterGroup>{group_});
-  const auto source = log.Read(group_, 0);
+  ASSERT_EQ(log.letters().size(), 1u);
+  const auto source = log.Read(log.letters().at(group_));
   ASSERT_EQ(source->Collections()->size(), 2u);
   auto orders = source->Read(source->Partitions("orders")->at(0), "", {}).value();
   auto first = orders->Next().value();
@@ -83,7 +82,7 @@ TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
   gone.version = 12;
   Add(gone);
   const auto log = DeadLetterLog::Open(path_).value();
-  const auto source = log.Read(group_, 0);
+  const auto source = log.Read(log.letters().at(group_));
   EXPECT_TRUE(source->HasDeletes());
   const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
   const auto found = reader->Next().value();
@@ -101,7 +100,7 @@ TEST_F(DeadLetterSourceTest, LettersThatAreWrittenInAnotherWayAreAGroupOfTheirOw
   std::ofstream(path_, std::ios::app)
       << R"({"run":"run","collection":"orders","id":"6","position":"6","document":{}})" << '\n';
   const auto log = DeadLetterLog::Open(path_).value();
-  EXPECT_EQ(log.groups().size(), 5u);
+  EXPECT_EQ(log.letters().size(), 5u);
   EXPECT_EQ(Ids(log, group_), (std::vector<std::string>{"1", "5"}));
   EXPECT_EQ(Ids(log, {"run", "sales", false}), std::vector<std::string>{"2"});
   EXPECT_EQ(Ids(log, {"run", "archive", true}), std::vector<std::string>{"3"});
@@ -109,18 +108,56 @@ TEST_F(DeadLetterSourceTest, LettersThatAreWrittenInAnotherWayAreAGroupOfTheirOw
   EXPECT_EQ(Ids(log, {"run", "", true}), std::vector<std::string>{"6"}) << "of an earlier version";
 }
 
-TEST_F(DeadLetterSourceTest, WhatWasThereBeforeIsLeftOutAlsoWhenItIsRepeated) {
+TEST_F(DeadLetterSourceTest, ALetterIsKnownAgainInAnotherFileAndAmongOtherLines) {
+  const auto identities = [&] {
+    std::map<std::string, uint64_t> found;
+    const auto log = DeadLetterLog::Open(path_).value();
+    for (const LetterPlace& letter : log.letters().at(group_)) {
+      found[letter.position] = letter.identity;
+    }
+    return found;
+  };
   Add(Of("1"));
   Add(Of("2"));
-  const auto before = DeadLetterLog::Open(path_).value();
-  EXPECT_EQ(before.lines(), 2u);
-  Add(Of("2"));
+  const auto before = identities();
+  std::filesystem::remove(path_);
   Add(Of("3"));
+  Add(Of("2", R"({"corrected":true})"));
+  const auto after = identities();
+  EXPECT_EQ(after.at("2"), before.at("2"));
+  EXPECT_NE(after.at("3"), before.at("1"));
+  EXPECT_NE(before.at("1"), before.at("2"));
+}
+
+TEST_F(DeadLetterSourceTest, TheSamePositionOfAnotherShardIsAnotherLetter) {
+  const Document document{.id = {}, .routing = {}, .body = "{}", .position = "7", .defect = {}};
+  auto letters = OpenDeadLetters(path_, "run").value();
+  for (const char* item : {"orders__0__0", "orders__1__0", "orders__1__5"}) {
+    ASSERT_TRUE(letters->Add({.collection = "orders",
+                              .target = "sales",
+                              .item = item,
+                              .document = document,
+                              .reason = "no",
+                              .transformed = true}));
+  }
   const auto log = DeadLetterLog::Open(path_).value();
-  EXPECT_EQ(log.fingerprint(), before.fingerprint());
-  EXPECT_EQ(Ids(log, group_, before.lines()), std::vector<std::string>{"3"});
-  EXPECT_EQ(Ids(before, group_), (std::vector<std::string>{"1", "2"}))
-      << "what came later is not read";
+  const auto& found = log.letters().at(group_);
+  ASSERT_EQ(found.size(), 2u) << "the last two are of the same document";
+  EXPECT_EQ(found[0].line, 1u);
+  EXPECT_EQ(found[1].line, 3u);
+}
+
+TEST_F(DeadLetterSourceTest, AFileThatIsReplacedWhileItIsReadIsAConflict) {
+  Add(Of("1"));
+  Add(Of("2"));
+  const auto log = DeadLetterLog::Open(path_).value();
+  const auto source = log.Read(log.letters().at(group_));
+  Add(Of("later"));
+  EXPECT_EQ(Ids(log, group_), (std::vector<std::string>{"1", "2"})) << "what comes is not read";
+  std::filesystem::remove(path_);
+  Add(Of("3"));
+  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  EXPECT_EQ(reader->Next().error().code, Code::kConflict);
 }
 
 TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/base64.h"
 #include "base/json_fields.h"
 #include "base/utf8.h"
 
@@ -10,6 +11,30 @@ namespace muster {
 namespace {
 
 constexpr size_t kLongestRunName = 100;
+constexpr size_t kLetterBytes = 8;
+
+// Eight bytes each, the highest first.
+std::string PackLetters(const std::set<uint64_t>& letters) {
+  std::string bytes;
+  bytes.reserve(letters.size() * kLetterBytes);
+  for (const uint64_t letter : letters) {
+    for (size_t i = kLetterBytes; i-- > 0;) bytes += static_cast<char>(letter >> (8 * i));
+  }
+  return EncodeBase64(bytes);
+}
+
+bool UnpackLetters(const std::string& text, std::set<uint64_t>& letters) {
+  const auto bytes = DecodeBase64(text);
+  if (!bytes || bytes->size() % kLetterBytes != 0) return false;
+  for (size_t at = 0; at < bytes->size(); at += kLetterBytes) {
+    uint64_t letter = 0;
+    for (size_t i = 0; i < kLetterBytes; ++i) {
+      letter = letter << 8 | static_cast<unsigned char>((*bytes)[at + i]);
+    }
+    letters.insert(letter);
+  }
+  return true;
+}
 
 Json Parse(const std::string& json) { return Json::parse(json, nullptr, false); }
 
@@ -66,34 +91,37 @@ Result<PageBody> PageBody::FromJson(const std::string& json) {
   return body;
 }
 
+std::string TargetBody::ToJson() const {
+  return ToJsonText(Json{{"target", target}, {"identity", identity}});
+}
+
+Result<TargetBody> TargetBody::FromJson(const std::string& json) {
+  TargetBody body;
+  JsonFields fields(Parse(json));
+  fields.Need("target", body.target).Need("identity", body.identity);
+  MUSTER_TRY(fields.Check("a target of a run"));
+  return body;
+}
+
 std::string RedriveBody::ToJson() const {
-  return ToJsonText(Json{{"file", file},
-                         {"lines", lines},
-                         {"read", counts.read},
-                         {"written", counts.written},
-                         {"skipped", counts.skipped},
-                         {"failed", counts.failed},
-                         {"transforms", transforms},
-                         {"ended_ms", ended_ms}});
+  return ToJsonText(
+      Json{{"letters", PackLetters(letters)}, {"written", written}, {"skipped", skipped}});
 }
 
 Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
   RedriveBody body;
+  std::string letters;
   JsonFields fields(Parse(json));
-  fields.Need("lines", body.lines)
-      .Read("file", body.file)
-      .Read("read", body.counts.read)
-      .Read("written", body.counts.written)
-      .Read("skipped", body.counts.skipped)
-      .Read("failed", body.counts.failed)
-      .Read("transforms", body.transforms)
-      .Read("ended_ms", body.ended_ms);
+  fields.Read("letters", letters).Need("written", body.written).Read("skipped", body.skipped);
+  if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
   MUSTER_TRY(fields.Check("a redrive"));
   return body;
 }
 
-std::string RedriveKey(const std::string& run, const std::string& fingerprint) {
-  return run + "/" + fingerprint.substr(0, 32);
+std::string RedriveKey(const std::string& run, uint64_t letter) {
+  char digits[4];
+  std::snprintf(digits, sizeof digits, "/%02x", static_cast<unsigned>(letter >> 56));
+  return run + digits;
 }
 
 std::string PageKey(const std::string& run, int page) {

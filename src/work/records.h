@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,8 @@ inline constexpr char kPageKind[] = "run_page";    // RUN/000001: the names of u
 inline constexpr char kEndKind[] = "run_end";  // RUN/INCARNATION and …/000001: what is all done
 inline constexpr char kWorkKind[] = "work";    // RUN/NAME: the items, in the queue RUN
 inline constexpr char kWishKind[] = "split_wish";  // RUN/NAME: somebody would take a part of it
-inline constexpr char kRedriveKind[] = "redrive";  // RUN/HASH: a file of dead letters, redriven
+inline constexpr char kRedriveKind[] = "redrive";  // RUN/00 … RUN/ff: dead letters that are settled
+inline constexpr char kTargetKind[] = "target";  // RUN/INCARNATION/HASH: what a collection goes to
 
 struct RunBody {
   std::string incarnation;
@@ -44,20 +47,28 @@ struct PageBody {
   static Result<PageBody> FromJson(const std::string& json);
 };
 
-// What became of a run's letters in one file.
+// What a collection goes to, by its name and by what tells it from others of that name.
+struct TargetBody {
+  std::string target;
+  std::string identity;
+
+  std::string ToJson() const;
+  static Result<TargetBody> FromJson(const std::string& json);
+};
+
+// Some of the dead letters of a run that redrives have settled. An earlier version kept only how
+// many a file had.
 struct RedriveBody {
-  std::string file;   // for people
-  int64_t lines = 0;  // of it that were taken
-  Counts counts = {};
-  std::string transforms;  // the hash of the last ones
-  int64_t ended_ms = 0;
+  std::set<uint64_t> letters = {};  // their identities
+  int64_t written = 0;
+  int64_t skipped = 0;
 
   std::string ToJson() const;
   static Result<RedriveBody> FromJson(const std::string& json);
 };
 
-// `fingerprint` is the file's.
-std::string RedriveKey(const std::string& run, const std::string& fingerprint);
+// The record that a letter belongs to.
+std::string RedriveKey(const std::string& run, uint64_t letter);
 
 std::string PageKey(const std::string& run, int page);
 

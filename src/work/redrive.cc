@@ -1,13 +1,16 @@
 #include "work/redrive.h"
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
 #include "base/secrets.h"
 #include "base/sha256.h"
 #include "muster/migrate.h"
+#include "pipeline/escape.h"
 #include "work/records.h"
+#include "work/settled_letters.h"
 
 namespace muster {
 namespace {
@@ -45,13 +48,52 @@ class StopOnly final : public WorkItemCursor {
   const std::stop_token stop_;
 };
 
+// Keeps what fails again, as letters of the documents that failed first, and which those are.
+// Thread-safe, but for Settled.
+class AgainLetters final : public DeadLetters {
+ public:
+  AgainLetters(DeadLetters& letters, const std::vector<LetterPlace>& taken) : letters_(letters) {
+    for (const LetterPlace& place : taken) taken_[std::to_string(place.line)] = &place;
+  }
+
+  Status Add(const DeadLetter& letter) override {
+    const LetterPlace& place = *taken_.at(std::string(letter.document.position));
+    Document document = letter.document;
+    const auto position = UnescapeBytes(place.position);
+    if (position) document.position = *position;
+    MUSTER_TRY(letters_.Add({.collection = letter.collection,
+                             .target = letter.target,
+                             .item = place.item,
+                             .document = document,
+                             .reason = letter.reason,
+                             .transformed = letter.transformed}));
+    std::lock_guard lock(mutex_);
+    failed_.insert(place.identity);
+    return {};
+  }
+  Status Flush() override { return letters_.Flush(); }
+
+  // Those that did not fail.
+  std::vector<uint64_t> Settled() const {
+    std::vector<uint64_t> settled;
+    for (const auto& [line, place] : taken_) {
+      if (!failed_.contains(place->identity)) settled.push_back(place->identity);
+    }
+    return settled;
+  }
+
+ private:
+  DeadLetters& letters_;
+  std::map<std::string, const LetterPlace*> taken_;  // by line
+  std::mutex mutex_;                                 // guards what follows
+  std::set<uint64_t> failed_;
+};
+
 // What is redriven of one run.
 struct Step {
-  bool is_recorded = false;
-  Record record;
-  RedriveBody before;  // what was recorded of this file
-  size_t after = 0;    // lines that are left out
-  Counts counts = {};
+  std::optional<SettledLetters> record;  // none: its counts stay as they are
+  std::vector<uint64_t> settled = {};
+  int64_t skipped = 0;
 };
 
 class Redrive {
@@ -67,10 +109,8 @@ class Redrive {
     MUSTER_TRY(CheckForms());
     MUSTER_ASSIGN(sink_, OpenSink(request_.sink, env_));
     MUSTER_TRY(CheckTargets());
-    const std::vector<LetterGroup> groups = log_->groups();
-    for (size_t i = 0; i < groups.size(); ++i) {
-      MUSTER_TRY(Write(groups[i], static_cast<int>(i)));
-    }
+    int number = 0;
+    for (const auto& [group, letters] : left_) MUSTER_TRY(Write(group, letters, number++));
     for (const std::string& target : targets_) MUSTER_TRY(sink_->Finish(target));
     for (auto& [run, step] : steps_) MUSTER_TRY(Keep(run, step));
     return std::move(report_);
@@ -79,11 +119,15 @@ class Redrive {
  private:
   Status FindSteps() {
     const std::string sink = Redact(request_.sink);
-    for (const LetterGroup& group : log_->groups()) {
+    for (const auto& [group, letters] : log_->letters()) {
       const auto [found, is_new] = steps_.try_emplace(group.run);
       if (is_new) MUSTER_TRY(FindStep(group.run, sink, found->second));
-      const int64_t left = log_->LettersAfter(group, found->second.after);
-      report_.earlier += log_->LettersAfter(group, 0) - left;
+      const auto& record = found->second.record;
+      for (const LetterPlace& letter : letters) {
+        const bool earlier = !request_.all && record && record->Contains(letter.identity);
+        if (earlier) ++report_.earlier;
+        if (!earlier) left_[group].push_back(letter);
+      }
     }
     return {};
   }
@@ -108,27 +152,15 @@ class Redrive {
       report_.notes.push_back(request_.transforms_file + " is not what run '" + run +
                               "' was begun with");
     }
-    if (request_.all) return {};
-    step.is_recorded = true;
-    step.record =
-        Record{.kind = kRedriveKind, .queue = run, .key = RedriveKey(run, log_->fingerprint())};
-    MUSTER_ASSIGN(const std::optional<Record> earlier, store_->Get(kRedriveKind, step.record.key));
-    if (!earlier) return {};
-    step.record = *earlier;
-    MUSTER_ASSIGN(step.before, RedriveBody::FromJson(earlier->body));
-    step.after = static_cast<size_t>(step.before.lines);
-    return {};
-  }
-
-  bool IsLeft(const LetterGroup& group) const {
-    return log_->LettersAfter(group, steps_.at(group.run).after) > 0;
+    step.record.emplace(*store_, run);
+    return step.record->Load();
   }
 
   Status CheckForms() const {
     if (!request_.transforms.empty()) return {};
     int64_t letters = 0;
-    for (const LetterGroup& group : log_->groups()) {
-      if (!group.transformed) letters += log_->LettersAfter(group, steps_.at(group.run).after);
+    for (const auto& [group, ones] : left_) {
+      if (!group.transformed) letters += static_cast<int64_t>(ones.size());
     }
     if (letters == 0) return {};
     return Error{Code::kInvalid,
@@ -140,9 +172,9 @@ class Redrive {
   // A name that the run has renamed would silently make a new collection.
   Status CheckTargets() {
     if (!request_.transforms.empty()) return {};
-    for (const LetterGroup& group : log_->groups()) {
-      if (!group.target.empty() || !IsLeft(group)) continue;
-      const auto source = log_->Read(group, steps_.at(group.run).after);
+    for (const auto& [group, letters] : left_) {
+      if (!group.target.empty()) continue;
+      const auto source = log_->Read(letters);
       MUSTER_ASSIGN(const auto collections, source->Collections());
       for (const Collection& collection : collections) {
         MUSTER_ASSIGN(const auto changes, sink_->Prepare(collection, true));
@@ -156,27 +188,29 @@ class Redrive {
     return {};
   }
 
-  Status Write(const LetterGroup& group, int number) {
-    if (!IsLeft(group)) return {};
+  Status Write(const LetterGroup& group, const std::vector<LetterPlace>& letters, int number) {
     Step& step = steps_.at(group.run);
-    const auto source = log_->Read(group, step.after);
+    const auto source = log_->Read(letters);
     const RedrivePlan plan(*transforms_, group);
-    MUSTER_ASSIGN(const auto again, OpenDeadLetters(AgainPathOf(request_.letters), group.run));
+    MUSTER_ASSIGN(const auto file, OpenDeadLetters(AgainPathOf(request_.letters), group.run));
+    AgainLetters again(*file, letters);
     Throttle throttle(env_);
     Pipeline pipeline{.env = env_,
                       .source = *source,
                       .transforms = plan,
                       .sink = *sink_,
-                      .dead_letters = *again,
+                      .dead_letters = again,
                       .throttle = throttle,
                       .options = {.limits = sink_->PreferredLimits()}};
     MUSTER_TRY(CheckDeletes(*source, *sink_));
     MUSTER_ASSIGN(const auto collections, source->Collections());
     for (const Collection& collection : collections) {
       MUSTER_ASSIGN(const Counts counts, WriteCollection(pipeline, collection, number));
-      step.counts += counts;
+      step.skipped += counts.skipped;
       report_.counts += counts;
     }
+    const std::vector<uint64_t> settled = again.Settled();
+    step.settled.insert(step.settled.end(), settled.begin(), settled.end());
     return {};
   }
 
@@ -198,24 +232,12 @@ class Redrive {
   }
 
   Status Keep(const std::string& run, Step& step) {
-    if (!step.is_recorded || step.counts.read == 0) return {};
-    RedriveBody body = step.before;
-    body.file = request_.letters;
-    body.lines = static_cast<int64_t>(log_->lines());
-    body.counts += step.counts;
-    body.transforms = request_.transforms.empty() ? "" : Sha256Hex(request_.transforms);
-    body.ended_ms = env_.WallNow().time_since_epoch().count();
-    step.record.body = body.ToJson();
-    const Change change = Change::Put(step.record, Due::Never());
-    const auto written = store_->Write({&change, 1});
-    if (!written) {
-      return written.error().Within("the letters are written, but not recorded; redrive again");
+    if (!step.record || step.settled.empty()) return {};
+    const Status kept = step.record->Add(step.settled, step.skipped);
+    if (!kept) {
+      return kept.error().Within("the letters are written, but not recorded; redrive again");
     }
-    if (written->front().applied) {
-      report_.recorded.push_back(run);
-    } else {
-      report_.notes.emplace_back("another redrive of this file has been recorded meanwhile");
-    }
+    report_.recorded.push_back(run);
     return {};
   }
 
@@ -227,7 +249,8 @@ class Redrive {
   std::optional<DeadLetterLog> log_;
   std::unique_ptr<TransformPlan> transforms_;
   std::unique_ptr<Sink> sink_;
-  std::map<std::string, Step> steps_;  // by run
+  std::map<std::string, Step> steps_;                     // by run
+  std::map<LetterGroup, std::vector<LetterPlace>> left_;  // that are to be redriven
   std::set<std::string> targets_;
   RedriveReport report_;
 };

@@ -21,13 +21,13 @@ struct RedriveRequest {
   // Where the runs of the letters are looked for; opened only if letters name one. Must outlive the
   // call.
   std::function<Result<Store*>()> store = {};
-  bool all = false;  // also those that a recorded redrive has taken
+  bool all = false;  // also those that a recorded redrive has settled
 };
 
 struct RedriveReport {
   Counts counts = {};
   BadLines bad_lines = {};
-  int64_t earlier = 0;                     // letters that a recorded redrive has taken before
+  int64_t earlier = 0;                     // letters that a recorded redrive has settled before
   std::vector<std::string> recorded = {};  // runs whose counts follow
   std::vector<std::string> notes = {};     // what a person should know
 
@@ -43,9 +43,9 @@ struct RedriveReport {
 // that the transforms' renames say.
 //
 // For letters of a run that the store has, and that goes to this sink, it is a step of the run:
-// that they are written is recorded, the run's counts follow, and another redrive of the file
-// begins with the next letter. A crash before that repeats the step, which writes the same
-// documents.
+// which of them are settled is recorded, the run's counts follow, and no later redrive takes them
+// again, from whichever file. What failed again may be taken from either file. A crash before it is
+// recorded repeats the step, which writes the same documents.
 //
 // kInvalid, and nothing is written: letters need transforms and none are named; or they do not name
 // their target, no renames are named, and the sink has no collection of the source's name.

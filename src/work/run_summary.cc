@@ -58,9 +58,11 @@ Status RunSummary::AddRedrives(Store& store, const std::string& run) {
     MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, kMaxBatch));
     for (const Record& record : records) {
       MUSTER_ASSIGN(const RedriveBody redrive, RedriveBody::FromJson(record.body));
-      counts.written += redrive.counts.written;
-      counts.skipped += redrive.counts.skipped;
-      counts.failed -= redrive.counts.written + redrive.counts.skipped;
+      // An earlier version may have counted the same letters more than once.
+      const int64_t settled = std::min(redrive.written + redrive.skipped, counts.failed);
+      counts.skipped += std::min(redrive.skipped, settled);
+      counts.written += settled - std::min(redrive.skipped, settled);
+      counts.failed -= settled;
       after = record.key;
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) return {};

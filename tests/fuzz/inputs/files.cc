@@ -109,7 +109,7 @@ void ReadLetters(std::string_view bytes) {
   const auto log = DeadLetterLog::Open(FileWith(bytes, ".letters"));
   if (!log) return;
   static_cast<void>(log->bad_lines().ToString());
-  for (const LetterGroup& group : log->groups()) ReadAll(*log->Read(group, 0), CheckBody);
+  for (const auto& [group, letters] : log->letters()) ReadAll(*log->Read(letters), CheckBody);
 }
 
 // What a line says comes out again as it went in.

@@ -1,0 +1,62 @@
+#include "work/settled_letters.h"
+
+#include <algorithm>
+#include <map>
+
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+constexpr int kTries = 20;
+
+}  // namespace
+
+Status SettledLetters::Load() {
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const auto records, store_.Scan(kRedriveKind, run_ + "/", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
+      settled_.insert(body.letters.begin(), body.letters.end());
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+    after = records.back().key;
+  }
+}
+
+Status SettledLetters::Add(const std::vector<uint64_t>& letters, int64_t skipped) {
+  std::map<std::string, std::vector<uint64_t>> by_key;
+  for (const uint64_t letter : letters) by_key[RedriveKey(run_, letter)].push_back(letter);
+  for (auto& [key, some] : by_key) MUSTER_TRY(AddTo(key, std::move(some), skipped));
+  return {};
+}
+
+// `skipped` are those that no record counts yet.
+Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> letters,
+                             int64_t& skipped) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kRedriveKind, key));
+    RedriveBody body;
+    if (stored) {
+      MUSTER_ASSIGN(body, RedriveBody::FromJson(stored->body));
+    }
+    const auto before = static_cast<int64_t>(body.letters.size());
+    body.letters.insert(letters.begin(), letters.end());
+    const int64_t added = static_cast<int64_t>(body.letters.size()) - before;
+    if (added == 0) return {};
+    const int64_t skips = std::min(skipped, added);
+    body.skipped += skips;
+    body.written += added - skips;
+    Record record = stored ? *stored : Record{.kind = kRedriveKind, .queue = run_, .key = key};
+    record.body = body.ToJson();
+    const Change change = Change::Put(std::move(record), Due::Never());
+    MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
+    if (!written.front().applied) continue;
+    skipped -= skips;
+    settled_.insert(letters.begin(), letters.end());
+    return {};
+  }
+  return Error{Code::kUnavailable, "record " + key + " is changed by others all the time"};
+}
+
+}  // namespace muster

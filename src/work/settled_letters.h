@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "muster/pipeline.h"
+#include "muster/result.h"
+#include "muster/store.h"
+
+namespace muster {
+
+// The dead letters of a run that redrives have settled: their documents are written, or skipped by
+// a transform. Kept in the store by the letters' identities, spread over records by the first
+// digits of these, so that a letter counts once, however often, from whichever file and by however
+// many redrives at a time it is taken. Used by one thread; `store` must outlive it.
+class SettledLetters {
+ public:
+  SettledLetters(Store& store, std::string run) : store_(store), run_(std::move(run)) {}
+
+  Status Load();
+  bool Contains(uint64_t identity) const { return settled_.contains(identity); }
+
+  // Adds letters, `skipped` of which were skipped. Those that are there already count no more.
+  Status Add(const std::vector<uint64_t>& letters, int64_t skipped);
+
+ private:
+  Status AddTo(const std::string& key, std::vector<uint64_t> letters, int64_t& skipped);
+
+  Store& store_;
+  const std::string run_;
+  std::set<uint64_t> settled_;
+};
+
+}  // namespace muster
