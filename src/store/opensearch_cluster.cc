@@ -164,13 +164,21 @@ OpenSearchCluster::OpenSearchCluster(OpenSearchEndpoint endpoint, Env& env)
 
 Result<OpenSearchAnswer> OpenSearchCluster::SendOnce(const ClusterRequest& request) {
   const bool lines = request.body.ends_with('\n');
-  return client_.Send({.method = request.method,
-                       .path = request.target,
-                       .body = request.body,
-                       .content_type = lines ? "application/x-ndjson" : "application/json",
-                       .writes = request.writes,
-                       .timeout = kTimeout,
-                       .max_response_bytes = kMaxAnswerBytes});
+  const MonoTime asked = env_.MonoNow();
+  auto answer = client_.Send({.method = request.method,
+                              .path = request.target,
+                              .body = request.body,
+                              .content_type = lines ? "application/x-ndjson" : "application/json",
+                              .writes = request.writes,
+                              .timeout = kTimeout,
+                              .max_response_bytes = kMaxAnswerBytes});
+  if (!answer && answer.error().code != Code::kCancelled && env_.MonoNow() - asked >= kTimeout) {
+    Error slow = answer.error();
+    slow.hint = "the store must answer within " + std::to_string(kTimeout.count() / 1000) +
+                " s: check the cluster's load and the network, or use a store that is nearer";
+    return slow;
+  }
+  return answer;
 }
 
 Result<ClusterAnswer> OpenSearchCluster::Send(const ClusterRequest& request) {

@@ -43,7 +43,7 @@ void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, mil
       at_ = std::max(at_, answered);
       return;
     }
-    const bool was_set = both.least - both.most > kMaxError;
+    const bool was_set = both.least - both.most > kJump;
     // Wide enough for the time that was known as well as for the one that is seen.
     disagreement_ =
         was_set ? nanoseconds(0) : std::max(known.most - seen.most, seen.least - known.least);
@@ -60,7 +60,12 @@ bool ServerClock::IsStale(MonoTime now) const {
 
 Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
   std::lock_guard lock(mutex_);
-  if (!bounds_) return Error{Code::kUnavailable, "the server has not told its time yet"};
+  if (!bounds_) {
+    return Error{
+        Code::kUnavailable,
+        "the store has not told its time within " + std::to_string(2 * kMaxError.count()) + " ms",
+        "check its load and the network, or use a store that is nearer"};
+  }
   const Bounds bounds = At(now);
   const nanoseconds since = now.time_since_epoch();
   const auto least = kEpoch + std::chrono::floor<milliseconds>(since + bounds.least);
@@ -71,8 +76,10 @@ Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
   if (reading.error > kMaxError) {
     return Error{
         Code::kUnavailable,
-        "the server's time is only known to " + std::to_string(reading.error.count()) + " ms",
-        "it answers too slowly, or the clocks of its nodes differ: check the network and NTP"};
+        "the store's time is only known to " + std::to_string(reading.error.count()) +
+            " ms, and leases need it to " + std::to_string(kMaxError.count()) + " ms",
+        "it answers too slowly, or the clocks of its nodes differ: check its load, the network and "
+        "NTP, or use a store that is nearer"};
   }
   last_ = shown;
   return reading;

@@ -20,8 +20,10 @@ using std::chrono::milliseconds;
 // Our own clock on the wall plays no role, only that time passes. Thread-safe.
 class ServerClock {
  public:
-  // A time that is known less well is not given out.
-  static constexpr milliseconds kMaxError{2'000};
+  // A time that is known less well is not given out. An answer may take twice as long.
+  static constexpr milliseconds kMaxError{6'000};
+  // Answers that contradict each other by more mean that the clock was set.
+  static constexpr milliseconds kJump{2'000};
 
   struct Times {
     WallTime due;    // what a record says

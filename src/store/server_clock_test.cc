@@ -87,8 +87,17 @@ TEST(ServerClock, ErrorGrowsUntilTheServerIsAskedAgain) {
 
 TEST(ServerClock, AnswerThatTookTooLongTellsNothing) {
   ServerClock clock;
-  Server{}.Ask(clock, kStart, 1ms, 10s);
-  EXPECT_EQ(clock.Read(kStart + 10s).error().code, Code::kUnavailable);
+  Server{}.Ask(clock, kStart, 1ms, 13s);
+  EXPECT_EQ(clock.Read(kStart + 13s).error().code, Code::kUnavailable);
+}
+
+TEST(ServerClock, AServerThatTakesSecondsToAnswerTellsTheTimeLessWell) {
+  ServerClock clock;
+  Server{}.Ask(clock, kStart, 3s, 6s);
+  const auto reading = clock.Read(kStart + 6s);
+  ASSERT_TRUE(reading) << reading.error().ToString();
+  EXPECT_GE(reading->error, 3s);
+  EXPECT_LE(reading->error, 3100ms);
 }
 
 TEST(ServerClock, FollowsAServerWhoseClockWasSet) {

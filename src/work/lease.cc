@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/planted_bug.h"
 
 namespace muster {
@@ -12,6 +13,18 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestPause{2'000};
 constexpr int kMaxClaimTries = 8;
+
+// A holder has to get through to the store a few times within a lease.
+void SayIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds lease) {
+  const auto took = std::chrono::duration_cast<milliseconds>(env.MonoNow() - asked);
+  if (took < lease / 3) return;
+  Log(Level::kWarning,
+      "the store is too slow for the lease: raise --lease, or use a store that is nearer",
+      {{"item", what},
+       {"took_ms", took.count()},
+       {"lease_ms", lease.count()},
+       {"lease_needed_ms", 4 * took.count()}});
+}
 
 bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
 
@@ -48,6 +61,7 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::strin
     claimed = store.Claim(request);
   }
   if (!claimed) return claimed.error();
+  if (!claimed->empty()) SayIfSlow(env, claimed->front().key, asked, terms.lease);
   std::vector<Lease> leases;
   leases.reserve(claimed->size());
   for (Record& record : *claimed) {
@@ -119,7 +133,9 @@ bool Lease::Mine(const Record& stored) const {
 }
 
 Status Lease::Settle(Record next, Due due) {
+  const MonoTime asked = env_->MonoNow();
   Status settled = TrySettle(std::move(next), due);
+  SayIfSlow(*env_, record_.key, asked, terms_.lease);
   // What we know of the record may be out of date now: nothing may be written from it any more.
   if (!settled) deadline_ = MonoTime::min();
   return settled;
