@@ -2,12 +2,14 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "muster/migrate.h"
+#include "pipeline/file_sink_state.h"
 #include "pipeline/verify.h"
 
 namespace muster::cli {
@@ -49,18 +51,19 @@ Result<std::unique_ptr<TransformPlan>> LoadTransforms(const std::string& file) {
   return ParseTransforms(text, file);
 }
 
-// A sink that names its one table, index or file takes a collection under whatever name.
+// A sink that names its one table, index or file takes a collection under whatever name. Files and
+// folders are called as a file system can take it.
 Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t collections) {
   MUSTER_ASSIGN(const auto there, target.Collections());
-  const bool named = std::any_of(there.begin(), there.end(), [&](const Collection& collection) {
-    return collection.name == wanted;
-  });
-  if (!named && there.size() == 1 && collections == 1) return there.front().name;
-  if (!named) {
-    return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
-                 "was it migrated? 'muster migrate' does that"};
+  for (const std::string& name : {wanted, SafeFileName(wanted)}) {
+    const bool named = std::any_of(there.begin(), there.end(), [&](const Collection& collection) {
+      return collection.name == name;
+    });
+    if (named) return name;
   }
-  return wanted;
+  if (there.size() == 1 && collections == 1) return there.front().name;
+  return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
+               "was it migrated? 'muster migrate' does that"};
 }
 
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
@@ -162,6 +165,7 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
 
 Result<int> Verify(const Options& options, Context& context) {
   const StopOnSignals signals("\n");
+  const InterruptScope scope(signals.Token());
   MUSTER_ASSIGN(const auto all, VerifyAll(options, context, signals.Token()));
   const bool equal =
       std::all_of(all.begin(), all.end(), [](const Verified& one) { return one.report.Equal(); });

@@ -91,7 +91,8 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
   MUSTER_ASSIGN(const std::string range, RangeSql(begin, end));
   std::string id = "NULL::text";
   std::string routing = "NULL::text";
-  std::string body = "row_to_json(t)::text";
+  // `t` alone may be a column.
+  std::string body = "row_to_json(t.*)::text";
   std::string also;
   if (!by_ctid && key.size() == 1) id = "t." + key[0].sql + "::text";
   if (table.HoldsDocuments()) {
@@ -102,7 +103,7 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
     // The sink's own columns for what is not a field.
     id = "t._id::text";
     if (table.Find("_routing") != nullptr) routing = "t._routing::text";
-    body = "row_to_json(fields)::text";
+    body = "row_to_json(fields.*)::text";
     for (const PgTable::Column& column : table.columns) {
       if (column.name == "_id" || column.name == "_routing") continue;
       also += (also.empty() ? ", LATERAL (SELECT t." : ", t.") + PgIdentifier(column.name);

@@ -151,6 +151,19 @@ std::string SqliteReader::KeyPosition() const {
   return EncodeKey({texts.begin(), texts.end()});
 }
 
+// As of PostgreSQL. The position will not do: it may be a rowid, which other tables do not have.
+std::string SqliteReader::CompositeId() const {
+  const SqliteTable& table = relation_.table;
+  std::vector<std::string> texts;
+  for (const std::string& name : table.key) {
+    const auto column = static_cast<int>(table.Find(name) - table.columns.data() +
+                                         static_cast<std::ptrdiff_t>(relation_.key.size()));
+    const bool is_blob = rows_->TypeOf(column) == SqliteStatement::Type::kBlob;
+    texts.push_back(is_blob ? EncodeBase64(rows_->Blob(column)) : std::string(rows_->Text(column)));
+  }
+  return EncodeKey({texts.begin(), texts.end()});
+}
+
 Result<std::optional<Document>> SqliteReader::Next() {
   if (done_) return std::nullopt;
   if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
@@ -190,7 +203,7 @@ Result<std::optional<Document>> SqliteReader::Next() {
     }
     body_ += '}';
     if (table.key.size() == 1) id_ = column_text(table.key[0]);
-    if (table.key.size() > 1) id_ = position_;
+    if (table.key.size() > 1) id_ = CompositeId();
     if (own) id_ = column_text("_id");
     if (own && table.Find("_routing") != nullptr) routing_ = column_text("_routing");
   }

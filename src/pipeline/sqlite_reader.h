@@ -45,6 +45,7 @@ class SqliteReader final : public Reader {
   Status Start();
   void AppendValue(int column, const SqliteTable::Column& declared);
   std::string KeyPosition() const;
+  std::string CompositeId() const;
   Result<std::optional<std::string>> MiddleKey();
 
   const std::unique_ptr<SqliteDb> db_;

@@ -65,7 +65,7 @@ Result<Json> QueryPostgres(const SqlCall& call) {
   MUSTER_ASSIGN(
       const PgResult result,
       RunWith(*connection,
-              "SELECT coalesce(json_agg(row_to_json(t)), '[]')::text, count(*) FROM (SELECT * "
+              "SELECT coalesce(json_agg(row_to_json(t.*)), '[]')::text, count(*) FROM (SELECT * "
               "FROM (" +
                   sql + "\n) q LIMIT " + limit + ") t",
               call.parameters, false));
