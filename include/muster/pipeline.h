@@ -315,6 +315,12 @@ class Sink {
   virtual bool ReplacesById(const Collection& /*collection*/) const { return false; }
   virtual std::string Place(const std::string& collection) const { return collection; }
 
+  // Which target a prepared collection goes to, by more than its name: a table that was dropped and
+  // created again, or a file that was replaced, has another identity, and so has a target that lost
+  // what was written to it, where the sink can tell. Empty: it cannot. kNotFound: there is no
+  // target any more.
+  virtual Result<std::string> Identity(const std::string& /*collection*/) { return std::string(); }
+
   // How much is best written at once, where nobody says otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }
 

@@ -136,6 +136,7 @@ class WorkItem {
 
 class Circuit;
 class RunRoster;
+class TargetCheck;
 
 // One worker's view of a run: what it acquires, and what it has seen finished. Used by one thread.
 // `store` and `env` must outlive it.
@@ -175,6 +176,9 @@ class WorkCoordinator {
   // has taken something back meanwhile, or another incarnation has begun.
   Result<bool> End();
 
+  // That the run writes to the targets that it began with.
+  TargetCheck& targets() { return *targets_; }
+
   const std::string& run() const { return spec_.name; }
   const std::string& worker() const { return worker_; }
   const WorkTerms& terms() const { return terms_; }
@@ -196,6 +200,7 @@ class WorkCoordinator {
   const std::string worker_;
   const std::shared_ptr<Circuit> circuit_;
   std::unique_ptr<RunRoster> roster_;
+  std::unique_ptr<TargetCheck> targets_;
   std::optional<Record> wish_;  // ours, that may still be unanswered
 };
 

@@ -10,6 +10,7 @@
 #include "muster/migrate.h"
 #include "pipeline/file_list.h"
 #include "pipeline/file_writer.h"
+#include "pipeline/item_fence.h"
 
 namespace muster {
 namespace {
@@ -111,11 +112,21 @@ Result<std::vector<TargetChange>> FileSink::Prepare(const Collection& collection
   if (!evaluate) {
     fs::create_directories(state_folder, failed);
     if (failed) return FileError("create", state_folder, failed.value());
+    MUSTER_TRY(FileSinkState::Mark(state_folder, env_));
     MUSTER_TRY(format_->Prepare(collection, state_folder));
   }
   if (is_there) return std::vector<TargetChange>();
   return std::vector<TargetChange>{
       {collection.name, (is_folder_ ? "create folder " : "create file ") + output}};
+}
+
+Result<std::string> FileSink::Identity(const std::string& collection) {
+  const std::string state_folder = StateFolderOf(collection);
+  std::error_code failed;
+  if (!is_folder_ && fs::exists(state_folder + kJoined, failed) && !fs::exists(path_, failed)) {
+    return FileError("find", path_, ENOENT);
+  }
+  return FileSinkState::IdentityOf(state_folder);
 }
 
 Result<std::unique_ptr<Writer>> FileSink::Open(const std::string& collection, const Fence& fence) {
@@ -153,14 +164,26 @@ Status FileSink::Finish(const std::string& collection) {
     MUSTER_ASSIGN(state, FileSinkState::Existing(StateFolderOf(collection), env_));
     if (!state) return {};  // there were no items at all
   }
-  if (!is_folder_) {
+  {
     MUSTER_ASSIGN(const auto lock, state->Acquire());
-    MUSTER_TRY(Join(collection, *state));
+    MUSTER_TRY(is_folder_ ? CheckOutputs(*state) : Join(collection, *state));
   }
   if (!state->alone()) return {};
   std::lock_guard lock(mutex_);
   states_.erase(collection);
   return state->Remove();
+}
+
+// What was published must still be there.
+Status FileSink::CheckOutputs(const FileSinkState& state) {
+  MUSTER_ASSIGN(const std::vector<FileItem> items, state.LoadAll());
+  std::error_code failed;
+  for (const FileItem& item : items) {
+    if (item.output.empty() || fs::exists(item.output, failed)) continue;
+    return Error{Code::kIncompatible, item.output + " was removed after it was written",
+                 kLostTargetHint};
+  }
+  return {};
 }
 
 // Makes one file of all items.

@@ -50,6 +50,7 @@ class FileSink final : public Sink {
                                             Env& env);
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
+  Result<std::string> Identity(const std::string& collection) override;
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
   Status Finish(const std::string& collection) override;
 
@@ -59,6 +60,7 @@ class FileSink final : public Sink {
   std::string OutputOf(const std::string& collection) const;
   std::string StateFolderOf(const std::string& collection) const;
   Status CheckCollection(const std::string& collection);
+  static Status CheckOutputs(const FileSinkState& state);
   Status Join(const std::string& collection, FileSinkState& state);
 
   const std::string path_;

@@ -24,6 +24,7 @@ constexpr size_t kMaxStateBytes = size_t{1} << 20;
 constexpr auto kLockPause = milliseconds(20);
 constexpr int kLockTries = 500;
 constexpr std::string_view kItemEnding = ".item";
+constexpr char kIdentity[] = "/id";
 // A name of an item never holds a `#`.
 constexpr char kPieceStart[] = "#";
 
@@ -148,6 +149,29 @@ Result<std::unique_ptr<FileSinkState>> FileSinkState::Existing(const std::string
   return std::unique_ptr<FileSinkState>(new FileSinkState(folder, false, fd, env));
 }
 
+Status FileSinkState::Mark(const std::string& folder, Env& env) {
+  const std::string path = folder + kIdentity;
+  std::error_code failed;
+  if (fs::exists(path, failed)) return {};
+  // Whole or not at all, by whichever process comes first.
+  const std::string id = env.NewId();
+  const std::string fresh = path + "-" + id;
+  MUSTER_TRY(ReplaceFile(fresh, id));
+  const int reason = link(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
+  fs::remove(fresh, failed);
+  if (reason != 0 && reason != EEXIST) return FileError("link", path, reason);
+  return SyncFolderOf(path);
+}
+
+Result<std::string> FileSinkState::IdentityOf(const std::string& folder) {
+  std::error_code failed;
+  const std::string path = folder + kIdentity;
+  if (fs::exists(path, failed)) return ReadFile(path, kMaxStateBytes);
+  // An earlier version has begun it.
+  if (fs::exists(folder + "/run.json", failed)) return std::string();
+  return FileError("find", folder, ENOENT);
+}
+
 // Makes the collection this run's, or finds that it is.
 Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
   const std::string path = folder_ + "/run.json";
@@ -160,7 +184,10 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     } else if (!same_run) {
       return NotOurs(output, "was written by another run, '" + run.value("run", "") + "'");
     } else if (run.value("incarnation", "") != fence.incarnation && !fence.adopts) {
-      return NotOurs(output, "was written by another incarnation of the run '" + fence.run + "'");
+      return Error{Code::kConflict,
+                   output + " was written by another incarnation of the run '" + fence.run + "'",
+                   "start its workers with --new-incarnation to go on from what is there; to begin "
+                   "anew, remove it and name the run differently"};
     }
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {
@@ -179,7 +206,8 @@ Status FileSinkState::RemoveLeftovers() {
     if (!item.output.empty()) fs::remove(item.output, failed);
   }
   for (const auto& entry : fs::directory_iterator(folder_, failed)) {
-    if (entry.path().filename() != "lock") fs::remove(entry.path(), failed);
+    const std::string name = entry.path().filename().string();
+    if (name != "lock" && "/" + name != kIdentity) fs::remove(entry.path(), failed);
   }
   return {};
 }

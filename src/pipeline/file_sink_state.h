@@ -47,6 +47,11 @@ class FileSinkState {
   static Result<std::unique_ptr<FileSinkState>> Existing(const std::string& folder, Env& env);
   ~FileSinkState();
 
+  // Gives the folder an identity, unless it has one. Repeatable, by any number of processes.
+  static Status Mark(const std::string& folder, Env& env);
+  // As Sink::Identity.
+  static Result<std::string> IdentityOf(const std::string& folder);
+
   // Holds others off, for a few reads and writes.
   class Lock {
    public:

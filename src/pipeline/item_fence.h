@@ -17,6 +17,12 @@ struct StoredFence {
   std::string progress;  // as JSON; empty: nothing was written yet
 };
 
+// What to do about a target that is not the one that was written to before.
+inline constexpr char kLostTargetHint[] =
+    "what was written before is gone: migrate everything anew, workers under another name (--run); "
+    "only if the target was restored with all that was written to it, start one worker with "
+    "--new-incarnation";
+
 // Whether the item may be opened by `fence`. kLeaseLost: a newer holder has opened it, or another
 // one with the same epoch, which only a store that lost commits grants twice. kConflict:
 // another incarnation of the run wrote it, which `fence` does not adopt. `place` names the sink.

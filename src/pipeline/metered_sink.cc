@@ -79,6 +79,9 @@ class MeteredSink final : public Sink {
   std::string Place(const std::string& collection) const override {
     return sink_.Place(collection);
   }
+  Result<std::string> Identity(const std::string& collection) override {
+    return sink_.Identity(collection);
+  }
   BatchLimits PreferredLimits() const override { return sink_.PreferredLimits(); }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     auto writer = sink_.Open(collection, fence);

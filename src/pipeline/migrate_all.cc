@@ -2,25 +2,37 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/guard.h"
+#include "base/interrupt.h"
 #include "muster/migrate.h"
 
 namespace muster {
 namespace {
 
+Status CheckTarget(Sink& sink, const std::string& target, const std::string& identity) {
+  if (identity.empty()) return {};
+  const auto now = sink.Identity(target);
+  if (!now && now.error().code != Code::kNotFound) return now.error();
+  if (now && *now == identity) return {};
+  return Error{Code::kIncompatible,
+               "'" + target + "' was removed or replaced while it was written to" +
+                   (now ? "" : ": " + now.error().message),
+               "what was written before is gone: run the migration again"};
+}
+
 // The shards of one collection, handed out one by one to the threads that migrate them.
 class CollectionRun {
  public:
   CollectionRun(Pipeline& pipeline, const std::string& run, const std::string& collection,
-                std::vector<Partition> partitions, MigrationObserver& observer,
-                std::stop_token stop)
+                std::vector<Partition> partitions, std::string identity,
+                MigrationObserver& observer, std::stop_token stop)
       : pipeline_(pipeline),
         run_(run),
         collection_(collection),
         partitions_(std::move(partitions)),
+        identity_(std::move(identity)),
         since_ms_(pipeline.env.WallNow().time_since_epoch().count()),
         observer_(observer),
         outer_stop_(std::move(stop)) {}
@@ -91,20 +103,21 @@ class CollectionRun {
 
   Result<Progress> Migrate(const Partition& partition) {
     const std::string item = WorkItemName{collection_, partition.shard, partition.begin}.ToString();
-    MUSTER_ASSIGN(auto writer,
-                  pipeline_.sink.Open(pipeline_.transforms.TargetName(collection_),
-                                      {.run = run_,
-                                       .incarnation = run_,
-                                       .adopts = false,
-                                       .alone = true,
-                                       .item = item,
-                                       .since_ms = since_ms_,
-                                       .rank = partition.follows ? kFirstFollowerRank : 1}));
+    const std::string target = pipeline_.transforms.TargetName(collection_);
+    MUSTER_ASSIGN(auto writer, pipeline_.sink.Open(
+                                   target, {.run = run_,
+                                            .incarnation = run_,
+                                            .adopts = false,
+                                            .alone = true,
+                                            .item = item,
+                                            .since_ms = since_ms_,
+                                            .rank = partition.follows ? kFirstFollowerRank : 1}));
     Cursor cursor(*this, partition);
     MUSTER_ASSIGN(Progress end,
                   MigrateShard(pipeline_, partition, item, {}, *writer, cursor, stop_.get_token()));
     MUSTER_TRY(pipeline_.dead_letters.Flush());
     MUSTER_TRY(writer->Finish());
+    MUSTER_TRY(CheckTarget(pipeline_.sink, target, identity_));
     return end;
   }
 
@@ -112,6 +125,7 @@ class CollectionRun {
   const std::string& run_;
   const std::string& collection_;
   std::vector<Partition> partitions_;
+  const std::string identity_;  // of the target
   const int64_t since_ms_;
   MigrationObserver& observer_;
   const std::stop_token outer_stop_;
@@ -144,18 +158,27 @@ Result<std::vector<Collection>> SelectCollections(Source& source, const Collecti
 }
 
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
-  if (pipeline.options.merge) return {};
-  std::map<std::string, std::string> taken;
+  struct Taken {
+    std::string collection;
+    std::string target;
+  };
+  std::map<std::string, Taken> places;
   for (const Collection& collection : collections) {
     const Collection renamed = pipeline.transforms.Target(collection);
-    if (!pipeline.sink.ReplacesById(renamed)) continue;
-    const std::string target = pipeline.sink.Place(renamed.name);
-    const auto [other, is_first] = taken.emplace(target, collection.name);
+    // What the sink never takes, by its name say, is refused before anything is written.
+    MUSTER_TRY(pipeline.sink.Prepare(renamed, /*evaluate=*/true));
+    if (pipeline.options.merge) continue;
+    const std::string place = pipeline.sink.Place(renamed.name);
+    const auto [other, is_first] = places.emplace(place, Taken{collection.name, renamed.name});
     if (is_first) continue;
+    const bool same_name = other->second.target == renamed.name;
+    if (same_name && !pipeline.sink.ReplacesById(renamed)) continue;
     return Error{Code::kConflict,
-                 other->second + " and " + collection.name + " both go to " + target +
-                     ", where documents of the same id replace one another",
-                 "let each go to a place of its own, or say --merge if their ids are different"};
+                 other->second.collection + " and " + collection.name + " both go to " + place +
+                     (same_name ? ", where documents of the same id replace one another"
+                                : ": this sink takes their names for the same"),
+                 "let each go to a place of its own (rename_index), or say --merge if their ids "
+                 "are different"};
   }
   return {};
 }
@@ -190,26 +213,59 @@ Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
   return all;
 }
 
+namespace {
+
+// What is to be migrated, and where it goes.
+struct Prepared {
+  std::vector<TargetChange> changes;
+  std::vector<Collection> collections;
+  std::map<std::string, std::string> identities;  // by target
+};
+
+// Nothing is lost when it is cut off.
+Result<Prepared> PrepareAll(Pipeline& pipeline, const CollectionFilter& allowed,
+                            std::stop_token stop) {
+  const InterruptScope scope(std::move(stop));
+  Prepared all;
+  MUSTER_ASSIGN(all.changes, PrepareCollections(pipeline, allowed, false));
+  MUSTER_ASSIGN(all.collections, SelectCollections(pipeline.source, allowed));
+  for (const Collection& collection : all.collections) {
+    const std::string target = pipeline.transforms.TargetName(collection.name);
+    auto identity = pipeline.sink.Identity(target);
+    if (!identity && identity.error().code != Code::kNotFound) return identity.error();
+    all.identities[target] = identity.value_or("");
+  }
+  return all;
+}
+
+Result<std::vector<Partition>> PartitionsOf(Source& source, const std::string& collection,
+                                            std::stop_token stop) {
+  const InterruptScope scope(std::move(stop));
+  return source.Partitions(collection);
+}
+
+}  // namespace
+
 Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
                           MigrationObserver& observer, std::stop_token stop) {
   // Nobody continues it, so nobody needs to know its name.
   const std::string run = "standalone-" + pipeline.env.NewId();
-  MUSTER_ASSIGN(const auto changes, PrepareCollections(pipeline, options.allowed, false));
-  observer.Prepared(changes);
-  MUSTER_ASSIGN(const auto collections, SelectCollections(pipeline.source, options.allowed));
+  MUSTER_ASSIGN(const Prepared all, PrepareAll(pipeline, options.allowed, stop));
+  observer.Prepared(all.changes);
   Counts total;
-  for (const Collection& collection : collections) {
-    MUSTER_ASSIGN(auto partitions, pipeline.source.Partitions(collection.name));
-    CollectionRun one(pipeline, run, collection.name, std::move(partitions), observer, stop);
+  for (const Collection& collection : all.collections) {
+    MUSTER_ASSIGN(auto partitions, PartitionsOf(pipeline.source, collection.name, stop));
+    CollectionRun one(pipeline, run, collection.name, std::move(partitions),
+                      all.identities.at(pipeline.transforms.TargetName(collection.name)), observer,
+                      stop);
     MUSTER_ASSIGN(const Counts counts, one.Run(options.shard_concurrency));
     total += counts;
   }
   // Several collections may have gone to one target, so all of them come first.
-  std::set<std::string> targets;
-  for (const Collection& collection : collections) {
-    targets.insert(pipeline.transforms.TargetName(collection.name));
+  for (const auto& [target, identity] : all.identities) {
+    MUSTER_TRY(CheckTarget(pipeline.sink, target, identity));
+    MUSTER_TRY(pipeline.sink.Finish(target));
   }
-  for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
   return total;
 }
 

@@ -74,6 +74,36 @@ Json IndexFor(const Json& metadata) {
   return index;
 }
 
+// The server's own rules. It would refuse the name only when the index is created, after others.
+Status CheckIndexName(const std::string& name) {
+  constexpr size_t kLongest = 255;
+  std::string why;
+  const bool has_upper =
+      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (has_upper) why = "has letters in upper case";
+  if (name.find_first_of("\\/*?\"<>| ,#:") != std::string::npos) {
+    why = "has one of the characters \\ / * ? \" < > | , # : or a space";
+  }
+  if (name.find_first_of("-_+") == 0) why = "begins with -, _ or +";
+  if (name.empty() || name == "." || name == "..") why = "is no name";
+  if (name.size() > kLongest) why = "is longer than 255 bytes";
+  if (why.empty()) return {};
+  return Error{Code::kInvalid, "no index can be called '" + name + "': the name " + why,
+               "give the collection another name (rename_index), or name the index in the sink's "
+               "URL"};
+}
+
+// Empty: the answer is about an index of another name.
+std::string UuidOf(const Json& answer, const std::string& index) {
+  const Json* at = &answer;
+  for (const std::string& key :
+       {index, std::string("settings"), std::string("index"), std::string("uuid")}) {
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &(*at)[key];
+  }
+  return at->is_string() ? at->get<std::string>() : "";
+}
+
 class BulkWriter : public Writer {
  public:
   explicit BulkWriter(OpenSearchBulk bulk) : bulk_(std::move(bulk)) {}
@@ -101,6 +131,7 @@ class OpenSearchSink : public Sink {
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
     const std::string name = IndexOf(collection.name);
+    MUSTER_TRY(CheckIndexName(name));
     MUSTER_ASSIGN(const Json metadata, ParseJson(collection.metadata, "metadata of " + name));
     return Put(name, "/" + OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
   }
@@ -108,6 +139,20 @@ class OpenSearchSink : public Sink {
   bool CanDelete() const override { return true; }
   bool ReplacesById(const Collection&) const override { return true; }
   std::string Place(const std::string& collection) const override { return IndexOf(collection); }
+
+  // The index's uuid. What is behind an alias or a data stream may change by itself.
+  Result<std::string> Identity(const std::string& collection) override {
+    const std::string name = IndexOf(collection);
+    const OpenSearchCall call{.path = "/" + OpenSearchPath(name) + "/_settings/index.uuid"};
+    const auto answer = client_.SendForJson(call);
+    if (!answer) {
+      const Code code = answer.error().code;
+      // Some may write and not look, and some services have no settings.
+      if (code == Code::kPermission || code == Code::kInvalid) return std::string();
+      return answer.error();
+    }
+    return UuidOf(*answer, name);
+  }
 
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
                                                   bool evaluate) override {

@@ -59,6 +59,19 @@ class PostgresSink final : public Sink {
     return table_ ? table_->table : collection;
   }
 
+  Result<std::string> Identity(const std::string& collection) override {
+    MUSTER_ASSIGN(const PgName name, TableOf(collection));
+    std::lock_guard lock(mutex_);
+    if (!looking_ || !looking_->Usable()) {
+      MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
+    }
+    MUSTER_ASSIGN(const PgResult oid,
+                  looking_->Execute(PgStatement{"", "SELECT to_regclass($1)::oid::text", false},
+                                    PgParams().Text(name.Sql())));
+    if (!oid.IsNull(0, 0)) return std::string(oid.Text(0, 0));
+    return Error{Code::kNotFound, looking_->Place() + " has no table " + name.Sql()};
+  }
+
   BatchLimits PreferredLimits() const override { return kTableLimits; }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
@@ -100,6 +113,8 @@ class PostgresSink final : public Sink {
   const std::string schema_;
   const std::optional<PgName> table_;
   const bool documents_;
+  std::mutex mutex_;
+  std::unique_ptr<PgConnection> looking_;  // kept for Identity
 };
 
 }  // namespace

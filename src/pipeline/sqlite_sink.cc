@@ -1,6 +1,8 @@
 #include "pipeline/sqlite_sink.h"
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 
 #include "pipeline/scheme.h"
 #include "pipeline/sqlite_url.h"
@@ -35,6 +37,7 @@ class SqliteSink final : public Sink {
     if (!evaluate) {
       MUSTER_TRY(SqliteWriter::EnsureProgressTable(**db));
       MUSTER_TRY((*db)->Execute(sql));
+      MUSTER_TRY(SqliteTarget(**db, name).Mark());
     }
     if (there) return std::vector<TargetChange>{};
     return std::vector<TargetChange>{{collection.name, sql}};
@@ -46,8 +49,18 @@ class SqliteSink final : public Sink {
     const auto shape = ShapeOf(collection, documents_);
     return shape && !shape->key.empty();
   }
+  // Names of tables are the same in upper and lower case.
   std::string Place(const std::string& collection) const override {
-    return table_.empty() ? collection : table_;
+    return SqliteTable::FoldedName(table_.empty() ? collection : table_);
+  }
+
+  Result<std::string> Identity(const std::string& collection) override {
+    std::error_code failed;
+    if (!std::filesystem::exists(file_, failed) && !failed) {
+      return Error{Code::kNotFound, "there is no SQLite file " + file_};
+    }
+    MUSTER_ASSIGN(const auto db, SqliteDb::Open(file_, SqliteDb::Mode::kReadOnly, kBusyTimeout));
+    return SqliteTarget(*db, Place(collection)).Identity();
   }
 
   BatchLimits PreferredLimits() const override { return kTableLimits; }

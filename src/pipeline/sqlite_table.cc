@@ -67,6 +67,11 @@ std::string RowidName(const SqliteTable& table) {
 
 }  // namespace
 
+std::string SqliteTable::FoldedName(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
 const SqliteTable::Column* SqliteTable::Find(std::string_view column) const {
   const auto found = std::find_if(columns.begin(), columns.end(),
                                   [&](const Column& one) { return one.name == column; });
@@ -93,16 +98,16 @@ TableShape SqliteTable::Shape() const {
 
 Result<SqliteTable> DescribeSqliteTable(SqliteDb& db, const std::string& name) {
   SqliteTable table{.name = name};
-  MUSTER_ASSIGN(
-      SqliteStatement kind,
-      db.Prepare("SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?"));
+  MUSTER_ASSIGN(SqliteStatement kind,
+                db.Prepare("SELECT type, wr, name FROM pragma_table_list WHERE schema = 'main'"
+                           " AND name = ? COLLATE NOCASE"));
   kind.Bind(name);
   MUSTER_ASSIGN(const bool there, kind.Step());
   if (!there) {
-    return Error{Code::kNotFound, "the SQLite file has no table '" + name + "'",
-                 "check the name and its case"};
+    return Error{Code::kNotFound, "the SQLite file has no table '" + name + "'", "check the name"};
   }
   const bool has_rowid = kind.Text(0) == "table" && kind.Int(1) == 0;
+  table.name = kind.Text(2);
   kind.Reset();
 
   MUSTER_ASSIGN(SqliteStatement info,

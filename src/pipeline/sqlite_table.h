@@ -29,6 +29,9 @@ struct SqliteTable {
   std::string rowid = {};             // the name it can be read by; empty: there is none
   bool rowid_is_key = false;          // an INTEGER PRIMARY KEY: survives VACUUM
 
+  // What SQLite compares names by: without the case of ASCII letters.
+  static std::string FoldedName(std::string name);
+
   const Column* Find(std::string_view column) const;
 
   // A table of whole documents: nothing but a text `id`, a `document` declared as JSON and perhaps

@@ -21,6 +21,7 @@ SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<SqliteDb> db, std::string p
       db_(std::move(db)),
       place_(std::move(place)),
       fence_(std::move(fence)),
+      target_(*db_, table.name),
       rows_(*db_, std::move(table)) {}
 
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env, std::unique_ptr<SqliteDb> db,
@@ -128,7 +129,9 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
     return Error{Code::kInternal, place_ + ": the progress of item " + fence_.item +
                                       " was changed by somebody else"};
   }
+  MUSTER_TRY(target_.CheckBefore());
   MUSTER_ASSIGN(std::vector<Refused> refused, InsertRows(batch));
+  MUSTER_TRY(target_.NoteAfter(batch));
   const Progress kept = WithRefused(after, refused.size());
   std::string json = kept.ToJson();
   MUSTER_TRY(Store("progress", json));
@@ -160,13 +163,22 @@ Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
 }
 
 Status SqliteWriter::Flush() {
+  MUSTER_TRY(CheckPlace());
   if (durable_) return {};
   return RunDurably("UPDATE muster_progress SET updated = datetime('now')");
 }
 
 Status SqliteWriter::Finish() {
   // Nobody else will ever ask how far it came.
+  MUSTER_TRY(CheckPlace());
   return fence_.alone ? RunDurably("DELETE FROM muster_progress") : Flush();
+}
+
+// What is written to a file that has lost its name is of use to no one.
+Status SqliteWriter::CheckPlace() const {
+  if (!db_->HasMoved()) return {};
+  return Error{Code::kIncompatible, place_ + " was removed or replaced while it was written to",
+               kLostTargetHint};
 }
 
 // The commit of any change makes those before it durable, too.

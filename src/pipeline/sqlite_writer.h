@@ -10,6 +10,7 @@
 #include "muster/pipeline.h"
 #include "pipeline/item_fence.h"
 #include "pipeline/sqlite_rows.h"
+#include "pipeline/sqlite_target.h"
 
 namespace muster {
 
@@ -45,6 +46,7 @@ class SqliteWriter final : public Writer {
   Status Take();
   Result<std::optional<StoredFence>> Stored();
   Status Store(const std::string& column, std::string_view value);
+  Status CheckPlace() const;
   Status RunDurably(const std::string& sql);
   Result<std::vector<Refused>> TryWrite(const Batch& batch, const Progress& after);
   Result<std::vector<Refused>> InsertRows(const Batch& batch);
@@ -53,6 +55,7 @@ class SqliteWriter final : public Writer {
   const std::unique_ptr<SqliteDb> db_;
   const std::string place_;
   const Fence fence_;
+  SqliteTarget target_;
   SqliteRows rows_;
   RefusalRecorder record_;
   StoredFence stored_;

@@ -10,6 +10,7 @@
 #include "work/lease.h"
 #include "work/records.h"
 #include "work/roster.h"
+#include "work/target_check.h"
 
 namespace muster {
 namespace {
@@ -134,7 +135,8 @@ WorkCoordinator::WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms 
       terms_(terms),
       worker_(std::move(worker)),
       circuit_(std::move(circuit)),
-      roster_(std::make_unique<RunRoster>(store, env, spec_.name)) {}
+      roster_(std::make_unique<RunRoster>(store, env, spec_.name)),
+      targets_(std::make_unique<TargetCheck>(store, spec_.name)) {}
 
 WorkCoordinator::~WorkCoordinator() = default;
 

@@ -2,6 +2,7 @@
 
 #include "base/planted_bug.h"
 #include "work/circuit.h"
+#include "work/target_check.h"
 
 namespace muster {
 
@@ -46,6 +47,9 @@ Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
 
 Status ItemCursor::Save(const Progress& progress, Writer& writer) {
   if (!PLANTED_BUG(checkpoint_before_flush)) MUSTER_TRY(By(Party::kSink, writer.Flush()));
+  MUSTER_TRY(
+      coordinator_.targets().Check(pipeline_.sink, item_.fence().incarnation,
+                                   pipeline_.transforms.TargetName(item_.partition().collection)));
   MUSTER_TRY(pipeline_.dead_letters.Flush());
   coordinator_.circuit().Succeeded(item_.name());
   return item_.Checkpoint(progress, Fraction(progress, progress.position), kept_);

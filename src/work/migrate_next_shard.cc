@@ -2,12 +2,15 @@
 #include <map>
 #include <set>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "pipeline/item_fence.h"
 #include "work/circuit.h"
 #include "work/item_cursor.h"
 #include "work/records.h"
+#include "work/target_check.h"
 
 namespace muster {
 namespace {
@@ -67,10 +70,8 @@ class ItemMigration {
   Status Migrate() {
     MUSTER_TRY(item_.FinishSuccessors());
     const Partition& partition = item_.partition();
-    MUSTER_ASSIGN(
-        writer_,
-        By(Party::kSink, pipeline_.sink.Open(pipeline_.transforms.TargetName(partition.collection),
-                                             item_.fence())));
+    MUSTER_TRY(CheckTarget());
+    MUSTER_ASSIGN(writer_, By(Party::kSink, pipeline_.sink.Open(Target(), item_.fence())));
     MUSTER_ASSIGN(const Progress start, Start());
     observer_.Acquired(item_, start);
     if (writer_->Sealed() && !PLANTED_BUG(sealed_items_are_continued)) return HandOver(start);
@@ -81,6 +82,14 @@ class ItemMigration {
     MUSTER_ASSIGN(const Progress end, MigrateShard(pipeline_, partition, item_.name(), start,
                                                    *writer_, *cursor_, stops_.stop));
     return Complete(end);
+  }
+
+  std::string Target() const {
+    return pipeline_.transforms.TargetName(item_.partition().collection);
+  }
+
+  Status CheckTarget() {
+    return coordinator_.targets().Check(pipeline_.sink, item_.fence().incarnation, Target());
   }
 
   static bool AtEnd(const Progress& progress) {
@@ -95,7 +104,9 @@ class ItemMigration {
     // Before the first write a sink that keeps progress has none to tell.
     if (!known || *known == Progress()) {
       if (!item_.sink_kept_progress()) return stored;
-      return Contradiction(item_, "the sink has forgotten its progress");
+      return Error{Code::kIncompatible,
+                   "item '" + item_.name() + "': the sink has forgotten its progress",
+                   kLostTargetHint, Party::kSink};
     }
     if (known->counts.read < stored.counts.read) {
       return Contradiction(item_, "the sink knows of " + std::to_string(known->counts.read) +
@@ -113,6 +124,7 @@ class ItemMigration {
 
   Status Complete(const Progress& end) {
     MUSTER_TRY(By(Party::kSink, writer_->Finish()));
+    MUSTER_TRY(CheckTarget());
     MUSTER_TRY(pipeline_.dead_letters.Flush());
     coordinator_.circuit().Succeeded(item_.name());
     return item_.Complete(end);
@@ -177,6 +189,7 @@ class ItemMigration {
   bool ToBlame(const Error& error) {
     if (AboutData(error)) return true;
     const bool alone = coordinator_.circuit().Failed(item_.name(), error);
+    if (IsOutOfDescriptors(error)) return false;
     return alone || !IsTransient(error.code) || PLANTED_BUG(outages_are_the_items_fault);
   }
 
@@ -187,8 +200,11 @@ class ItemMigration {
     if (!ours || !*ours) return Tell(ShardOutcome::kLost, {});
     const Result<bool> current = coordinator_.IsCurrent(item_);
     if (!current || !*current) return Tell(ShardOutcome::kLost, {});
-    return Contradiction(item_, "the sink refuses its holder (" + error.message +
-                                    "), though the store has given it to nobody else");
+    Error refused = Contradiction(item_, "the sink refuses its holder (" + error.message +
+                                             "), though the store has given it to nobody else");
+    // What another run has written is no matter of this run's store, and the sink knows what is.
+    if (error.code == Code::kConflict && !error.hint.empty()) refused.hint = error.hint;
+    return refused;
   }
 
   Result<ShardOutcome> Failed(const Error& error, bool blame) {
@@ -293,6 +309,16 @@ Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
   return RunBody::FromJson(record->body);
 }
 
+// Of a finished run, whose sink need not be there any more; but if it is, then with what was
+// written to it. Asked once.
+Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, Sink& sink,
+                             const std::string& incarnation) {
+  if (coordinator.targets().checked() == incarnation) return true;
+  const Status same = coordinator.targets().CheckAll(sink, incarnation);
+  if (!same && same.error().code == Code::kIncompatible) return same.error();
+  return true;
+}
+
 // Every item is settled: the collections of which nothing is quarantined are finished in the sink.
 // False: another incarnation has begun since that was judged.
 Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
@@ -301,7 +327,7 @@ Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
   MUSTER_ASSIGN(const RunBody run, ReadRunBody(coordinator));
   if (run.incarnation != coordinator.judged()) return false;
   MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
-  if (finished) return true;
+  if (finished) return KeepsItsTargets(coordinator, pipeline.sink, run.incarnation);
   std::set<std::string> incomplete;
   for (const std::string& name : coordinator.quarantined()) {
     MUSTER_ASSIGN(const WorkItemName parsed, WorkItemName::Parse(name));
@@ -319,6 +345,7 @@ Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
   }
   MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
   for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
+  MUSTER_TRY(coordinator.targets().CheckAll(pipeline.sink, run.incarnation));
   if (!coordinator.quarantined().empty()) return true;
   return coordinator.End();
 }

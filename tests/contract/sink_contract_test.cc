@@ -91,6 +91,26 @@ TEST_P(SinkContract, WhatIsWrittenIsThereOnceAfterFinish) {
   EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
 }
 
+TEST_P(SinkContract, ATargetThatWasReplacedHasAnotherIdentity) {
+  const auto identity = [&] { return target_->Open()->Identity(SuiteCollection().name); };
+  const std::string before = sink_->Identity(SuiteCollection().name).value();
+  EXPECT_NE(before, "");
+  auto writer = Open(FenceOf(1));
+  ASSERT_TRUE(Write(*writer, {"a", "b"}, After(2)));
+  ASSERT_TRUE(target_->Open()->Prepare(SuiteCollection(), false));
+  EXPECT_EQ(identity().value(), before);
+  target_->Replace();
+  const auto after = identity();
+  if (after) {
+    EXPECT_NE(*after, before);
+  } else {
+    EXPECT_EQ(after.error().code, Code::kNotFound) << after.error().ToString();
+  }
+  // Who begins anew finds a target like any other.
+  ASSERT_TRUE(target_->Open()->Prepare(SuiteCollection(), false));
+  EXPECT_NE(identity().value(), before);
+}
+
 TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   if (!sink_->CanDelete()) {
     // Whoever would have it delete asks first.

@@ -40,7 +40,8 @@ std::string NameIn(std::string_view document) {
 
 class MemoryUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override { return std::make_unique<Shared>(sink_); }
+  std::unique_ptr<Sink> Open() override { return std::make_unique<Shared>(sink_, replaced_); }
+  void Replace() override { ++replaced_; }
   std::vector<std::string> Names() override {
     std::vector<std::string> names;
     for (const MemorySink::Entry& entry : sink_.Documents(SuiteCollection().name)) {
@@ -53,7 +54,10 @@ class MemoryUnderTest final : public SinkUnderTest {
  private:
   class Shared final : public Sink {
    public:
-    explicit Shared(Sink& sink) : sink_(sink) {}
+    Shared(Sink& sink, const int& replaced) : sink_(sink), replaced_(replaced) {}
+    Result<std::string> Identity(const std::string& /*collection*/) override {
+      return std::to_string(replaced_);
+    }
     Result<std::vector<TargetChange>> Prepare(const Collection& collection,
                                               bool evaluate) override {
       return sink_.Prepare(collection, evaluate);
@@ -66,8 +70,10 @@ class MemoryUnderTest final : public SinkUnderTest {
 
    private:
     Sink& sink_;
+    const int& replaced_;
   };
   MemorySink sink_;
+  int replaced_ = 0;
 };
 
 // What counts and times must not change what it counts.
@@ -77,6 +83,7 @@ class MeteredUnderTest final : public SinkUnderTest {
     return NewMeteredSink(*sinks_.emplace_back(inner_.Open()), "run", metrics_, RealEnv());
   }
   std::vector<std::string> Names() override { return inner_.Names(); }
+  void Replace() override { inner_.Replace(); }
 
  private:
   MemoryUnderTest inner_;
@@ -91,6 +98,12 @@ class SqliteUnderTest final : public SinkUnderTest {
     auto db = SqliteDb::Open(File(), SqliteDb::Mode::kReadOnly, std::chrono::seconds(10)).value();
     return SortedLines(
         db->QueryText("SELECT coalesce(group_concat(name, char(10)), '') FROM documents").value());
+  }
+  void Replace() override {
+    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kExisting, std::chrono::seconds(10)).value();
+    const std::string sql =
+        db->QueryText("SELECT sql FROM sqlite_schema WHERE name = 'documents'").value();
+    if (!db->Execute("DROP TABLE documents; " + sql)) throw std::runtime_error(sql);
   }
 
  private:
@@ -119,6 +132,7 @@ class FilesUnderTest final : public SinkUnderTest {
     return names;
   }
   bool SharedByRuns() const override { return false; }
+  void Replace() override { std::filesystem::remove_all(folder_.path() + "/out"); }
 
  private:
   std::string ReadWhole(const std::string& path) const {
@@ -148,6 +162,10 @@ class OpenSearchUnderTest final : public SinkUnderTest {
     std::sort(names.begin(), names.end());
     return names;
   }
+  void Replace() override {
+    OpenSearchServer::Shared().Call("DELETE", "/" + index_);
+    OpenSearchServer::Shared().Call("PUT", "/" + index_);
+  }
 
  private:
   static inline std::atomic<int> count_ = 0;
@@ -163,6 +181,11 @@ class PostgresUnderTest final : public SinkUnderTest {
   std::vector<std::string> Names() override {
     return SortedLines(
         Server().Exec("SELECT string_agg(name, E'\\n') FROM " + schema_ + ".documents"));
+  }
+  void Replace() override {
+    const std::string table = schema_ + ".documents";
+    Server().Exec("CREATE TABLE " + table + "_2 (LIKE " + table + " INCLUDING ALL); DROP TABLE " +
+                  table + "; ALTER TABLE " + table + "_2 RENAME TO documents");
   }
 
  private:

@@ -19,6 +19,9 @@ class SinkUnderTest {
   // The field `name` of every document in the target that counts, sorted, as often as it is there.
   virtual std::vector<std::string> Names() = 0;
 
+  // Removes the target and makes another of its name, as a person would.
+  virtual void Replace() = 0;
+
   // Whether the documents of several runs may go into one collection.
   virtual bool SharedByRuns() const { return true; }
 };

@@ -1,0 +1,80 @@
+#include "work/target_check.h"
+
+#include "base/sha256.h"
+#include "pipeline/item_fence.h"
+#include "work/records.h"
+
+namespace muster {
+namespace {
+
+std::string KeyOf(const std::string& run, const std::string& incarnation,
+                  const std::string& target) {
+  return run + "/" + incarnation + "/" + Sha256Hex(target).substr(0, 32);
+}
+
+Error Changed(const std::string& target, const std::string& how) {
+  return Error{Code::kIncompatible,
+               "'" + target + "' is not the target that this run began to write to: " + how,
+               kLostTargetHint, Party::kSink};
+}
+
+}  // namespace
+
+Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std::string& target) {
+  const auto identity = By(Party::kSink, sink.Identity(target));
+  const std::string key = KeyOf(run_, incarnation, target);
+  if (!identity) {
+    if (identity.error().code != Code::kNotFound) return identity.error();
+    MUSTER_ASSIGN(const std::string before, Stored(key));
+    // Nothing was written yet: whoever writes finds out what is missing.
+    if (before.empty()) return {};
+    return Changed(target, identity.error().message);
+  }
+  if (identity->empty()) return {};
+  MUSTER_ASSIGN(std::string before, Stored(key));
+  if (before.empty()) {
+    MUSTER_ASSIGN(before, FirstOf(key, target, *identity));
+  }
+  if (before == *identity) return {};
+  return Changed(target, "it was removed and created again, or replaced");
+}
+
+Status TargetCheck::CheckAll(Sink& sink, const std::string& incarnation) {
+  checked_ = incarnation;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const std::vector<Record> records,
+                  store_.Scan(kTargetKind, run_ + "/" + incarnation + "/", after, kMaxBatch));
+    for (const Record& record : records) {
+      MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record.body));
+      MUSTER_TRY(Check(sink, incarnation, body.target));
+    }
+    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+    after = records.back().key;
+  }
+}
+
+// Empty: none is stored.
+Result<std::string> TargetCheck::Stored(const std::string& key) {
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kTargetKind, key));
+  if (!record) return std::string();
+  MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record->body));
+  return known_[key] = body.identity;
+}
+
+// Stores the identity, unless another worker was faster; the answer is what counts.
+Result<std::string> TargetCheck::FirstOf(const std::string& key, const std::string& target,
+                                         const std::string& identity) {
+  const Change change =
+      Change::Put(Record{.kind = kTargetKind,
+                         .queue = run_,
+                         .key = key,
+                         .body = TargetBody{.target = target, .identity = identity}.ToJson()},
+                  Due::Never());
+  MUSTER_TRY(store_.Write({&change, 1}));
+  MUSTER_ASSIGN(std::string stored, Stored(key));
+  if (stored.empty()) return Error{Code::kUnavailable, "record " + key + " is not there yet"};
+  return stored;
+}
+
+}  // namespace muster
