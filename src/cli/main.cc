@@ -1,7 +1,25 @@
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <iostream>
 
 #include "cli/cli.h"
 
+namespace {
+
+// The usual soft limit of 1024 is for programs that cannot do with more. A sink of files needs one
+// for each collection.
+void RaiseDescriptorLimit() {
+  constexpr rlim_t kEnough = 65'536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  RaiseDescriptorLimit();
   return muster::cli::RunCli(argc, argv, std::cout, std::cerr, muster::RealEnv());
 }
