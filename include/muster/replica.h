@@ -45,6 +45,19 @@ struct ReplicaPartition {
                              // nothing outside the read model
 };
 
+// One call of Processor::HandleSome, as its follower sees it.
+class Turn {
+ public:
+  virtual ~Turn() = default;
+
+  // Whether to return with what is handled so far: a stop is wanted, or the time for one batch
+  // (ReplicaOptions::batch_time) is used up.
+  virtual bool Over() const = 0;
+
+  // Shows that it gets on: ReplicaOptions::handle_timeout counts from the last call.
+  virtual void Progress() = 0;
+};
+
 // Handles events of one partition. Used by one thread.
 class Processor {
  public:
@@ -52,8 +65,18 @@ class Processor {
 
   // Handles events in order. Whatever it does through `transaction` counts if and only if all of
   // the batch does. A failure (or an exception) undoes the batch; it comes again, in the end event
-  // by event, and the stream of an event that fails for good is parked.
+  // by event, and the stream of an event that fails for good is parked. Only failures that the
+  // event itself causes lead there: for a service that is away, return kUnavailable, which is tried
+  // again for as long as it takes.
   virtual Status Handle(std::span<const Event> events, Transaction& transaction) = 0;
+
+  // Handles the first of `events`, and as many more as it can before its turn is over; how many
+  // that were, at least one. Exactly these are committed, the others come again. By default, all.
+  virtual Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
+                                    Turn& /*turn*/) {
+    MUSTER_TRY(Handle(events, transaction));
+    return events.size();
+  }
 };
 
 // A read model made of events. A rebuild makes a new version of it beside the one in use: tables
@@ -119,13 +142,14 @@ struct ReplicaOptions {
   Strategy strategy = Strategy::kRecreate;
   milliseconds heartbeat_interval{750};
   milliseconds heartbeat_timeout{3'000};
-  milliseconds barrier_timeout{10'000};  // not ready by then counts as dead
+  milliseconds barrier_timeout{10'000};  // not ready by then, and not ending a batch: dead
   milliseconds quiet{200};               // no change for so long: a new generation
   milliseconds quiet_most{2'000};        // however many changes keep coming
   milliseconds handle_timeout{60'000};   // a batch that takes longer hangs
-  int batch = 1'000;
-  int max_attempts = 5;           // of an event that fails, before its stream is parked
-  milliseconds retry_delay{200};  // before the second attempt; doubles with each further one
+  milliseconds batch_time{1'000};        // batches are sized so that one takes about this long
+  int batch = 1'000;                     // events of a batch at most
+  int max_attempts = 5;                  // of an event that fails, before its stream is parked
+  milliseconds retry_delay{200};         // before the second attempt; doubles with each further one
   std::function<void(const ReplicaEvent&)> observer = {};  // called from the worker's threads
 };
 

@@ -16,15 +16,21 @@ Error UnexpectedError(std::string_view what, std::string_view words);
 // Logs an exception that has no caller to return to.
 void LogUnexpected(std::string_view what, std::string_view words);
 
+// Thrown by the simulator to end a process at once: nothing may catch it on the way.
+struct ProcessEnd {};
+
 // What `work` returns, a Result; if it throws, kInternal with the exception's words. For work on
-// one of many things, so that a broken one does not take the others down. What is no std::exception
-// passes: the simulator ends processes by it.
+// one of many things, so that a broken one does not take the others down.
 template <class Work>
 std::invoke_result_t<Work> Guarded(std::string_view what, Work&& work) {
   try {
     return std::forward<Work>(work)();
   } catch (const std::exception& error) {
     return UnexpectedError(what, error.what());
+  } catch (const ProcessEnd&) {
+    throw;
+  } catch (...) {
+    return UnexpectedError(what, "an exception without words");
   }
 }
 

@@ -246,6 +246,8 @@ Code PgCodeOf(std::string_view sqlstate) {
       {"22", Code::kInvalid},            // data
       {"23", Code::kConflict},           // constraint
       {"25006", Code::kReadOnly},
+      {"25P03", Code::kUnavailable},  // idle in a transaction for too long
+      {"25P04", Code::kUnavailable},  // a transaction that took too long
       {"28", Code::kPermission},
       {"3D000", Code::kNotFound},        // database
       {"3F000", Code::kNotFound},        // schema

@@ -1,5 +1,7 @@
+#include <set>
 #include "base/json.h"
 #include "cli/exit_codes.h"
+
 #include "cli/replica_context.h"
 #include "cli/table.h"
 #include "replica/operations.h"
@@ -95,6 +97,14 @@ void PrintSet(const SetStatus& status, const std::string& set, Context& context)
   }
   workers.Print(context.out, context.color);
   context.out << '\n';
+  std::set<std::string> serial;
+  for (const auto& [id, member] : status.view.members) {
+    if (member.state.Alive()) serial.insert(member.state.serial.begin(), member.state.serial.end());
+  }
+  for (const std::string& projection : serial) {
+    context.out << "workers of " << projection
+                << " take turns: they wait for rows of each other\n\n";
+  }
 }
 
 void PrintProjections(const SetStatus& status, bool slots, Context& context) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 
 #include "base/json.h"
 #include "base/process_group.h"
@@ -20,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxLine = 1024 * 1024;
+constexpr size_t kWindow = 64;  // events that a child is sent ahead of its acknowledgements
 constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its input and SIGKILL
 
 // One child process and the socket that is its standard input and output.
@@ -40,9 +42,8 @@ class Child {
     auto pid = group->Start(
         {.command = command, .environment = variables, .in = theirs.get(), .out = theirs.get()});
     if (!pid) {
-      Error error = std::move(pid).error();
-      error.hint = "check the projection's command";
-      return error;
+      // No fault of the events, whatever it is.
+      return Error{Code::kUnavailable, pid.error().message, "check the projection's command"};
     }
     return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours)));
   }
@@ -106,42 +107,79 @@ class ExecProcessor final : public Processor {
                    {"MUSTER_SIDE_EFFECTS", partition.side_effects ? "1" : "0"}} {}
 
   Status Handle(std::span<const Event> events, Transaction&) override {
-    Status handled = TryHandle(events);
-    // Whatever it is in the middle of, a new one starts from a clean state.
-    if (!handled && child_) {
-      child_->Kill();
-      child_.reset();
-    }
-    return handled;
+    size_t done = 0;
+    Status talked = Talk(events, nullptr, done);
+    if (!talked) KillChild();
+    return talked;
+  }
+
+  // What was acknowledged before a failure counts; the event that it failed for comes again, first.
+  Result<size_t> HandleSome(std::span<const Event> events, Transaction&, Turn& turn) override {
+    size_t done = 0;
+    const Status talked = Talk(events, &turn, done);
+    if (!talked) KillChild();
+    if (!talked && done == 0) return talked.error();
+    return done;
   }
 
  private:
-  Status TryHandle(std::span<const Event> events) {
+  // Whatever it is in the middle of, a new one starts from a clean state.
+  void KillChild() {
+    if (child_) child_->Kill();
+    child_.reset();
+  }
+
+  // Sends events and counts in `done` the first ones that are acknowledged. When its turn is over
+  // it sends no more, and awaits what was sent.
+  Status Talk(std::span<const Event> events, Turn* turn, size_t& done) {
     if (!child_) {
       MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
       received_.clear();
     }
     std::string lines;
-    for (const Event& event : events) lines += EventToJson(event) + "\n";
-    std::string_view unsent = lines;
-    const int64_t last = events.back().position;
+    std::string_view unsent;
+    size_t sent = 0;
     auto deadline = Clock::now() + spec_.timeout;
     for (;;) {
-      for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
-        const std::string line = received_.substr(0, end);
-        received_.erase(0, end + 1);
-        MUSTER_ASSIGN(const int64_t acknowledged, AnswerFrom(line));
-        if (acknowledged >= last) return {};
+      MUSTER_ASSIGN(const std::optional<int64_t> acknowledged, LastAcknowledged());
+      if (acknowledged) {
+        while (done < sent && events[done].position <= *acknowledged) ++done;
         deadline = Clock::now() + spec_.timeout;
+        if (turn != nullptr) turn->Progress();
+      }
+      const bool over = turn != nullptr && sent > 0 && turn->Over();
+      if (done == events.size() || (over && done == sent)) return {};
+      if (!over && unsent.empty() && sent < events.size() && sent - done <= kWindow / 2) {
+        lines.clear();
+        for (; sent < events.size() && sent - done < kWindow; ++sent) {
+          lines += EventToJson(events[sent]) + "\n";
+        }
+        unsent = lines;
       }
       if (received_.size() > kMaxLine) return Failed("answers with a line that does not end");
       if (Clock::now() >= deadline) {
         return Failed("did not answer within " + std::to_string(spec_.timeout.count()) + " ms");
       }
       if (!child_->Exchange(unsent, received_, deadline)) {
-        return Failed("ended without acknowledging position " + std::to_string(last));
+        return Failed("ended without acknowledging position " +
+                      std::to_string(events[done].position));
       }
     }
+  }
+
+  // Of the answers that have come in, if there are any.
+  Result<std::optional<int64_t>> LastAcknowledged() {
+    std::optional<int64_t> last;
+    for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
+      const std::string line = received_.substr(0, end);
+      auto position = AnswerFrom(line);
+      // What came before an error counts first; the error is met again the next time.
+      if (!position && last) return last;
+      received_.erase(0, end + 1);
+      if (!position) return position.error();
+      last = std::max(last.value_or(0), *position);
+    }
+    return last;
   }
 
   Result<int64_t> AnswerFrom(const std::string& line) const {

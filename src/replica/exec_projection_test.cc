@@ -74,7 +74,60 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
   MemoryTransaction transaction;
   const Event event{
       .position = 1, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
-  EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kInvalid);
+  // No fault of the event: it must not be parked for it.
+  EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kUnavailable);
+}
+
+// Counts what it is shown, and is over when the test says so.
+class CountedTurn final : public Turn {
+ public:
+  explicit CountedTurn(int over_after = 1'000'000) : over_after_(over_after) {}
+  bool Over() const override { return progress >= over_after_; }
+  void Progress() override { ++progress; }
+  int progress = 0;
+
+ private:
+  const int over_after_;
+};
+
+Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
+  auto projection = NewExecProjection(
+      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = milliseconds(5'000)});
+  if (!projection) return projection.error();
+  auto processor = (*projection)->Build({});
+  if (!processor) return processor.error();
+  std::vector<Event> batch;
+  for (int i = 1; i <= events; ++i) {
+    batch.push_back(Event{
+        .position = i * 10, .stream = "s", .id = "", .type = "T", .payload = "{}", .metadata = ""});
+  }
+  MemoryTransaction transaction;
+  return (*processor)->HandleSome(batch, transaction, turn);
+}
+
+TEST(ExecProjection, WhatIsAcknowledgedBeforeAFailureCounts) {
+  CountedTurn turn;
+  const auto bad = HandleSome(
+      "n=0; while read -r line; do n=$((n+10)); if test $n = 9440; then "
+      "echo '{\"error\":\"bad\",\"position\":9440}'; else echo \"{\\\"ack\\\":$n}\"; fi; done",
+      1'000, turn);
+  ASSERT_TRUE(bad) << bad.error().message;
+  EXPECT_EQ(*bad, 943u);
+  // Each answer shows that the child gets on.
+  EXPECT_GT(turn.progress, 10);
+  const auto dies = HandleSome("read -r a; read -r b; echo '{\"ack\":20}'; exit 1", 100, turn);
+  ASSERT_TRUE(dies) << dies.error().message;
+  EXPECT_EQ(*dies, 2u);
+  EXPECT_FALSE(HandleSome("exit 1", 100, turn));
+}
+
+TEST(ExecProjection, SendsNoMoreOnceItsTurnIsOver) {
+  CountedTurn turn(1);
+  const auto some = HandleSome(
+      "n=0; while read -r line; do n=$((n+10)); echo \"{\\\"ack\\\":$n}\"; done", 10'000, turn);
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_GE(*some, 1u);
+  EXPECT_LT(*some, 1'000u);
 }
 
 TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {

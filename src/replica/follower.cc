@@ -3,22 +3,20 @@
 #include <algorithm>
 
 #include "base/fnv.h"
-#include "base/log.h"
 #include "base/planted_bug.h"
 
 namespace muster {
 namespace {
 
 constexpr milliseconds kLookEvery{1'000};
-constexpr milliseconds kLongestDelay{60'000};
-constexpr int kMaxTroubles = 8;
-constexpr size_t kMaxParked = 100;  // more than poison: something is wrong with all of it
 
 }  // namespace
 
 bool Follower::IsTrouble(const Error& error) {
+  if (PLANTED_BUG(trouble_is_poison) && error.code == Code::kUnavailable) return false;
   return IsTransient(error.code) || error.code == Code::kLeaseLost ||
-         error.code == Code::kPermission || error.code == Code::kCancelled;
+         error.code == Code::kPermission || error.code == Code::kCorrupt ||
+         error.code == Code::kCancelled;
 }
 
 std::string Follower::ReasonOf(const Error& error) {
@@ -33,16 +31,29 @@ int64_t DigestOf(const Event& event) {
   return static_cast<int64_t>(hash ^ (hash >> 29));
 }
 
+void FollowerPulse::Take(std::span<const Event> events) {
+  std::lock_guard lock(mutex_);
+  positions_.clear();
+  for (const Event& event : events) positions_.push_back(event.position);
+}
+
+std::vector<int64_t> FollowerPulse::InHand() const {
+  std::lock_guard lock(mutex_);
+  return positions_;
+}
+
 Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
                    Builder builder, const FollowerOptions& options)
     : log_(log),
-      pages_(log, options.batch, options.read_ahead),
+      pages_(log, options.batch, options.page_bytes, options.read_ahead),
       model_(model),
       env_(env),
       instance_(std::move(instance)),
       active_(active),
       builder_(std::move(builder)),
-      options_(options) {}
+      options_(options),
+      pace_(static_cast<size_t>(options.batch), options.batch_time),
+      idle_limit_(options.idle_limit) {}
 
 std::vector<int> Follower::slots() const {
   std::vector<int> slots;
@@ -71,6 +82,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
     for (auto& [slot, own] : owned) own.read = position;
   }
   owned_ = std::move(owned);
+  page_.reset();
   flushed_ = env_.MonoNow();
   return LookAtParked();
 }
@@ -137,6 +149,7 @@ bool Follower::HasRead(int64_t position, bool side_effects) {
 
 // Reads the checkpoints again, each in the generation in which we own it.
 Status Follower::Refresh() {
+  page_.reset();
   std::map<int64_t, std::vector<int>> by_generation;
   for (const auto& [slot, owned] : owned_) by_generation[owned.generation].push_back(slot);
   for (const auto& [generation, slots] : by_generation) {
@@ -158,28 +171,28 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
   const bool replays = replaying_.has_value();
   if (replays) MUSTER_TRY(ReplaySome(stop));
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
-  const bool side_effects = HasEffectsLeft();
-  MUSTER_TRY(UseProcessor(side_effects));
-  MUSTER_ASSIGN(const EventPage page, NextPage(side_effects));
-  if (!page.events.empty()) {
-    Status handled = HandleBatch(page.events);
-    if (!handled && !IsTrouble(handled.error())) handled = HandleOneByOne(page.events, stop);
-    if (!handled) {
-      const Error error = handled.error();
-      if (error.code == Code::kCancelled) return error;
-      MUSTER_TRY(Refresh());
-      // Still ours, but elsewhere: an operator has moved a slot.
-      if (error.code == Code::kLeaseLost) return Outcome::kMoved;
-      // The database answers, yet the batch does not get through again and again: perhaps the
-      // events are to blame, as with a statement that takes too long.
-      const bool in_vain = error.code == Code::kUnavailable || error.code == Code::kUnknownOutcome;
-      if (!in_vain || ++troubles_ < kMaxTroubles) return error;
-      MUSTER_TRY(HandleOneByOne(page.events, stop));
-    }
-    troubles_ = 0;
-  }
-  const bool moved = HasRead(page.read_to, side_effects);
-  return moved || replays || !page.events.empty() ? Outcome::kMoved : Outcome::kIdle;
+  if (!page_) MUSTER_TRY(ReadPage());
+  const bool some = !page_->events.empty();
+  if (some) MUSTER_TRY(HandleNext(stop));
+  // It may have been dropped, to be read again from the checkpoints.
+  const bool moved = page_ && next_ == page_->events.size() && EndPage();
+  if (some || moved || replays) return Outcome::kMoved;
+  care_left_ = 0;  // caught up
+  return Outcome::kIdle;
+}
+
+Status Follower::ReadPage() {
+  page_effects_ = HasEffectsLeft();
+  MUSTER_TRY(UseProcessor(page_effects_));
+  MUSTER_ASSIGN(page_, NextPage(page_effects_));
+  next_ = 0;
+  return {};
+}
+
+bool Follower::EndPage() {
+  const bool moved = HasRead(page_->read_to, page_effects_);
+  page_.reset();
+  return moved;
 }
 
 ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
@@ -198,23 +211,6 @@ ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
   return progress;
 }
 
-// Lets a processor have the events, watched.
-Status Follower::Hand(std::span<const Event> events, bool side_effects, Transaction& transaction) {
-  if (const Status built = UseProcessor(side_effects); !built) {
-    return Error{Code::kUnavailable, built.error().message};  // not the events' fault
-  }
-  pulse_.position = events.front().position;
-  pulse_.busy_since_ns = std::max<int64_t>(1, env_.MonoNow().time_since_epoch().count());
-  Status handled;
-  try {
-    handled = processor_->Handle(events, transaction);
-  } catch (const std::exception& error) {
-    handled = Error{Code::kInternal, std::string("the processor threw: ") + error.what()};
-  }
-  pulse_.busy_since_ns = 0;
-  return handled;
-}
-
 Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progress) {
   MUSTER_TRY(model_.Commit(transaction, instance_, progress));
   for (const SlotMove& move : progress.moves) {
@@ -224,106 +220,6 @@ Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progr
     pulse_.handled += move.handled;
   }
   pulse_.handled += std::ssize(progress.replayed) - std::ssize(progress.parked);
-  return {};
-}
-
-// All of a batch in one transaction. What belongs to parked streams waits with them.
-Status Follower::HandleBatch(std::span<const Event> events) {
-  for (const Event& event : events) {
-    if (hangs_.empty()) break;
-    if (hangs_.contains(event.position)) {
-      return Error{Code::kInternal, "a processor has hung in an event of this batch"};
-    }
-  }
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  ReadModelProgress progress = MovesFor(events);
-  const bool side_effects = HasEffects(events.front());
-  if (parked_.empty()) {
-    MUSTER_TRY(Hand(events, side_effects, *transaction));
-  } else {
-    std::vector<Event> free;
-    for (const Event& event : events) {
-      if (parked_.contains(event.stream)) {
-        progress.parked.push_back(AsParked(event));
-      } else {
-        free.push_back(event);
-      }
-    }
-    if (!free.empty()) MUSTER_TRY(Hand(free, side_effects, *transaction));
-  }
-  return Commit(*transaction, progress);
-}
-
-// Finds the event that a batch fails for. The ones before it are handled, it is tried again and in
-// the end parked, and so on with the rest.
-Status Follower::HandleOneByOne(std::span<const Event> events, std::stop_token stop) {
-  for (const Event& event : events) {
-    if (stop.stop_requested()) return Error{Code::kCancelled, "asked to stop"};
-    // A part of the batch may have been committed by now.
-    if (event.position <= owned_.at(event.slot).stored) continue;
-    MUSTER_TRY(HandleWithRetries(event, stop));
-  }
-  return {};
-}
-
-Status Follower::HandleOne(const Event& event) {
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  ReadModelProgress progress = MovesFor({&event, 1});
-  if (parked_.contains(event.stream)) {
-    progress.parked.push_back(AsParked(event));
-  } else {
-    MUSTER_TRY(Hand({&event, 1}, HasEffects(event), *transaction));
-  }
-  return Commit(*transaction, progress);
-}
-
-Status Follower::HandleWithRetries(const Event& event, std::stop_token stop) {
-  const auto hung = hangs_.find(event.position);
-  if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(event.stream)) {
-    return Park(event, Error{Code::kInternal,
-                             "its processor hung " + std::to_string(hung->second) + " times"});
-  }
-  milliseconds delay = options_.retry_delay;
-  for (int attempt = 1;; ++attempt) {
-    const Status handled = HandleOne(event);
-    if (handled) return {};
-    const Error& error = handled.error();
-    if (error.code == Code::kLeaseLost || error.code == Code::kUnknownOutcome) return error;
-    // Whose fault it is can be told only while the database answers.
-    if (IsTrouble(error)) MUSTER_TRY(Refresh());
-    if (attempt >= options_.max_attempts) return Park(event, error);
-    Log(Level::kWarning, "an event failed; it will be tried again",
-        {{"projection", instance_.projection},
-         {"stream", event.stream},
-         {"position", event.position},
-         {"attempt", attempt},
-         {"error", error.message}});
-    if (!env_.Sleep(delay + env_.Jitter(delay / 2), stop)) {
-      return Error{Code::kCancelled, "asked to stop"};
-    }
-    delay = std::min(delay * 2, kLongestDelay);
-  }
-}
-
-Status Follower::Park(const Event& event, const Error& error) {
-  if (parked_.size() >= kMaxParked) {
-    return Error{
-        Code::kReadOnly,
-        std::to_string(kMaxParked) + " streams are parked; the last error: " + error.message,
-        "so many failures have one cause: fix it, then replay what is parked"};
-  }
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  ReadModelProgress progress = MovesFor({&event, 1});
-  progress.parked.push_back(AsParked(event));
-  progress.error = ReasonOf(error);
-  MUSTER_TRY(Commit(*transaction, progress));
-  parked_[event.stream] = event.slot;
-  Log(Level::kError, "a stream was parked; its events wait, the others go on",
-      {{"projection", instance_.projection},
-       {"stream", event.stream},
-       {"position", event.position},
-       {"error", error.message}});
-  if (on_parked) on_parked(event.stream, error.message);
   return {};
 }
 

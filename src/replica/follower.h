@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +14,7 @@
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/replica.h"
+#include "replica/pace.h"
 #include "replica/page_reader.h"
 #include "replica/read_model.h"
 
@@ -19,6 +22,10 @@ namespace muster {
 
 struct FollowerOptions {
   int batch = 1'000;
+  milliseconds batch_time{1'000};
+  milliseconds idle_limit{3'000};        // a transaction that waits for us: its locks are released
+  milliseconds idle_limit_most{60'000};  // where a single event takes longer
+  size_t page_bytes = 8 * 1024 * 1024;   // read at once, and perhaps as much ahead
   int max_attempts = 5;
   milliseconds retry_delay{200};
   bool read_ahead = false;          // by another thread
@@ -27,10 +34,18 @@ struct FollowerOptions {
 
 // What a follower is doing, for whoever watches from another thread: since when it has been in a
 // processor's hands, and where.
-struct FollowerPulse {
+class FollowerPulse {
+ public:
   std::atomic<int64_t> busy_since_ns = 0;  // by Env::MonoNow; 0: it is not
-  std::atomic<int64_t> position = 0;       // of the first event in its hands
   std::atomic<int64_t> handled = 0;        // events so far
+
+  void Busy(MonoTime now) { busy_since_ns = std::max<int64_t>(1, now.time_since_epoch().count()); }
+  void Take(std::span<const Event> events);
+  std::vector<int64_t> InHand() const;  // the positions of the events last handed over
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<int64_t> positions_;
 };
 
 // Follows the log for one version of one projection: reads events of the slots that it owns, has
@@ -57,15 +72,30 @@ class Follower {
 
   enum class Outcome { kMoved, kIdle };
 
-  // Handles the next batch. kLeaseLost: a slot is somebody else's; to be stopped. Other failures
-  // pass, or stay visible: ask again after a pause.
+  // Handles the next batch: one transaction, unless an event fails. kLeaseLost: a slot is somebody
+  // else's; to be stopped. Other failures pass, or stay visible: ask again after a pause.
   Result<Outcome> Step(std::stop_token stop);
 
   // Stores how far slots without events have come. To be called before it is stopped in good order.
   Status Flush();
 
-  // Events in which a processor has hung, so that they are handled alone, or not at all.
-  void Beware(std::map<int64_t, int> hangs) { hangs_ = std::move(hangs); }
+  // Events that were in hand when a processor hung or its worker died, and how often: they are
+  // handled alone, or not at all.
+  void SetSuspectEvents(std::map<int64_t, int> hangs) { hangs_ = std::move(hangs); }
+
+  // The owner of these slots died, perhaps in one of their next events. For the first batches it
+  // writes down what it has in hand, so that the events can be found out should this worker die
+  // too.
+  void TakeCare(const std::vector<int>& slots);
+
+  // Writes down which events are about to be handled; none: they are no longer.
+  std::function<Status(const std::vector<int64_t>& positions)> note_in_hand = {};
+  Status ForgetInHand();
+
+  // From now on one batch at a time among all workers: they wait for rows of each other. From any
+  // thread. Whether it is so, perhaps because this follower met a deadlock.
+  void Serialize() { serial_ = true; }
+  bool IsSerial() const { return serial_; }
 
   // Told when a stream is parked.
   std::function<void(const std::string& stream, const std::string& error)> on_parked = {};
@@ -83,10 +113,14 @@ class Follower {
   };
 
   static constexpr int kMaxHangs = 2;
+  static constexpr size_t kCarefulBatch = 32;  // of events that are written down
 
-  // A failure that says nothing about the events: the database is away, or it cannot be told what
-  // became of a commit.
+  // A failure that says nothing about the events: the database is away, a lock or a statement took
+  // too long, two transactions blocked each other, or it cannot be told what became of a commit. It
+  // is tried again for as long as it takes, and never parks a stream.
   static bool IsTrouble(const Error& error);
+
+  static Error SuspectError(int times);
 
   // For people; never empty, which would say that the stream is parked already.
   static std::string ReasonOf(const Error& error);
@@ -109,13 +143,20 @@ class Follower {
   Status StayParked(int64_t version, const Error& error);
   Status AfterTrouble(const Error& error);
   ReadModelProgress InPlace(int slot) const;
-
-  Status HandleBatch(std::span<const Event> events);
-  Status HandleOneByOne(std::span<const Event> events, std::stop_token stop);
-  Status HandleOne(const Event& event);
-  Status HandleWithRetries(const Event& event, std::stop_token stop);
+  Status ReadPage();
+  bool EndPage();
+  std::span<const Event> NextBatch() const;
+  Status NoteInHand(std::span<const Event> events);
+  void CaredFor(std::span<const Event> events);
+  Status HandleNext(std::stop_token stop);
+  Status Retreat(size_t tried, const Error& error);
+  Result<size_t> HandleBatch(std::span<const Event> events, std::stop_token stop);
+  Status RetryOrPark(const Event& event, Error error, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
   Status Hand(std::span<const Event> events, bool side_effects, Transaction& transaction);
+  Result<size_t> HandSome(std::span<const Event> events, bool side_effects,
+                          Transaction& transaction, std::stop_token stop);
+  Status PickUp(std::span<const Event> events, bool side_effects);
   Status Commit(Transaction& transaction, const ReadModelProgress& progress);
   ReadModelProgress MovesFor(std::span<const Event> events) const;
 
@@ -135,7 +176,15 @@ class Follower {
   std::map<int64_t, int> hangs_;
   MonoTime flushed_{};
   MonoTime looked_{};
-  int troubles_ = 0;  // batches in a row whose outcome was nobody's fault in particular
+  std::optional<EventPage> page_;  // being handled
+  size_t next_ = 0;                // of its events
+  bool page_effects_ = false;      // whether it is handled with side effects
+  Pace pace_;
+  milliseconds idle_limit_;
+  std::set<int> orphans_;  // slots to take care of
+  int care_left_ = 0;      // for so many of their events
+  bool noted_ = false;     // that events are in hand
+  std::atomic<bool> serial_ = false;
   FollowerPulse pulse_;
 };
 

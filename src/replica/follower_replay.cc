@@ -33,11 +33,12 @@ ReadModelProgress Follower::InPlace(int slot) const {
       .moves = {{slot, owned.generation, owned.stored, owned.stored, 0, 0, owned.effects_until}}};
 }
 
-// The first events that wait, as many as a batch has. None: the first is not in the log any more.
+// The first events that wait, as many as a small batch has. None: the first is not in the log any
+// more.
 Result<std::vector<Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
-  MUSTER_ASSIGN(auto events,
-                log_.ReadStream(replaying_->stream, waiting.front() - 1, options_.batch));
+  const auto most = static_cast<int>(std::min(pace_.size(), kCarefulBatch));
+  MUSTER_ASSIGN(auto events, log_.ReadStream(replaying_->stream, waiting.front() - 1, most));
   // The stream may have more than what waits: what is not parked comes by its slot. And these are
   // all handled with side effects, or all without.
   const bool quiet = replaying_->quiet.contains(waiting.front());
@@ -90,9 +91,7 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
     if (stop.stop_requested()) return LookAtParked();
     const auto hung = hangs_.find(event.position);
     if (hung != hangs_.end() && hung->second >= kMaxHangs) {
-      return StayParked(
-          event.version,
-          Error{Code::kInternal, "its processor hung " + std::to_string(hung->second) + " times"});
+      return StayParked(event.version, SuspectError(hung->second));
     }
     Status handled = Replayed({&event, 1});
     if (!handled && IsTrouble(handled.error())) return AfterTrouble(handled.error());
@@ -101,7 +100,9 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
   return LookAtParked();
 }
 
+// Written down beforehand: what was parked may have ended processes before.
 Status Follower::Replayed(std::span<const Event> events) {
+  MUSTER_TRY(NoteInHand(events));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   const bool side_effects = !replaying_->quiet.contains(events.front().version);
   MUSTER_TRY(Hand(events, side_effects, *transaction));

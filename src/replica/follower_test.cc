@@ -150,7 +150,7 @@ TEST_F(FollowerTest, AnEventThatHungTwiceSinceItWasAskedForStaysParked) {
   StepUntilIdle();
   bad.clear();
   ASSERT_EQ(*model.AskReplay(kInstance, ""), 1);
-  follower->Beware({{1, 2}});
+  follower->SetSuspectEvents({{1, 2}});
   env.Sleep(2s, {});
   StepUntilIdle();
   ASSERT_EQ(Parked().size(), 1u);

@@ -233,7 +233,7 @@ Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
     preparing_ = preparing ? view.generation.number : 0;
     preparing_since_ = env_.MonoNow();
   }
-  const bool overdue = preparing && env_.MonoNow() - preparing_since_ >= options_.barrier_timeout;
+  const nanoseconds waited = env_.MonoNow() - preparing_since_;
   bool died = false;
   std::vector<Change> changes;
   std::vector<std::string> ids;
@@ -248,7 +248,14 @@ Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
       }
       continue;
     }
-    const bool late = overdue && view.generation.assignment.PartitionOf(id) >= 0 &&
+    // One that ends a batch is alive and will be ready. To replace it would lose what it has in
+    // hand, and as it joins again the next one would be late in turn: nothing would get on. A batch
+    // that never ends is its worker's to notice; that is given the time to do so.
+    const bool busy = member.state.busy && !PLANTED_BUG(late_means_dead);
+    const nanoseconds patience =
+        busy ? options_.barrier_timeout + options_.handle_timeout : options_.barrier_timeout;
+    const bool late = preparing && waited >= patience &&
+                      view.generation.assignment.PartitionOf(id) >= 0 &&
                       !member.state.ReadyFor(view.generation.number);
     // Nobody buries himself: who looks is alive, and the others will see it renew.
     if ((!expired && !late) || id == id_) continue;
@@ -261,6 +268,11 @@ Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
     next.body = dead.ToBody();
     changes.push_back(Change::Put(std::move(next), Due::After(kRemembered)));
     ids.push_back(id);
+  }
+  for (const auto& [record, suspect] : view.suspects) {
+    if (!record.due || *record.due > now) continue;
+    changes.push_back(Change::Delete(record));
+    ids.emplace_back();
   }
   if (changes.size() > static_cast<size_t>(kMaxBatch)) changes.resize(kMaxBatch);
   if (changes.empty()) return died;
@@ -290,6 +302,29 @@ bool Member::Settled(const std::vector<std::string>& wanted) {
   return now - changed_ >= options_.quiet || now - *differs_since_ >= options_.quiet_most;
 }
 
+namespace {
+
+// Slots whose owner died, perhaps because of an event in it. Those of a generation that never ran
+// are still to be taken care of.
+std::vector<int> OrphansOf(const SetView& view) {
+  const Generation& generation = view.generation;
+  std::vector<int> orphans;
+  for (int slot = 0; slot < static_cast<int>(generation.assignment.owners.size()); ++slot) {
+    const int owner = generation.assignment.owners[static_cast<size_t>(slot)];
+    const auto member =
+        view.members.find(generation.assignment.members[static_cast<size_t>(owner)]);
+    const bool died =
+        member == view.members.end() || member->second.state.phase == MemberState::Phase::kDead;
+    const bool still = generation.phase == Generation::Phase::kPreparing &&
+                       std::find(generation.orphans.begin(), generation.orphans.end(), slot) !=
+                           generation.orphans.end();
+    if (died || still) orphans.push_back(slot);
+  }
+  return orphans;
+}
+
+}  // namespace
+
 Status Member::Propose(SetView& view, std::vector<std::string> members, const std::string& reason,
                        WallTime now) {
   Generation next;
@@ -306,6 +341,7 @@ Status Member::Propose(SetView& view, std::vector<std::string> members, const st
       next.projections.push_back(name);
     }
   }
+  next.orphans = OrphansOf(view);
   next.reason = reason;
   next.since_ms = now.time_since_epoch().count();
   MUSTER_ASSIGN(const bool ours, Swap(view, next));

@@ -235,12 +235,9 @@ Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const 
 Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,
                              const std::string& stream) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, instance.set));
-  for (const Suspect& suspect : view.suspects) {
+  for (const auto& [record, suspect] : view.suspects) {
     if (suspect.projection != instance.projection || suspect.version != instance.version) continue;
-    const std::string key = SuspectKey(instance.set, suspect.projection, suspect.position);
-    MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, key));
-    if (!stored) continue;
-    const Change remove = Change::Delete(*stored);
+    const Change remove = Change::Delete(record);
     MUSTER_TRY(store.Write({&remove, 1}));
   }
   MUSTER_ASSIGN(const int64_t asked, model.AskReplay(instance, stream));

@@ -2,6 +2,8 @@
 // handled once and in the order of its stream, whatever becomes of the workers.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -385,6 +387,59 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
   workers_.clear();
 }
 
+// A worker as a process of its own, which an event ends.
+TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
+  Append(120);
+  int deaths = 0;
+  for (bool died = true; died && deaths < 10; deaths += died) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto store = Must(OpenStore(url_, RealEnv()));
+      auto log = Must(OpenEventLog(url_, RealEnv()));
+      auto recorder = std::make_shared<Recorder>();
+      recorder->before = [](const Event& event) {
+        if (event.stream == "stream-7" && event.version == 2) _exit(66);
+      };
+      auto worker = Must(NewOrchestrator(*store, *log, url_, {recorder}, Options(), RealEnv()));
+      std::stop_source stop;
+      std::jthread thread([&] { static_cast<void>(worker->Run(stop.get_token())); });
+      // Not the parent's connections.
+      static_cast<void>(model_.release());
+      model_ = Must(OpenReadModel(url_, RealEnv()));
+      _exit(Await([&] { return Count() == "118"; }) ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    died = WEXITSTATUS(status) == 66;
+  }
+  EXPECT_LE(deaths, 4);
+  ASSERT_TRUE(Await([&] { return Count() == "118"; })) << Count();
+  const auto parked = model_->Parked({"set", "record", 1}, std::vector{SlotOf("stream-7", 16)});
+  ASSERT_EQ(parked->size(), 1u);
+  EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{2, 3}));
+}
+
+TEST_P(ReplicaSet, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
+  Append(12);
+  ReplicaOptions options = Options();
+  options.barrier_timeout = 1'500ms;
+  options.batch = 2;
+  const auto slow = [](const Event&) { RealEnv().Sleep(2s, {}); };
+  for (int i = 0; i < 3; ++i) {
+    Start(options, slow);
+    ASSERT_TRUE(AwaitRunning(static_cast<size_t>(i) + 1));
+  }
+  ASSERT_TRUE(AwaitAll()) << Count();
+  // One for each worker that joined, and perhaps some more on a busy machine. With one writer at a
+  // time those who join wait for the batch, too, and are late.
+  if (GetParam() == "postgresql") {
+    EXPECT_LE(Must(ReadSet(*store_, "set")).generation.number, 6);
+  }
+  for (const auto& worker : workers_) Stop(*worker);
+  ExpectCleanAudit();
+}
+
 TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
   Append(80);
   ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
@@ -509,6 +564,81 @@ TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
   ASSERT_FALSE(slots);
   EXPECT_EQ(slots.error().code, Code::kIncompatible);
   EXPECT_FALSE(NewOrchestrator(*store_, *log_, url_, {}, Options(), RealEnv()));
+}
+
+// Two rows that every event changes. In their first batches two workers wait for each other.
+class SharedRows final : public Projection {
+ public:
+  explicit SharedRows(std::atomic<int>& met) : met_(met) {}
+  const std::string& name() const override { return name_; }
+  Status SetUp(Transaction& transaction, int) override {
+    MUSTER_TRY(transaction.Execute(
+        "CREATE TABLE IF NOT EXISTS shared (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)"));
+    return transaction.Execute(
+        "INSERT INTO shared VALUES (0, 0), (1, 0) ON CONFLICT (id) DO NOTHING");
+  }
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
+    return std::make_unique<Hand>(met_, partition);
+  }
+
+ private:
+  class Hand final : public Processor {
+   public:
+    Hand(std::atomic<int>& met, const ReplicaPartition& partition)
+        : met_(met), partition_(partition) {}
+    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+      const std::string sql =
+          "UPDATE shared SET n = n + $1::bigint WHERE id = $2::bigint RETURNING n";
+      const std::string count = std::to_string(events.size());
+      MUSTER_TRY(transaction.Query(sql, {count, std::to_string(partition_.key)}));
+      if (partition_.total == 2 && met_ < 2) {
+        ++met_;
+        while (met_ < 2) RealEnv().Sleep(1ms, {});
+      }
+      MUSTER_TRY(transaction.Query(sql, {count, std::to_string(1 - partition_.key)}));
+      return {};
+    }
+
+   private:
+    std::atomic<int>& met_;
+    const ReplicaPartition partition_;
+  };
+
+  const std::string name_ = "shared";
+  std::atomic<int>& met_;
+};
+
+TEST_P(ReplicaSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
+  if (GetParam() != "postgresql") GTEST_SKIP() << "others have one writer at a time";
+  std::atomic<int> met = 0;
+  std::vector<std::unique_ptr<Orchestrator>> orchestrators;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    orchestrators.push_back(Must(NewOrchestrator(
+        *store_, *log_, url_, {std::make_shared<SharedRows>(met)}, Options(), RealEnv())));
+    threads.emplace_back([own = orchestrators.back().get()](std::stop_token stop) {
+      EXPECT_TRUE(own->Run(std::move(stop)));
+    });
+  }
+  ASSERT_TRUE(AwaitRunning(2));
+  Append(800);
+  const auto sum = [&] {
+    auto transaction = Must(model_->Begin());
+    auto rows = transaction->Query("SELECT sum(n) FROM shared", {});
+    return rows ? rows->front().front().value_or("") : rows.error().message;
+  };
+  EXPECT_TRUE(Await([&] { return sum() == "1600"; })) << sum();
+  // All know that they have to.
+  EXPECT_TRUE(Await([&] {
+    const SetView view = Must(ReadSet(*store_, "set"));
+    size_t serial = 0;
+    for (const auto& [id, member] : view.members) serial += !member.state.serial.empty();
+    return serial == 2;
+  }));
+  // Nothing is to blame on the events.
+  std::vector<int> slots;
+  for (int slot = 0; slot < 16; ++slot) slots.push_back(slot);
+  EXPECT_TRUE(Must(model_->Parked({"set", "shared", 1}, slots)).empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "postgresql"),

@@ -8,11 +8,12 @@
 
 namespace muster {
 
-// Reads a log page by page. Where `ahead`, a thread reads the next page while the last one is
-// handled, as long as pages are full. Used by one thread.
+// Reads a log page by page, `limit` events and about `bytes` at most: pages begin small, and how
+// many events fit is learned from the last one. Where `ahead`, a thread reads the next page while
+// the last one is handled, as long as pages are full. Used by one thread.
 class PageReader {
  public:
-  PageReader(EventLog& log, int limit, bool ahead) : log_(log), limit_(limit), ahead_(ahead) {}
+  PageReader(EventLog& log, int limit, size_t bytes, bool ahead);
 
   // The page behind these positions.
   Result<EventPage> Read(const std::vector<SlotPosition>& from);
@@ -20,11 +21,16 @@ class PageReader {
  private:
   struct Ahead {
     std::vector<SlotPosition> from;
+    int limit;
     std::future<Result<EventPage>> page;
   };
 
+  void Learn(const EventPage& page, bool full);
+
   EventLog& log_;
-  const int limit_;
+  const int most_;
+  const size_t bytes_;
+  int limit_;  // of the next page
   const bool ahead_;
   std::optional<Ahead> next_;
 };

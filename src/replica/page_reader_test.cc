@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 constexpr int kLimit = 10;
+constexpr size_t kBytes = 1024 * 1024;
 
 class PageReaderTest : public ::testing::Test {
  protected:
@@ -51,8 +52,8 @@ class PageReaderTest : public ::testing::Test {
 
 TEST_F(PageReaderTest, ReadsTheSameAheadAsWithout) {
   Append(35);
-  PageReader ahead(*log_, kLimit, true);
-  PageReader plain(*log_, kLimit, false);
+  PageReader ahead(*log_, kLimit, kBytes, true);
+  PageReader plain(*log_, kLimit, kBytes, false);
   int64_t at = 0;
   size_t read = 0;
   while (read < 35) {
@@ -68,7 +69,7 @@ TEST_F(PageReaderTest, ReadsTheSameAheadAsWithout) {
 
 TEST_F(PageReaderTest, WhoGoesBackReadsFromThere) {
   Append(25);
-  PageReader ahead(*log_, kLimit, true);
+  PageReader ahead(*log_, kLimit, kBytes, true);
   const std::vector<int64_t> first = Read(ahead, After(0));
   ASSERT_EQ(first.size(), kLimit);
   EXPECT_EQ(Read(ahead, After(0)), first);
@@ -76,12 +77,44 @@ TEST_F(PageReaderTest, WhoGoesBackReadsFromThere) {
 
 TEST_F(PageReaderTest, WhatIsAppendedLaterIsReadAsWell) {
   Append(kLimit);
-  PageReader ahead(*log_, kLimit, true);
+  PageReader ahead(*log_, kLimit, kBytes, true);
   int64_t at = 0;
   ASSERT_EQ(Read(ahead, After(0), &at).size(), kLimit);
   EXPECT_TRUE(Read(ahead, After(at)).empty());
   Append(3);
   EXPECT_EQ(Read(ahead, After(at)).size(), 3);
+}
+
+TEST_F(PageReaderTest, PagesAreBoundedInBytesAsWell) {
+  const std::string payload = "\"" + std::string(100'000, 'x') + "\"";
+  for (int i = 0; i < 300; ++i) {
+    const StreamAppend one{"stream-" + std::to_string(i), 0, {{"Happened", payload}}};
+    ASSERT_TRUE(log_->Append({&one, 1}));
+  }
+  for (const bool ahead : {false, true}) {
+    PageReader reader(*log_, 1'000, kBytes, ahead);
+    int64_t at = 0;
+    size_t read = 0;
+    for (int page = 0; read < 300 && page < 300; ++page) {
+      const size_t events = Read(reader, After(at), &at).size();
+      // The first one is small without knowing them.
+      EXPECT_LE(events, page == 0 ? 32u : 11u);
+      read += events;
+    }
+    EXPECT_EQ(read, 300u);
+  }
+}
+
+TEST_F(PageReaderTest, PagesGrowWhereEventsAreSmall) {
+  Append(5'000);
+  PageReader reader(*log_, 1'000, kBytes, true);
+  int64_t at = 0;
+  std::vector<size_t> pages;
+  for (size_t read = 0; read < 5'000 && pages.size() < 100; read += pages.back()) {
+    pages.push_back(Read(reader, After(at), &at).size());
+  }
+  EXPECT_LE(pages.size(), 9u);
+  EXPECT_EQ(*std::max_element(pages.begin(), pages.end()), 1'000u);
 }
 
 }  // namespace

@@ -284,7 +284,13 @@ class PostgresModelTransaction final : public Transaction {
   Result<std::vector<std::vector<SqlValue>>> Query(const std::string& sql,
                                                    std::vector<SqlValue> params) override {
     MUSTER_TRY(Queue(sql, std::move(params), true));
-    if (!begun_) waiting_.emplace_front(PgStatement{"", "BEGIN"});
+    if (!begun_) {
+      if (idle_limit_.count() > 0) {
+        waiting_.emplace_front(PgStatement{"", "SET LOCAL idle_in_transaction_session_timeout = " +
+                                                   std::to_string(idle_limit_.count())});
+      }
+      waiting_.emplace_front(PgStatement{"", "BEGIN"});
+    }
     // Also if it fails: then the transaction is there to be rolled back.
     begun_ = true;
     MUSTER_ASSIGN(const auto results, Send());
@@ -304,6 +310,7 @@ class PostgresModelTransaction final : public Transaction {
   }
 
   std::deque<Call>& waiting() { return waiting_; }
+  void LimitIdle(milliseconds limit) { idle_limit_ = limit; }
 
   // Without a query, all of it is one transaction by itself.
   Status Commit() {
@@ -354,6 +361,7 @@ class PostgresModelTransaction final : public Transaction {
   std::optional<PostgresPool::Lease> lease_;
   std::deque<Call> waiting_;
   bool begun_ = false;
+  milliseconds idle_limit_{0};
 };
 
 class PostgresReadModel final : public ReadModel {
@@ -387,6 +395,20 @@ class PostgresReadModel final : public ReadModel {
 
   Result<std::unique_ptr<Transaction>> Begin() override {
     return std::make_unique<PostgresModelTransaction>(pool_);
+  }
+
+  void LimitIdle(Transaction& transaction, milliseconds limit) override {
+    static_cast<PostgresModelTransaction&>(transaction).LimitIdle(limit);
+  }
+
+  bool IsDeadlock(const Error& error) const override {
+    return error.message.find("[40P01]") != std::string::npos;
+  }
+
+  Status Serialize(Transaction& transaction, const Instance& instance) override {
+    return transaction.Execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('muster serial ' || $1::text, 0))",
+        {instance.set + "/" + instance.projection + "/" + std::to_string(instance.version)});
   }
 
   Status Commit(Transaction& given, const Instance& instance,

@@ -95,6 +95,19 @@ class ReadModel {
   // Nothing is locked until the first statement.
   virtual Result<std::unique_ptr<Transaction>> Begin() = 0;
 
+  // Ends `transaction`, one of ours, on the server when it has waited for us for so long: a process
+  // that sleeps with rows locked does not stall the slots' next owner. Where there are such locks.
+  virtual void LimitIdle(Transaction& /*transaction*/, milliseconds /*limit*/) {}
+
+  // Whether two transactions waited for rows of each other, and this one was ended for it.
+  virtual bool IsDeadlock(const Error& /*error*/) const { return false; }
+
+  // Lets `transaction`, one of ours with nothing in it, wait until no other of the instance that
+  // was serialized is open.
+  virtual Status Serialize(Transaction& /*transaction*/, const Instance& /*instance*/) {
+    return {};
+  }
+
   // Commits what was done in `transaction`, one of ours, together with `progress`. kLeaseLost: a
   // slot is not at `from` or not in its generation any more, its side effects were handed over, or
   // what should be parked is not; nothing was changed.

@@ -244,6 +244,32 @@ TEST_P(ReadModelContract, WhatATransactionDidCountsOnlyTogetherWithTheCheckpoint
   EXPECT_TRUE(model_->Commit(*look, kInstance, {.moves = {{1, 1, 10, 20, 1, 1}}}));
 }
 
+TEST_P(ReadModelContract, RowsLockedByAProcessThatSleepsAreReleased) {
+  if (GetParam() != "postgresql") GTEST_SKIP() << "others do not lock rows";
+  const std::string table = "locked_" + RealEnv().NewId().substr(0, 12);
+  const auto run = [&](const std::string& sql) {
+    auto transaction = model_->Begin();
+    EXPECT_TRUE((*transaction)->Execute(sql));
+    return model_->Commit(**transaction);
+  };
+  ASSERT_TRUE(run("CREATE TABLE " + table + " (id integer PRIMARY KEY, n integer)"));
+  ASSERT_TRUE(run("INSERT INTO " + table + " VALUES (1, 0)"));
+  const std::string update = "UPDATE " + table + " SET n = n + 1 WHERE id = 1 RETURNING n";
+  TakeOver(1);
+  auto sleeping = model_->Begin();
+  ASSERT_TRUE(sleeping);
+  model_->LimitIdle(**sleeping, milliseconds(300));
+  ASSERT_TRUE((*sleeping)->Query(update));
+  // It never goes on; the next owner waits for a moment only, not until a statement times out.
+  const Status next = run(update);
+  EXPECT_TRUE(next) << next.error().ToString();
+  const Status woken = model_->Commit(**sleeping, kInstance, {.moves = {{1, 1, 0, 50, 1, 1}}});
+  ASSERT_FALSE(woken);
+  EXPECT_TRUE(IsTransient(woken.error().code)) << woken.error().ToString();
+  EXPECT_EQ((*model_->Slots(kInstance))[0].position, 0);
+  ASSERT_TRUE(run("DROP TABLE " + table));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, ReadModelContract,
                          ::testing::Values("memory", "sqlite", "postgresql"),
                          [](const auto& backend) { return backend.param; });

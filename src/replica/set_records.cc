@@ -26,8 +26,9 @@ std::string ProjectionKey(const std::string& set, const std::string& projection)
 }
 std::string ScaleKey(const std::string& set) { return set + "/scale"; }
 std::string SignalKey(const std::string& set) { return set + "/signal"; }
-std::string SuspectKey(const std::string& set, const std::string& projection, int64_t position) {
-  return set + "/suspect/" + projection + "/" + std::to_string(position);
+std::string SuspectKey(const std::string& set, const std::string& projection, int version,
+                       const std::string& worker) {
+  return set + "/suspect/" + projection + "/" + std::to_string(version) + "/" + worker;
 }
 
 std::string Generation::ToBody() const {
@@ -41,6 +42,7 @@ std::string Generation::ToBody() const {
             {"projections", projections},
             {"reason", reason},
             {"since_ms", since_ms}};
+  if (!orphans.empty()) json["orphans"] = orphans;
   return ToJsonText(json);
 }
 
@@ -55,6 +57,7 @@ Result<Generation> Generation::FromBody(const std::string& body) {
       .Read("members", generation.assignment.members)
       .Read("owners", generation.assignment.owners)
       .Read("projections", generation.projections)
+      .Read("orphans", generation.orphans)
       .Read("reason", generation.reason)
       .Read("since_ms", generation.since_ms);
   MUSTER_TRY(fields.Check("the record of a replica set"));
@@ -92,6 +95,8 @@ std::string MemberState::ToBody() const {
             {"pause_ms", pause_ms}};
   if (!error.empty()) json["error"] = error.substr(0, 1000);
   if (!stopped.empty()) json["stopped"] = stopped;
+  if (!serial.empty()) json["serial"] = serial;
+  if (busy) json["busy"] = true;
   return ToJsonText(json);
 }
 
@@ -105,7 +110,9 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
       .Read("handled", member.handled)
       .Read("pause_ms", member.pause_ms)
       .Read("error", member.error)
-      .Read("stopped", member.stopped);
+      .Read("stopped", member.stopped)
+      .Read("serial", member.serial)
+      .Read("busy", member.busy);
   MUSTER_TRY(fields.Check("the record of a worker"));
   const auto* const found = std::find(std::begin(kPhaseNames), std::end(kPhaseNames), phase);
   if (found == std::end(kPhaseNames)) {
@@ -141,19 +148,41 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
 }
 
 std::string Suspect::ToBody() const {
-  return ToJsonText(Json{
-      {"projection", projection}, {"version", version}, {"position", position}, {"hangs", hangs}});
+  return ToJsonText(Json{{"projection", projection},
+                         {"version", version},
+                         {"worker", worker},
+                         {"positions", positions},
+                         {"hangs", hangs}});
 }
 
 Result<Suspect> Suspect::FromBody(const std::string& body) {
   Suspect suspect;
+  int64_t position = 0;  // in older records, of a single event
   JsonFields fields = Fields(body);
   fields.Read("projection", suspect.projection)
       .Read("version", suspect.version)
-      .Read("position", suspect.position)
+      .Read("worker", suspect.worker)
+      .Read("positions", suspect.positions)
+      .Read("position", position)
       .Read("hangs", suspect.hangs);
-  MUSTER_TRY(fields.Check("the record of a suspect event"));
+  MUSTER_TRY(fields.Check("the record of suspect events"));
+  if (position != 0) suspect.positions.push_back(position);
   return suspect;
+}
+
+std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int version) const {
+  std::map<int64_t, int> events;
+  for (const auto& [record, suspect] : suspects) {
+    if (suspect.projection != projection || suspect.version != version) continue;
+    const auto owner = members.find(suspect.worker);
+    const bool died =
+        owner == members.end() || owner->second.state.phase == MemberState::Phase::kDead;
+    const int times = suspect.hangs > 0 ? suspect.hangs : died ? 1 : 0;
+    for (const int64_t position : suspect.positions) {
+      if (times > 0) events[position] += times;
+    }
+  }
+  return events;
 }
 
 Result<std::vector<std::string>> ListSets(Store& store) {
@@ -189,8 +218,8 @@ Status ReadInto(SetView& view, const std::string& set, Record record) {
     MUSTER_ASSIGN(view.projections[record.key.substr(projection.size())],
                   DesiredState::FromBody(record.body));
   } else if (record.key.starts_with(suspect)) {
-    MUSTER_ASSIGN(const Suspect hung, Suspect::FromBody(record.body));
-    view.suspects.push_back(hung);
+    MUSTER_ASSIGN(Suspect events, Suspect::FromBody(record.body));
+    view.suspects.emplace_back(std::move(record), std::move(events));
   }
   return {};
 }

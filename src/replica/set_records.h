@@ -23,7 +23,8 @@ std::string MemberKey(const std::string& set, const std::string& id);
 std::string ProjectionKey(const std::string& set, const std::string& projection);
 std::string ScaleKey(const std::string& set);
 std::string SignalKey(const std::string& set);  // touched to wake the others
-std::string SuspectKey(const std::string& set, const std::string& projection, int64_t position);
+std::string SuspectKey(const std::string& set, const std::string& projection, int version,
+                       const std::string& worker);
 
 // Every change of the generation is one compare-and-swap of this record.
 struct Generation {
@@ -34,6 +35,7 @@ struct Generation {
   int slots = 0;
   Assignment assignment = {};
   std::vector<std::string> projections = {};  // that have ever run in the set
+  std::vector<int> orphans = {};              // slots whose owner died; see Follower::TakeCare
   std::string reason = {};                    // for people
   int64_t since_ms = 0;                       // when it was made, by the store's clock
 
@@ -52,6 +54,8 @@ struct MemberState {
   std::string error = {};                 // its latest trouble, or why it is dead
   int64_t pause_ms = 0;                   // the longest of a slot in the last reconfiguration
   std::vector<std::string> stopped = {};  // what it has stopped for an operator: StoppedName
+  std::vector<std::string> serial = {};   // projections whose workers take turns
+  bool busy = false;  // it ends a batch before it can be ready for the next generation
 
   bool Alive() const { return phase <= Phase::kRunning; }
   // Ready or beyond: whoever is running was ready before.
@@ -77,12 +81,15 @@ struct DesiredState {
   static Result<DesiredState> FromBody(const std::string& body);
 };
 
-// An event in which a processor hung: its next owner takes care.
+// Events that a worker has in hand: written down before they are handled where the owner before has
+// died, and afterwards where a processor hangs. Should their worker die they are suspect, and the
+// next owner takes care.
 struct Suspect {
   std::string projection = {};
   int version = 1;
-  int64_t position = 0;
-  int hangs = 0;
+  std::string worker = {};              // its id
+  std::vector<int64_t> positions = {};  // in one transaction
+  int hangs = 0;                        // of a processor in it
 
   std::string ToBody() const;
   static Result<Suspect> FromBody(const std::string& body);
@@ -98,8 +105,12 @@ struct SetView {
   Generation generation;
   std::map<std::string, Member> members;            // by id
   std::map<std::string, DesiredState> projections;  // those that somebody has changed
-  std::vector<Suspect> suspects;
+  std::vector<std::pair<Record, Suspect>> suspects;
   std::optional<int> scale;  // at most so many members
+
+  // In how many hangs and deaths each event of a projection was in hand; those never were are left
+  // out.
+  std::map<int64_t, int> SuspectEvents(const std::string& projection, int version) const;
 
   // Whether a worker has ever come.
   bool Exists() const { return set_record.version > 0 || !members.empty(); }

@@ -10,9 +10,10 @@ namespace {
 
 constexpr milliseconds kTroublePause{250};
 constexpr milliseconds kSayEvery{10'000};
-// The store waits for no projection: whoever cannot stop is left out at the barrier.
-constexpr milliseconds kStopPatience{2'000};
 constexpr int kSetUpTries = 5;
+// Of events that a worker holds, and as much again where it reads ahead; shared by its followers.
+constexpr size_t kEventMemory = 64 * 1024 * 1024;
+constexpr size_t kLeastPage = 1024 * 1024;
 
 std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>& projections) {
   std::vector<std::string> names;
@@ -108,14 +109,18 @@ void Worker::Reset() {
   go_ = false;
 }
 
+Status Worker::Look() {
+  CountHandled();
+  const auto view = member_.Tick();
+  deadline_ns_ = member_.deadline().time_since_epoch().count();
+  if (!view) return view.error();
+  MUSTER_TRY(Follow(*view));
+  return LookAfter(*view);
+}
+
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    CountHandled();
-    auto view = member_.Tick();
-    deadline_ns_ = member_.deadline().time_since_epoch().count();
-    Status done = view ? Follow(*view) : Status(view.error());
-    if (done && view) done = LookAfter(*view);
-    if (!done) {
+    if (const Status done = Look(); !done) {
       if (!IsTransient(done.error().code)) return done;
       member_.state().error = done.error().message;
       Tell(ReplicaEvent::Kind::kTrouble, done.error().message);
@@ -165,15 +170,28 @@ bool Worker::MayGo(const SetView& view) {
   return view.generation.phase == Generation::Phase::kRunning;
 }
 
+// Asks all followers back. Until the last batch has ended we are busy, which the others wait for; a
+// batch that hangs is for LookForHangs.
+Status Worker::EndBatches() {
+  const bool busy = !StopAll(std::min(kStopPatience, options_.barrier_timeout / 4));
+  if (busy == member_.state().busy) return {};
+  member_.state().busy = busy;
+  // What follows says that we are ready.
+  if (!busy) return {};
+  return member_.Say(member_.state().phase, member_.state().generation);
+}
+
 // Stops what runs, as far as it has to, and makes the slots of the new generation ours.
 Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int partition) {
   const Generation& generation = view.generation;
-  const bool incremental = generation.strategy == Strategy::kIncremental && prepared_ != 0;
+  // In a generation that we were not ready for, others may have taken over what was ours.
+  const bool incremental =
+      generation.strategy == Strategy::kIncremental && generation.number == prepared_ + 1;
   const bool same = incremental && slots == slots_;
   if (!same) {
-    // One that hangs keeps us from being ready, and the barrier goes on without us.
     go_ = false;
-    if (!StopAll(kStopPatience)) return {};
+    MUSTER_TRY(EndBatches());
+    if (member_.state().busy) return {};
   }
   partition_ = {.key = partition,
                 .total = static_cast<int>(generation.assignment.members.size()),
@@ -185,6 +203,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
   if (!same) {
     for (auto& [name, running] : running_) {
       Status owned = running.follower->Own(slots, generation.number, incremental);
+      if (owned) running.follower->TakeCare(generation.orphans);
       if (owned) continue;
       if (owned.error().code != Code::kLeaseLost) return owned;
       // Either we are behind the set, and the next look tells, or the store is behind the fence.
@@ -195,6 +214,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
   }
   slots_ = slots;
   MUSTER_TRY(EnsureFollowers(view));
+  member_.state().busy = false;
   prepared_ = generation.number;
   // Those whose slots did not move never stop.
   paused_ = !same;
@@ -228,6 +248,10 @@ Status Worker::SetUpOnce(Projection& projection, int version) {
 // Brings the followers to what operators want: one for each version that is kept, none for others.
 Status Worker::EnsureFollowers(const SetView& view) {
   std::set<Name> wanted;
+  size_t followers = 0;
+  for (const auto& projection : projections_) {
+    followers += DesiredOf(view, projection->name()).versions.size();
+  }
   for (const auto& projection : projections_) {
     const DesiredState desired = DesiredOf(view, projection->name());
     for (const int version : desired.versions) {
@@ -252,6 +276,10 @@ Status Worker::EnsureFollowers(const SetView& view) {
             return projection->Build(partition);
           },
           FollowerOptions{.batch = options_.batch,
+                          .batch_time = options_.batch_time,
+                          .idle_limit = options_.heartbeat_timeout,
+                          .idle_limit_most = options_.handle_timeout,
+                          .page_bytes = std::max(kLeastPage, kEventMemory / followers),
                           .max_attempts = options_.max_attempts,
                           .retry_delay = options_.retry_delay,
                           .read_ahead = hands_.HaveThreads()});
@@ -265,6 +293,10 @@ Status Worker::EnsureFollowers(const SetView& view) {
         event.error = "stream '" + stream + "': " + error;
         options_.observer(event);
       };
+      follower->note_in_hand =
+          [this, instance = follower->instance()](const std::vector<int64_t>& positions) {
+            return NoteInHand(instance, positions, 0);
+          };
       Status owned = follower->Own(slots_, partition_.generation, false);
       if (!owned) {
         if (owned.error().code != Code::kLeaseLost) return owned;
@@ -272,6 +304,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         return Error{Code::kUnavailable, owned.error().message};
       }
+      follower->TakeCare(view.generation.orphans);
       MUSTER_TRY(follower->Prepare());
       running_[name] = Running{projection, std::move(follower), active, desired.touched};
     }
@@ -319,82 +352,22 @@ bool Worker::Stop(Running& running, milliseconds patience) {
   running.given = running.asked_back = false;
   // Saves the next owner to look where nothing is. It does no harm if it fails.
   static_cast<void>(running.follower->Flush());
+  // It came back: what it had in hand is no longer suspect.
+  static_cast<void>(running.follower->ForgetInHand());
   return true;
 }
 
+// All are asked first: each may take as long as the slowest, and the heartbeat must not wait longer
+// than that.
 bool Worker::StopAll(milliseconds patience) {
+  const MonoTime end = env_.MonoNow() + patience;
+  for (auto& [name, running] : running_) Stop(running, milliseconds(0));
   bool all = true;
-  for (auto& [name, running] : running_) all &= Stop(running, patience);
-  return all;
-}
-
-// Starts, pauses and watches the followers of a generation that runs.
-Status Worker::LookAfter(const SetView& view) {
-  if (!go_) return {};
-  std::vector<std::string> stopped;
   for (auto& [name, running] : running_) {
-    const DesiredState desired = DesiredOf(view, name.first);
-    const bool held =
-        std::find(desired.held.begin(), desired.held.end(), name.second) != desired.held.end();
-    const bool wanted = !desired.paused && !held;
-    const bool asked_back = running.asked_back && !PLANTED_BUG(asked_back_is_forgotten);
-    if (!wanted || asked_back) Stop(running, milliseconds(0));
-    if (!wanted && !running.given) stopped.push_back(StoppedName(name.first, name.second));
-    if (wanted && !running.given) {
-      std::map<int64_t, int> hangs;
-      for (const Suspect& suspect : view.suspects) {
-        if (suspect.projection == name.first && suspect.version == name.second) {
-          hangs[suspect.position] = suspect.hangs;
-        }
-      }
-      running.follower->Beware(std::move(hangs));
-      hands_.Give(*running.follower);
-      running.given = true;
-    }
-    const int64_t busy = running.follower->pulse().busy_since_ns;
-    if (busy != 0 && env_.MonoNow().time_since_epoch().count() - busy >
-                         std::chrono::nanoseconds(options_.handle_timeout).count()) {
-      return NoteHang(running);
-    }
-    if (auto failure = hands_.Failure(*running.follower)) {
-      if (failure->code == Code::kLeaseLost) {
-        // Somebody was faster in a generation that we have not seen yet; the next look tells. Or
-        // the store has forgotten generations that the fence remembers.
-        Stop(running, kStopPatience);
-        MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
-        member_.GenerationsSeenUpTo(highest);
-        continue;
-      }
-      member_.state().error = name.first + ": " + failure->message;
-      Tell(ReplicaEvent::Kind::kTrouble, member_.state().error);
-    }
+    const auto left = std::chrono::floor<milliseconds>(end - env_.MonoNow());
+    all &= Stop(running, std::max(left, milliseconds(0)));
   }
-  if (stopped == member_.state().stopped) return {};
-  member_.state().stopped = std::move(stopped);
-  return member_.Say(member_.state().phase, member_.state().generation);
-}
-
-// A processor does not come back. Its thread cannot be ended, but the others need not wait: the
-// event is written down, and this worker counts itself out until the processor returns.
-Status Worker::NoteHang(const Running& running) {
-  const Instance& instance = running.follower->instance();
-  const int64_t position = running.follower->pulse().position;
-  Record record{.kind = kReplicaKind,
-                .queue = kReplicaQueue,
-                .key = SuspectKey(options_.set, instance.projection, position)};
-  Suspect suspect{instance.projection, instance.version, position, 0};
-  MUSTER_ASSIGN(const auto stored, store_.Get(record.kind, record.key));
-  if (stored) {
-    record = *stored;
-    MUSTER_ASSIGN(suspect, Suspect::FromBody(stored->body));
-  }
-  ++suspect.hangs;
-  record.body = suspect.ToBody();
-  const Change change = Change::Put(record, Due::Never());
-  MUSTER_TRY(store_.Write({&change, 1}));
-  static_cast<void>(member_.Leave());
-  return Error{Code::kLeaseLost, "projection '" + instance.projection + "' hangs at position " +
-                                     std::to_string(position)};
+  return all;
 }
 
 }  // namespace muster

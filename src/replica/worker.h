@@ -45,6 +45,10 @@ class Worker {
 
   Status Run(std::stop_token stop);
 
+  // Looks at the set once, and does what follows from it. Run calls it all the time; the simulator
+  // also while a batch takes its time, for want of threads. After kLeaseLost the worker is out.
+  Status Look();
+
   // Until when followers may step, by Env::MonoNow. Read by their threads.
   int64_t DeadlineNs() const { return deadline_ns_.load(); }
 
@@ -59,6 +63,9 @@ class Worker {
   };
   using Name = std::pair<std::string, int>;  // projection, version
 
+  // How long a heartbeat may have to wait for batches to end.
+  static constexpr milliseconds kStopPatience{700};
+
   Status Serve(std::stop_token stop);
   Status Follow(const SetView& view);
   Status Prepare(const SetView& view, const std::vector<int>& slots, int partition);
@@ -67,7 +74,11 @@ class Worker {
   Status Start(const SetView& view);
   bool StopAll(milliseconds patience);
   bool Stop(Running& running, milliseconds patience);
+  Status EndBatches();
+  Status LookForHangs();
+  std::vector<std::string> Serialized(const SetView& view);
   Status LookAfter(const SetView& view);
+  Status NoteInHand(const Instance& instance, const std::vector<int64_t>& positions, int hangs);
   Status NoteHang(const Running& running);
   Status Enter();
   void CountHandled();

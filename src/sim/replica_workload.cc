@@ -22,6 +22,8 @@ const std::string kSet = "orders";
 const std::string kProjection = "totals";
 constexpr int kBatch = 5;
 constexpr int kHangs = 2;
+constexpr milliseconds kBarrierTimeout = seconds(60);
+constexpr milliseconds kHandleTimeout = seconds(300);
 
 // What the simulated worlds scale time by: calls take milliseconds or, when lost, five seconds.
 ReplicaOptions Options(const std::string& name) {
@@ -30,30 +32,52 @@ ReplicaOptions Options(const std::string& name) {
   options.worker = name;
   options.heartbeat_interval = seconds(8);
   options.heartbeat_timeout = seconds(30);
-  options.barrier_timeout = seconds(60);
+  options.barrier_timeout = kBarrierTimeout;
   options.quiet = seconds(2);
   options.quiet_most = seconds(10);
+  options.handle_timeout = kHandleTimeout;
+  options.batch_time = seconds(10);
   options.batch = kBatch;
   options.max_attempts = 3;
   options.retry_delay = seconds(1);
   return options;
 }
 
-// Steps the followers itself: a process of the simulation is one thread.
+// Steps the followers itself: a process of the simulation is one thread. While a batch takes its
+// time the worker looks at its set all the same, as it would beside a thread.
 class InlineHands final : public Hands {
  public:
-  InlineHands(Simulation& sim, Env& env, std::function<bool()> done)
-      : sim_(sim), env_(env), done_(std::move(done)) {}
+  // `pause` says which pause of the projection it is, if it is paused; 0: it is not.
+  InlineHands(Simulation& sim, Env& env, std::function<bool()> done, std::function<int64_t()> pause)
+      : sim_(sim), env_(env), done_(std::move(done)), pause_(std::move(pause)) {}
 
-  void SetWorker(const Worker& worker) { worker_ = &worker; }
+  void SetWorker(Worker& worker) { worker_ = &worker; }
   std::stop_source& Stop() { return stop_; }
+
+  // Within a step: lets time pass for the processor.
+  void Spend(nanoseconds duration) {
+    const MonoTime end = env_.MonoNow() + duration;
+    while (env_.MonoNow() < end) {
+      env_.Sleep(std::min<nanoseconds>(seconds(4), end - env_.MonoNow()), {});
+      // Should it be out, Run finds the same as soon as the batch has ended.
+      static_cast<void>(worker_->Look());
+    }
+  }
 
   bool HaveThreads() const override { return false; }
 
-  void Give(Follower& follower) override { given_.push_back(&follower); }
+  void Give(Follower& follower) override {
+    given_.push_back(&follower);
+    stops_[&follower] = {};
+  }
 
   // A thread may be within a step when it is asked to stop: it ends, but is not back yet.
   bool Take(Follower& follower, milliseconds /*patience*/) override {
+    stops_[&follower].request_stop();
+    if (&follower == stepping_) {
+      std::erase(given_, &follower);
+      return false;
+    }
     const bool within_a_step = std::erase(given_, &follower) > 0 && sim_.random().OneIn(2);
     if (within_a_step) return false;
     failures_.erase(&follower);
@@ -69,6 +93,21 @@ class InlineHands final : public Hands {
   }
 
   void Wait(nanoseconds duration, std::stop_token stop) override {
+    const bool throughout = pause_() != 0 && pause_() == before_look_;
+    seen_pause_ = throughout && !trouble_ ? pause_() : 0;
+    trouble_ = false;
+    StepAll(duration, stop);
+    before_look_ = pause_();
+  }
+
+  // The last look did not get through.
+  void NoteTrouble() { trouble_ = true; }
+
+  // Whether the last look was within a pause that still lasts: its worker has seen it.
+  bool IsPaused() const { return seen_pause_ != 0 && seen_pause_ == pause_(); }
+
+ private:
+  void StepAll(nanoseconds duration, const std::stop_token& stop) {
     if (done_()) {
       stop_.request_stop();
       return;
@@ -76,10 +115,13 @@ class InlineHands final : public Hands {
     const MonoTime end = env_.MonoNow() + duration;
     while (env_.MonoNow() < end && !stop.stop_requested()) {
       bool moved = false;
-      for (Follower* follower : given_) {
+      for (Follower* follower : std::vector<Follower*>(given_)) {
+        if (std::find(given_.begin(), given_.end(), follower) == given_.end()) continue;
         if (failures_.contains(follower)) continue;
         if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) return;
-        auto outcome = follower->Step(stop);
+        stepping_ = follower;
+        auto outcome = follower->Step(stops_[follower].get_token());
+        stepping_ = nullptr;
         if (!outcome) failures_.emplace(follower, outcome.error());
         moved |= outcome && *outcome == Follower::Outcome::kMoved;
       }
@@ -87,13 +129,18 @@ class InlineHands final : public Hands {
     }
   }
 
- private:
   Simulation& sim_;
   Env& env_;
   const std::function<bool()> done_;
-  const Worker* worker_ = nullptr;
+  const std::function<int64_t()> pause_;
+  int64_t before_look_ = 0;
+  int64_t seen_pause_ = 0;
+  bool trouble_ = false;
+  Worker* worker_ = nullptr;
   std::stop_source stop_;
   std::vector<Follower*> given_;
+  std::map<Follower*, std::stop_source> stops_;
+  Follower* stepping_ = nullptr;
   std::map<Follower*, Error> failures_;
 };
 
@@ -144,6 +191,17 @@ class ReplicaWorkloadImpl final : public Workload {
     streams_ = random.Between(1, 8);
     if (random.OneIn(4)) poison_ = random.Between(0, events_ - 1);
     if (random.OneIn(6)) hang_ = random.Between(0, events_ - 1);
+    if (random.OneIn(6)) {
+      needy_ = random.Between(0, events_ - 1);
+      refusals_ = static_cast<int>(random.Between(1, 12));
+    }
+    if (!crowd_ && random.OneIn(6)) crash_ = random.Between(0, events_ - 1);
+    if (!crowd_ && !tiny && random.OneIn(5)) {
+      // A whole batch takes longer than the barrier waits, or even one event does.
+      slow_ = random.OneIn(2) ? kBarrierTimeout / kBatch * 2 : kBarrierTimeout * 3 / 2;
+      events_ = std::min<int64_t>(events_, 20);
+      heeds_turns_ = random.OneIn(2);
+    }
     for (int64_t i = 0; i < workers; ++i) {
       const std::string name = "worker" + std::to_string(i);
       sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
@@ -171,51 +229,95 @@ class ReplicaWorkloadImpl final : public Workload {
   // The projection: its read model is the list of events that it has handled.
   class SimProcessor final : public Processor {
    public:
-    SimProcessor(ReplicaWorkloadImpl& world, Env& env, bool side_effects)
-        : world_(world), env_(env), side_effects_(side_effects) {}
+    SimProcessor(ReplicaWorkloadImpl& world, InlineHands& hands, bool side_effects)
+        : world_(world), hands_(hands), side_effects_(side_effects) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
-      for (const Event& event : events) {
-        const auto number = std::stoll(event.payload);
-        if (number == world_.poison_ && !world_.cured_) {
-          world_.sim_->Sometimes("43 a projection throws");
-          throw std::runtime_error("poison");
-        }
-        if (number == world_.hang_ && world_.hangs_ < kHangs) {
-          ++world_.hangs_;
-          world_.sim_->Sometimes("43 a projection hangs");
-          env_.Sleep(seconds(100), {});
-        }
-        MUSTER_TRY(transaction.Execute(
-            "handled", {event.stream, std::to_string(event.version), side_effects_ ? "1" : "0"}));
-      }
+      for (const Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
       return {};
+    }
+    // Some see that their turn is over, others go on to the end.
+    Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
+                              Turn& turn) override {
+      for (size_t i = 0; i < events.size(); ++i) {
+        MUSTER_TRY(HandleOne(events[i], transaction));
+        if (world_.heeds_turns_ && turn.Over()) return i + 1;
+      }
+      return events.size();
     }
 
    private:
+    Status HandleOne(const Event& event, Transaction& transaction) {
+      if (hands_.IsPaused()) world_.Violate("Q", "a paused projection handles events");
+      const auto number = std::stoll(event.payload);
+      if (number == world_.crash_) world_.CrashIn(number);
+      if (number == world_.poison_ && !world_.cured_) {
+        world_.sim_->Sometimes("43 a projection throws");
+        throw std::runtime_error("poison");
+      }
+      if (number == world_.needy_ && world_.refusals_ > 0) {
+        --world_.refusals_;
+        world_.sim_->Sometimes("43 what a projection needs is away");
+        return Error{Code::kUnavailable, "a service is away"};
+      }
+      if (number == world_.hang_ && world_.hangs_ < kHangs) {
+        ++world_.hangs_;
+        world_.sim_->Sometimes("43 a projection hangs");
+        hands_.Spend(kHandleTimeout + seconds(60));
+      }
+      if (world_.slow_ > nanoseconds(0)) hands_.Spend(world_.slow_);
+      return transaction.Execute(
+          "handled", {event.stream, std::to_string(event.version), side_effects_ ? "1" : "0"});
+    }
+
     ReplicaWorkloadImpl& world_;
-    Env& env_;
+    InlineHands& hands_;
     const bool side_effects_;
   };
 
   class SimProjection final : public Projection {
    public:
-    SimProjection(ReplicaWorkloadImpl& world, Env& env) : world_(world), env_(env) {}
+    SimProjection(ReplicaWorkloadImpl& world, InlineHands* hands) : world_(world), hands_(hands) {}
     const std::string& name() const override { return kProjection; }
     Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-      return std::make_unique<SimProcessor>(world_, env_, partition.side_effects);
+      return std::make_unique<SimProcessor>(world_, *hands_, partition.side_effects);
     }
 
    private:
     ReplicaWorkloadImpl& world_;
-    Env& env_;
+    InlineHands* const hands_;  // of those who handle events
   };
+
+  // Whoever handles this event dies, until it is parked.
+  [[noreturn]] void CrashIn(int64_t number) {
+    sim_->Sometimes("43 a projection ends its process");
+    // The first death is not accounted for, the second one in a batch, the third in the event
+    // alone. What else goes wrong may hide as many, and each version and replay tries it anew.
+    if (++crashes_ > 4 * (1 + tries_) + sim_->faults_fired()) {
+      Violate("B", "event " + std::to_string(number) + " has ended " + std::to_string(crashes_) +
+                       " processes");
+    }
+    sim_->Crash("the projection");
+  }
+
+  // Only what an event itself causes may park it: that its processor throws, or that those who had
+  // it in hand hung or died.
+  void CheckGuilt(const ParkedEvent& parked) {
+    const auto events = log_->Truth().ReadStream(parked.stream, parked.version - 1, 1).value();
+    if (events.empty()) return Violate("Q", parked.stream + " is parked for no event");
+    const auto number = std::stoll(events.front().payload);
+    if (number == poison_ || in_hand_[events.front().position].size() >= 2) return;
+    Violate("Q", parked.stream + " is parked for event " + std::to_string(number) +
+                     ", which is innocent");
+  }
 
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     NoteRestart(name);
     ReplicaOptions options = Options(name);
     options.strategy = strategy_;
     int64_t last = 0;
-    options.observer = [this, &last](const ReplicaEvent& event) {
+    InlineHands* told = nullptr;
+    options.observer = [this, &last, &told](const ReplicaEvent& event) {
+      if (event.kind == ReplicaEvent::Kind::kTrouble && told != nullptr) told->NoteTrouble();
       if (event.kind == ReplicaEvent::Kind::kLost) {
         sim_->Sometimes("37 a worker flaps at the heartbeat's timeout");
       }
@@ -225,10 +327,12 @@ class ReplicaWorkloadImpl final : public Workload {
       }
       last = event.generation;
     };
-    InlineHands hands(*sim_, env, [this] { return AllDone(); });
+    InlineHands hands(
+        *sim_, env, [this] { return AllDone(); }, [this] { return paused_ ? pauses_ : 0; });
     Worker worker(*store_, *log_, *model_, env, options,
-                  {std::make_shared<SimProjection>(*this, env)}, hands);
+                  {std::make_shared<SimProjection>(*this, &hands)}, hands);
     hands.SetWorker(worker);
+    told = &hands;
     std::stop_callback pass_on(stop, [&hands] { hands.Stop().request_stop(); });
     if (auto ended = worker.Run(hands.Stop().get_token()); !ended) {
       Violate("V", name + " gave up: " + ended.error().message);
@@ -268,7 +372,7 @@ class ReplicaWorkloadImpl final : public Workload {
         Replay();
       } else {
         Pause(true);
-        env.Sleep(seconds(random.Between(0, 8)), stop);
+        env.Sleep(seconds(random.OneIn(3) ? random.Between(10, 40) : random.Between(0, 8)), stop);
         Pause(false);
       }
       env.Sleep(seconds(random.Between(rebuilds_ ? 2 : 10, rebuilds_ ? 30 : 90)), stop);
@@ -287,7 +391,7 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // Any step of a rebuild, whether its turn has come or not.
   void RebuildSome(Env& env, std::stop_token stop) {
-    SimProjection projection(*this, env);
+    SimProjection projection(*this, nullptr);
     Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
     const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
     int64_t step = sim_->random().Between(0, 3);
@@ -297,6 +401,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
     Status done;
     if (step == 0) {
+      ++tries_;
       if (const auto begun = rebuild.Begin(); !begun) done = begun.error();
     } else if (step == 3) {
       if (const auto finished = rebuild.Finish(); !finished) done = finished.error();
@@ -311,7 +416,7 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // As an operator does who finds one begun.
   void EndRebuild(Env& env) {
-    SimProjection projection(*this, env);
+    SimProjection projection(*this, nullptr);
     Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
     for (int tries = 0; tries < 10; ++tries) {
       const auto finished = rebuild.Finish();
@@ -322,10 +427,13 @@ class ReplicaWorkloadImpl final : public Workload {
 
   void Pause(bool paused) {
     if (!PauseProjection(store_->Truth(), kSet, kProjection, paused)) Violate("V", "no pause");
+    if (paused && !paused_) ++pauses_;
+    paused_ = paused;
   }
 
   void Replay() {
     for (const int version : Versions()) {
+      ++tries_;
       for (const auto& [stream, found] : Parked(version)) replaying_.emplace(version, stream);
       if (!ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, version}, "")) {
         Violate("V", "no replay");
@@ -427,6 +535,7 @@ class ReplicaWorkloadImpl final : public Workload {
   void Committed(int version, const ReadModelProgress& progress,
                  const std::vector<MemoryReadModel::Statement>& statements,
                  const std::string& sender) {
+    if (!progress.error.empty() && !progress.parked.empty()) CheckGuilt(progress.parked.front());
     for (const SlotMove& move : progress.moves) {
       const std::string slot = "slot " + std::to_string(move.slot);
       if (move.generation < fence_[{version, move.slot}]) {
@@ -481,6 +590,11 @@ class ReplicaWorkloadImpl final : public Workload {
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after) {
     if (change.record.key == SetKey(kSet)) return SetChanged(change, before, after);
+    if (after && change.record.key.starts_with(kSet + "/suspect/")) {
+      const auto suspect = Suspect::FromBody(after->body);
+      if (!suspect) return Violate("P", suspect.error().message);
+      for (const int64_t position : suspect->positions) in_hand_[position].insert(suspect->worker);
+    }
     if (!after || before == after || !change.record.key.starts_with(MemberKey(kSet, ""))) return;
     const auto now = MemberState::FromBody(after->body);
     if (!now) return Violate("P", now.error().message);
@@ -530,6 +644,7 @@ class ReplicaWorkloadImpl final : public Workload {
                          std::to_string(now->number));
       }
       creator_ = std::string(sim_->CurrentName());
+      proposed_at_ = sim_->now();
       const int64_t bound = 2 + 2 * sim_->faults_fired() + (crowd_ ? 0 : 30);
       if (generations_ > bound) {
         Violate("B", std::to_string(generations_) + " generations after " +
@@ -551,6 +666,9 @@ class ReplicaWorkloadImpl final : public Workload {
     for (const std::string& id : now.assignment.members) {
       if (!ready_.contains({id, now.number}))
         Violate("C", "\"go\" came before " + id + " was ready");
+    }
+    if (slow_ > nanoseconds(0) && sim_->now() - proposed_at_ > kBarrierTimeout) {
+      sim_->Sometimes("43 a batch is slower than the barrier");
     }
     const size_t members = now.assignment.members.size();
     if (members < static_cast<size_t>(log_->slots())) {
@@ -613,19 +731,30 @@ class ReplicaWorkloadImpl final : public Workload {
   int64_t events_ = 0;
   int64_t streams_ = 1;
   nanoseconds append_for_ = seconds(240);
+  bool paused_ = false;
+  int64_t pauses_ = 0;
   bool late_ = false;  // the last event comes when the operator has done all
   int64_t poison_ = -1;
   bool cured_ = false;  // it does no harm any more
   bool rebuilds_ = false;
+  int64_t needy_ = -1;  // an event that needs a service which is away so many times
+  int refusals_ = 0;
+  int64_t crash_ = -1;
+  int crashes_ = 0;
+  int tries_ = 0;  // to handle everything again, by the operator
   int64_t hang_ = -1;
   int hangs_ = 0;
+  nanoseconds slow_{0};  // an event takes
+  bool heeds_turns_ = false;
   int64_t appended_ = 0;
   int generations_ = 0;
   size_t partitions_ = 0;
   std::string creator_;
+  nanoseconds proposed_at_{0};
   std::set<std::string> started_;
   std::set<std::pair<std::string, int64_t>> ready_;             // who has ever been ready for what
   std::map<std::pair<std::string, int64_t>, int64_t> effects_;  // of an event
+  std::map<int64_t, std::set<std::string>> in_hand_;  // by position: workers that noted it
   // By version of the read model.
   std::map<int, int64_t> committed_;
   std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has asked for
@@ -638,25 +767,31 @@ class ReplicaWorkloadImpl final : public Workload {
 }  // namespace
 
 WorkloadInfo ReplicaWorkload() {
-  return {
-      .name = "replica",
-      .about = "workers join, leave and die while they follow an event log",
-      .create = []() -> std::unique_ptr<Workload> {
-        return std::make_unique<ReplicaWorkloadImpl>();
-      },
-      .sometimes = {
-          "30 a worker sleeps through two or more generations",
-          "31 a coordinator dies after it has created a generation",
-          "32 a coordinator dies when part of a generation is ready",
-          "33 a coordinator dies after all are ready, before go",
-          "34 two coordinators create a generation at once",
-          "35 a fast worker is running while a slow one is only ready",
-          "36 a hundred workers join in one window", "37 a worker flaps at the heartbeat's timeout",
-          "38 a member dies inside the barrier", "39 fewer members than slots",
-          "40 every notification is lost", "41 a worker reaches the store, but not the read model",
-          "42 the number of partitions changes in mid-stream", "43 a projection throws",
-          "43 a projection hangs", "60 a stream is replayed while it is written to",
-          "61 versions are swapped in mid-stream"}};
+  return {.name = "replica",
+          .about = "workers join, leave and die while they follow an event log",
+          .create = []() -> std::unique_ptr<Workload> {
+            return std::make_unique<ReplicaWorkloadImpl>();
+          },
+          .sometimes = {"30 a worker sleeps through two or more generations",
+                        "31 a coordinator dies after it has created a generation",
+                        "32 a coordinator dies when part of a generation is ready",
+                        "33 a coordinator dies after all are ready, before go",
+                        "34 two coordinators create a generation at once",
+                        "35 a fast worker is running while a slow one is only ready",
+                        "36 a hundred workers join in one window",
+                        "37 a worker flaps at the heartbeat's timeout",
+                        "38 a member dies inside the barrier",
+                        "39 fewer members than slots",
+                        "40 every notification is lost",
+                        "41 a worker reaches the store, but not the read model",
+                        "42 the number of partitions changes in mid-stream",
+                        "43 a projection throws",
+                        "43 a projection hangs",
+                        "43 a batch is slower than the barrier",
+                        "43 a projection ends its process",
+                        "43 what a projection needs is away",
+                        "60 a stream is replayed while it is written to",
+                        "61 versions are swapped in mid-stream"}};
 }
 
 }  // namespace muster::sim

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/guard.h"
 #include "muster/env.h"
 #include "sim/random.h"
 
@@ -144,7 +145,7 @@ class Simulation {
  private:
   struct Process;
   class ProcessEnv;
-  struct ProcessCrash {};
+  struct ProcessCrash : ProcessEnd {};
   struct Event {
     nanoseconds time;
     uint64_t order;              // drawn at random: who acts first at the same time differs by seed

@@ -1,0 +1,266 @@
+// Handling a page of events in batches: how many, what becomes of those that fail, and care with
+// those that may have ended a process.
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/planted_bug.h"
+#include "replica/follower.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kLongestDelay{60'000};
+constexpr size_t kMaxParked = 100;  // more than poison: something is wrong with all of it
+constexpr size_t kMaxBytes = 8 * 1024 * 1024;  // of a batch, its last event aside
+
+class BatchTurn final : public Turn {
+ public:
+  BatchTurn(Env& env, FollowerPulse& pulse, milliseconds time, std::stop_token stop)
+      : env_(env), pulse_(pulse), end_(env.MonoNow() + time), stop_(std::move(stop)) {}
+
+  bool Over() const override { return stop_.stop_requested() || env_.MonoNow() >= end_; }
+  void Progress() override { pulse_.Busy(env_.MonoNow()); }
+
+ private:
+  Env& env_;
+  FollowerPulse& pulse_;
+  const MonoTime end_;
+  const std::stop_token stop_;
+};
+
+// Calls a processor. What this process lacks says nothing about the events either.
+template <class Call>
+std::invoke_result_t<Call> Caught(Call&& call) {
+  const auto threw = [](Code code, const std::string& words) {
+    return Error{code, "the processor threw: " + words};
+  };
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return threw(Code::kUnavailable, "out of memory");
+  } catch (const std::system_error& error) {
+    const int value = error.code().value();
+    const bool lacks = value == EMFILE || value == ENFILE || value == ENOMEM || value == EAGAIN;
+    return threw(lacks ? Code::kUnavailable : Code::kInternal, error.what());
+  } catch (const std::exception& error) {
+    return threw(Code::kInternal, error.what());
+  } catch (const ProcessEnd&) {
+    throw;
+  } catch (...) {
+    return threw(Code::kInternal, "an exception without words");
+  }
+}
+
+}  // namespace
+
+Error Follower::SuspectError(int times) {
+  return {Code::kInternal, "its worker died or hung in it " + std::to_string(times) + " times"};
+}
+
+// As many events of the page as one transaction takes. A suspect event stands alone.
+std::span<const Event> Follower::NextBatch() const {
+  const std::span<const Event> rest = std::span(page_->events).subspan(next_);
+  size_t most = std::min(rest.size(), pace_.size());
+  if (care_left_ > 0) most = std::min(most, kCarefulBatch);
+  const size_t most_bytes = std::min(kMaxBytes, options_.page_bytes);
+  size_t count = 0;
+  for (size_t bytes = 0; count < most && bytes < most_bytes;) {
+    if (hangs_.contains(rest[count].position)) return rest.first(std::max<size_t>(count, 1));
+    bytes += rest[count].payload.size() + rest[count].metadata.size();
+    ++count;
+  }
+  return rest.first(count);
+}
+
+Status Follower::HandleNext(std::stop_token stop) {
+  const std::span<const Event> events = NextBatch();
+  const Event& first = events.front();
+  const auto hung = hangs_.find(first.position);
+  if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(first.stream)) {
+    const Status parked = Park(first, SuspectError(hung->second));
+    if (!parked) return Retreat(1, parked.error());
+    CaredFor(events);
+    ++next_;
+    return {};
+  }
+  if (care_left_ > 0 || hung != hangs_.end()) {
+    MUSTER_TRY(NoteInHand(events));
+  } else {
+    MUSTER_TRY(ForgetInHand());
+  }
+  const MonoTime began = env_.MonoNow();
+  const auto handled = HandleBatch(events, stop);
+  if (handled) {
+    pace_.Handled(*handled, env_.MonoNow() - began);
+    idle_limit_ = options_.idle_limit;
+    CaredFor(events.first(*handled));
+    next_ += *handled;
+    return {};
+  }
+  pace_.Failed(events.size());
+  if (IsTrouble(handled.error())) return Retreat(events.size(), handled.error());
+  // Smaller batches find the event that it fails for.
+  if (events.size() > 1) return {};
+  const Status settled = RetryOrPark(first, handled.error(), stop);
+  if (!settled) return Retreat(1, settled.error());
+  ++next_;
+  return {};
+}
+
+void Follower::TakeCare(const std::vector<int>& slots) {
+  orphans_.clear();
+  for (const int slot : slots) {
+    if (owned_.contains(slot)) orphans_.insert(slot);
+  }
+  care_left_ = orphans_.empty() ? 0 : options_.batch;
+}
+
+// What the last owner had in hand were the next events of its slots, one batch at most.
+void Follower::CaredFor(std::span<const Event> events) {
+  for (const Event& event : events) {
+    if (care_left_ > 0 && orphans_.contains(event.slot)) --care_left_;
+  }
+}
+
+Status Follower::NoteInHand(std::span<const Event> events) {
+  if (!note_in_hand || PLANTED_BUG(deaths_are_not_counted)) return {};
+  std::vector<int64_t> positions;
+  for (const Event& event : events) positions.push_back(event.position);
+  noted_ = true;  // perhaps even if it fails
+  return note_in_hand(positions);
+}
+
+Status Follower::ForgetInHand() {
+  if (!noted_) return {};
+  MUSTER_TRY(note_in_hand({}));
+  noted_ = false;
+  return {};
+}
+
+// The outcome is not known, or says nothing about the events: goes on from the checkpoints.
+Status Follower::Retreat(size_t tried, const Error& error) {
+  if (error.code == Code::kCancelled) return error;
+  if (model_.IsDeadlock(error) && !serial_.exchange(true)) {
+    Log(Level::kWarning,
+        "workers wait for rows of each other; from now on they handle one batch at a time",
+        {{"projection", instance_.projection}, {"error", error.message}});
+  }
+  MUSTER_TRY(Refresh());
+  // Still ours, but elsewhere: an operator has moved a slot.
+  if (error.code == Code::kLeaseLost) return {};
+  // A single event may need more time than locks are usually left to a process that may be gone.
+  if (tried == 1) idle_limit_ = std::min(idle_limit_ * 2, options_.idle_limit_most);
+  return error;
+}
+
+// Lets a processor have the events, watched.
+Status Follower::Hand(std::span<const Event> events, bool side_effects, Transaction& transaction) {
+  MUSTER_TRY(PickUp(events, side_effects));
+  Status handled = Caught([&] { return processor_->Handle(events, transaction); });
+  pulse_.busy_since_ns = 0;
+  return handled;
+}
+
+Result<size_t> Follower::HandSome(std::span<const Event> events, bool side_effects,
+                                  Transaction& transaction, std::stop_token stop) {
+  BatchTurn turn(env_, pulse_, options_.batch_time, std::move(stop));
+  MUSTER_TRY(PickUp(events, side_effects));
+  auto handled = Caught([&] { return processor_->HandleSome(events, transaction, turn); });
+  pulse_.busy_since_ns = 0;
+  if (!handled || (*handled >= 1 && *handled <= events.size())) return handled;
+  return Error{Code::kInternal, "the processor says that it handled " + std::to_string(*handled) +
+                                    " of " + std::to_string(events.size()) + " events"};
+}
+
+Status Follower::PickUp(std::span<const Event> events, bool side_effects) {
+  if (const Status built = UseProcessor(side_effects); !built) {
+    return Error{Code::kUnavailable, built.error().message};  // not the events' fault
+  }
+  pulse_.Take(events);
+  pulse_.Busy(env_.MonoNow());
+  return {};
+}
+
+// A batch in one transaction, or the first events of it: how many. What belongs to parked streams
+// waits with them.
+Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_token stop) {
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  model_.LimitIdle(*transaction, idle_limit_);
+  if (serial_) MUSTER_TRY(model_.Serialize(*transaction, instance_));
+  std::vector<Event> free;
+  std::span<const Event> to_handle = events;
+  if (!parked_.empty()) {
+    for (const Event& event : events) {
+      if (!parked_.contains(event.stream)) free.push_back(event);
+    }
+    to_handle = free;
+  }
+  if (!to_handle.empty()) {
+    const bool side_effects = HasEffects(events.front());
+    MUSTER_ASSIGN(const size_t handled,
+                  HandSome(to_handle, side_effects, *transaction, std::move(stop)));
+    if (handled < to_handle.size()) {
+      const int64_t next = to_handle[handled].position;
+      const auto end = std::find_if(events.begin(), events.end(),
+                                    [&](const Event& event) { return event.position == next; });
+      events = events.first(static_cast<size_t>(end - events.begin()));
+    }
+  }
+  ReadModelProgress progress = MovesFor(events);
+  for (const Event& event : events) {
+    if (parked_.contains(event.stream)) progress.parked.push_back(AsParked(event));
+  }
+  MUSTER_TRY(Commit(*transaction, progress));
+  return events.size();
+}
+
+// For an event that fails alone. Trouble on the way is no attempt.
+Status Follower::RetryOrPark(const Event& event, Error error, std::stop_token stop) {
+  milliseconds delay = options_.retry_delay;
+  for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
+    Log(Level::kWarning, "an event failed; it will be tried again",
+        {{"projection", instance_.projection},
+         {"stream", event.stream},
+         {"position", event.position},
+         {"attempt", attempt},
+         {"error", error.message}});
+    if (!env_.Sleep(delay + env_.Jitter(delay / 2), stop)) {
+      return Error{Code::kCancelled, "asked to stop"};
+    }
+    delay = std::min(delay * 2, kLongestDelay);
+    const auto handled = HandleBatch({&event, 1}, stop);
+    if (handled) return {};
+    error = handled.error();
+    if (IsTrouble(error)) return error;
+  }
+  return Park(event, error);
+}
+
+Status Follower::Park(const Event& event, const Error& error) {
+  if (parked_.size() >= kMaxParked) {
+    return Error{
+        Code::kReadOnly,
+        std::to_string(kMaxParked) + " streams are parked; the last error: " + error.message,
+        "so many failures have one cause: fix it, then replay what is parked"};
+  }
+  MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  ReadModelProgress progress = MovesFor({&event, 1});
+  progress.parked.push_back(AsParked(event));
+  progress.error = ReasonOf(error);
+  MUSTER_TRY(Commit(*transaction, progress));
+  parked_[event.stream] = event.slot;
+  Log(Level::kError, "a stream was parked; its events wait, the others go on",
+      {{"projection", instance_.projection},
+       {"stream", event.stream},
+       {"position", event.position},
+       {"error", error.message}});
+  if (on_parked) on_parked(event.stream, error.message);
+  return {};
+}
+
+}  // namespace muster

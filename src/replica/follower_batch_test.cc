@@ -1,0 +1,230 @@
+// How a follower cuts the log into batches: bounded in time and bytes, stopped in good order, and
+// small around an event that fails.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+
+#include "base/log.h"
+#include "replica/follower.h"
+#include "replica/memory_read_model.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
+const Instance kInstance{"set", "p", 1};
+
+// Its clock moves when code sleeps.
+class SteppedEnv final : public Env {
+ public:
+  WallTime WallNow() override { return {}; }
+  MonoTime MonoNow() override { return now_; }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    now_ += duration;
+    return !stop.stop_requested();
+  }
+  uint64_t Random() override { return 4; }
+
+ private:
+  MonoTime now_{std::chrono::hours(1)};
+};
+
+class FollowerBatches : public ::testing::Test {
+ protected:
+  using HandleOne = std::function<Status(const Event&)>;
+
+  // Handles event by event, and knows how far it has come.
+  class Hand final : public Processor {
+   public:
+    Hand(FollowerBatches& test, bool in_parts) : test_(test), in_parts_(in_parts) {}
+    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+      test_.batches_.push_back(events.size());
+      for (const Event& event : events) MUSTER_TRY(One(event, transaction));
+      return {};
+    }
+    Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
+                              Turn& turn) override {
+      if (!in_parts_) return Processor::HandleSome(events, transaction, turn);
+      for (size_t i = 0; i < events.size(); ++i) {
+        const Status handled = One(events[i], transaction);
+        if (!handled && i == 0) return handled.error();
+        if (!handled) return i;
+        if (turn.Over()) return i + 1;
+      }
+      return events.size();
+    }
+
+   private:
+    Status One(const Event& event, Transaction& transaction) {
+      ++test_.calls_[event.position];
+      if (test_.handle_) MUSTER_TRY(test_.handle_(event));
+      return transaction.Execute("handled", {std::to_string(event.position)});
+    }
+    FollowerBatches& test_;
+    const bool in_parts_;
+  };
+
+  void SetUp() override {
+    auto log = OpenEventLog("memory:", env_, {.slots = 4});
+    ASSERT_TRUE(log);
+    log_ = *std::move(log);
+  }
+
+  void Append(int count, const std::string& payload = "{}") {
+    for (int i = 0; i < count; ++i) {
+      const StreamAppend one{
+          "stream-" + std::to_string(i % 10), kAnyVersion, {{"Happened", payload}}};
+      ASSERT_TRUE(log_->Append({&one, 1}));
+    }
+  }
+
+  std::unique_ptr<Follower> Follow(bool in_parts = false) {
+    const auto build = [this, in_parts](bool) -> Result<std::unique_ptr<Processor>> {
+      return std::make_unique<Hand>(*this, in_parts);
+    };
+    auto follower =
+        std::make_unique<Follower>(*log_, model_, env_, kInstance, true, build, FollowerOptions{});
+    EXPECT_TRUE(follower->Own({0, 1, 2, 3}, 1, false));
+    return follower;
+  }
+
+  // Until nothing is left, through all trouble.
+  void RunOut(Follower& follower) {
+    for (int steps = 0; steps < 10'000; ++steps) {
+      const auto outcome = follower.Step({});
+      if (outcome && *outcome == Follower::Outcome::kIdle) return;
+      if (!outcome) env_.Sleep(100ms, {});
+    }
+    FAIL() << "it never ends";
+  }
+
+  size_t ParkedStreams() { return model_.Parked(kInstance, std::vector{0, 1, 2, 3})->size(); }
+  size_t Handled() const { return model_.Statements().size(); }
+
+  SteppedEnv env_;
+  std::unique_ptr<EventLog> log_;
+  MemoryReadModel model_;
+  HandleOne handle_;
+  std::map<int64_t, int> calls_;  // by position
+  std::vector<size_t> batches_;
+};
+
+TEST_F(FollowerBatches, TakeAboutASecondHoweverSlowTheProcessorIs) {
+  Append(1'000);
+  milliseconds cost = 25ms;
+  handle_ = [&](const Event&) -> Status {
+    env_.Sleep(cost, {});
+    return {};
+  };
+  const auto follower = Follow();
+  milliseconds longest{0};
+  while (Handled() < 1'000) {
+    // Once it is known how slow it is.
+    const MonoTime began = env_.MonoNow();
+    ASSERT_TRUE(follower->Step({}));
+    longest = std::max(longest, std::chrono::ceil<milliseconds>(env_.MonoNow() - began));
+  }
+  EXPECT_LE(longest, 1'100ms);
+  EXPECT_LE(batches_.size(), 60u);
+}
+
+TEST_F(FollowerBatches, AreLargeWhereTheProcessorIsQuick) {
+  Append(10'000);
+  const auto follower = Follow();
+  RunOut(*follower);
+  EXPECT_EQ(Handled(), 10'000u);
+  EXPECT_EQ(*std::max_element(batches_.begin(), batches_.end()), 1'000u);
+  EXPECT_LE(batches_.size(), 20u);
+}
+
+TEST_F(FollowerBatches, EndEarlyWhenAStopIsWantedAndKeepWhatIsHandled) {
+  Append(30);
+  std::stop_source stop;
+  handle_ = [&](const Event& event) -> Status {
+    if (event.position == 7) stop.request_stop();
+    return {};
+  };
+  const auto follower = Follow(true);
+  ASSERT_TRUE(follower->Step(stop.get_token()));
+  EXPECT_EQ(Handled(), 7u);
+  RunOut(*follower);
+  EXPECT_EQ(Handled(), 30u);
+  for (const auto& [position, calls] : calls_) EXPECT_EQ(calls, 1) << position;
+}
+
+TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
+  Append(1'000);
+  handle_ = [](const Event& event) -> Status {
+    if (event.position == 944) return Error{Code::kInternal, "bad"};
+    return {};
+  };
+  const auto follower = Follow(true);
+  RunOut(*follower);
+  EXPECT_EQ(ParkedStreams(), 1u);
+  calls_.erase(944);
+  // Those of its stream behind it wait.
+  const size_t handled = Handled();
+  EXPECT_EQ(handled, 1'000u - 6u);
+  int calls = 0;
+  for (const auto& [position, count] : calls_) calls += count;
+  EXPECT_EQ(calls, static_cast<int>(handled));
+}
+
+TEST_F(FollowerBatches, AroundABadEventAreTriedAFewTimesOnly) {
+  Append(1'000);
+  handle_ = [](const Event& event) -> Status {
+    if (event.position == 944) return Error{Code::kInternal, "bad"};
+    return {};
+  };
+  const auto follower = Follow();
+  RunOut(*follower);
+  EXPECT_EQ(ParkedStreams(), 1u);
+  int calls = 0;
+  for (const auto& [position, count] : calls_) calls += count;
+  EXPECT_LE(calls, 2'000);
+}
+
+TEST_F(FollowerBatches, AreTriedForAsLongAsTheDatabaseIsToBlame) {
+  Append(100);
+  int failures = 60;
+  handle_ = [&](const Event& event) -> Status {
+    if (event.position != 50 || failures-- <= 0) return {};
+    const Code codes[] = {Code::kUnavailable, Code::kUnknownOutcome, Code::kReadOnly, Code::kFull};
+    return Error{codes[failures % 4], "canceling statement due to statement timeout"};
+  };
+  const auto follower = Follow();
+  RunOut(*follower);
+  EXPECT_LE(failures, 0);
+  EXPECT_EQ(ParkedStreams(), 0u);
+  EXPECT_EQ(Handled(), 100u);
+}
+
+TEST_F(FollowerBatches, SurviveWhateverAProcessorThrows) {
+  Append(100);
+  int lacks = 3;
+  handle_ = [&](const Event& event) -> Status {
+    if (event.position == 20) throw 42;
+    if (event.position == 33 && lacks-- > 0) throw std::bad_alloc();
+    return {};
+  };
+  const auto follower = Follow();
+  RunOut(*follower);
+  EXPECT_EQ(ParkedStreams(), 1u);
+  EXPECT_EQ(Handled(), 100u - 9u);
+}
+
+TEST_F(FollowerBatches, AreLimitedInBytes) {
+  Append(60, std::string(1024 * 1024, 'x'));
+  handle_ = [](const Event&) { return Status(); };
+  const auto follower = Follow();
+  RunOut(*follower);
+  EXPECT_EQ(Handled(), 60u);
+  EXPECT_LE(*std::max_element(batches_.begin(), batches_.end()), 9u);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,117 @@
+// What a worker does while its generation runs: starts and pauses followers, notices those that
+// hang, and writes down what they have in hand.
+
+#include <algorithm>
+
+#include "base/planted_bug.h"
+#include "replica/worker.h"
+
+namespace muster {
+namespace {
+
+constexpr milliseconds kRemembered{24 * 3'600'000};  // how long suspect events are
+
+}  // namespace
+
+Status Worker::LookForHangs() {
+  const int64_t now = env_.MonoNow().time_since_epoch().count();
+  for (const auto& [name, running] : running_) {
+    const int64_t busy = running.follower->pulse().busy_since_ns;
+    if (busy == 0 || now - busy <= std::chrono::nanoseconds(options_.handle_timeout).count()) {
+      continue;
+    }
+    return NoteHang(running);
+  }
+  return {};
+}
+
+// Projections whose batches are handled one at a time: where the workers of one wait for rows of
+// each other, all of them must know.
+std::vector<std::string> Worker::Serialized(const SetView& view) {
+  std::set<std::string> names;
+  for (const auto& [id, member] : view.members) {
+    if (member.state.Alive()) names.insert(member.state.serial.begin(), member.state.serial.end());
+  }
+  for (const auto& [name, running] : running_) {
+    if (running.follower->IsSerial()) names.insert(name.first);
+  }
+  for (const auto& [name, running] : running_) {
+    if (names.contains(name.first)) running.follower->Serialize();
+  }
+  return {names.begin(), names.end()};
+}
+
+// Starts, pauses and watches the followers of a generation that runs.
+Status Worker::LookAfter(const SetView& view) {
+  MUSTER_TRY(LookForHangs());
+  if (!go_) return {};
+  std::vector<std::string> stopped;
+  for (auto& [name, running] : running_) {
+    const DesiredState desired = DesiredOf(view, name.first);
+    const bool held =
+        std::find(desired.held.begin(), desired.held.end(), name.second) != desired.held.end();
+    const bool paused = desired.paused && !PLANTED_BUG(paused_projection_goes_on);
+    const bool wanted = !paused && !held;
+    const bool asked_back = running.asked_back && !PLANTED_BUG(asked_back_is_forgotten);
+    if (!wanted || asked_back) Stop(running, milliseconds(0));
+    if (!wanted && !running.given) stopped.push_back(StoppedName(name.first, name.second));
+    if (wanted && !running.given) {
+      running.follower->SetSuspectEvents(view.SuspectEvents(name.first, name.second));
+      hands_.Give(*running.follower);
+      running.given = true;
+    }
+    if (auto failure = hands_.Failure(*running.follower)) {
+      if (failure->code == Code::kLeaseLost) {
+        // Somebody was faster in a generation that we have not seen yet; the next look tells. Or
+        // the store has forgotten generations that the fence remembers.
+        Stop(running, kStopPatience);
+        MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
+        member_.GenerationsSeenUpTo(highest);
+        continue;
+      }
+      member_.state().error = name.first + ": " + failure->message;
+      Tell(ReplicaEvent::Kind::kTrouble, member_.state().error);
+    }
+  }
+  std::vector<std::string> serial = Serialized(view);
+  if (stopped == member_.state().stopped && serial == member_.state().serial) return {};
+  member_.state().stopped = std::move(stopped);
+  member_.state().serial = std::move(serial);
+  return member_.Say(member_.state().phase, member_.state().generation);
+}
+
+// Puts down which events a worker has in hand, or that it has none any more.
+Status Worker::NoteInHand(const Instance& instance, const std::vector<int64_t>& positions,
+                          int hangs) {
+  Record record{
+      .kind = kReplicaKind,
+      .queue = kReplicaQueue,
+      .key = SuspectKey(options_.set, instance.projection, instance.version, member_.id())};
+  MUSTER_ASSIGN(const auto stored, store_.Get(record.kind, record.key));
+  if (stored) record = *stored;
+  if (!stored && positions.empty()) return {};
+  if (stored) {
+    MUSTER_ASSIGN(const Suspect known, Suspect::FromBody(stored->body));
+    if (known.hangs > 0) return {};
+  }
+  const Suspect suspect{instance.projection, instance.version, member_.id(), positions, hangs};
+  record.body = suspect.ToBody();
+  const Change change =
+      positions.empty() ? Change::Delete(record) : Change::Put(record, Due::After(kRemembered));
+  MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
+  if (written.front().applied) return {};
+  return Error{Code::kUnavailable, "concurrent updates to record '" + record.key + "'"};
+}
+
+// A processor does not come back. Its thread cannot be ended, but the others need not wait: the
+// events are written down, and this worker counts itself out until the processor returns.
+Status Worker::NoteHang(const Running& running) {
+  const Instance& instance = running.follower->instance();
+  const std::vector<int64_t> positions = running.follower->pulse().InHand();
+  MUSTER_TRY(NoteInHand(instance, positions, 1));
+  static_cast<void>(member_.Leave());
+  return Error{Code::kLeaseLost, "projection '" + instance.projection + "' hangs at position " +
+                                     std::to_string(positions.front())};
+}
+
+}  // namespace muster
