@@ -5,6 +5,9 @@
 #include <mutex>
 #include <random>
 
+#include "base/mono_clock.h"
+#include "base/planted_bug.h"
+
 namespace muster {
 namespace {
 
@@ -14,7 +17,11 @@ class SystemEnv final : public Env {
     return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   }
 
-  MonoTime MonoNow() override { return std::chrono::steady_clock::now(); }
+  MonoTime MonoNow() override {
+    timespec now{};
+    clock_gettime(MonoClock(), &now);
+    return MonoTime(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+  }
 
   bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
     std::mutex mutex;
@@ -35,6 +42,10 @@ class SystemEnv final : public Env {
 };
 
 }  // namespace
+
+clockid_t MonoClock() {
+  return PLANTED_BUG(time_stops_while_suspended) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME;
+}
 
 std::string Env::NewId() {
   static constexpr char kDigits[] = "0123456789abcdef";

@@ -1,7 +1,11 @@
 #include "muster/env.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -12,10 +16,36 @@ namespace {
 
 using namespace std::chrono_literals;
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
 TEST(Env, SleepTakesItsTime) {
   const MonoTime before = RealEnv().MonoNow();
   EXPECT_TRUE(RealEnv().Sleep(20ms, {}));
   EXPECT_GE(RealEnv().MonoNow() - before, 20ms);
+}
+
+// A suspended machine is one whose clocks are apart, and so is a namespace of time.
+TEST(Env, TimeWhileSuspendedCounts) {
+  constexpr int kSeparate = 77;
+  const pid_t outer = fork();
+  if (outer == 0) {
+    std::ofstream offsets;
+    if (unshare(CLONE_NEWTIME) == 0) offsets.open("/proc/self/timens_offsets");
+    if (!(offsets << "boottime 1000000 0\n" << std::flush)) _exit(kSeparate);
+    const MonoTime before = RealEnv().MonoNow();
+    const pid_t inner = fork();
+    if (inner == 0) _exit(RealEnv().MonoNow() - before > 900'000s ? 0 : 1);
+    int status = 0;
+    waitpid(inner, &status, 0);
+    _exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(outer, &status, 0), outer);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kSeparate) GTEST_SKIP() << "no namespaces of time here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Env, StopEndsASleep) {

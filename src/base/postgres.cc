@@ -20,7 +20,7 @@ namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
-using Deadline = std::chrono::steady_clock::time_point;
+using Deadline = MonoTime;
 
 constexpr const char* kInDoubt = "the change may have been applied: read again, then decide";
 
@@ -29,7 +29,7 @@ constexpr milliseconds kLook{200};  // for an interrupt
 // False when the deadline has passed first, or the thread is interrupted.
 bool AwaitSocket(int socket, short events, Deadline deadline) {
   while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(deadline - RealEnv().MonoNow());
     const milliseconds wait = std::clamp(left, milliseconds(0), kLook);
     pollfd entry{socket, events, 0};
     const int ready = poll(&entry, 1, static_cast<int>(wait.count()));
@@ -334,7 +334,7 @@ Status PgConnection::Connect() {
   keywords.push_back(nullptr);
   values.push_back(nullptr);
 
-  const Deadline deadline = std::chrono::steady_clock::now() + options_.connect_timeout;
+  const Deadline deadline = RealEnv().MonoNow() + options_.connect_timeout;
   connection_ = PQconnectStartParams(keywords.data(), values.data(), 0);
   if (connection_ == nullptr) return Error{Code::kUnavailable, "out of memory for a connection"};
   const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
@@ -457,7 +457,7 @@ Status PgConnection::AwaitResult(Deadline deadline) {
 }
 
 PgConnection::Deadline PgConnection::CallDeadline() const {
-  return std::min<Deadline>(std::chrono::steady_clock::now() + options_.call_timeout, deadline_);
+  return std::min<Deadline>(RealEnv().MonoNow() + options_.call_timeout, deadline_);
 }
 
 Status PgConnection::SendSimple(const std::string& sql) {

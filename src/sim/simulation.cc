@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fnv.h"
+#include "base/mono_clock.h"
 #include "sim/fiber.h"
 
 namespace muster::sim {
@@ -13,13 +14,14 @@ namespace {
 constexpr WallTime kStartOfTime{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
 constexpr std::chrono::hours kClockSkew{1};
 constexpr nanoseconds kLongestPause = std::chrono::seconds(90);
+constexpr nanoseconds kLongestSuspension = std::chrono::minutes(3);
 constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 
 constexpr std::string_view kFaultNames[kFaultKinds] = {
     "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
     "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump",   "torn-write",
-    "throttle",  "stale-read", "go-back",   "power-loss"};
+    "throttle",  "stale-read", "go-back",   "power-loss", "suspend"};
 
 }  // namespace
 
@@ -31,6 +33,7 @@ struct Simulation::Process {
   std::unique_ptr<ProcessEnv> env;
   std::stop_source stop;
   std::chrono::hours clock_skew{0};
+  nanoseconds suspended{0};  // so far
   Fiber fiber;
   uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
   bool waits_for_stop = false;
@@ -52,7 +55,8 @@ class Simulation::ProcessEnv final : public Env {
 
   // The time is read first: a pause afterwards makes the answer a thing of the past.
   MonoTime MonoNow() override {
-    const MonoTime now{sim_.now_};
+    const bool goes_on = MonoClock() == CLOCK_BOOTTIME;
+    const MonoTime now{sim_.now_ - (goes_on ? nanoseconds(0) : process_.suspended)};
     sim_.FaultPoint(process_);
     return now;
   }
@@ -72,8 +76,14 @@ class Simulation::ProcessEnv final : public Env {
 };
 
 Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
-    : random_(seed), plan_(plan), keep_trace_(keep_trace), trace_hash_(kFnvStart) {
-  for (Mood& mood : moods_) mood = static_cast<Mood>(random_.Between(0, 3));
+    : random_(seed),
+      added_random_(~seed),
+      plan_(plan),
+      keep_trace_(keep_trace),
+      trace_hash_(kFnvStart) {
+  for (size_t kind = 0; kind < kFaultKinds; ++kind) {
+    moods_[kind] = static_cast<Mood>(RandomOf(static_cast<Fault>(kind)).Between(0, 3));
+  }
 }
 
 // Whatever still runs is unwound, so that what it holds is freed.
@@ -208,6 +218,16 @@ void Simulation::FaultPoint(Process& process) {
     Note("pauses for " + std::to_string(std::chrono::floor<milliseconds>(pause).count()) + " ms");
     LoseBaton(process, pause);
   }
+  if (Fires(Fault::kSuspend, 600)) Suspend(process);
+}
+
+void Simulation::Suspend(Process& process) {
+  const nanoseconds time = added_random_.UpTo(kLongestSuspension);
+  Note("is suspended for " + std::to_string(std::chrono::floor<milliseconds>(time).count()) +
+       " ms");
+  Sometimes("a machine is suspended");
+  process.suspended += time;
+  LoseBaton(process, time);
 }
 
 void Simulation::Terminate(Process& process) {
@@ -243,7 +263,7 @@ bool Simulation::Fires(Fault fault, uint64_t odds) {
   if (mood == Mood::kOften) odds = std::max<uint64_t>(2, odds / 4);
   if (mood == Mood::kSeldom) odds *= 4;
   // The number is drawn in any case, so that a fault that is not allowed moves no other.
-  const bool drawn = random_.OneIn(odds) && mood != Mood::kNever;
+  const bool drawn = RandomOf(fault).OneIn(odds) && mood != Mood::kNever;
   if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
   ++faults_fired_;
   fired_[static_cast<size_t>(fault)] = true;

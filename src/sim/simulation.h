@@ -40,8 +40,11 @@ enum class Fault {
   kStaleRead,     // what is claimed was picked by an old view of the store
   kGoBack,        // the store is what it was some time ago
   kPowerLoss,     // all processes and the store lose power at the same moment
+  // Each kind from here on draws its numbers apart: where it is not allowed, a seed that is older
+  // does what it always did.
+  kSuspend,  // the machine of a process is suspended: it stands still, and so do some of its clocks
 };
-inline constexpr size_t kFaultKinds = 16;
+inline constexpr size_t kFaultKinds = 17;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer of both make a failure easier to read.
@@ -166,6 +169,8 @@ class Simulation {
   void WakeAfter(Process& process, nanoseconds delay);
   bool Sleep(Process& process, nanoseconds duration, const std::stop_token& stop);
   void FaultPoint(Process& process);
+  void Suspend(Process& process);
+  Random& RandomOf(Fault fault) { return fault < Fault::kSuspend ? random_ : added_random_; }
   void Ended(Process& process, bool crashed);
   void Terminate(Process& process);
 
@@ -174,6 +179,7 @@ class Simulation {
   enum class Mood { kNever, kSeldom, kUsual, kOften };
 
   Random random_;
+  Random added_random_;
   const FaultPlan plan_;
   const bool keep_trace_;
   std::array<Mood, kFaultKinds> moods_;
