@@ -122,7 +122,6 @@ Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) 
   next.owner.clear();
   next.body = std::move(body);
   if (attempts == Attempts::kAnew) next.attempt = 0;
-  if (attempts == Attempts::kNotThis) next.attempt = std::max(0, next.attempt - 1);
   return Settle(std::move(next), Due::After(delay));
 }
 

@@ -67,9 +67,8 @@ class Lease {
   // blame.
   Status Release();
 
-  // Gives it back, due when `delay` has passed. Attempts are counted anew after progress; without,
-  // this one counts or not.
-  enum class Attempts { kAnew, kOneMore, kNotThis };
+  // Gives it back, due when `delay` has passed. This attempt counts, or they are counted anew.
+  enum class Attempts { kAnew, kOneMore };
   Status GiveBack(std::string body, milliseconds delay, Attempts attempts);
 
  private:

@@ -132,15 +132,9 @@ TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
   EXPECT_EQ(ClaimOne("other").attempt(), 2);
 }
 
-TEST_F(LeaseTest, AnAttemptNeedNotCount) {
+TEST_F(LeaseTest, AttemptsAreCountedAnew) {
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kOneMore));
   env_.now += 5s;
-  ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kNotThis));
-  env_.now += 5s;
-  EXPECT_EQ(ClaimOne("other").attempt(), 2);
-}
-
-TEST_F(LeaseTest, GivingBackAfterProgressCountsNoAttempt) {
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kAnew));
   env_.now += 5s;
   EXPECT_EQ(ClaimOne("other").attempt(), 1);

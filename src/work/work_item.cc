@@ -122,10 +122,12 @@ Status WorkItem::Fail(const Error& error, milliseconds delay,
   }
   const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
   if (blame && outside) ++body_->failures;
-  Lease::Attempts attempts = Lease::Attempts::kNotThis;
-  if (blame && !outside) attempts = Lease::Attempts::kOneMore;
-  if (progress) attempts = Lease::Attempts::kAnew;
-  return lease_->GiveBack(body_->ToJson(), delay, attempts);
+  // A holder that lives to report an outage shows that the item does not kill its holders: claims
+  // that ended without a word before it, such as leases that a jump of the store's clock has taken,
+  // are not the item's fault.
+  const bool counts = blame && !outside && !progress;
+  return lease_->GiveBack(body_->ToJson(), delay,
+                          counts ? Lease::Attempts::kOneMore : Lease::Attempts::kAnew);
 }
 
 int WorkItem::failures() const { return body_->failures; }

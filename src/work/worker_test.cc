@@ -457,6 +457,37 @@ TEST_F(WorkerTest, WhatFailsAloneWhileOthersGetThroughNeedsTwoWorkersToBeGivenUp
   EXPECT_FALSE(held.FailedElsewhere()) << "there was progress";
 }
 
+// Their leases were lost without their fault, by a jump of the store's clock say.
+TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  const auto disappears = [&] {
+    const std::vector<Record> taken = store_
+                                          ->Claim({.kind = kWorkKind,
+                                                   .queue = "run",
+                                                   .key = ItemKey("run", "orders__0__0"),
+                                                   .owner = "other",
+                                                   .claim_id = RealEnv().NewId(),
+                                                   .lease = 1ms,
+                                                   .max_lease = 1ms})
+                                          .value();
+    ASSERT_EQ(taken.size(), 1u);
+    RealEnv().Sleep(2ms, {});
+  };
+  const Error away{Code::kUnavailable, "away", "", Party::kSink};
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 1; i < options_.terms.max_attempts; ++i) disappears();
+    std::optional<WorkItem> item = coordinator->AcquireNext({}).value();
+    while (item->name() != "orders__0__0") {
+      ASSERT_TRUE(item->Fail(away, 1h, std::nullopt, false));
+      item = coordinator->AcquireNext({}).value();
+    }
+    ASSERT_LE(item->attempt(), options_.terms.max_attempts);
+    ASSERT_TRUE(item->Fail(away, 0ms, std::nullopt, true));
+    EXPECT_EQ(Item("orders__0__0").attempt, 0);
+  }
+}
+
 TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
   auto holder = Join("holder");
   ASSERT_TRUE(PrepareWork(*holder, pipeline_, {}, {}).value());
