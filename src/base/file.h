@@ -10,6 +10,8 @@
 
 namespace muster {
 
+class FileCalls;
+
 // The whole content of a file of at most `max_bytes`. kInvalid, with the path and the reason, when
 // there is no such file, it cannot be read, or it is larger.
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes);
@@ -40,7 +42,8 @@ Status MakePrivateFolders(const std::string& path);
 // is written to as it is, without waiting.
 class AppendFile {
  public:
-  explicit AppendFile(std::string path) : path_(std::move(path)) {}
+  explicit AppendFile(std::string path);
+  AppendFile(std::string path, FileCalls& calls) : path_(std::move(path)), calls_(calls) {}
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
@@ -61,10 +64,12 @@ class AppendFile {
   Status Open();
   Status OpenIfNeeded();
   bool IsAtItsPath() const;
+  Status WriteAll(std::string_view bytes) const;
   Status WriteLine(std::string_view line) const;
   Status SyncFile();
 
   const std::string path_;
+  FileCalls& calls_;
   std::mutex mutex_;
   int fd_ = -1;
   bool is_regular_ = false;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "muster/migrate.h"
+#include "pipeline/dead_letter_file.h"
 #include "pipeline/escape.h"
 #include "pipeline/json_text.h"
 
@@ -21,8 +22,8 @@ Status ForLetters(Status done) {
 
 class DeadLetterFile final : public DeadLetters {
  public:
-  DeadLetterFile(std::string path, std::string run)
-      : file_(std::move(path)), run_(std::move(run)) {}
+  DeadLetterFile(std::string path, std::string run, FileCalls& calls)
+      : file_(std::move(path), calls), run_(std::move(run)) {}
 
   Status Add(const DeadLetter& letter) override { return ForLetters(file_.Append(LineOf(letter))); }
 
@@ -74,7 +75,12 @@ class DeadLetterFile final : public DeadLetters {
 Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
                                                      const std::string& run) {
   if (path.empty()) return Error{Code::kInvalid, "no file for dead letters is named"};
-  return std::make_unique<DeadLetterFile>(path, run);
+  return NewDeadLetterFile(path, run, SystemFileCalls());
+}
+
+std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
+                                               FileCalls& calls) {
+  return std::make_unique<DeadLetterFile>(path, run, calls);
 }
 
 }  // namespace muster

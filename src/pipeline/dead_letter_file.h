@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file_calls.h"
+#include "muster/migrate.h"
+
+namespace muster {
+
+// What OpenDeadLetters gives, on other files than the system's.
+std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
+                                               FileCalls& calls);
+
+}  // namespace muster
