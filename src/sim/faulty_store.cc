@@ -11,6 +11,7 @@ constexpr nanoseconds kLongestReadOnly = std::chrono::seconds(60);
 constexpr nanoseconds kLongestThrottle = std::chrono::seconds(15);
 constexpr milliseconds kLargestJump = std::chrono::minutes(10);
 constexpr nanoseconds kJumpEvery = std::chrono::seconds(20);
+constexpr nanoseconds kShortly = std::chrono::seconds(1);
 constexpr nanoseconds kLongestUnsynced = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -170,11 +171,20 @@ Status FaultyStore::Throttled(const std::string& what) {
 
 // A replica that lagged behind takes over, or a backup is restored.
 void FaultyStore::GoBackNowAndThen() {
-  if (may_lose_.count() == 0 || !sim_.Fires(Fault::kGoBack, 40)) return;
-  const nanoseconds lost = sim_.random().UpTo(may_lose_);
+  if (may_lose_.count() == 0) return;
+  if (!backup_ || sim_.random().OneIn(8)) backup_ = CopyMemoryStore(*truth_);
+  if (!goes_back_at_any_write_ || !sim_.Fires(Fault::kGoBack, 40)) return;
+  GoBackAfter(sim_.random().UpTo(may_lose_), CopyMemoryStore(*truth_));
+}
+
+void FaultyStore::GoBackBefore(nanoseconds time) {
+  if (may_lose_.count() == 0 || !backup_ || !sim_.Fires(Fault::kGoBack, 1)) return;
+  GoBackAfter(time - std::min(time, sim_.random().UpTo(kShortly)), std::move(backup_));
+}
+
+void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup) {
   may_lose_ = nanoseconds(0);
-  auto backup = std::make_shared<std::unique_ptr<Store>>(CopyMemoryStore(*truth_));
-  sim_.After(lost, [this, backup] {
+  sim_.After(delay, [this, backup = std::make_shared<std::unique_ptr<Store>>(std::move(backup))] {
     sim_.Note("the store goes back");
     BecomeWhatItWas(std::move(*backup));
   });

@@ -56,8 +56,16 @@ class FaultyStore final : public Store {
   // lost unless something that is not was written after it.
   void MayLosePower() { may_lose_power_ = true; }
 
-  // The store may lose what it has acknowledged in up to this time. Once.
-  void MayGoBack(nanoseconds at_most) { may_lose_ = at_most; }
+  // The store may lose what it has acknowledged in up to this time. Once, at any write or only when
+  // it is asked to.
+  void MayGoBack(nanoseconds at_most, bool at_any_write) {
+    may_lose_ = at_most;
+    goes_back_at_any_write_ = at_any_write;
+  }
+
+  // If it may still go back: shortly before this time has passed it does, to what it was when its
+  // last backup was made.
+  void GoBackBefore(nanoseconds time);
 
  private:
   class Clock;
@@ -66,6 +74,7 @@ class FaultyStore final : public Store {
   Status Throttled(const std::string& what);
   void PickByOldView(ClaimRequest& request);
   void GoBackNowAndThen();
+  void GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup);
   void BecomeWhatItWas(std::unique_ptr<Store> backup);
   void LosePowerNowAndThen(bool deferred);
   Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
@@ -78,6 +87,8 @@ class FaultyStore final : public Store {
   nanoseconds read_only_until_{0};
   nanoseconds throttled_until_{0};
   nanoseconds may_lose_{0};
+  std::unique_ptr<Store> backup_;
+  bool goes_back_at_any_write_ = false;
   bool harsher_ = false;
   bool may_lose_power_ = false;
   std::shared_ptr<std::unique_ptr<Store>> unsynced_since_;  // what a loss of power leaves, if less

@@ -139,6 +139,7 @@ class PlanUser {
   }
 
   void Drive(const RunState& run, std::stop_token stop) {
+    world_.CheckDriver();
     renewed_ = env_.MonoNow();
     driven_ = run.id;
     const Status worked = states_.Work(stop, run.execution);
@@ -268,7 +269,7 @@ WorkloadInfo PlanWorkload() {
                     "48 a plan that was edited is refused",
                     "49 the run of a newer version is refused",
                     "49 the run of an older version is gone on with",
-                    "a later attempt does what did not succeed"},
+                    "a later attempt does what did not succeed", "a machine is suspended"},
       .small_worlds = 2,
       .small_world = 400};
 }

@@ -104,9 +104,13 @@ PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), flows_(ParseFlow), wire_(sim)
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
   store_ = std::make_unique<FaultyStore>(
       sim,
-      StoreObserver{.changed = [this](const Change& change, const std::optional<Record>& before,
-                                      const std::optional<Record>& after,
-                                      bool) { Changed(change, before, after); }});
+      StoreObserver{
+          .sends = [this](const Change& change) { Sends(change); },
+          .changed = [this](const Change& change, const std::optional<Record>& before,
+                            const std::optional<Record>& after,
+                            bool) { Changed(change, before, after); },
+          .claimed = [this](const ClaimRequest& request, const std::vector<Record>&,
+                            const std::vector<Record>& taken, bool) { Claimed(request, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
 }
 
@@ -206,7 +210,25 @@ void PlanWorld::Changed(const Change& change, const std::optional<Record>& befor
                         const std::optional<Record>& after) {
   if (!after || (before && before->body == after->body)) return;
   if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
+  if (change.record.kind == "plan.run" && !before) drivers_.insert(after->owner);
   if (change.record.kind == states::kKind) FlowChanged(before, *after);
+}
+
+void PlanWorld::Sends(const Change& change) {
+  if (change.record.kind == "plan.run" && change.record.version == 0)
+    known_as_.insert_or_assign(std::string(sim_.CurrentName()), change.record.owner);
+}
+
+void PlanWorld::Claimed(const ClaimRequest& request, const std::vector<Record>& taken) {
+  if (request.kind != "plan.run") return;
+  known_as_.insert_or_assign(std::string(sim_.CurrentName()), request.owner);
+  for (const Record& record : taken) drivers_.insert(record.owner);
+}
+
+void PlanWorld::CheckDriver() {
+  const auto known = known_as_.find(sim_.CurrentName());
+  if (known == known_as_.end() || !drivers_.contains(known->second))
+    Violate("R", std::string(sim_.CurrentName()) + " drives a run that it has not taken");
 }
 
 void PlanWorld::RunChanged(const Record& before, const Record& after) {

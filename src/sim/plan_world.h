@@ -44,6 +44,9 @@ class PlanWorld {
   // Makes the calls of one process.
   std::unique_ptr<TaskExecutor> NewExecutor();
 
+  // The current process begins to drive the run: only one that has taken it may.
+  void CheckDriver();
+
   // Whether the latest attempt, as it is stored, is completed.
   bool Completed();
   // What the store says of an execution; empty: nothing.
@@ -60,6 +63,8 @@ class PlanWorld {
   void DrawPlan();
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after);
+  void Sends(const Change& change);
+  void Claimed(const ClaimRequest& request, const std::vector<Record>& taken);
   void RunChanged(const Record& before, const Record& after);
   void FlowChanged(const std::optional<Record>& before, const Record& after);
   void Began(const std::string& token, const std::string& state);
@@ -85,7 +90,10 @@ class PlanWorld {
   std::map<std::string, Task> tasks_;  // by the state that calls
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
-  int64_t target_down_ = 0;        // how many notifications are refused, before it is up for good
+  std::map<std::string, std::string, std::less<>> known_as_;  // what a process calls itself
+  std::set<std::string>
+      drivers_;              // those who have had the run's record, by what they call themselves
+  int64_t target_down_ = 0;  // how many notifications are refused, before it is up for good
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen
   std::set<std::string> done_;     // keys of tasks that have succeeded

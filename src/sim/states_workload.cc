@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -65,13 +66,22 @@ constexpr char kDefinition[] = R"({
   }
 })";
 
-const std::map<std::string, seconds> kIntervals = {
-    {"Flaky", seconds(5)}, {"One", seconds(2)}, {"Notify", seconds(3)}};
+// As the definition has them.
+struct RetryTerms {
+  seconds interval;
+  int64_t most;
+};
+const std::map<std::string, RetryTerms> kRetries = {
+    {"Flaky", {seconds(5), 4}}, {"One", {seconds(2), 6}}, {"Notify", {seconds(3), kNotifyRetries}}};
+constexpr seconds kRest{20};
+constexpr int kConcurrency = 2;
+
+int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
 // The same call always has the same answer: what it is depends on the state, the input and how
 // often it was retried.
 TaskOutcome AnswerOf(const TaskCall& call) {
-  const int64_t retry = std::stoll(call.token.substr(call.token.rfind(':') + 1));
+  const int64_t retry = RetryOf(call.token);
   const std::string input = call.input.dump();
   uint64_t hash = 1469598103934665603u;
   for (const char c : call.state + input)
@@ -309,19 +319,43 @@ class StatesWorkloadImpl final : public Workload {
     const Json& new_flow = FlowIn(*after);
     const std::string token = TokenIn(new_flow);
     if (!token.empty()) started_.insert(token);
-    if (!before) return;
+    if (!before) return Created(*after, new_flow);
     const Json& old_flow = FlowIn(*before);
     const std::string was = TokenIn(old_flow);
     if (!was.empty() && was != token) closed_.insert(was);
     if (old_flow["status"] != "RUNNING" && old_flow["status"] != new_flow["status"]) {
       Violate("P", after->key + " had ended and was changed");
     }
-    if (new_flow.value("retries", 0) > 6) Violate("R", after->key + " was retried too often");
+    CheckRest(after->key, old_flow, new_flow);
     if (old_flow.contains("backing_off") && !sim_->faults_on()) return;
     if (old_flow.contains("backing_off") && before->epoch > 1)
       sim_->Sometimes("44 a backoff survives a change of hands");
     if (old_flow.value("wants", 0) == 3 && before->epoch > 1)
       sim_->Sometimes("44 a timer survives a change of hands");
+  }
+
+  void Created(const Record& record, const Json& flow) {
+    if (flow["state"] == "Rest") rests_since_.try_emplace(record.key, sim_->now());
+    if (flow["state"] == "One") CheckConcurrency(record.key);
+  }
+
+  void CheckRest(const std::string& key, const Json& before, const Json& after) {
+    const auto since = rests_since_.find(key);
+    const bool over = before["state"] == "Rest" && after["state"] == "Slow";
+    if (!over || since == rests_since_.end() || ClocksAreWrong()) return;
+    // Clocks show milliseconds.
+    if (sim_->now() + milliseconds(2) < since->second + kRest)
+      Violate("R", key + " went on before its timer");
+  }
+
+  // Of the iterations of one execution no more have begun and not ended than may be under way.
+  void CheckConcurrency(const std::string& key) {
+    const std::string iterations = key.substr(0, key.rfind('.') + 1);
+    const auto records = store_->Truth().Scan("states", iterations, "", kMaxBatch).value();
+    const auto under_way = std::ranges::count_if(
+        records, [](const Record& record) { return states::SaysRunning(record.body); });
+    if (under_way > kConcurrency)
+      Violate("B", std::to_string(under_way) + " iterations are under way at " + key);
   }
 
   // Calls that were begun are known, and answers that were stored still are.
@@ -342,22 +376,27 @@ class StatesWorkloadImpl final : public Workload {
   void Failed(const TaskCall& call) { failed_at_.try_emplace(call.token, sim_->now()); }
 
   // Delays are counted by clocks, so that nothing can be said where one is wrong.
-  void CheckBackoff(const TaskCall& call) {
-    const size_t colon = call.token.rfind(':');
-    const int64_t retry = std::stoll(call.token.substr(colon + 1));
-    if (retry == 0 || sim_->HasFired(Fault::kClockSkew) || sim_->HasFired(Fault::kClockJump))
-      return;
-    const auto failed =
-        failed_at_.find(call.token.substr(0, colon + 1) + std::to_string(retry - 1));
+  bool ClocksAreWrong() const {
+    return sim_->HasFired(Fault::kClockSkew) || sim_->HasFired(Fault::kClockJump);
+  }
+
+  void CheckRetry(const TaskCall& call) {
+    const int64_t retry = RetryOf(call.token);
+    if (retry == 0) return;
+    const RetryTerms& terms = kRetries.at(call.state);
+    if (retry > terms.most) Violate("R", call.token + " was retried too often");
+    if (ClocksAreWrong()) return;
+    const auto failed = failed_at_.find(call.token.substr(0, call.token.rfind(':') + 1) +
+                                        std::to_string(retry - 1));
     if (failed == failed_at_.end()) return;
-    const seconds least = kIntervals.at(call.state) * (1 << (retry - 1));
+    const seconds least = terms.interval * (1 << (retry - 1));
     // Clocks show milliseconds.
     if (sim_->now() + milliseconds(2) < failed->second + least)
       Violate("B", call.token + " was retried sooner than its backoff says");
   }
 
   void Called(const TaskCall& call, const std::string& process) {
-    CheckBackoff(call);
+    CheckRetry(call);
     if (!started_.contains(call.token))
       Violate("H", call.token + " was called before its start was stored");
     if (reached_.contains(call.token))
@@ -407,12 +446,13 @@ class StatesWorkloadImpl final : public Workload {
   std::unique_ptr<FaultyWire> wire_;
   std::map<std::string, Json> inputs_;
   std::map<std::string, int> starts_;
-  std::set<std::string> started_;                 // tokens whose start was stored
-  std::set<std::string> closed_;                  // tokens whose answer was stored
-  std::map<std::string, nanoseconds> failed_at_;  // when a call was first answered so, by token
-  std::set<std::string> reached_;                 // tokens that the service has seen
-  std::set<std::string> asked_;                   // tokens that wait for a callback
-  std::set<std::string> answered_;                // tokens whose answer was accepted
+  std::set<std::string> started_;                   // tokens whose start was stored
+  std::set<std::string> closed_;                    // tokens whose answer was stored
+  std::map<std::string, nanoseconds> rests_since_;  // by record
+  std::map<std::string, nanoseconds> failed_at_;    // when a call was first answered so, by token
+  std::set<std::string> reached_;                   // tokens that the service has seen
+  std::set<std::string> asked_;                     // tokens that wait for a callback
+  std::set<std::string> answered_;                  // tokens whose answer was accepted
   std::map<std::pair<std::string, std::string>, int64_t> known_epochs_;  // by process and record
   int64_t target_down_ = 0;                                // how many notifications are refused
   std::map<std::string, int> refused_;                     // by execution
@@ -439,7 +479,8 @@ WorkloadInfo StatesWorkload() {
                         "47 the target of a notification is down",
                         "47 a notification is sent again under the same token",
                         "24 a loss of power takes back what the disk had not been waited for",
-                        "a call takes longer than a lease", "a callback is answered"},
+                        "a call takes longer than a lease", "a callback is answered",
+                        "a machine is suspended"},
           .small_worlds = 2,
           .small_world = 600};
 }

@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
+#include "base/json_fields.h"
+#include "pipeline/dead_letter_file.h"
 #include "pipeline/memory_source.h"
 #include "sim/document_sink.h"
 #include "sim/faulty_store.h"
 #include "sim/parsed.h"
+#include "sim/sim_files.h"
 #include "sim/table_sink.h"
 #include "sim/work_world.h"
 #include "sim/workload.h"
@@ -21,8 +25,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr nanoseconds kOperatorTime = seconds(30);
-constexpr nanoseconds kLongestLoss = seconds(100);
+constexpr nanoseconds kLongestLoss = seconds(100);  // since the last backup
+constexpr nanoseconds kLongestLag = seconds(15);    // of a replica that takes over
 constexpr milliseconds kLongestRest = seconds(300);
+constexpr char kLetters[] = "letters";
 
 std::string WithEpoch(const std::string& key, int64_t epoch) {
   return key + " epoch " + std::to_string(epoch);
@@ -45,12 +51,13 @@ class WorkWorkloadImpl final : public Workload {
                  .reads = [this](const std::optional<Record>& stored) { Reads(stored); },
                  .went_back = [this] { WentBack(); },
              });
+    files_ = std::make_unique<SimFiles>(sim);
     store_->MakeHarsher();
     world_.Make(random);
-    if (random.OneIn(6)) {
-      restored_ = random.OneIn(2);
+    if (random.OneIn(4)) {
+      restored_ = random.OneIn(3);
       goes_back_ = true;
-      store_->MayGoBack(restored_ ? kLongestLoss : seconds(5));
+      store_->MayGoBack(restored_ ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
     const SinkObserver observer{[this](const Fence& fence, bool late, bool refused, bool empty) {
       Sinks(fence, late, refused, empty);
@@ -81,10 +88,14 @@ class WorkWorkloadImpl final : public Workload {
 
   void Check() override {
     WorldCheck check(world_, *sim_);
-    for (const Record& record : All()) check.Item(Body(record));
+    for (const Record& record : All()) check.Item(Body(record), unlucky_.contains(record.key));
     if (tables_) check.Rows(tables_->rows);
     if (documents_) check.Documents(documents_->indexes);
-    check.Letters(letters_);
+    const std::set<std::string> letters = LettersInFile();
+    check.Letters(letters);
+    for (const std::string& letter : acknowledged_) {
+      if (!letters.contains(letter)) Violate("L", "the letter of " + letter + " is lost");
+    }
   }
 
  private:
@@ -93,6 +104,9 @@ class WorkWorkloadImpl final : public Workload {
     int64_t highest_epoch = 0;
     int claims = 0;
     int claims_without_progress = 0;
+    // Holders in a row whom faults have taken, so that they neither got on nor said why not.
+    int lost_holders = 0;
+    int faults_before_claim = 0;
     int64_t read = 0;
   };
   struct HeldUntil {
@@ -102,18 +116,25 @@ class WorkWorkloadImpl final : public Workload {
 
   class Letters final : public DeadLetters {
    public:
-    explicit Letters(std::set<std::string>& letters) : letters_(letters) {}
+    Letters(WorkWorkloadImpl& workload, Env& env)
+        : workload_(workload),
+          calls_(workload.files_->CallsOf(env)),
+          file_(NewDeadLetterFile(kLetters, "run", *calls_)) {}
     Status Add(const DeadLetter& letter) override {
+      MUSTER_TRY(file_->Add(letter));
       pending_.insert(std::string(letter.collection) + "/" + std::string(letter.document.id));
       return {};
     }
     Status Flush() override {
-      letters_.merge(pending_);
+      MUSTER_TRY(file_->Flush());
+      workload_.acknowledged_.merge(pending_);
       return {};
     }
 
    private:
-    std::set<std::string>& letters_;
+    WorkWorkloadImpl& workload_;
+    std::unique_ptr<FileCalls> calls_;
+    std::unique_ptr<DeadLetters> file_;
     std::set<std::string> pending_;
   };
 
@@ -145,7 +166,7 @@ class WorkWorkloadImpl final : public Workload {
     if (tables_) sink = std::make_unique<TableSink>(*tables_, env, pace_);
     if (documents_) sink = std::make_unique<DocumentSink>(*documents_, env, pace_, buffered_);
     WorldSource source(world_, *sim_);
-    Letters letters(letters_);
+    Letters letters(*this, env);
     Throttle throttle(env);
     const auto transforms = ParseTransforms("", "").value();
     Pipeline pipeline{.env = env,
@@ -184,6 +205,21 @@ class WorkWorkloadImpl final : public Workload {
         return Violate("V", name + " gave up: " + ended.error().ToString());
       }
     }
+  }
+
+  // Whole lines; of what a crash has torn, readers see that it is.
+  std::set<std::string> LettersInFile() const {
+    std::set<std::string> letters;
+    std::istringstream file(files_->Content(kLetters));
+    for (std::string line; std::getline(file, line);) {
+      const Json letter = Json::parse(line, nullptr, false);
+      if (!letter.is_object()) {
+        sim_->Sometimes("a line of a letter is torn");
+        continue;
+      }
+      letters.insert(TextIn(letter, "collection") + "/" + TextIn(letter, "id"));
+    }
+    return letters;
   }
 
   FaultyWire& Wire() { return tables_ ? tables_->wire : documents_->wire; }
@@ -277,9 +313,11 @@ class WorkWorkloadImpl final : public Workload {
 
   // Who has judged that all is done says so only after the store has gone back.
   void PausesBeforeAnEnd(const Change& change) {
-    if (!goes_back_ || !sim_->Fires(Fault::kPause, 3)) return;
+    if (!goes_back_ || went_back_ || !sim_->Fires(Fault::kPause, 1)) return;
     sim_->Note("pauses before it marks " + change.record.key);
-    sim_->Pass(sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss));
+    const nanoseconds pause = sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss);
+    store_->GoBackBefore(pause);
+    sim_->Pass(pause);
   }
 
   // A hand-over renews the lease, too, before it creates the successor.
@@ -347,11 +385,19 @@ class WorkWorkloadImpl final : public Workload {
       Violate("P", key + ": its progress fell");
     }
     if (is.progress.counts.read > known.read) known.claims_without_progress = 0;
+    const bool reports = after->owner.empty() && change.due.kind == Due::Kind::kAfter;
+    if (is.progress.counts.read > known.read || reports) known.lost_holders = 0;
     known.read = std::max(known.read, is.progress.counts.read);
     if (is.state == ItemBody::State::kQuarantined && !went_back_ &&
         known.claims_without_progress < terms_.max_attempts) {
       Violate("B", key + " was quarantined after only " +
                        std::to_string(known.claims_without_progress) + " claims without progress");
+    }
+    // From one that kills each holder it cannot be told.
+    if (is.state == ItemBody::State::kQuarantined &&
+        (went_back_ || known.lost_holders >= terms_.max_attempts)) {
+      unlucky_.insert(key);
+      sim_->Sometimes("faults take so many holders in a row that an item is quarantined");
     }
     const bool released = after->owner.empty() && is.state == ItemBody::State::kOpen;
     if (released && is.error.empty() && (!after->due || *after->due > StoreNow())) {
@@ -375,7 +421,7 @@ class WorkWorkloadImpl final : public Workload {
   void Claimed(const ClaimRequest& request, const std::vector<Record>& before,
                const std::vector<Record>& taken, bool late) {
     if (request.kind != kWorkKind) return;
-    if (late && !taken.empty()) sim_->Sometimes("8 a claim request arrives again or late");
+    if (late && !taken.empty()) sim_->Sometimes("a claim request arrives again or late");
     for (size_t i = 0; i < taken.size(); ++i) {
       if (taken[i] == before[i]) {
         sim_->Sometimes("7 claim applied, response lost");
@@ -398,6 +444,10 @@ class WorkWorkloadImpl final : public Workload {
     if (!before.owner.empty() && before.owner == request.owner) {
       sim_->Sometimes("11 a worker restarts under the same id");
     }
+    if (!before.owner.empty() && sim_->faults_fired() > known.faults_before_claim)
+      ++known.lost_holders;
+    // What comes late does so by a fault, and nobody knows that it came.
+    known.faults_before_claim = sim_->faults_fired() - (late ? 1 : 0);
     known.highest_epoch = taken.epoch;
     // One that was removed and is there again begins anew with its epochs.
     held_.erase(WithEpoch(key, taken.epoch));
@@ -485,8 +535,10 @@ class WorkWorkloadImpl final : public Workload {
   bool goes_back_ = false;
   bool went_back_ = false;
   bool new_incarnation_ = false;  // the next worker that starts is told to begin one
-  std::set<std::string> letters_;
+  std::unique_ptr<SimFiles> files_;
+  std::set<std::string> acknowledged_;  // letters that were flushed
   std::map<std::string, Known> known_;
+  std::set<std::string> unlucky_;  // items that were quarantined for want of a holder that lasts
   std::map<std::string, HeldUntil> held_;
   std::map<std::string, nanoseconds> lasts_;  // until when a lease does, as the store granted it
   std::map<std::string, std::vector<std::pair<std::string, int64_t>>> granted_;  // by claim_id
@@ -508,7 +560,7 @@ WorkloadInfo WorkWorkload() {
                     "5 the store's clock jumps back",
                     "6 the store's clock jumps forward",
                     "7 claim applied, response lost",
-                    "8 a claim request arrives again or late",
+                    "a claim request arrives again or late",
                     "9 a renewal races a takeover",
                     "10 a late renewal after the release",
                     "11 a worker restarts under the same id",
@@ -532,7 +584,11 @@ WorkloadInfo WorkWorkload() {
                     "29 a corrupt source fails closed",
                     "an item is split",
                     "an item is handed over",
-                    "a worker halts loudly, and a new incarnation goes on"}};
+                    "a worker halts loudly, and a new incarnation goes on",
+                    "a full disk takes a part of a letter",
+                    "a line of a letter is torn",
+                    "24 a loss of power takes back letters that were not synced",
+                    "a machine is suspended"}};
 }
 
 const std::vector<WorkloadInfo>& Workloads() {

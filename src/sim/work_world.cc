@@ -104,7 +104,7 @@ Result<std::unique_ptr<Reader>> WorldSource::Read(const Partition& partition,
   return std::make_unique<WorldReader>(world_, sim_, std::move(reader));
 }
 
-void WorldCheck::Item(const ItemBody& body) {
+void WorldCheck::Item(const ItemBody& body, bool unlucky) {
   const std::string name = NameOf(body.partition);
   const std::string& collection = body.partition.collection;
   const size_t size = world_.collections().at(collection).size();
@@ -129,7 +129,8 @@ void WorldCheck::Item(const ItemBody& body) {
     bad |= world_.Bad(collection, number);
     excused_[collection].insert(number);
   }
-  if (!bad) sim_.Violate("B", name + " was quarantined without a reason: " + body.error);
+  if (!bad && !unlucky)
+    sim_.Violate("B", name + " was quarantined without a reason: " + body.error);
 }
 
 void WorldCheck::Coverage() {

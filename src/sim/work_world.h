@@ -80,8 +80,9 @@ class WorldCheck {
  public:
   WorldCheck(const WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
 
-  // All items first: together they must cover every collection, once.
-  void Item(const ItemBody& body);
+  // All items first: together they must cover every collection, once. Of one that is `unlucky` it
+  // is known why it was quarantined.
+  void Item(const ItemBody& body, bool unlucky);
   void Rows(const std::map<std::string, std::vector<std::string>>& rows);
   void Documents(
       const std::map<std::string, std::map<std::string, DocumentTarget::Stored>>& indexes);

@@ -23,8 +23,9 @@ int64_t IndexOf(std::string_view key) {
 }  // namespace
 
 int64_t MostOpen(const ChildrenProgress& children) {
-  return children.concurrency == 0 ? kMaxOpenChildren
-                                   : std::min(kMaxOpenChildren, children.concurrency);
+  return children.concurrency == 0 || PLANTED_BUG(concurrency_is_ignored)
+             ? kMaxOpenChildren
+             : std::min(kMaxOpenChildren, children.concurrency);
 }
 
 // Children are made before the parent says so: one that exists already is as good.

@@ -357,7 +357,7 @@ void Interpreter::RunWait(Flow& flow) {
     }
     flow.due = time->ToWallTime();
   }
-  if (*flow.due <= env_.WallNow()) return TimerFired(flow);
+  if (PLANTED_BUG(timers_are_skipped) || *flow.due <= env_.WallNow()) return TimerFired(flow);
   flow.wants = Wants::kTimer;
 }
 
@@ -686,7 +686,7 @@ bool Interpreter::Retry(Flow& flow, const Failure& failure) {
     const Retrier& retrier = state.retry[i];
     if (!MatchesError(retrier.errors, failure)) continue;
     int64_t& count = flow.retrier_counts[i];
-    if (count >= retrier.max_attempts) return false;
+    if (count >= retrier.max_attempts && !PLANTED_BUG(attempts_are_not_limited)) return false;
     const double rate = PLANTED_BUG(backoff_does_not_grow) ? 1.0 : retrier.backoff_rate;
     double delay = retrier.interval_s * std::pow(rate, static_cast<double>(count));
     if (PLANTED_BUG(retries_do_not_wait)) delay = 0;

@@ -131,7 +131,7 @@ Result<bool> RunRoster::End() {
   if (!end) return false;
   if (end->body == kConfirmed) return true;
   MUSTER_ASSIGN(const bool done, AllDoneNow());
-  if (!done) return false;
+  if (!done && !PLANTED_BUG(ends_are_not_looked_at_again)) return false;
   end->body = kConfirmed;
   const Change confirm = Change::Put(*std::move(end), Due::Never());
   MUSTER_TRY(store_.Write({&confirm, 1}));
