@@ -22,6 +22,7 @@ struct CsvOptions {
   std::vector<std::string> columns;  // empty: the first record names them
   std::string id;                    // empty: there is none
   std::string routing;
+  bool trusts_quotes = false;
 };
 
 // The columns of one file, and what of them means something.
@@ -32,6 +33,22 @@ struct CsvShape {
   std::optional<size_t> routing;
   bool has_header = false;
 };
+
+CsvRecords RecordsOf(const CsvShape& shape, const CsvOptions& options) {
+  return {.delimiter = options.delimiter,
+          .columns = shape.columns.size(),
+          .has_header = shape.has_header,
+          .trusts_quotes = options.trusts_quotes};
+}
+
+// Skipping it would lose nobody knows how many rows.
+Error RunawayQuote(const std::string& place) {
+  return {Code::kCorrupt,
+          place +
+              ": a quote that is not closed within max_document_bytes and swallows the lines "
+              "that follow",
+          "correct the file, or read longer records by max_document_bytes=BYTES"};
+}
 
 Status CheckColumns(const std::vector<std::string>& columns, const std::string& origin) {
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -60,13 +77,14 @@ Result<std::optional<size_t>> ColumnOf(const std::string& name, const CsvShape& 
 class CsvReader final : public Reader {
  public:
   CsvReader(const FileEntry& file, const FileRange& range, std::unique_ptr<ByteStream> stream,
-            size_t max_bytes, CsvShape shape, char delimiter)
+            size_t max_bytes, CsvShape shape, const CsvOptions& options)
       : file_(file),
         end_(range.end),
         max_bytes_(max_bytes),
-        records_(std::move(stream), range.begin, max_bytes, RecordReader::Quotes::kCount),
+        bounds_(RecordsOf(shape, options)),
+        records_(std::move(stream), range.begin, max_bytes, bounds_),
         shape_(std::move(shape)),
-        parser_(delimiter),
+        parser_(options.delimiter),
         counts_lines_(range.begin == 0) {}
 
   Result<std::optional<Document>> Next() override {
@@ -75,6 +93,7 @@ class CsvReader final : public Reader {
       MUSTER_ASSIGN(const auto record, records_.Next());
       if (!record) return std::nullopt;
       const uint64_t line = line_;
+      if (record->runaway) return RunawayQuote(PlaceOf(*record, line));
       line_ +=
           1 + static_cast<uint64_t>(std::count(record->text.begin(), record->text.end(), '\n'));
       if (record->offset == 0 && shape_.has_header) continue;
@@ -84,14 +103,14 @@ class CsvReader final : public Reader {
     }
   }
 
-  // Where records begin is known by counting quotes from one that is known to begin.
+  // Where records begin is known by reading on from one that is known to begin.
   Result<std::optional<std::string>> Split() override {
     const uint64_t at = records_.offset();
     const uint64_t end = std::min(end_, file_.size);
     if (file_.compression != Compression::kNone || end < at + kLeastSplitBytes) return std::nullopt;
     const uint64_t middle = at + (end - at) / 2;
     MUSTER_ASSIGN(auto stream, OpenByteStream(file_.path, file_.compression, at));
-    RecordReader ahead(std::move(stream), at, max_bytes_, RecordReader::Quotes::kCount);
+    RecordReader ahead(std::move(stream), at, max_bytes_, bounds_);
     while (ahead.offset() < middle) {
       MUSTER_ASSIGN(const auto record, ahead.Next());
       if (!record) break;
@@ -102,13 +121,17 @@ class CsvReader final : public Reader {
   }
 
  private:
+  std::string PlaceOf(const RecordReader::Record& record, uint64_t line) const {
+    return FilePlace(file_.path, counts_lines_ ? line + 1 : 0, record.offset);
+  }
+
   Document DocumentOf(const RecordReader::Record& record, uint64_t line) {
     position_ = FilePosition(records_.offset());
     Document document{
         .id = {}, .routing = {}, .body = record.text, .position = position_, .defect = {}};
     const std::string reason = Convert(record);
     if (!reason.empty()) {
-      defect_ = FilePlace(file_.path, counts_lines_ ? line + 1 : 0, record.offset) + ": " + reason;
+      defect_ = PlaceOf(record, line) + ": " + reason;
       document.defect = defect_;
       return document;
     }
@@ -152,6 +175,7 @@ class CsvReader final : public Reader {
   const FileEntry file_;
   uint64_t end_;
   const size_t max_bytes_;
+  const CsvRecords bounds_;
   RecordReader records_;
   const CsvShape shape_;
   CsvParser parser_;
@@ -186,13 +210,15 @@ class CsvSource final : public FileSource {
 
   // Only reading from the start tells which line ends are in quotes.
   Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) override {
+    MUSTER_ASSIGN(const CsvShape shape, ShapeOf(file));
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, 0));
     RecordReader records(std::move(stream), 0, options().max_document_bytes,
-                         RecordReader::Quotes::kCount);
+                         RecordsOf(shape, options_));
     std::vector<uint64_t> cuts = {0};
     for (;;) {
       MUSTER_ASSIGN(const auto record, records.Next());
       if (!record) return cuts;
+      if (record->runaway) return RunawayQuote(FilePlace(file.path, 0, record->offset));
       if (record->offset >= cuts.back() + partition_bytes) cuts.push_back(record->offset);
     }
   }
@@ -202,7 +228,7 @@ class CsvSource final : public FileSource {
     MUSTER_ASSIGN(CsvShape shape, ShapeOf(file));
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, range.begin));
     return std::make_unique<CsvReader>(file, range, std::move(stream), options().max_document_bytes,
-                                       std::move(shape), options_.delimiter);
+                                       std::move(shape), options_);
   }
 
  private:
@@ -226,7 +252,7 @@ class CsvSource final : public FileSource {
   Result<std::vector<std::string>> HeaderOf(const FileEntry& file) {
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, 0));
     RecordReader records(std::move(stream), 0, options().max_document_bytes,
-                         RecordReader::Quotes::kCount);
+                         CsvRecords{.delimiter = options_.delimiter});
     MUSTER_ASSIGN(const auto header, records.Next());
     if (!header) {
       return Error{Code::kInvalid, file.path + " is empty: it has no header",
@@ -270,14 +296,18 @@ Result<std::vector<std::string>> CsvColumns(const Url& url) {
 }
 
 Result<std::unique_ptr<Source>> OpenCsvSource(const Url& url, Env&) {
-  MUSTER_TRY(CheckParams(
-      url, {"columns", "delimiter", "id", "routing", "partition_bytes", "max_document_bytes"}));
+  MUSTER_TRY(CheckParams(url, {"columns", "delimiter", "id", "routing", "quotes", "partition_bytes",
+                               "max_document_bytes"}));
   MUSTER_ASSIGN(auto file_options, FileSourceOptions::From(url, {".csv", ".tsv"}));
   CsvOptions options;
   MUSTER_ASSIGN(options.delimiter, CsvDelimiter(url));
   MUSTER_ASSIGN(options.columns, CsvColumns(url));
   options.id = url.Param("id").value_or("");
   options.routing = url.Param("routing").value_or("");
+  const std::string quotes = url.Param("quotes").value_or("");
+  if (!quotes.empty() && quotes != "trust")
+    return Error{Code::kInvalid, "csv: quotes must be 'trust', or not be there"};
+  options.trusts_quotes = quotes == "trust";
   return std::make_unique<CsvSource>(std::move(file_options), std::move(options));
 }
 

@@ -69,15 +69,53 @@ TEST_F(CsvSourceTest, WhatIsNoRecordIsADefectWithFileAndLine) {
             (Texts{R"({"a":"1","b":"2"})", R"({"a":"x\ny","b":"2"})",
                    path + ":5 (byte 16): 3 fields instead of 2",
                    path + ":6 (byte 22): 1 fields instead of 2",
-                   path + ":7 (byte 24): a quote inside of unquoted text in column 1"}))
-      << "and from one stray quote to the next all is one record";
+                   path + ":7 (byte 24): a quote inside of unquoted text in column 1",
+                   path + ":8 (byte 34): a quote inside of unquoted text in column 1"}));
 }
 
 TEST_F(CsvSourceTest, BadUtf8AndOpenQuotesAreDefects) {
   const std::string path = folder_.path() + "/t.csv";
   EXPECT_EQ(ReadFile("a,b\n\xff,2\n1,\"open\n2,3\n"),
             (Texts{path + ":2 (byte 4): invalid UTF-8 at byte 1 of the record",
-                   path + ":3 (byte 8): a quote that is not closed"}));
+                   path + ":3 (byte 8): a quote that is not closed", R"({"a":"2","b":"3"})"}));
+}
+
+TEST_F(CsvSourceTest, AStrayQuoteCostsItsOwnLineOnly) {
+  std::string text = "id,name\n1,\"Ada\n";
+  for (int i = 2; i < 1'000; ++i) text += std::to_string(i) + ",x\n";
+  for (const std::string end : {"1000,\"Cy\"\n", "1000,Cy\"\n", "1000,Cy\n"}) {
+    Texts rows = ReadFile(text + end);
+    ASSERT_EQ(rows.size(), 1'000U) << end;
+    EXPECT_NE(rows[0].find("t.csv:2 (byte 8): a quote that is not closed"), std::string::npos);
+    const auto defects = std::count_if(rows.begin(), rows.end(),
+                                       [](const std::string& row) { return row[0] != '{'; });
+    EXPECT_EQ(defects, end == "1000,Cy\"\n" ? 2 : 1) << end;
+    // Wherever partitions begin, records are the same.
+    const auto source = Open(folder_.path() + "/t.csv", "?partition_bytes=50");
+    Texts all;
+    const auto partitions = source->Partitions("t");
+    ASSERT_GT(partitions->size(), 20U);
+    for (const Partition& partition : *partitions) {
+      for (std::string& body : Read(*source, partition)) all.push_back(std::move(body));
+    }
+    ASSERT_EQ(all.size(), rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i][0] != '{') continue;
+      EXPECT_EQ(all[i], rows[i]);
+    }
+  }
+}
+
+TEST_F(CsvSourceTest, AQuoteThatSwallowsMoreThanARecordMayHaveIsRefused) {
+  std::string text = "id,name\n1,\"Ada\n";
+  for (int i = 2; i < 1'000; ++i) text += std::to_string(i) + ",x\n";
+  const auto source = Open(folder_.Write("t.csv", text), "?max_document_bytes=1000");
+  auto reader = source->Read(source->Partitions("t")->at(0), "", {});
+  const auto read = (*reader)->Next();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::kCorrupt);
+  EXPECT_NE(read.error().message.find("t.csv:2 (byte 8)"), std::string::npos)
+      << read.error().message;
 }
 
 TEST_F(CsvSourceTest, PartitionsNeverCutARecord) {

@@ -132,10 +132,7 @@ class JsonlSource final : public FileSource {
     const uint64_t from = range.begin == 0 ? 0 : range.begin - 1;
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, from));
     auto reader = std::make_unique<JsonlReader>(
-        file, range,
-        RecordReader(std::move(stream), from, options().max_document_bytes,
-                     RecordReader::Quotes::kIgnored),
-        fields_);
+        file, range, RecordReader(std::move(stream), from, options().max_document_bytes), fields_);
     if (range.begin > 0) MUSTER_TRY(reader->SkipPartialLine());
     return reader;
   }

@@ -12,18 +12,21 @@ constexpr size_t kKeptOfTooLong = size_t{64} << 10;
 }  // namespace
 
 RecordReader::RecordReader(std::unique_ptr<ByteStream> stream, uint64_t offset, size_t max_bytes,
-                           Quotes quotes)
+                           std::optional<CsvRecords> csv)
     : stream_(std::move(stream)),
       max_bytes_(max_bytes),
-      quotes_count_(quotes == Quotes::kCount),
+      csv_(csv),
       buffer_(kFirstBufferBytes + kPadding),
       offset_(offset) {}
 
 Result<std::optional<RecordReader::Record>> RecordReader::Next() {
   for (;;) {
     const bool found = FindEnd();
+    if (misplaced_) return CutFirstLine();
     if (searched_ > max_bytes_) return CutTooLong();
     if (found) {
+      if (first_line_ > 0 && LooksLikeRecords({buffer_.data() + begin_, searched_}))
+        return CutFirstLine();
       const Record record = Cut(searched_);
       begin_ += 1;  // the line end
       offset_ += 1;
@@ -32,7 +35,10 @@ Result<std::optional<RecordReader::Record>> RecordReader::Next() {
     MUSTER_ASSIGN(const bool more, Fill());
     if (more) continue;
     if (searched_ == 0) return std::nullopt;
-    const bool open_quote = searched_quotes_ % 2 == 1;
+    const bool open_quote = at_ == At::kQuoted;
+    if (open_quote && first_line_ > 0) return CutFirstLine();
+    if (first_line_ > 0 && LooksLikeRecords({buffer_.data() + begin_, searched_}))
+      return CutFirstLine();
     Record record = Cut(searched_);
     record.open_quote = open_quote;
     return record;
@@ -41,20 +47,83 @@ Result<std::optional<RecordReader::Record>> RecordReader::Next() {
 
 // Whether the record's line end is in the buffer; `searched_` bytes come before it.
 bool RecordReader::FindEnd() {
-  for (;;) {
-    const char* const from = buffer_.data() + begin_ + searched_;
-    const auto size = static_cast<size_t>(buffer_.data() + end_ - from);
-    const void* const found = size == 0 ? nullptr : std::memchr(from, '\n', size);
-    const size_t length =
-        found == nullptr ? size : static_cast<size_t>(static_cast<const char*>(found) - from);
-    if (quotes_count_) {
-      searched_quotes_ += static_cast<size_t>(std::count(from, from + length, '"'));
+  const char* const from = buffer_.data() + begin_ + searched_;
+  const auto size = static_cast<size_t>(buffer_.data() + end_ - from);
+  if (csv_ && searched_ > 0) return FindCsvEnd();
+  const void* const found = size == 0 ? nullptr : std::memchr(from, '\n', size);
+  const size_t length =
+      found == nullptr ? size : static_cast<size_t>(static_cast<const char*>(found) - from);
+  // Most lines have no quotes, and end where they end.
+  if (csv_ && (found == nullptr || std::memchr(from, '"', length) != nullptr)) return FindCsvEnd();
+  searched_ += length;
+  return found != nullptr;
+}
+
+bool RecordReader::FindCsvEnd() {
+  const char* const record = buffer_.data() + begin_;
+  const size_t size = end_ - begin_;
+  if (offset_ == 0 && searched_ == 0) searched_ = size - WithoutBom({record, size}).size();
+  while (searched_ < size) {
+    if (at_ == At::kQuoted || at_ == At::kPlain) {
+      // Nothing but these changes anything.
+      const char wanted = at_ == At::kQuoted ? '"' : csv_->delimiter;
+      while (searched_ < size && record[searched_] != wanted && record[searched_] != '\n')
+        ++searched_;
+      if (searched_ == size) return false;
     }
-    searched_ += length;
-    if (found == nullptr) return false;
-    if (searched_quotes_ % 2 == 0) return true;
-    ++searched_;  // a line end within quotes
+    if (Step(record[searched_])) return true;
+    if (misplaced_) return false;
+    ++searched_;
   }
+  return false;
+}
+
+// Goes on by a character of CSV; true: it is the record's line end.
+bool RecordReader::Step(char c) {
+  if (c == '\n') {
+    if (at_ != At::kQuoted) return true;
+    if (first_line_ == 0) first_line_ = searched_;
+    return false;
+  }
+  switch (at_) {
+    case At::kFieldStart:
+      at_ = c == '"' ? At::kQuoted : c == csv_->delimiter ? At::kFieldStart : At::kPlain;
+      break;
+    case At::kPlain:
+      if (c == csv_->delimiter) at_ = At::kFieldStart;
+      break;
+    case At::kQuoted:
+      if (c == '"') at_ = At::kClosed;
+      break;
+    case At::kClosed:
+      if (c == '"') {
+        at_ = At::kQuoted;
+      } else if (c == csv_->delimiter) {
+        at_ = At::kFieldStart;
+      } else if (c != '\r') {
+        misplaced_ = first_line_ > 0 && searched_ <= max_bytes_ && !passing_;
+        at_ = At::kPlain;
+      }
+      break;
+  }
+  return false;
+}
+
+// Whether each line has as many fields as a record, and there are so many that it is no chance.
+bool RecordReader::LooksLikeRecords(std::string_view lines) const {
+  if (csv_->trusts_quotes || csv_->columns < 2) return false;
+  if (csv_->has_header && offset_ == 0) return false;
+  size_t count = 0;
+  for (size_t begin = 0; begin <= lines.size(); ++count) {
+    const size_t end = std::min(lines.find('\n', begin), lines.size());
+    const auto fields = 1 + static_cast<size_t>(std::count(
+                                lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                                lines.begin() + static_cast<std::ptrdiff_t>(end), csv_->delimiter));
+    if (fields != csv_->columns) return false;
+    begin = end + 1;
+  }
+  // The fewer columns, the more often a text has as many.
+  return count >= (csv_->columns < 5 ? 8 - csv_->columns : 3);
 }
 
 RecordReader::Record RecordReader::Cut(size_t length) {
@@ -63,25 +132,39 @@ RecordReader::Record RecordReader::Cut(size_t length) {
   begin_ += length;
   offset_ += length;
   searched_ = 0;
-  searched_quotes_ = 0;
+  at_ = At::kFieldStart;
+  first_line_ = 0;
+  misplaced_ = false;
+  return record;
+}
+
+RecordReader::Record RecordReader::CutFirstLine() {
+  Record record = Cut(first_line_);
+  record.open_quote = true;
+  begin_ += 1;
+  offset_ += 1;
   return record;
 }
 
 // Reads on to the end of the record without keeping what is beyond its beginning.
 Result<RecordReader::Record> RecordReader::CutTooLong() {
   Record record{.text = {}, .offset = offset_, .too_long = true};
+  record.runaway = first_line_ > 0 && first_line_ <= max_bytes_;
+  passing_ = true;
   too_long_.assign(buffer_.data() + begin_, std::min(searched_, kKeptOfTooLong));
   bool more = true;
-  while (more) {
+  for (;;) {
+    const bool found = csv_ ? FindCsvEnd() : FindEnd();
     begin_ += searched_;
     offset_ += searched_;
     searched_ = 0;
-    if (FindEnd()) break;
-    if (searched_ > 0) continue;
+    if (found) break;
     MUSTER_ASSIGN(more, Fill());
+    if (!more) break;
   }
-  record.open_quote = searched_quotes_ % 2 == 1;
-  Cut(searched_);
+  passing_ = false;
+  record.open_quote = at_ == At::kQuoted;
+  Cut(0);
   if (more) {
     ++begin_;
     ++offset_;

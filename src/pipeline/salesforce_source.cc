@@ -168,7 +168,7 @@ class SalesforceReader final : public Reader {
     const std::string next(response.Header("Sforce-Locator").value_or("null"));
     next_locator_ = next == "null" ? "" : next;
     page_ = std::make_unique<RecordReader>(std::make_unique<PageStream>(std::move(response.body)),
-                                           0, kMaxRecordBytes, RecordReader::Quotes::kCount);
+                                           0, kMaxRecordBytes, CsvRecords{});
     columns_.clear();
     return {};
   }
