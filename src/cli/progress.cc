@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "base/secrets.h"
-#include "base/utf8.h"
 #include "cli/terminal.h"
 
 namespace muster::cli {
@@ -158,16 +157,7 @@ std::string Progress::BarLine(double rate) const {
                                             static_cast<double>(total_) * static_cast<double>(bar));
     return "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " + text;
   }
-  std::string cut;
-  for (std::string_view rest = text; !rest.empty();) {
-    std::string_view after = rest;
-    TakeCodePoint(after);
-    std::string_view character = rest.substr(0, rest.size() - after.size());
-    if (DisplayWidth(cut) + DisplayWidth(character) > columns) break;
-    cut += character;
-    rest = after;
-  }
-  return cut;
+  return CutTo(columns, text);
 }
 
 std::string Progress::JsonLine(double rate) const {

@@ -5,6 +5,12 @@
 #include "base/secrets.h"
 
 namespace muster::cli {
+namespace {
+
+constexpr size_t kGap = 2;        // between columns
+constexpr size_t kLeastText = 8;  // that a text is cut to
+
+}  // namespace
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   for (const Column& column : columns_) widths_.push_back(DisplayWidth(column.title));
@@ -19,14 +25,54 @@ void Table::AddRow(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::Print(std::ostream& out, bool color) const {
+bool Table::HoldsNothing(size_t column) const {
+  return std::all_of(rows_.begin(), rows_.end(), [&](const std::vector<Cell>& row) {
+    return row[column].text.empty() || row[column].text == "0";
+  });
+}
+
+std::vector<size_t> Table::Fit(size_t width) const {
+  std::vector<size_t> widths = widths_;
+  const auto excess = [&] {
+    size_t total = 0;
+    for (const size_t one : widths) total += one == 0 ? 0 : one + kGap;
+    return total > width + kGap ? total - width - kGap : 0;
+  };
+  for (size_t i = widths.size(); i-- > 1 && excess() > 0;) {
+    if (columns_[i].importance == Importance::kLess) widths[i] = 0;
+  }
+  // The first column says what a row is about.
+  while (excess() > 0) {
+    size_t widest = 0;
+    for (size_t i = 1; i < widths.size(); ++i) {
+      const size_t least = std::max(DisplayWidth(columns_[i].title), kLeastText);
+      if (columns_[i].align == Align::kRight || widths[i] <= least) continue;
+      if (widest == 0 || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == 0) break;
+    const size_t least = std::max(DisplayWidth(columns_[widest].title), kLeastText);
+    widths[widest] -= std::min(widths[widest] - least, excess());
+  }
+  for (size_t i = widths.size(); i-- > 1 && excess() > 0;) {
+    if (widths[i] > 0 && HoldsNothing(i)) widths[i] = 0;
+  }
+  return widths;
+}
+
+void Table::Print(std::ostream& out, bool color) const { PrintWithin(WidthOf(out), out, color); }
+
+void Table::PrintWithin(std::optional<int> width, std::ostream& out, bool color) const {
+  const std::vector<size_t> widths =
+      width ? Fit(static_cast<size_t>(std::max(*width, 1))) : widths_;
   auto print_row = [&](auto cell_of) {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const Cell cell = cell_of(i);
-      const std::string padding(widths_[i] - DisplayWidth(cell.text), ' ');
+      if (widths[i] == 0) continue;
+      Cell cell = cell_of(i);
+      if (DisplayWidth(cell.text) > widths[i]) cell.text = CutTo(widths[i] - 1, cell.text) + "…";
+      const std::string padding(widths[i] - DisplayWidth(cell.text), ' ');
       const std::string text = Styled(cell.text, cell.style, color);
-      if (i > 0) line += "  ";
+      if (!line.empty()) line += std::string(kGap, ' ');
       line += columns_[i].align == Align::kRight ? padding + text : text + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -43,5 +43,45 @@ TEST(Table, CellsCannotCommandTheTerminalOrLeakSecrets) {
   EXPECT_EQ(Print(table), "A\n\uFFFD[2J\uFFFD\npw ***\n");
 }
 
+Table Wide() {
+  Table table({{"NAME"},
+               {"STATUS"},
+               {"ROWS", Table::Align::kRight},
+               {"BAD", Table::Align::kRight},
+               {"STAGED", Table::Align::kRight, Table::Importance::kLess},
+               {"LEFT", Table::Align::kRight}});
+  table.AddRow({{"one"}, {"waits for the lock"}, {"10"}, {"0"}, {"10"}, {"3m05s"}});
+  table.AddRow({{"two"}, {"runs"}, {"7"}, {"0"}, {"7"}, {"9s"}});
+  return table;
+}
+
+std::string Within(const Table& table, std::optional<int> width) {
+  std::ostringstream out;
+  table.PrintWithin(width, out, false);
+  return out.str();
+}
+
+TEST(Table, WhatMattersLeastIsLeftOutWhereThereIsNoRoom) {
+  const Table table = Wide();
+  const std::string whole =
+      "NAME  STATUS              ROWS  BAD  STAGED   LEFT\n"
+      "one   waits for the lock    10    0      10  3m05s\n"
+      "two   runs                   7    0       7     9s\n";
+  EXPECT_EQ(Within(table, std::nullopt), whole);
+  EXPECT_EQ(Within(table, 50), whole);
+  EXPECT_EQ(Within(table, 49),
+            "NAME  STATUS              ROWS  BAD   LEFT\n"
+            "one   waits for the lock    10    0  3m05s\n"
+            "two   runs                   7    0     9s\n");
+  EXPECT_EQ(Within(table, 36),
+            "NAME  STATUS        ROWS  BAD   LEFT\n"
+            "one   waits for t…    10    0  3m05s\n"
+            "two   runs             7    0     9s\n");
+  EXPECT_EQ(Within(table, 30),
+            "NAME  STATUS    ROWS   LEFT\n"
+            "one   waits f…    10  3m05s\n"
+            "two   runs         7     9s\n");
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iostream>
 
+#include "base/number.h"
 #include "base/utf8.h"
 
 namespace muster::cli {
@@ -39,8 +41,17 @@ bool IsControl(char32_t point) { return point < 0x20 || (point >= 0x7F && point 
 bool IsTerminal(int fd) { return isatty(fd) == 1; }
 
 int TerminalWidth(int fd) {
+  const char* columns = std::getenv("COLUMNS");
+  if (columns != nullptr) {
+    if (const auto wanted = ParseNumber<int>(columns); wanted && *wanted > 0) return *wanted;
+  }
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::optional<int> WidthOf(const std::ostream& out) {
+  if (&out != &std::cout || !IsTerminal(STDOUT_FILENO)) return std::nullopt;
+  return TerminalWidth(STDOUT_FILENO);
 }
 
 bool WantsColor(std::string_view mode, int fd) {
@@ -83,6 +94,21 @@ size_t DisplayWidth(std::string_view text) {
     if (!Contains(kZeroWidth, point)) width += Contains(kWide, point) ? 2 : 1;
   }
   return width;
+}
+
+std::string CutTo(size_t columns, std::string_view text) {
+  std::string cut;
+  size_t width = 0;
+  while (!text.empty()) {
+    std::string_view rest = text;
+    TakeCodePoint(rest);
+    const std::string_view character = text.substr(0, text.size() - rest.size());
+    width += DisplayWidth(character);
+    if (width > columns) break;
+    cut += character;
+    text = rest;
+  }
+  return cut;
 }
 
 std::string Printable(std::string_view text) {

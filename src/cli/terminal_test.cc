@@ -29,7 +29,13 @@ TEST(Terminal, ColourIsForTerminalsUnlessAskedFor) {
   EXPECT_FALSE(WantsColor("auto", fds[1]));
   EXPECT_TRUE(WantsColor("always", fds[1]));
   EXPECT_FALSE(WantsColor("never", fds[1]));
+  unsetenv("COLUMNS");
   EXPECT_EQ(TerminalWidth(fds[1]), 80);
+  setenv("COLUMNS", "132", 1);
+  EXPECT_EQ(TerminalWidth(fds[1]), 132);
+  setenv("COLUMNS", "wide", 1);
+  EXPECT_EQ(TerminalWidth(fds[1]), 80);
+  unsetenv("COLUMNS");
   close(fds[0]);
   close(fds[1]);
 }
