@@ -22,6 +22,7 @@ struct ExecutionRequest {
   std::string origin = "definition";  // what a person knows the definition by: its file
   std::string machine = "machine";    // the state machine's name, for $$.StateMachine.Name
   std::string input = "{}";           // JSON text
+  std::string queue = {};             // empty: that of StatesOptions
 };
 
 // An execution as it stands in the store.
@@ -94,8 +95,9 @@ class States {
                          const std::string& cause);
   Status SendTaskHeartbeat(const std::string& token);
 
-  // Drives executions until a stop is requested or, if `until_done` names one, that has ended. To
-  // be called from as many threads as may wait for calls at once.
+  // Drives executions until a stop is requested or, if `until_done` names one, that has ended:
+  // those in the queue of the options, or in that of the one that is named. To be called from as
+  // many threads as may wait for calls at once.
   Status Work(std::stop_token stop, const std::string& until_done = "");
 
  private:

@@ -81,6 +81,10 @@ class TaskContext {
   // Tells those who watch how many rows the call has dealt with so far. From any thread, as often
   // as a page of rows is done.
   virtual void Progress(int64_t /*rows*/) {}
+
+  // Tells them what the call waits for, such as a lock that another session holds; empty: for
+  // nothing any more. From any thread.
+  virtual void WaitsFor(const std::string& /*what*/) {}
 };
 
 // Makes the calls of Task states. Safe to use from any thread.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json_fields.h"
 #include "base/secrets.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -82,7 +83,8 @@ void PrintTasks(std::ostream& out, const RankReport& rank) {
     if (task.retry) {
       out << what << ": " << RetryText(*task.retry) << ": " << task.retry->why.cause << '\n';
     } else if (task.state == PartState::kRunning) {
-      out << what << ": running\n";
+      out << what << ": running"
+          << (task.waits_for.empty() ? "" : ", waits for " + Redact(task.waits_for)) << '\n';
     }
   }
   if (rank.failure) PrintFailure(out, label + ", reconciliation", *rank.failure);
@@ -96,6 +98,19 @@ void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
           << " could not be read: see " << task.name << ".failed.jsonl in the staging folder\n";
     }
   }
+}
+
+std::string WordOf(Phase phase) { return phase == Phase::kExtract ? "extract" : "transform"; }
+
+Json TaskJson(const RankReport& rank, const TaskReport& task) {
+  Json json{{"rank", rank.number},
+            {"phase", WordOf(task.phase)},
+            {"task", task.name},
+            {"status", NameOf(task.state)}};
+  if (task.rows) json["rows"] = *task.rows;
+  if (task.failure)
+    json["error"] = {{"Error", task.failure->error}, {"Cause", task.failure->cause}};
+  return json;
 }
 
 }  // namespace
@@ -121,18 +136,103 @@ Json MigrationJson(const plan::RunState& run) {
   json["id"] = run.id;
   json["plan"] = run.plan;
   json["path"] = run.path;
+  if (!run.folder.empty()) json["folder"] = run.folder;
   json["hash"] = run.hash;
   json["profile"] = run.profile;
   json["attempt"] = run.attempt;
   json["execution"] = run.execution;
+  if (run.status == "IN_PROGRESS") json["driven"] = run.driven;
   if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
   if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
   return json;
 }
 
+Json AttemptsJson(const std::vector<plan::AttemptReport>& attempts) {
+  Json list = Json::array();
+  for (const plan::AttemptReport& attempt : attempts) {
+    Json json = ToJson(attempt);
+    json["tasks"] = Json::array();
+    for (const RankReport& rank : attempt.did.ranks) {
+      for (const TaskReport& task : rank.tasks) json["tasks"].push_back(TaskJson(rank, task));
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+std::string TextOf(const plan::AttemptReport& attempt) {
+  std::string text = "attempt " + std::to_string(attempt.attempt.number) + ": " + attempt.status;
+  if (attempt.start && attempt.stop && *attempt.stop >= *attempt.start) {
+    using std::chrono::seconds;
+    text += " after " + FormatSeconds(static_cast<uint64_t>(
+                            std::chrono::ceil<seconds>(*attempt.stop - *attempt.start).count()));
+  }
+  if (!attempt.error.empty() || !attempt.cause.empty()) {
+    text += ": " + attempt.error + (attempt.error.empty() || attempt.cause.empty() ? "" : ": ") +
+            attempt.cause;
+  }
+  int64_t succeeded = 0;
+  std::string others;
+  for (const RankReport& rank : attempt.did.ranks) {
+    for (const TaskReport& task : rank.tasks) {
+      if (task.state == PartState::kSucceeded) {
+        ++succeeded;
+        continue;
+      }
+      std::string state = NameOf(task.state);
+      for (char& c : state) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      others += ", " + WordOf(task.phase) + "/" + task.name + " " + state;
+    }
+  }
+  if (!attempt.did.ranks.empty())
+    text +=
+        "; " + std::to_string(succeeded) + (succeeded == 1 ? " task" : " tasks") + " done" + others;
+  for (const std::string& task : attempt.attempt.again)
+    text += (&task == &attempt.attempt.again.front() ? "; done again: " : ", ") + task;
+  return text;
+}
+
+std::string AttemptsText(const plan::RunState& run,
+                         const std::vector<plan::AttemptReport>& attempts) {
+  std::string text = std::to_string(run.attempt);
+  if (attempts.size() < 2) return text;
+  text += ": ";
+  constexpr size_t kMostTold = 4;
+  size_t begin = 0;
+  if (attempts.size() > kMostTold) begin = attempts.size() - kMostTold;
+  if (begin > 0) text += "…, ";
+  for (size_t i = begin; i < attempts.size(); ++i)
+    text += (i == begin ? "" : ", ") + attempts[i].status;
+  return text;
+}
+
+void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt, const Json& history,
+                  bool color) {
+  out << Redact(TextOf(attempt)) << '\n';
+  Table table({{"TIME"}, {"STATE"}, {"EVENT"}, {"ERROR"}});
+  for (const Json& event : history) {
+    std::string state;
+    std::string error;
+    for (const auto& [key, value] : event.items()) {
+      if (!key.ends_with("EventDetails")) continue;
+      state = TextIn(value, "name");
+      error = TextIn(value, "error");
+    }
+    if (state.empty() && error.empty()) continue;
+    table.AddRow({{TextIn(event, "timestamp")}, {state}, {TextIn(event, "type")}, {error}});
+  }
+  table.Print(out, color);
+}
+
+std::string StatusText(const plan::RunState& run) {
+  const bool left = run.status == "IN_PROGRESS" && !run.driven;
+  return left ? run.status + " (no process is driving it)" : run.status;
+}
+
 Json MigrationJson(const Migration& migration) {
   Json json = MigrationJson(migration.run);
   json["ranks"] = ToJson(migration.report);
+  json["attempts"] = AttemptsJson(migration.attempts);
   json["notifications"] = Json::array();
   for (const task::Letter& letter : migration.letters) {
     Json told{{"target", Redact(letter.news.target)},
@@ -149,18 +249,22 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
   const plan::RunState& run = migration.run;
   const plan::RunReport& report = migration.report;
   out << run.id << ": " << Styled(run.status, StyleOfStatus(run.status), color)
-      << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "") << '\n';
+      << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "");
+  if (run.status == "IN_PROGRESS" && !run.driven)
+    out << " (no process is driving it; resume with 'muster resume " << run.id << "')";
+  out << '\n';
   constexpr auto kRight = Table::Align::kRight;
+  constexpr auto kLess = Table::Importance::kLess;
   Table table({{"RANK", kRight},
                {"NAME"},
                {"STATUS"},
                {"TASKS", kRight},
                {"EXTRACTED", kRight},
                {"UNREADABLE", kRight},
-               {"STAGED", kRight},
+               {"STAGED", kRight, kLess},
                {"LOADED", kRight},
                {"REJECTED", kRight},
-               {"KEYS CHECKED", kRight},
+               {"KEYS CHECKED", kRight, kLess},
                {"TIME", kRight}});
   for (const RankReport& rank : report.ranks) AddRank(table, rank);
   if (!report.ranks.empty()) table.Print(out, color);
@@ -172,6 +276,9 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
         << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
   }
   PrintUnreadable(out, report);
+  for (const plan::AttemptReport& attempt : migration.attempts) {
+    if (migration.attempts.size() > 1) out << Redact(TextOf(attempt)) << '\n';
+  }
   if (run.status == "FAILED" || run.status == "CANCELLED")
     out << "'muster resume " << run.id << "' does what did not succeed\n";
 }

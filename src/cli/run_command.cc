@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include "base/guard.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/secrets.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
@@ -47,6 +49,9 @@ struct RunCommandOptions {
   int limit = 100;
 };
 
+// How long the process of a run that was cancelled is waited for.
+constexpr milliseconds kCancelPatience{5'000};
+
 Result<std::map<std::string, std::string>> Pairs(const std::string& option,
                                                  const std::vector<std::string>& texts) {
   std::map<std::string, std::string> pairs;
@@ -57,6 +62,13 @@ Result<std::map<std::string, std::string>> Pairs(const std::string& option,
     pairs[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return pairs;
+}
+
+Result<std::string> WorkingFolder() {
+  std::error_code failed;
+  const auto folder = std::filesystem::current_path(failed);
+  if (failed) return Error{Code::kNotFound, "the working folder: " + failed.message()};
+  return folder.string();
 }
 
 // One of the commands about runs of plans.
@@ -74,7 +86,8 @@ class RunCommand {
     MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
     MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
-    MUSTER_ASSIGN(const RunState run, runs_->Start(plan, *profile, std::move(inputs)));
+    MUSTER_ASSIGN(const std::string folder, WorkingFolder());
+    MUSTER_ASSIGN(const RunState run, runs_->Start(plan, *profile, std::move(inputs), folder));
     return Drive(run);
   }
 
@@ -87,6 +100,7 @@ class RunCommand {
     MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes};
+    MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
     resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
@@ -101,11 +115,13 @@ class RunCommand {
     MUSTER_TRY(Open({}));
     if (!options_.drain) {
       MUSTER_TRY(runs_->Cancel(id_));
+      MUSTER_TRY(AwaitLetGo());
       MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
       MUSTER_TRY(Report(run));
       return kDone;
     }
-    MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, signals_.Token()));
+    const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
+    MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, say, signals_.Token()));
     MUSTER_TRY(Report(run));
     // It may have come to its end before.
     return run.status == "FAILED" ? kFailed : kDone;
@@ -132,25 +148,22 @@ class RunCommand {
   Result<int> History() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
-    MUSTER_ASSIGN(const Json history, states_->History(run.execution));
-    if (context_.json) {
-      context_.out << ToJsonText(history) << '\n';
-      return kDone;
-    }
-    Table table({{"TIME"}, {"STATE"}, {"EVENT"}, {"ERROR"}});
-    for (const Json& event : history) {
-      std::string state;
-      std::string error;
-      for (const auto& [key, value] : event.items()) {
-        if (!key.ends_with("EventDetails")) continue;
-        state = TextIn(value, "name");
-        error = TextIn(value, "error");
+    MUSTER_ASSIGN(const auto attempts, runs_->Attempts(run, true));
+    Json all = Json::array();
+    for (const plan::AttemptReport& attempt : attempts) {
+      auto history = states_->History(attempt.attempt.execution);
+      if (!history && history.error().code != Code::kNotFound) return history.error();
+      if (!history) history = Json::array();
+      if (!context_.json) {
+        PrintHistory(context_.out, attempt, *history, context_.color);
+        continue;
       }
-      const std::string type = event["type"];
-      if (state.empty() && error.empty()) continue;
-      table.AddRow({{event["timestamp"].get<std::string>()}, {state}, {type}, {error}});
+      for (Json& event : *history) {
+        event["attempt"] = attempt.attempt.number;
+        all.push_back(std::move(event));
+      }
     }
-    table.Print(context_.out, context_.color);
+    if (context_.json) context_.out << ToJsonText(all) << '\n';
     return kDone;
   }
 
@@ -160,10 +173,10 @@ class RunCommand {
     Json list = Json::array();
     Table table({{"MIGRATION"},
                  {"TENANT"},
-                 {"ENVIRONMENT"},
+                 {"ENVIRONMENT", Table::Align::kLeft, Table::Importance::kLess},
                  {"PLAN"},
                  {"STATUS"},
-                 {"ATTEMPT"},
+                 {"ATTEMPTS"},
                  {"STARTED"}});
     int exit_code = kDone;
     for (const RunState& run : runs) {
@@ -175,13 +188,15 @@ class RunCommand {
         context_.err << run.cause << '\n';
         continue;
       }
+      MUSTER_ASSIGN(const auto attempts, runs_->Attempts(run, false));
       list.push_back(MigrationJson(run));
+      list.back()["attempts"] = AttemptsJson(attempts);
       table.AddRow({{run.id},
                     {run.Input("tenantId")},
                     {run.Input("environment")},
                     {run.plan},
-                    {run.status, StyleOfStatus(run.status)},
-                    {std::to_string(run.attempt)},
+                    {StatusText(run), StyleOfStatus(run.status)},
+                    {AttemptsText(run, attempts)},
                     {states::FormatTimestamp(run.FirstStart())}});
     }
     if (context_.json) {
@@ -193,6 +208,21 @@ class RunCommand {
   }
 
  private:
+  // What it was at may take a moment to end.
+  Status AwaitLetGo() {
+    const MonoTime end = context_.env.MonoNow() + kCancelPatience;
+    while (context_.env.MonoNow() < end) {
+      MUSTER_ASSIGN(const bool let_go, runs_->IsLetGo(id_));
+      if (let_go) return {};
+      if (!context_.env.Sleep(milliseconds(200), signals_.Token())) return {};
+    }
+    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
+    MUSTER_ASSIGN(const std::string waits, runs_->WhatIsWaitedFor(run));
+    context_.err << "the run is cancelled; its process is dead, or has not let go of it yet"
+                 << (waits.empty() ? "" : ": " + waits) << '\n';
+    return {};
+  }
+
   // `before`: what variables were when the run began.
   Result<plan::Plan> Load(const std::string& path,
                           const std::map<std::string, std::string>& before) {
@@ -293,8 +323,13 @@ class RunCommand {
   }
 
   Result<int> Report(const RunState& run) {
-    Migration migration{.run = run, .report = {}, .letters = {}};
+    Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
     MUSTER_ASSIGN(migration.report, runs_->Report(run));
+    MUSTER_ASSIGN(migration.attempts, runs_->Attempts(run, true));
+    if (run.status == "IN_PROGRESS") {
+      MUSTER_ASSIGN(const plan::LiveRun live, runs_->Live(run));
+      migration.report.SetWaits(live.waits);
+    }
     MUSTER_ASSIGN(migration.letters, task::Outbox(*store_, context_.env).List(run.id));
     if (context_.json) {
       context_.out << ToJsonText(MigrationJson(migration)) << '\n';

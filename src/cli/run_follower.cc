@@ -31,12 +31,13 @@ Json RankJson(const plan::RankProgress& rank) {
 }  // namespace
 
 std::string TextOf(const plan::RankProgress& rank) {
-  std::string text = "rank " + std::to_string(rank.number) + ": " + std::to_string(rank.done) +
-                     " of " + std::to_string(rank.tasks) + " tasks, " + std::to_string(rank.rows) +
-                     " of " + std::to_string(rank.expected_rows) + " rows";
-  if (rank.rows_per_s > 0) text += ", " + std::to_string(std::llround(rank.rows_per_s)) + " rows/s";
+  std::string text = "rank " + std::to_string(rank.number) + ": ";
+  // First, where a narrow terminal does not cut it off.
   if (rank.left_s)
-    text += ", " + FormatSeconds(static_cast<uint64_t>(std::ceil(*rank.left_s))) + " left";
+    text += FormatSeconds(static_cast<uint64_t>(std::ceil(*rank.left_s))) + " left, ";
+  text += std::to_string(rank.done) + " of " + std::to_string(rank.tasks) + " tasks, " +
+          std::to_string(rank.rows) + " of " + std::to_string(rank.expected_rows) + " rows";
+  if (rank.rows_per_s > 0) text += ", " + std::to_string(std::llround(rank.rows_per_s)) + " rows/s";
   return text;
 }
 
@@ -147,9 +148,9 @@ void RunFollower::TellRanks(const plan::RunProgress& progress) {
 }
 
 void RunFollower::TellIfLeft() {
-  const bool left = run_.status == "IN_PROGRESS" && !runs_.IsDriven(run_.id).value_or(true);
+  const bool left = run_.status == "IN_PROGRESS" && !run_.driven;
   if (left && !left_)
-    progress_.Say("nobody drives it now: 'muster resume " + run_.id + "' goes on with it");
+    progress_.Say("no process is driving it: 'muster resume " + run_.id + "' goes on with it");
   left_ = left;
 }
 

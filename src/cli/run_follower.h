@@ -48,7 +48,7 @@ class RunFollower {
   bool left_ = false;
 };
 
-// "rank 600: 3 of 11 tasks, 1200 of 5000 rows, 340 rows/s, 11s left".
+// "rank 600: 11s left, 3 of 11 tasks, 1200 of 5000 rows, 340 rows/s".
 std::string TextOf(const plan::RankProgress& rank);
 
 }  // namespace muster::cli

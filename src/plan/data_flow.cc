@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/json_fields.h"
+#include "base/planted_bug.h"
 #include "plan/profile_states.h"
 
 namespace muster::plan {
@@ -111,7 +112,10 @@ std::vector<std::string> Invalidate(const Plan& plan, const std::set<std::string
   for (const Rank& rank : plan.ranks) {
     for (const std::string& key : KeysOf(rank)) {
       if (taken.contains(key)) ordered.push_back(key);
-      if (taken.contains(key) || tasks.contains(key)) done.erase(ReconcileKey(rank.number));
+      // Also where a rank went on after a failure: it was reconciled without what failed.
+      const bool changed =
+          PLANTED_BUG(ranks_stay_reconciled) ? taken.contains(key) : !done.contains(key);
+      if (changed) done.erase(ReconcileKey(rank.number));
     }
   }
   return ordered;

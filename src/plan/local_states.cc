@@ -51,6 +51,7 @@ class LocalStates final : public ProfileStates {
     names_.Put(parameters, "tenant", "{tenantId}");
     PutMigration(parameters, "migration");
     parameters["max_unreadable"] = task.max_unreadable;
+    PutPlaces(parameters);
     chain.Add(LastState(rank, Phase::kExtract, task.name),
               TaskState("muster:copy", parameters, task.name, task.rules, failed));
   }
@@ -71,6 +72,7 @@ class LocalStates final : public ProfileStates {
     if (!run_.id.empty()) parameters["run"] = {{"id", run_.id}, {"attempt", run_.attempt}};
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
+    PutPlaces(parameters);
     parameters["arguments"] = arguments;
     parameters["references"] = LoadersFor(rank, task);
     chain.Add(LastState(rank, Phase::kTransform, task.name),
@@ -85,6 +87,7 @@ class LocalStates final : public ProfileStates {
     Json parameters{{"rank", rank.number}};
     names_.Put(parameters, "staging", profile_.staging);
     names_.Put(parameters, "target", profile_.target);
+    PutPlaces(parameters);
     if (!rank.extract.empty()) parameters["extracted.$"] = "$.extract.results";
     if (!rank.transform.empty()) parameters["transformed.$"] = "$.transform.results";
     Json scripts = Json::object();
@@ -146,6 +149,13 @@ class LocalStates final : public ProfileStates {
     }
   }
 
+  // Where relative paths begin, and whose staged objects count.
+  void PutPlaces(Json& parameters) const {
+    if (!run_.folder.empty()) parameters["folder"] = run_.folder;
+    if (!run_.id.empty()) parameters["staging_run"] = run_.id;
+    if (run_.unmarked_staging) parameters["staging_unmarked"] = true;
+  }
+
   // The ranks that load what a script's foreign keys point to, itself included.
   Json LoadersFor(const Rank& rank, const TransformTask& script) const {
     Json loaders{{script.Target(), rank.number}};
@@ -164,6 +174,7 @@ class LocalStates final : public ProfileStates {
                     {"message", std::move(message)}};
     if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
       names_.Put(parameters, "topic", plan_.names.topic);
+    if (!run_.folder.empty()) parameters["folder"] = run_.folder;
     // Another attempt has another name, and its failures are news again.
     PutMigration(parameters, "migration");
     parameters["dedupe.$"] = "States.Format('{}/" + key + "', $$.Execution.Name)";

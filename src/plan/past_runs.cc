@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
 
@@ -43,10 +44,12 @@ class PastReader {
         auto run = ReadRunBody(record);
         // What cannot be read has nothing to tell; 'muster list' names it.
         if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
-        const auto execution = states_.Find(run->id);
+        MUSTER_TRY(DropForeignAttempts(store_, states_, *run));
+        const auto execution = states_.Find(run->attempts.front().execution);
         if (!execution && execution.error().code != Code::kCorrupt) return execution.error();
         if (!execution || !*execution) continue;
-        all.push_back({std::move(record), *std::move(run), (*execution)->start});
+        const WallTime start = run->first_start.value_or((*execution)->start);
+        all.push_back({std::move(record), *std::move(run), start});
       }
       if (page.size() < static_cast<size_t>(kPage)) break;
     }
@@ -61,8 +64,9 @@ class PastReader {
     if (!pinned) return false;
     MUSTER_ASSIGN(const Profile* profile, pinned->FindProfile(found.run.profile));
     bool told = false;
-    for (int64_t attempt = found.run.attempt; attempt >= 1; --attempt) {
-      const std::string name = ExecutionOf(found.run.id, attempt);
+    for (auto attempt = found.run.attempts.rbegin(); attempt != found.run.attempts.rend();
+         ++attempt) {
+      const std::string& name = attempt->execution;
       MUSTER_ASSIGN(const auto execution, states_.Find(name));
       if (!execution) continue;
       MUSTER_ASSIGN(const Json history, states_.History(name));

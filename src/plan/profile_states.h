@@ -14,6 +14,8 @@ struct RunIdentity {
   std::string name = {};  // RunState::id
   std::string id = {};    // not the migration's: one of that name, on another store, is another run
   int64_t attempt = 1;
+  std::string folder = {};        // where relative paths begin; empty: where the process works
+  bool unmarked_staging = false;  // what is staged may name no run: an older version began it
 };
 
 // What the parts of a plan are in a state machine, for one kind of profile. States find the run's

@@ -8,6 +8,7 @@
 #include "plan/fields.h"
 #include "plan/plan_json.h"
 #include "plan/profile_states.h"
+#include "plan/run_attempts.h"
 
 namespace muster::plan {
 namespace {
@@ -28,8 +29,7 @@ bool IsId(const std::string& id) {
 Json CancelMachine(const Plan& plan, const RunState& run) {
   const auto found = plan.FindProfile(run.profile);
   if (!found) return nullptr;
-  const auto profile_states =
-      NewProfileStates(plan, **found, {run.id, run.incarnation, run.attempt});
+  const auto profile_states = NewProfileStates(plan, **found, IdentityOf(run));
   Json mark = profile_states->Update("CANCELLED");
   mark["Retry"] = RetryService();
   mark["ResultPath"] = nullptr;
@@ -121,6 +121,14 @@ Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inpu
   return {};
 }
 
+RunIdentity IdentityOf(const RunState& run) {
+  return {.name = run.id,
+          .id = run.incarnation,
+          .attempt = run.attempt,
+          .folder = run.folder,
+          .unmarked_staging = run.unmarked_staging};
+}
+
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be kept is still known by its hash.
@@ -128,15 +136,18 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   return ToJsonText({{"format", kFormat},
                      {"plan", run.plan},
                      {"path", run.path},
+                     {"folder", run.folder},
                      {"hash", run.hash},
                      {"pins_scripts", true},
                      {"incarnation", run.incarnation},
+                     {"unmarked_staging", run.unmarked_staging},
                      {"first_start", run.FirstStart().time_since_epoch().count()},
                      {"profile", run.profile},
                      {"inputs", run.inputs},
                      {"variables", run.variables},
                      {"attempt", run.attempt},
                      {"execution", run.execution},
+                     {"attempts", AttemptsJson(run)},
                      {"done", done},
                      {"cancel", CancelMachine(plan, run)},
                      {"content", std::move(canonical)}});
@@ -153,6 +164,8 @@ Result<RunState> ReadRunBody(const Record& record) {
   JsonFields fields(body);
   fields.Read("plan", run.plan)
       .Read("path", run.path)
+      .Read("folder", run.folder)
+      .Read("unmarked_staging", run.unmarked_staging)
       .Read("hash", run.hash)
       .Read("incarnation", run.incarnation)
       .Read("profile", run.profile)
@@ -166,6 +179,7 @@ Result<RunState> ReadRunBody(const Record& record) {
     fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
   }
   MUSTER_TRY(fields.Check("the record of migration '" + record.key + "'"));
+  ReadAttempts(body, run);
   return run;
 }
 

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "muster/store.h"
+#include "plan/profile_states.h"
 #include "plan/runs.h"
 
 namespace muster::plan {
 
 // Fills in defaults. kInvalid names all inputs that are missing, unknown or not usable.
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
+
+// What the states of a run know of it.
+RunIdentity IdentityOf(const RunState& run);
 
 // The body of a run's record: the run, what its plan means, how to mark it as cancelled, and the
 // results of tasks that earlier attempts have done, as in CompileOptions.

@@ -12,7 +12,8 @@ namespace muster::plan {
 
 // What whoever drives a run tells of it.
 struct LiveRun {
-  std::map<std::string, int64_t> rows = {};  // of tasks that go on, by the state they began in
+  std::map<std::string, int64_t> rows = {};       // of tasks that go on, by the state they began in
+  std::map<std::string, std::string> waits = {};  // what they wait for, by the same
   // When it began to drive: what lies before is no measure of how fast things go. None: unknown.
   std::optional<WallTime> since = {};
 

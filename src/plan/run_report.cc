@@ -252,6 +252,7 @@ Json TaskJson(const TaskReport& task) {
   if (task.start && task.stop)
     json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
   if (task.failure) json["error"] = FailureJson(*task.failure);
+  if (!task.waits_for.empty()) json["waits_for"] = task.waits_for;
   if (task.retry) {
     json["retry"] = {{"attempt", task.retry->failed + 1},
                      {"of", task.retry->of},
@@ -289,6 +290,21 @@ int64_t RunReport::Unreadable() const {
   int64_t rows = 0;
   for (const RankReport& rank : ranks) rows += rank.Unreadable();
   return rows;
+}
+
+void RunReport::SetWaits(const std::map<std::string, std::string>& waits) {
+  for (RankReport& rank : ranks) {
+    for (TaskReport& task : rank.tasks) {
+      const auto found = waits.find(task.first_state);
+      if (found != waits.end() && task.state == PartState::kRunning) task.waits_for = found->second;
+    }
+  }
+}
+
+void RunReport::KeepBegun() {
+  for (RankReport& rank : ranks)
+    std::erase_if(rank.tasks, [](const TaskReport& task) { return !task.start; });
+  std::erase_if(ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
 }
 
 RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,

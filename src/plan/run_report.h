@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +42,8 @@ struct TaskReport {
   int64_t unreadable = 0;            // beside them: what the source could not give as rows
   int64_t expected_rows = 0;         // by the plan, or by what was extracted
   std::optional<FailureReport> failure = {};
-  std::optional<RetryReport> retry = {};  // what it waits for
+  std::optional<RetryReport> retry = {};  // the next try, if it waits for that
+  std::string waits_for = {};             // in the middle of a call; empty: nothing
 };
 
 struct RankReport {
@@ -62,6 +64,12 @@ struct RunReport {
 
   // Rows that could not be read, of all objects.
   int64_t Unreadable() const;
+
+  // What running tasks wait for, by the state they began in.
+  void SetWaits(const std::map<std::string, std::string>& waits);
+
+  // Leaves out the tasks that were not begun, and ranks without any that were.
+  void KeepBegun();
 };
 
 // How a run stands by the history of its execution. `done` are the results of earlier attempts, as

@@ -10,21 +10,31 @@
 
 namespace muster::plan {
 
+// One of a run's attempts to come to its end.
+struct Attempt {
+  int64_t number = 1;
+  std::string execution;                // its state machine's
+  std::vector<std::string> again = {};  // tasks that it did again although they had succeeded
+};
+
 // A migration as it stands in the store.
 struct RunState {
   // What the store and commands know it by: the input migrationId, and more than that if a run of
   // another tenant or environment has the same.
   std::string id;
   std::string plan;
-  std::string path;  // of the plan's file, absolute
+  std::string path;         // of the plan's file, absolute
+  std::string folder = {};  // that it was begun in: relative paths begin there
   std::string hash;
-  std::string incarnation = {};  // its own, whatever others are called
+  std::string incarnation = {};   // its own, whatever others are called
+  bool unmarked_staging = false;  // an older version began it, which staged without its name
   std::string profile;
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> variables = {};  // that did not come from the file
   int64_t attempt = 1;
-  std::string execution;  // its state machine's, of this attempt
-  std::string status;     // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
+  std::string execution;               // its state machine's, of this attempt
+  std::vector<Attempt> attempts = {};  // the latest 100, this one last
+  std::string status;  // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
   std::string error;
   std::string cause;
   std::string output;                        // JSON text, once it is completed
@@ -42,7 +52,8 @@ struct RunState {
 
   WallTime FirstStart() const { return first_start.value_or(start); }
 
-  std::optional<WallTime> driven_until = {};  // past: nobody drives it at the moment
+  // In progress, and its lease is current; without a driver it goes on when it is resumed.
+  bool driven = false;
 };
 
 }  // namespace muster::plan

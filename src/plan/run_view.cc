@@ -190,6 +190,7 @@ class Viewer {
     if (const auto rows = live_.rows.find(report.first_state);
         report.state == PartState::kRunning && rows != live_.rows.end())
       task.rows = rows->second;
+    if (!report.waits_for.empty()) task.why = "waits for " + report.waits_for;
     if (!task.attempts.empty()) Settle(task);
   }
 

@@ -12,6 +12,7 @@
 #include "plan/fields.h"
 #include "plan/order.h"
 #include "plan/plan_json.h"
+#include "plan/run_attempts.h"
 #include "plan/run_body.h"
 
 namespace muster::plan {
@@ -20,12 +21,6 @@ namespace {
 constexpr const char* kQueue = "default";
 constexpr milliseconds kRenewEvery = kRunLease / 3;
 constexpr int kMaxTries = 5;
-
-std::string StatusOf(const std::optional<Execution>& execution) {
-  if (!execution || execution->status == "RUNNING") return "IN_PROGRESS";
-  if (execution->status == "SUCCEEDED") return "COMPLETED";
-  return execution->status == "ABORTED" ? "CANCELLED" : "FAILED";
-}
 
 Error NoSuchRun(const std::string& id) {
   return {Code::kNotFound, "there is no migration '" + id + "'",
@@ -57,10 +52,6 @@ Result<std::string> LongName(const RunState& run) {
 
 }  // namespace
 
-std::string ExecutionOf(const std::string& id, int64_t attempt) {
-  return attempt == 1 ? id : id + "." + std::to_string(attempt);
-}
-
 Runs::Runs(Store& store, States& states, Env& env, TaskGate* gate)
     : store_(store), states_(states), env_(env), gate_(gate), owner_(env.NewId()) {}
 
@@ -72,9 +63,13 @@ Result<Record> Runs::Read(const std::string& id) {
 
 Result<RunState> Runs::Describe(const Record& record) {
   MUSTER_ASSIGN(RunState run, ReadRunBody(record));
+  MUSTER_TRY(DropForeignAttempts(store_, states_, run));
   MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
   run.status = StatusOf(execution);
-  run.driven_until = record.due;
+  if (run.status == "IN_PROGRESS") {
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
+    run.driven = record.due && *record.due > now;
+  }
   if (execution) {
     run.error = execution->error;
     run.cause = execution->cause;
@@ -87,18 +82,19 @@ Result<RunState> Runs::Describe(const Record& record) {
 
 Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
-  CompileOptions options{.inline_ranks = true, .run = {run.id, run.incarnation, run.attempt}};
+  CompileOptions options{.inline_ranks = true, .run = IdentityOf(run)};
   for (const auto& [task, result] : done.items()) options.done[task] = result;
   const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
   return states_.Start({.name = run.execution,
                         .definition = ToJsonText(compiled.main.definition),
                         .origin = plan.path,
                         .machine = plan.name,
-                        .input = ToJsonText(Json(run.inputs))});
+                        .input = ToJsonText(Json(run.inputs)),
+                        .queue = QueueOf(run)});
 }
 
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
-                             std::map<std::string, std::string> inputs) {
+                             std::map<std::string, std::string> inputs, const std::string& folder) {
   MUSTER_TRY(CompleteInputs(plan, inputs));
   const std::string id = inputs["migrationId"];
   RunState run{
@@ -106,6 +102,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .plan = plan.name,
       .path = (std::filesystem::path(plan.folder) / std::filesystem::path(plan.path).filename())
                   .string(),
+      .folder = folder,
       .hash = HashOf(plan),
       .incarnation = env_.NewId(),
       .profile = profile.name,
@@ -136,7 +133,8 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
 
 // Writes the record of a run that begins; if there is one of that name, the answer is that.
 Result<std::optional<RunState>> Runs::Create(RunState& run, const Plan& plan) {
-  run.execution = ExecutionOf(run.id, 1);
+  run.attempts.clear();
+  AddAttempt(run);
   Record record{.kind = kRunKind, .queue = kQueue, .key = run.id, .owner = owner_};
   record.body = RunBody(run, plan, Json::object());
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
@@ -285,18 +283,18 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
     if (begun)
       MUSTER_TRY(EndCancelled(run, "to go on by another plan, or to do parts of it again"));
   }
-  return NextAttempt(std::move(record), std::move(run), plan, options.again);
+  return NextAttempt(std::move(record), std::move(run), plan, options);
 }
 
 Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan,
-                                   const Again& again) {
-  MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, again, run.invalidated));
-  ++run.attempt;
+                                   const ResumeOptions& options) {
+  MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, options.again, run.invalidated));
   // One that an older version has begun has none.
   if (run.incarnation.empty()) run.incarnation = env_.NewId();
+  if (run.folder.empty()) run.folder = options.folder;
+  AddAttempt(run);
   run.hash = HashOf(plan);
   run.variables = plan.given;
-  run.execution = ExecutionOf(run.id, run.attempt);
   run.status = "IN_PROGRESS";
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
@@ -365,8 +363,9 @@ Result<RunView> Runs::View(const std::string& id) {
   MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
   MUSTER_ASSIGN(const Json history, HistoryOf(run));
   MUSTER_ASSIGN(LiveRun live, Live(run));
-  const RunReport report =
+  RunReport report =
       MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
+  report.SetWaits(live.waits);
   return ViewRun(*plan, std::move(run), report, history, std::move(live), env_.WallNow());
 }
 

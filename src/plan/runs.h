@@ -25,14 +25,25 @@ inline constexpr const char* kRunKind = "plan.run";
 // The status of a run that this version cannot read.
 inline constexpr const char* kUnreadable = "UNREADABLE";
 
-// The execution of a migration's attempt.
-std::string ExecutionOf(const std::string& id, int64_t attempt);
-
 // What is to be done again although it succeeded.
 struct Again {
   std::optional<int64_t> rank = {};
   std::optional<std::string> task = {};
 };
+
+// What an attempt of a run did, and why it ended.
+struct AttemptReport {
+  Attempt attempt;
+  std::string status;  // as in RunState
+  std::string error;
+  std::string cause;
+  std::optional<WallTime> start = {};  // none: it has not begun
+  std::optional<WallTime> stop = {};
+  RunReport did = {};  // the tasks that it has begun, as far as the run's plan knows them
+};
+
+// For programs, without the tasks.
+Json ToJson(const AttemptReport& report);
 
 // Tells a person what is waited for.
 using Sayer = std::function<void(const std::string& what)>;
@@ -41,6 +52,7 @@ struct ResumeOptions {
   Again again = {};
   bool accept_changes = false;  // of the plan and its scripts
   Sayer say = {};               // empty: nothing is said
+  std::string folder = {};      // for a run of an older version, which has not kept its own
 };
 
 // Runs of plans on a store: each is a record that pins the plan, and an execution of its state
@@ -53,11 +65,12 @@ class Runs {
   // `gate`, if there is one, is what the states call; without it nobody can drain a run here.
   Runs(Store& store, States& states, Env& env, TaskGate* gate = nullptr);
 
-  // Begins a migration. kConflict: there is one of that id of the same tenant in the same
-  // environment, which says how it stands and what to do. kInvalid: inputs that are missing,
-  // unknown or no names.
+  // Begins a migration. Relative paths of its profile begin in `folder` (empty: where each process
+  // works), also for whoever goes on with it. kConflict: there is one of that id of the same tenant
+  // in the same environment, which says how it stands and what to do. kInvalid: inputs that are
+  // missing, unknown or no names.
   Result<RunState> Start(const Plan& plan, const Profile& profile,
-                         std::map<std::string, std::string> inputs);
+                         std::map<std::string, std::string> inputs, const std::string& folder = {});
 
   // Goes on with one, whatever was wished before: drives it if it was left running; if it failed,
   // begins an attempt in which nothing that succeeded is done again, but for what is asked for or
@@ -87,16 +100,26 @@ class Runs {
   // Ends one that runs when the tasks that it has begun have ended; nothing is begun any more. It
   // is whoever drives the run that does so; if nobody does, it is driven here, with as many calls
   // at once. Returns when it has ended or a stop is requested, which leaves the wish in force.
-  Result<RunState> Drain(const std::string& id, int threads, std::stop_token stop);
+  // `say` gets what is waited for, whenever that changes.
+  Result<RunState> Drain(const std::string& id, int threads, const Sayer& say,
+                         std::stop_token stop);
 
-  // Whether a process drives it: one that has died counts until its lease is over.
-  Result<bool> IsDriven(const std::string& id);
+  // Whether no process has a run any more, by its lease: one that was cancelled may take a while to
+  // let go of it.
+  Result<bool> IsLetGo(const std::string& id);
+
+  // Which tasks are under way, and what they wait for; empty: none is.
+  Result<std::string> WhatIsWaitedFor(const RunState& run);
 
   // As whoever drives the run has told lately.
   Result<LiveRun> Live(const RunState& run);
 
   // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
   Result<RunReport> Report(const RunState& run);
+
+  // All of a run's attempts that are known, the first of them first; each without its tasks unless
+  // they are asked for, which reads the whole history.
+  Result<std::vector<AttemptReport>> Attempts(const RunState& run, bool with_tasks);
 
   // The id of a run by what a person calls it: that, its migrationId, or
   // TENANT/ENVIRONMENT/MIGRATIONID. kInvalid: several have that migrationId, and which. Whether
@@ -121,7 +144,8 @@ class Runs {
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const Record& record, const RunState& run, const Plan& plan,
                        const Again& again, std::vector<std::string>& invalidated);
-  Result<RunState> NextAttempt(Record record, RunState run, const Plan& plan, const Again& again);
+  Result<RunState> NextAttempt(Record record, RunState run, const Plan& plan,
+                               const ResumeOptions& options);
   // None: another process has it, or had it until lately.
   Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);

@@ -1,6 +1,7 @@
 // What goes on beside a run that is driven: its lease, what others wish, what people see.
 
 #include "base/json_fields.h"
+#include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
 
@@ -52,8 +53,11 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
       renew = env_.MonoNow() + kRenewEvery;
     }
     if (gate_ == nullptr) continue;
-    if (auto rows = gate_->LiveRows(); rows != live.rows) {
+    auto rows = gate_->LiveRows();
+    auto waits = gate_->LiveWaits();
+    if (rows != live.rows || waits != live.waits) {
       live.rows = std::move(rows);
+      live.waits = std::move(waits);
       Publish(run, live);
     }
     // A store that does not answer is asked again; the wish stands.
@@ -65,7 +69,7 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
 }
 
 void Runs::Publish(const RunState& run, const LiveRun& live) {
-  Json body{{"execution", run.execution}, {"rows", Json(live.rows)}};
+  Json body{{"execution", run.execution}, {"rows", Json(live.rows)}, {"waits", Json(live.waits)}};
   if (live.since) body["since"] = live.since->time_since_epoch().count();
   // Nobody relies on it: the next one may go through.
   static_cast<void>(Put(store_, kLiveKind, run.id, ToJsonText(body), true));
@@ -77,6 +81,9 @@ Result<LiveRun> Runs::Live(const RunState& run) {
   if (body.is_null()) return live;
   for (const auto& [state, count] : MemberIn(body, "rows").items()) {
     if (count.is_number_integer()) live.rows[state] = count;
+  }
+  for (const auto& [state, what] : MemberIn(body, "waits").items()) {
+    if (what.is_string()) live.waits[state] = what.get<std::string>();
   }
   if (const Json& since = MemberIn(body, "since"); since.is_number_integer())
     live.since = WallTime(milliseconds(since.get<int64_t>()));
@@ -142,7 +149,8 @@ Status Runs::MarkCancelled(const RunState& run) {
                            .definition = ToJsonText(machine),
                            .origin = run.path,
                            .machine = run.plan + ".cancel",
-                           .input = ToJsonText(input)});
+                           .input = ToJsonText(input),
+                           .queue = QueueOf(run)});
   } else if (before->status != "RUNNING" && before->status != "SUCCEEDED") {
     begun = states_.Redrive(name);
   }
@@ -169,25 +177,48 @@ Status Runs::Cancel(const std::string& id) {
   return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
 }
 
-Result<RunState> Runs::Drain(const std::string& id, int threads, std::stop_token stop) {
+// "waiting for transform posts, which waits for the write lock of …"
+Result<std::string> Runs::WhatIsWaitedFor(const RunState& run) {
+  MUSTER_ASSIGN(const LiveRun live, Live(run));
+  MUSTER_ASSIGN(const RunReport report, Report(run));
+  std::string text;
+  for (const RankReport& rank : report.ranks) {
+    for (const TaskReport& task : rank.tasks) {
+      // Of one that was stopped, its process may still be at it.
+      if (task.state != PartState::kRunning && task.state != PartState::kStopped) continue;
+      text += (text.empty() ? "waiting for " : ", ") +
+              std::string(task.phase == Phase::kExtract ? "extract " : "transform ") + task.name;
+      const auto what = live.waits.find(task.first_state);
+      if (what != live.waits.end()) text += ", which waits for " + what->second;
+    }
+  }
+  return text;
+}
+
+Result<bool> Runs::IsLetGo(const std::string& id) {
+  MUSTER_ASSIGN(const Record record, Read(id));
+  MUSTER_ASSIGN(const WallTime now, store_.Now());
+  return !record.due || *record.due <= now;
+}
+
+Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& say,
+                             std::stop_token stop) {
   MUSTER_ASSIGN(RunState run, Find(id));
   if (run.status != "IN_PROGRESS")
     return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
   MUSTER_TRY(
       Put(store_, kWishKind, id, ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
+  std::string said;
   while (run.status == "IN_PROGRESS" && !stop.stop_requested()) {
     MUSTER_ASSIGN(const auto claimed, Claim(id));
     if (claimed) return Drive(run, threads, stop);
+    MUSTER_ASSIGN(const std::string waits, WhatIsWaitedFor(run));
+    if (say && !waits.empty() && waits != said) say(waits);
+    said = waits;
     env_.Sleep(kLookEvery, stop);
     MUSTER_ASSIGN(run, Find(id));
   }
   return run;
-}
-
-Result<bool> Runs::IsDriven(const std::string& id) {
-  MUSTER_ASSIGN(const Record record, Read(id));
-  MUSTER_ASSIGN(const WallTime now, store_.Now());
-  return record.due && *record.due > now;
 }
 
 }  // namespace muster::plan

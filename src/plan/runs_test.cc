@@ -12,6 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "plan/compile.h"
+#include "plan/order.h"
 #include "plan/past_runs.h"
 #include "plan/profile_states.h"
 #include "plan/run_progress.h"
@@ -250,6 +252,93 @@ TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
   EXPECT_EQ(runs.Resolve("u/prod/m").error().code, Code::kNotFound);
 }
 
+std::map<std::string, std::string> InputsOf(const std::string& migration) {
+  auto inputs = kInputs;
+  inputs["migrationId"] = migration;
+  return inputs;
+}
+
+// The names of attempts and of runs are apart: what either is called tells nothing of the other.
+TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
+  tasks.failing = {"Extract-1-B"};
+  ASSERT_EQ(RunWhole().status, "FAILED");
+  tasks.failing = {};
+  for (const char* name : {"m.2", "m.c", "m.2.c"}) {
+    const auto other = runs.Start(plan, plan.profiles.front(), InputsOf(name));
+    ASSERT_TRUE(other) << other.error().ToString();
+    EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+  }
+  tasks.failing = {"Transform-2-load-c"};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
+  EXPECT_EQ(runs.Find("m")->status, "FAILED");
+  EXPECT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
+  // The other way round: the attempt is there first.
+  const auto third = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(third) << third.error().ToString();
+  EXPECT_EQ(runs.Drive(*third, 2, {})->status, "FAILED");
+  tasks.failing = {};
+  const auto late = runs.Start(plan, plan.profiles.front(), InputsOf("m.3"));
+  ASSERT_TRUE(late) << late.error().ToString();
+  EXPECT_EQ(runs.Drive(*late, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Find("m")->status, "FAILED");
+}
+
+// One that was left is for whoever resumes it, not for a process that happens to be there.
+TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  Expire();
+  EXPECT_FALSE(runs.Find("m")->driven);
+  const auto other = runs.Start(plan, plan.profiles.front(), InputsOf("other"));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(runs.Find("m")->status, "IN_PROGRESS");
+}
+
+// As older versions have stored it: attempts are known by their names alone.
+TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
+  const auto store_as_older = [&](const std::string& id, int64_t attempt) {
+    Record record = *store->Get(kRunKind, id).value();
+    Json body = Json::parse(record.body);
+    body.erase("attempts");
+    body["attempt"] = attempt;
+    body["execution"] = attempt == 1 ? id : id + "." + std::to_string(attempt);
+    record.body = ToJsonText(body);
+    ASSERT_TRUE(store->Write({{Change::Put(record, Due::Now())}}));
+  };
+  const auto begin_as_older = [&](const std::string& id) {
+    const auto run = runs.Start(plan, plan.profiles.front(), InputsOf(id));
+    ASSERT_TRUE(run);
+    ASSERT_TRUE(states.Stop(run->execution, "Cancelled", "for the test"));
+    const CompiledPlan compiled =
+        Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan)), {.inline_ranks = true});
+    ASSERT_TRUE(states.Start({.name = id,
+                              .definition = ToJsonText(compiled.main.definition),
+                              .machine = plan.name,
+                              .input = ToJsonText(Json(InputsOf(id)))}));
+    ASSERT_TRUE(states.Work({}, id));
+    store_as_older(id, 1);
+  };
+  tasks.failing = {"Extract-1-B"};
+  begin_as_older("m");
+  tasks.failing = {};
+  begin_as_older("m.2");
+  ASSERT_EQ(runs.Find("m")->status, "FAILED");
+  ASSERT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  // The second attempt was written down, and could not begin.
+  store_as_older("m", 2);
+  EXPECT_EQ(runs.Find("m")->status, "IN_PROGRESS");
+  EXPECT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  const auto resumed = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(resumed) << resumed.error().ToString();
+  EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Find("m")->attempt, 2);
+  EXPECT_EQ(tasks.calls()["Extract-1-B"], 3);
+}
+
 TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   tasks.failing = {"Extract-1-B"};
   const RunState failed = RunWhole();
@@ -394,6 +483,28 @@ TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
   EXPECT_EQ(calls["Reconcile-Rank2"], 1);
 }
 
+// A rank that went on without a task was reconciled without it.
+TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
+  const Plan going_on = TwoRanks("1", "on_failure: continue\n");
+  tasks.failing = {"Transform-1-load-a", "Extract-2-C"};
+  const auto run = runs.Start(going_on, going_on.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 1);
+  tasks.failing = {"Extract-2-C"};
+  const auto again = runs.Resume("m", going_on, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  ASSERT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 2);
+  tasks.failing = {};
+  const auto last = runs.Resume("m", going_on, {}, {});
+  ASSERT_TRUE(last) << last.error().ToString();
+  EXPECT_EQ(runs.Drive(*last, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 3);
+}
+
 TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
   Plan pinned = plan;
   pinned.scripts.at("load-a").sha256 = "one";
@@ -493,7 +604,7 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
   tasks.AwaitCall("Extract-1-A");
   tasks.AwaitCall("Extract-1-B");
-  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}); });
+  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, {}); });
   // The wish is known before the last task that runs may end.
   while (!gate.closed()) std::this_thread::yield();
   tasks.Release("Extract-1-A");
@@ -505,14 +616,14 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
-  EXPECT_EQ(runs.Drain("m", 2, {}).error().code, Code::kConflict);
+  EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
 }
 
 TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   Runs other(*store, states, RealEnv(), &gate);
-  const auto drained = other.Drain("m", 2, {});
+  const auto drained = other.Drain("m", 2, {}, {});
   ASSERT_TRUE(drained) << drained.error().ToString();
   EXPECT_EQ(drained->status, "CANCELLED");
   EXPECT_EQ(tasks.statuses().back(), "CANCELLED");
@@ -574,10 +685,10 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   Runs other(*store, states, RealEnv());
   while (!other.Live(*run)->rows.contains("Extract-1-A")) std::this_thread::yield();
   EXPECT_EQ(other.Live(*run)->rows.at("Extract-1-A"), 7);
-  EXPECT_TRUE(*other.IsDriven("m"));
+  EXPECT_TRUE(other.Find("m")->driven);
   tasks.Release("Extract-1-A");
   EXPECT_EQ(driven.get()->status, "COMPLETED");
-  EXPECT_FALSE(*other.IsDriven("m"));
+  EXPECT_FALSE(other.Find("m")->driven);
 }
 
 TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {

@@ -18,7 +18,7 @@ bool IsPlanTask(std::string_view resource) {
          resource.find("startFlow") != resource.npos;
 }
 
-// Keeps what a call says of its rows.
+// Keeps what a call says of its rows, and what it waits for.
 class TaskGate::MeteredContext final : public TaskContext {
  public:
   MeteredContext(TaskGate& gate, TaskContext& inner, const std::string& state)
@@ -30,6 +30,14 @@ class TaskGate::MeteredContext final : public TaskContext {
   void Progress(int64_t rows) override {
     const std::lock_guard lock(gate_.mutex_);
     gate_.rows_[state_] = rows;
+  }
+  void WaitsFor(const std::string& what) override {
+    const std::lock_guard lock(gate_.mutex_);
+    if (what.empty()) {
+      gate_.waits_.erase(state_);
+    } else {
+      gate_.waits_[state_] = what;
+    }
   }
 
  private:
@@ -70,6 +78,11 @@ std::map<std::string, int64_t> TaskGate::LiveRows() const {
   return rows_;
 }
 
+std::map<std::string, std::string> TaskGate::LiveWaits() const {
+  const std::lock_guard lock(mutex_);
+  return waits_;
+}
+
 TaskExecutor* TaskGate::Find(std::string_view resource) const {
   for (TaskExecutor* executor : executors_) {
     if (executor->Runs(resource)) return executor;
@@ -90,6 +103,7 @@ TaskOutcome TaskGate::Leave(const std::string& state, TaskOutcome outcome) {
   passages_[state] =
       std::holds_alternative<TaskSuccess>(outcome) ? Passage::kSucceeded : Passage::kFailed;
   rows_.erase(state);
+  waits_.erase(state);
   return outcome;
 }
 

@@ -37,6 +37,9 @@ class TaskGate final : public TaskExecutor {
   // The rows that calls which go on have told of, by state.
   std::map<std::string, int64_t> LiveRows() const;
 
+  // What calls that go on wait for, by state.
+  std::map<std::string, std::string> LiveWaits() const;
+
   bool Runs(std::string_view resource) const override { return Find(resource) != nullptr; }
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
   TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
@@ -55,6 +58,7 @@ class TaskGate final : public TaskExecutor {
   bool closed_ = false;
   std::map<std::string, Passage> passages_;
   std::map<std::string, int64_t> rows_;
+  std::map<std::string, std::string> waits_;
 };
 
 }  // namespace muster::plan

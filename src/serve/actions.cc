@@ -103,8 +103,7 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
     arguments += " --task " + Quoted(*options.again.task);
   }
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
-  MUSTER_ASSIGN(const WallTime now, store->store->Now());
-  if (run.status == "IN_PROGRESS" && run.driven_until && *run.driven_until > now)
+  if (run.status == "IN_PROGRESS" && run.driven)
     return Error{Code::kConflict, "migration '" + id + "' runs",
                  "wait until it has ended, or cancel it first"};
   if (run.status == "COMPLETED" && !options.again.rank && !options.again.task)

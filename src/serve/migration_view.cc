@@ -22,7 +22,7 @@ void PutText(Json& json, const char* name, const std::string& text) {
   if (!text.empty()) json[name] = text;
 }
 
-Json SummaryOf(const SiteStore& store, const RunState& run, WallTime now) {
+Json SummaryOf(const SiteStore& store, const RunState& run) {
   const auto tenant = run.inputs.find("tenantId");
   Json json{{"store", store.number},
             {"migration", run.id},
@@ -34,7 +34,8 @@ Json SummaryOf(const SiteStore& store, const RunState& run, WallTime now) {
             {"started_at", Ms(run.FirstStart())},
             {"tasks", Json::object()}};
   PutTime(json, "ended_at", run.stop);
-  PutText(json, "why", WhyRun(run, now));
+  if (run.status == "IN_PROGRESS") json["driven"] = run.driven;
+  PutText(json, "why", WhyRun(run));
   PutText(json, "error", run.error);
   return json;
 }
@@ -125,29 +126,52 @@ Json RunActions(const SiteStore& store, const RunState& run, const Json& retry_b
                            Json::object(), runs ? "" : "the run has ended: " + run.status)}};
 }
 
-std::string WhyNoRetry(const RunState& run, WallTime now) {
+std::string WhyNoRetry(const RunState& run) {
   if (run.status == "COMPLETED") return "it is completed: there is nothing that did not succeed";
-  if (run.status == "IN_PROGRESS" && run.driven_until && *run.driven_until > now) return "it runs";
+  if (run.status == "IN_PROGRESS" && run.driven) return "it runs";
   return "";
+}
+
+// What an attempt began, and what became of it.
+Json RunAttemptOf(const plan::AttemptReport& report) {
+  Json json{{"attempt", report.attempt.number},
+            {"status", report.status},
+            {"done_again", report.attempt.again},
+            {"tasks", Json::array()}};
+  PutTime(json, "started_at", report.start);
+  PutTime(json, "ended_at", report.stop);
+  PutText(json, "error", report.error);
+  PutText(json, "cause", report.cause);
+  for (const plan::RankReport& rank : report.did.ranks) {
+    for (const plan::TaskReport& task : rank.tasks) {
+      Json did{{"phase", plan::PhaseWord(task.phase)},
+               {"task", task.name},
+               {"rank", rank.number},
+               {"status", plan::NameOf(task.state)}};
+      if (task.rows) did["rows"] = *task.rows;
+      if (task.failure) did["error"] = task.failure->error;
+      json["tasks"].push_back(std::move(did));
+    }
+  }
+  return json;
 }
 
 }  // namespace
 
-std::string WhyRun(const RunState& run, WallTime now) {
+std::string WhyRun(const RunState& run) {
   if (run.status == plan::kUnreadable) return run.cause;
   if (run.status == "FAILED") {
     return "failed: " + run.error + (run.cause.empty() ? "" : ": " + run.cause) +
            "; a retry does what did not succeed";
   }
   if (run.status == "CANCELLED") return "cancelled; a retry goes on with it";
-  if (run.status == "IN_PROGRESS" && (!run.driven_until || *run.driven_until <= now)) {
-    return "nobody drives it: its process has gone; a retry goes on with it";
+  if (run.status == "IN_PROGRESS" && !run.driven) {
+    return "no process is driving it; a retry goes on with it";
   }
   return "";
 }
 
 Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
-  MUSTER_ASSIGN(const WallTime now, store.store->Now());
   MUSTER_ASSIGN(const std::vector<RunState> runs, store.runs->List("", kMaxBatch));
   for (const RunState& run : runs) {
     const std::string key = store.number + "/" + run.id;
@@ -160,7 +184,7 @@ Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
         continue;
       }
     }
-    Json summary = SummaryOf(store, run, now);
+    Json summary = SummaryOf(store, run);
     if (const auto view = store.runs->View(run.id)) AddTasks(*view, summary);
     if (ended) {
       const std::lock_guard lock(mutex_);
@@ -173,9 +197,8 @@ Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
 }
 
 Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) {
-  MUSTER_ASSIGN(const WallTime now, store.store->Now());
   MUSTER_ASSIGN(const RunState run, store.runs->Find(id));
-  Json json = SummaryOf(store, run, now);
+  Json json = SummaryOf(store, run);
   json["path"] = run.path;
   json["hash"] = run.hash;
   json["inputs"] = run.inputs;
@@ -193,18 +216,21 @@ Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) 
   } else {
     json["why_no_ranks"] = view.error().ToString();
   }
+  json["attempts"] = Json::array();
+  MUSTER_ASSIGN(const auto attempts, store.runs->Attempts(run, true));
+  for (const plan::AttemptReport& attempt : attempts)
+    json["attempts"].push_back(RunAttemptOf(attempt));
   json["commands"] = {
       CommandLine("Show it", CommandOn(store, "status " + Quoted(id))),
       CommandLine("Tell what it has done", CommandOn(store, "history " + Quoted(id))),
       CommandLine("Go on with it", CommandOn(store, "resume " + Quoted(id))),
       CommandLine("End it", CommandOn(store, "cancel " + Quoted(id)))};
-  json["actions"] = RunActions(store, run, Json::object(), WhyNoRetry(run, now));
+  json["actions"] = RunActions(store, run, Json::object(), WhyNoRetry(run));
   return json;
 }
 
 Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id, plan::Phase phase,
                                   const std::string& name) {
-  MUSTER_ASSIGN(const WallTime now, store.store->Now());
   MUSTER_ASSIGN(const RunView view, store.runs->View(id));
   const TaskView* task = view.Find(phase, name);
   if (task == nullptr) {
@@ -232,8 +258,7 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
       CommandLine("Do it again, and what did not succeed",
                   CommandOn(store, "retry " + Quoted(id) + " --task " + Quoted(name))),
       CommandLine("Tell what the run has done", CommandOn(store, "history " + Quoted(id)))};
-  const bool runs =
-      view.run.status == "IN_PROGRESS" && view.run.driven_until && *view.run.driven_until > now;
+  const bool runs = view.run.status == "IN_PROGRESS" && view.run.driven;
   json["actions"] =
       RunActions(store, view.run, {{"task", name}}, runs ? "the run has not ended" : "");
   return json;

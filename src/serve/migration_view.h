@@ -25,7 +25,7 @@ class MigrationViews {
   std::map<std::string, Json> ended_;  // summaries that will not change any more
 };
 
-// Why a run does not go on; empty: it does, or is completed. `now` is the store's.
-std::string WhyRun(const plan::RunState& run, WallTime now);
+// Why a run does not go on; empty: it does, or is completed.
+std::string WhyRun(const plan::RunState& run);
 
 }  // namespace muster::serve

@@ -3,6 +3,7 @@
 #include "base/json_fields.h"
 #include "plan/order.h"
 #include "plan/profile_states.h"
+#include "plan/run_body.h"
 #include "states/flow_record.h"
 
 namespace muster::sim {
@@ -182,7 +183,7 @@ void PlanWorld::DrawPlan() {
 std::unique_ptr<TaskExecutor> PlanWorld::NewExecutor() { return std::make_unique<Executor>(*this); }
 
 bool PlanWorld::Succeeds(const Task& task, const std::string& execution, int64_t retry) const {
-  if (task.broken && execution == kMigration) return false;
+  if (task.broken && execution == FirstExecution()) return false;
   return retry >= task.busy;
 }
 
@@ -279,7 +280,7 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
   const std::string execution = ExecutionOf(token);
   if (done_.contains(task.key)) Violate("R", state + " was started again, but had succeeded");
   if (RetryOf(token) > task.most_retries) Violate("R", state + " was retried too often");
-  if (execution != kMigration && !done_.empty())
+  if (execution != FirstExecution() && !done_.empty())
     sim_.Sometimes("a later attempt does what did not succeed");
   CheckPools(execution, task);
   const plan::Order order(plan_);
@@ -320,6 +321,7 @@ bool PlanWorld::HasItsObjects(const Task& task) const {
 
 // The answer to a call was stored.
 void PlanWorld::Ended(const std::string& token, const std::string& state) {
+  reconciled_.insert(state);
   const auto found = tasks_.find(state);
   if (found == tasks_.end()) return;
   const Task& task = found->second;
@@ -328,6 +330,7 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
     if (RetryOf(token) == task.most_retries) failed_[execution].insert(task.key);
     return;
   }
+  reconciled_.erase(ReconcileState(task.rank));
   if (!HasItsObjects(task)) {
     provisional_[execution].insert(task.key);
     return;
@@ -341,13 +344,21 @@ std::string PlanWorld::StatusOf(const std::string& execution) {
   return stored ? FlowIn(*stored).value("status", "") : "";
 }
 
-std::vector<std::string> PlanWorld::Executions() {
+std::string PlanWorld::ReconcileState(size_t rank) const {
+  return plan::NewProfileStates(plan_, plan_.profiles.front())->ReconcileName(plan_.ranks[rank]);
+}
+
+std::string PlanWorld::FirstExecution() const {
+  const auto executions = Executions();
+  return executions.empty() ? "" : executions.front();
+}
+
+std::vector<std::string> PlanWorld::Executions() const {
   std::vector<std::string> all;
   const auto stored = store_->Truth().Get("plan.run", kMigration).value();
   if (!stored) return all;
-  const int64_t attempts = Json::parse(stored->body)["attempt"];
-  for (int64_t i = 1; i <= attempts; ++i)
-    all.push_back(i == 1 ? kMigration : kMigration + ("." + std::to_string(i)));
+  const auto run = plan::ReadRunBody(*stored);
+  for (const plan::Attempt& attempt : run.value().attempts) all.push_back(attempt.execution);
   return all;
 }
 
@@ -366,6 +377,8 @@ void PlanWorld::CheckEnd() {
     const Json result = results.value(task.name, Json::object());
     if (result.value("rows", -1) != task.rows)
       Violate("L", state + " gave " + result.dump() + ", not " + std::to_string(task.rows));
+    if (!reconciled_.contains(ReconcileState(task.rank)))
+      Violate("L", "the rank of " + state + " was not reconciled after it had succeeded");
   }
   for (const std::string& execution : executions) CheckNotifications(execution);
 }

@@ -52,7 +52,7 @@ class PlanWorld {
   // What the store says of an execution; empty: nothing.
   std::string StatusOf(const std::string& execution);
   // Every execution that the migration has had, in their order.
-  std::vector<std::string> Executions();
+  std::vector<std::string> Executions() const;
 
   // Compares the end with what the plan says.
   void CheckEnd();
@@ -73,6 +73,8 @@ class PlanWorld {
   bool HasItsObjects(const Task& task) const;
   bool MayFollow(const Task& earlier, const std::string& execution) const;
   TaskOutcome AnswerOf(const TaskCall& call) const;
+  std::string FirstExecution() const;
+  std::string ReconcileState(size_t rank) const;
   bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;
   bool Deliver(const std::string& dedupe);
   void CheckNotifications(const std::string& execution);
@@ -102,7 +104,8 @@ class PlanWorld {
   // the next attempt has to run them again.
   std::map<std::string, std::set<std::string>> provisional_;
   std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
-  std::map<std::string, int> delivered_;                 // notifications, by what they are known by
+  std::set<std::string> reconciled_;  // states that have, since their rank's last task succeeded
+  std::map<std::string, int> delivered_;  // notifications, by what they are known by
   std::map<std::string, int> refused_;
 };
 

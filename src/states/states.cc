@@ -106,7 +106,9 @@ class States::Impl {
     FlowLog log(record);
     Interpreter interpreter(known, record.info, env_, jsonata_.get(), log);
     record.flow = interpreter.Begin();
-    record.record = Record{.kind = kKind, .queue = options_.queue, .key = request.name};
+    record.record = Record{.kind = kKind,
+                           .queue = request.queue.empty() ? options_.queue : request.queue,
+                           .key = request.name};
     FlowCodec::Encoded encoded = codec_.Encode(record);
     for (Change& part : encoded.parts) changes.push_back(std::move(part));
     record.record.body = std::move(encoded.body);
@@ -314,7 +316,11 @@ class States::Impl {
   }
 
   Status Work(std::stop_token stop, const std::string& until_done) {
-    Driver driver(store_, env_, executors_, options_, machines_, jsonata_.get(), agenda_);
+    StatesOptions options = options_;
+    if (!until_done.empty()) {
+      MUSTER_ASSIGN(options.queue, QueueOf(until_done, stop));
+    }
+    Driver driver(store_, env_, executors_, options, machines_, jsonata_.get(), agenda_);
     while (!stop.stop_requested()) {
       const uint64_t seen = agenda_.news();
       auto worked = driver.WorkOnce(stop);
@@ -340,6 +346,17 @@ class States::Impl {
   }
 
  private:
+  // A store that does not answer is asked again.
+  Result<std::string> QueueOf(const std::string& execution, const std::stop_token& stop) {
+    while (true) {
+      auto stored = LoadRecord(execution);
+      if (stored) return std::move(stored->queue);
+      if (!IsTransient(stored.error().code)) return stored.error();
+      if (!env_.Sleep(options_.idle_wait + env_.Jitter(options_.idle_wait), stop))
+        return options_.queue;
+    }
+  }
+
   static Error HasEnded(const FlowRecord& record) {
     return {Code::kConflict, "the execution '" + record.execution +
                                  "' has ended: " + std::string(StatusName(record.flow.status))};

@@ -37,12 +37,12 @@ struct CopyCall {
 };
 
 Result<CopyCall> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(const Parameters parameters,
-                Parameters::Read(call, {"source", "object", "staging", "format", "tenant",
-                                        "migration", "max_unreadable"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
-  MUSTER_ASSIGN(Staging staging, Staging::At(folder));
-  MUSTER_ASSIGN(std::string source, parameters.Place("source"));
+  MUSTER_ASSIGN(
+      const Parameters parameters,
+      Parameters::Read(call, {"source", "object", "staging", "format", "tenant", "migration",
+                              "max_unreadable", "folder", "staging_run", "staging_unmarked"}));
+  MUSTER_ASSIGN(Staging staging, StagingOf(parameters));
+  MUSTER_ASSIGN(std::string source, parameters.PlaceInFolder("source"));
   MUSTER_ASSIGN(std::string object, parameters.Required("object"));
   MUSTER_ASSIGN(std::string format, parameters.Optional("format", "jsonl"));
   MUSTER_ASSIGN(std::string tenant, parameters.Optional("tenant"));
@@ -75,7 +75,7 @@ Json ResultOf(const CopyCall& call, const Manifest& manifest) {
 
 // The manifest of an earlier call with this token, if what it says is still there.
 Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
-  MUSTER_ASSIGN(auto found, call.staging.Find(call.object));
+  MUSTER_ASSIGN(auto found, call.staging.FindAny(call.object));
   if (!found) return found;
   if (found->tenant != call.tenant || found->migration != call.migration) {
     return Error{Code::kConflict,
@@ -83,6 +83,9 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
                      "', migration '" + found->migration + "'",
                  "give each migration a staging folder of its own"};
   }
+  // An earlier run of the same name has left it.
+  MUSTER_ASSIGN(found, call.staging.Find(call.object));
+  if (!found) return found;
   MUSTER_ASSIGN(const bool complete, call.staging.IsWhole(*found));
   if (found->token != call.token || found->format != call.format || !complete) {
     return std::optional<Manifest>();
@@ -282,6 +285,7 @@ Result<TaskOutcome> Copy(const CopyCall& call, TaskContext& context, const std::
                     .source = WithoutPassword(call.source),
                     .tenant = call.tenant,
                     .migration = call.migration,
+                    .run = call.staging.owner().run,
                     .token = call.token};
   MUSTER_ASSIGN(const auto earlier, Earlier(call));
   if (earlier) return TaskOutcome(TaskSuccess{ResultOf(call, *earlier)});

@@ -9,6 +9,8 @@
 #include "base/sha256.h"
 #include "base/sqlite.h"
 #include "support/temporary_folder.h"
+#include "task/parameters.h"
+#include "task/staging.h"
 #include "task/test_context.h"
 
 namespace muster::task {
@@ -20,7 +22,7 @@ class CopyExecutorTest : public ::testing::Test {
     return {.resource = "muster:copy",
             .input = Json{{"source", "csv:" + folder_.At("data")},
                           {"object", object},
-                          {"staging", Staging()},
+                          {"staging", StagingFolder()},
                           {"format", "jsonl"},
                           {"tenant", "acme"},
                           {"migration", "m-1"}},
@@ -30,7 +32,7 @@ class CopyExecutorTest : public ::testing::Test {
             .state = "Copy"};
   }
 
-  std::string Staging() const { return folder_.path() + "/staging"; }
+  std::string StagingFolder() const { return folder_.path() + "/staging"; }
 
   Json Succeed(const TaskCall& call) {
     const TaskOutcome outcome = executor_->Start(call, context_);
@@ -53,7 +55,7 @@ class CopyExecutorTest : public ::testing::Test {
   }
 
   Json Manifest(const std::string& object) {
-    return Json::parse(Read(Staging() + "/" + object + ".manifest.json"));
+    return Json::parse(Read(StagingFolder() + "/" + object + ".manifest.json"));
   }
 
   testing::TemporaryFolder folder_;
@@ -64,11 +66,11 @@ class CopyExecutorTest : public ::testing::Test {
 TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
   folder_.Write("data/User.csv", "Id,Name\nu1,Ann\nu2,\n");
   const Json result = Succeed(Call("User"));
-  const std::string lines = Read(Staging() + "/User.jsonl");
+  const std::string lines = Read(StagingFolder() + "/User.jsonl");
   EXPECT_EQ(lines, "{\"Id\":\"u1\",\"Name\":\"Ann\"}\n{\"Id\":\"u2\",\"Name\":null}\n");
   EXPECT_EQ(result, (Json{{"rows", 2},
                           {"bytes", lines.size()},
-                          {"file", Staging() + "/User.jsonl"},
+                          {"file", StagingFolder() + "/User.jsonl"},
                           {"failed", 0}}));
   const Json manifest = Manifest("User");
   EXPECT_EQ(manifest["sha256"], Sha256Hex(lines));
@@ -77,10 +79,50 @@ TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
   EXPECT_EQ(manifest["columns"], (Json{{"Id", "VARCHAR"}, {"Name", "VARCHAR"}}));
 }
 
+TEST_F(CopyExecutorTest, RelativePathsBeginInTheFolderThatIsNamed) {
+  folder_.Write("a b/data/User.csv", "Id\nu1\n");
+  TaskCall call = Call("User");
+  call.input["source"] = "csv:data";
+  call.input["staging"] = "staged";
+  call.input["folder"] = folder_.At("a b");
+  EXPECT_EQ(Succeed(call)["file"], folder_.At("a b/staged/User.jsonl"));
+  EXPECT_EQ(InFolder("/f", "sqlite:x.db"), "sqlite:/f/x.db");
+  EXPECT_EQ(InFolder("/a b/%", "jsonl:d?id=x#y"), "jsonl:/a%20b/%25/d?id=x#y");
+  EXPECT_EQ(InFolder("/", "staging/m"), "/staging/m");
+  for (const char* place : {"sqlite:/x.db", "sqlite:///x.db", "s3://bucket/x", "/staging",
+                            "postgresql://host/db", "csv:${env:DATA}"}) {
+    EXPECT_EQ(InFolder("/f", place), place);
+  }
+  EXPECT_EQ(InFolder("", "sqlite:x.db"), "sqlite:x.db");
+}
+
+// The store was deleted, and another run begun by the same name.
+TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
+  folder_.Write("data/User.csv", "Id\nu1\n");
+  TaskCall call = Call("User");
+  call.input["staging_run"] = "one";
+  EXPECT_EQ(Succeed(call)["rows"], 1);
+  EXPECT_EQ(Manifest("User")["run"], "one");
+  const auto other = Staging::At(StagingFolder(), {.run = "two"});
+  EXPECT_FALSE(*other->Find("User"));
+  EXPECT_TRUE(other->List()->empty());
+  EXPECT_TRUE(*Staging::At(StagingFolder())->Find("User"));
+  folder_.Write("data/User.csv", "Id\nu1\nu2\n");
+  EXPECT_EQ(Succeed(call)["rows"], 1);
+  call.input["staging_run"] = "two";
+  EXPECT_EQ(Succeed(call)["rows"], 2);
+  // A run that an older version has begun has objects without its name.
+  Json unmarked = Manifest("User");
+  unmarked.erase("run");
+  folder_.Write("staging/User.manifest.json", ToJsonText(unmarked));
+  EXPECT_FALSE(*other->Find("User"));
+  EXPECT_TRUE(*Staging::At(StagingFolder(), {.run = "two", .unmarked = true})->Find("User"));
+}
+
 TEST_F(CopyExecutorTest, WhatIsStagedIsForItsOwnerAlone) {
   using std::filesystem::perms;
   const auto mode = [&](const std::string& name) {
-    return std::filesystem::status(Staging() + name).permissions();
+    return std::filesystem::status(StagingFolder() + name).permissions();
   };
   folder_.Write("data/User.csv", "Id\nu1\n");
   for (const char* format : {"jsonl", "parquet"}) {
@@ -103,16 +145,16 @@ TEST_F(CopyExecutorTest, ARepetitionWithTheSameTokenCopiesNothing) {
 TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   Succeed(Call("User"));
-  std::filesystem::resize_file(Staging() + "/User.jsonl", 3);
+  std::filesystem::resize_file(StagingFolder() + "/User.jsonl", 3);
   EXPECT_EQ(Succeed(Call("User"))["rows"], 1);
-  EXPECT_EQ(Read(Staging() + "/User.jsonl"), "{\"Id\":\"u1\"}\n");
+  EXPECT_EQ(Read(StagingFolder() + "/User.jsonl"), "{\"Id\":\"u1\"}\n");
 }
 
 TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   folder_.Write("staging/User.0123.jsonl.partial", "{\"I");
   Succeed(Call("User"));
-  EXPECT_FALSE(std::filesystem::exists(Staging() + "/User.0123.jsonl.partial"));
+  EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.0123.jsonl.partial"));
 }
 
 TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
@@ -125,9 +167,9 @@ TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
   EXPECT_EQ(failure->error, "Copy.Unreadable");
   EXPECT_TRUE(failure->cause.starts_with("2 rows of User cannot be read, 1 may be (2 rows can)"))
       << failure->cause;
-  EXPECT_FALSE(std::filesystem::exists(Staging() + "/User.manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.manifest.json"));
   // Each is there to be looked at, with its reason.
-  const std::string letters = Read(Staging() + "/User.failed.jsonl");
+  const std::string letters = Read(StagingFolder() + "/User.failed.jsonl");
   EXPECT_EQ(std::count(letters.begin(), letters.end(), '\n'), 2) << letters;
   call.input["max_unreadable"] = 2;
   EXPECT_EQ(Succeed(call)["failed"], 2);
@@ -141,11 +183,11 @@ TEST_F(CopyExecutorTest, ParquetHoldsTheSameRowsInItsOwnFile) {
   call.input["format"] = "parquet";
   const Json result = Succeed(call);
   EXPECT_EQ(result["rows"], 1000);
-  const std::string bytes = Read(Staging() + "/User.parquet");
+  const std::string bytes = Read(StagingFolder() + "/User.parquet");
   EXPECT_EQ(bytes.substr(0, 4), "PAR1");
   EXPECT_EQ(Manifest("User")["sha256"], Sha256Hex(bytes));
   EXPECT_EQ(result["bytes"], bytes.size());
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Staging()), {}), 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(StagingFolder()), {}), 2);
 }
 
 TEST_F(CopyExecutorTest, RowsThatCannotBeReadAreCountedAndKept) {
@@ -153,7 +195,7 @@ TEST_F(CopyExecutorTest, RowsThatCannotBeReadAreCountedAndKept) {
   const Json result = Succeed(Call("User"));
   EXPECT_EQ(result["rows"], 1);
   EXPECT_EQ(result["failed"], 1);
-  EXPECT_NE(Read(Staging() + "/User.failed.jsonl").find("1 fields instead of 2"),
+  EXPECT_NE(Read(StagingFolder() + "/User.failed.jsonl").find("1 fields instead of 2"),
             std::string::npos);
 }
 

@@ -38,7 +38,7 @@ struct StoredLoad {
   std::optional<std::string> result;
 };
 
-// Called, from any thread, with what a target waits for.
+// Called, from any thread, with what a target waits for; empty: for nothing any more.
 using OnWait = std::function<void(const std::string& what)>;
 
 // What all tries of a call have in common, by the token of one ("NAME:PATH:ENTRY:RETRY").

@@ -88,9 +88,10 @@ class NotifyExecutor final : public Notifier {
 
  private:
   static Result<std::string> ReadCall(const TaskCall& call, std::vector<Notification>& letters) {
-    MUSTER_ASSIGN(
-        const Parameters parameters,
-        Parameters::Read(call, {"targets", "subject", "message", "dedupe", "topic", "migration"}));
+    MUSTER_ASSIGN(const Parameters parameters,
+                  Parameters::Read(call, {"targets", "subject", "message", "dedupe", "topic",
+                                          "migration", "folder"}));
+    MUSTER_ASSIGN(const std::string folder, parameters.Optional("folder"));
     Notification news;
     MUSTER_ASSIGN(news.subject, parameters.Required("subject"));
     MUSTER_ASSIGN(news.dedupe, parameters.Optional("dedupe", call.token));
@@ -106,6 +107,9 @@ class NotifyExecutor final : public Notifier {
       MUSTER_TRY(CheckReferences(call, pointer, news.target));
       news.references = CountSecretReferences(news.target);
       MUSTER_TRY(CheckTarget(news.target));
+      constexpr std::string_view kFile = "file:";
+      if (news.target.starts_with(kFile))
+        news.target = std::string(kFile) + InFolder(folder, news.target.substr(kFile.size()));
       letters.push_back(news);
     }
     return migration;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/url.h"
 #include "task/secret_references.h"
 
 namespace muster::task {
@@ -39,6 +40,12 @@ Result<std::string> Parameters::Place(const std::string& name) const {
   return text;
 }
 
+Result<std::string> Parameters::PlaceInFolder(const std::string& name) const {
+  MUSTER_ASSIGN(const std::string text, Place(name));
+  MUSTER_ASSIGN(const std::string folder, Optional("folder"));
+  return InFolder(folder, text);
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> Parameters::Texts(
     const std::string& name) const {
   std::vector<std::pair<std::string, std::string>> texts;
@@ -61,6 +68,23 @@ Json Parameters::Value(const std::string& name) const {
 
 Error Parameters::Wrong(const std::string& what) const {
   return Error{Code::kInvalid, call_->resource + ": " + what};
+}
+
+std::string InFolder(const std::string& folder, const std::string& place) {
+  if (folder.empty()) return place;
+  const std::string end = folder.ends_with('/') ? "" : "/";
+  std::string_view scheme;
+  for (const std::string_view one : {"csv:", "jsonl:", "sqlite:", "snapshot+file:"}) {
+    if (place.starts_with(one)) scheme = one;
+  }
+  const std::string_view path = std::string_view(place).substr(scheme.size());
+  const bool elsewhere = scheme.empty() && path.find("://") != path.npos;
+  if (path.empty() || elsewhere || path.starts_with('/') || path.starts_with("${")) return place;
+  if (scheme.empty()) return folder + end + place;
+  // Paths of URLs are percent-encoded.
+  std::string encoded;
+  for (const char c : folder) encoded += c == '/' ? "/" : PercentEncode(std::string_view(&c, 1));
+  return std::string(scheme) + encoded + end + std::string(path);
 }
 
 std::string FailureName(std::string_view family, Code code) {

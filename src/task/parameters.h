@@ -24,6 +24,9 @@ class Parameters {
   // The URL or path of a place, not empty. It may have references to secrets that the definition
   // has written; kInvalid: data has brought one along.
   Result<std::string> Place(const std::string& name) const;
+  // The same of a place that may be on this machine: where its path is relative, it lies in the
+  // folder that the parameter "folder" names, whatever folder this process works in.
+  Result<std::string> PlaceInFolder(const std::string& name) const;
   // A text; `fallback`: it is not given.
   Result<std::string> Optional(const std::string& name, const std::string& fallback = "") const;
   // An object of texts; numbers and booleans become the text that they are written as.
@@ -37,6 +40,11 @@ class Parameters {
   explicit Parameters(const TaskCall& call) : call_(&call) {}
   const TaskCall* call_;
 };
+
+// Puts a relative path, or that of a URL such as sqlite:FILE, into a folder. What is absolute, is
+// not on this machine or begins with a reference to a secret is left as it is; so is everything if
+// there is no folder.
+std::string InFolder(const std::string& folder, const std::string& place);
 
 // What a failure is called in a state machine: FailureName("Sql", kUnknownOutcome) is
 // "Sql.UnknownOutcome".

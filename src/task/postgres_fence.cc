@@ -124,14 +124,19 @@ Result<std::optional<std::string>> PostgresFence::Take(PgConnection& connection,
                                                        const std::stop_token& stop) {
   MUSTER_TRY(EnsureTable(connection));
   const auto end = std::chrono::steady_clock::now() + kHolderWait;
+  bool said = false;
   for (int tries = 0;; ++tries) {
     auto taken = TryTake(connection);
+    if (taken && said) say_("");
     // Where all is well nothing is left open but by a result that was found.
     if (!connection.lost() && (!taken || *taken)) MUSTER_TRY(Say(connection, "ROLLBACK"));
     if (taken || !IsLockTimeout(taken.error())) return taken;
     if (std::chrono::steady_clock::now() >= end) return taken;
     MUSTER_ASSIGN(const std::string who, EndHolder(connection));
-    if (tries == 2 && say_) say_(fence_.task + " waits for " + who + ", which is loading it");
+    if (tries == 2 && say_) {
+      said = true;
+      say_(who + ", which is loading " + fence_.task);
+    }
     if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
     std::this_thread::sleep_for(kLookAgain);
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/interrupt.h"
 #include "task/staged_views.h"
 #include "task/transform_target.h"
 
@@ -158,6 +159,7 @@ class Reconciliation {
 }  // namespace
 
 Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop) {
+  const InterruptScope interrupt(stop);
   return Reconciliation(job, stop).Run();
 }
 

@@ -36,18 +36,17 @@ struct ReconcileCall {
 };
 
 Result<ReconcileCall> ReadCall(const TaskCall& call) {
-  MUSTER_ASSIGN(
-      const Parameters parameters,
-      Parameters::Read(call, {"rank", "staging", "target", "extracted", "transformed", "scripts"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
-  MUSTER_ASSIGN(Staging staging, Staging::At(folder));
+  MUSTER_ASSIGN(const Parameters parameters,
+                Parameters::Read(call, {"rank", "staging", "target", "extracted", "transformed",
+                                        "scripts", "folder", "staging_run", "staging_unmarked"}));
+  MUSTER_ASSIGN(Staging staging, StagingOf(parameters));
   ReconcileCall read{.job = {.staging = std::move(staging),
                              .target = {},
                              .extracted = parameters.Value("extracted"),
                              .transformed = parameters.Value("transformed"),
                              .scripts = {}},
                      .rank = ToJsonText(parameters.Value("rank"))};
-  MUSTER_ASSIGN(read.job.target, parameters.Place("target"));
+  MUSTER_ASSIGN(read.job.target, parameters.PlaceInFolder("target"));
   const Json scripts = parameters.Value("scripts");
   // A rank may extract only.
   if (read.job.transformed.is_null()) read.job.transformed = Json::object();

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/url.h"
 #include "pipeline/file_output.h"
+#include "task/parameters.h"
 #include "task/staging_bucket.h"
 
 namespace muster::task {
@@ -18,11 +19,13 @@ constexpr std::string_view kManifest = ".manifest.json";
 Json ToJson(const Manifest& manifest) {
   Json columns = Json::object();
   for (const auto& [name, type] : manifest.columns) columns[name] = type;
-  return Json{
-      {"object", manifest.object},       {"file", manifest.file},     {"format", manifest.format},
-      {"rows", manifest.rows},           {"failed", manifest.failed}, {"bytes", manifest.bytes},
-      {"sha256", manifest.sha256},       {"source", manifest.source}, {"tenant", manifest.tenant},
-      {"migration", manifest.migration}, {"token", manifest.token},   {"columns", columns}};
+  return Json{{"object", manifest.object}, {"file", manifest.file},
+              {"format", manifest.format}, {"rows", manifest.rows},
+              {"failed", manifest.failed}, {"bytes", manifest.bytes},
+              {"sha256", manifest.sha256}, {"source", manifest.source},
+              {"tenant", manifest.tenant}, {"migration", manifest.migration},
+              {"run", manifest.run},       {"token", manifest.token},
+              {"columns", columns}};
 }
 
 Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
@@ -37,6 +40,7 @@ Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
                       .source = json.at("source"),
                       .tenant = json.at("tenant"),
                       .migration = json.at("migration"),
+                      .run = json.value("run", std::string()),
                       .token = json.at("token")};
     for (const auto& [name, type] : json.at("columns").items()) {
       manifest.columns.emplace_back(name, type.get<std::string>());
@@ -68,10 +72,10 @@ std::string NameIn(const std::string& path) { return fs::path(path).filename().s
 
 }  // namespace
 
-Result<Staging> Staging::At(const std::string& folder) {
+Result<Staging> Staging::At(const std::string& folder, StagingOwner owner) {
   if (folder.starts_with("s3://")) {
     MUSTER_ASSIGN(auto bucket, StagingBucket::Open(folder));
-    Staging staging(bucket->folder());
+    Staging staging(bucket->folder(), std::move(owner));
     staging.bucket_ = std::move(bucket);
     return staging;
   }
@@ -84,7 +88,7 @@ Result<Staging> Staging::At(const std::string& folder) {
   if (failed || folder.empty()) return Error{Code::kInvalid, "staging: no folder is named"};
   std::string path = absolute.string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return Staging(std::move(path));
+  return Staging(std::move(path), std::move(owner));
 }
 
 std::string Staging::Place() const { return bucket_ ? bucket_->client().Place() : folder_ + "/"; }
@@ -95,7 +99,18 @@ std::string Staging::PathOf(const std::string& object, const std::string& ending
   return folder_ + "/" + name + ending;
 }
 
+bool Staging::IsOwn(const Manifest& manifest) const {
+  if (owner_.run.empty() || manifest.run == owner_.run) return true;
+  return manifest.run.empty() && owner_.unmarked;
+}
+
 Result<std::optional<Manifest>> Staging::Find(const std::string& object) const {
+  MUSTER_ASSIGN(auto found, FindAny(object));
+  if (found && !IsOwn(*found)) found.reset();
+  return found;
+}
+
+Result<std::optional<Manifest>> Staging::FindAny(const std::string& object) const {
   const std::string path = PathOf(object, std::string(kManifest));
   if (bucket_) return ReadManifest(*bucket_, NameIn(path));
   std::error_code failed;
@@ -105,6 +120,12 @@ Result<std::optional<Manifest>> Staging::Find(const std::string& object) const {
 }
 
 Result<std::vector<Manifest>> Staging::List() const {
+  MUSTER_ASSIGN(std::vector<Manifest> all, ListAny());
+  std::erase_if(all, [this](const Manifest& manifest) { return !IsOwn(manifest); });
+  return all;
+}
+
+Result<std::vector<Manifest>> Staging::ListAny() const {
   std::vector<Manifest> all;
   if (bucket_) {
     MUSTER_ASSIGN(const std::vector<std::string> names, bucket_->client().List());
@@ -183,6 +204,15 @@ Status Staging::Keep(const std::string& name) const {
   std::error_code failed;
   if (!fs::exists(folder_ + "/" + name, failed)) return bucket_->client().Remove(name);
   return bucket_->client().WriteFile(name, folder_ + "/" + name);
+}
+
+Result<Staging> StagingOf(const Parameters& parameters) {
+  MUSTER_ASSIGN(const std::string folder, parameters.PlaceInFolder("staging"));
+  StagingOwner owner;
+  MUSTER_ASSIGN(owner.run, parameters.Optional("staging_run"));
+  const Json unmarked = parameters.Value("staging_unmarked");
+  owner.unmarked = unmarked.is_boolean() && unmarked.get<bool>();
+  return Staging::At(folder, std::move(owner));
 }
 
 }  // namespace muster::task

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/interrupt.h"
 #include "base/url.h"
 #include "pipeline/file_output.h"
 #include "task/sql_script.h"
@@ -336,6 +337,8 @@ std::string TransformJob::Argument(std::string_view name) const {
 }
 
 Result<Json> RunTransform(const TransformJob& job, const std::stop_token& stop) {
+  // Without a commit nothing has happened, and whether there was one the target knows.
+  const InterruptScope interrupt(stop);
   return Transformation(job, stop).Run();
 }
 

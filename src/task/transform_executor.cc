@@ -62,10 +62,10 @@ Result<LoadFence> FenceOf(const TaskCall& call, const TransformJob& job,
 Result<TransformJob> ReadCall(const TaskCall& call, Env& env) {
   MUSTER_ASSIGN(const Parameters parameters,
                 Parameters::Read(call, {"script", "plan_folder", "staging", "target", "arguments",
-                                        "references", "sha256", "tenant", "migration", "run"}));
-  MUSTER_ASSIGN(const std::string folder, parameters.Place("staging"));
-  MUSTER_ASSIGN(Staging staging, Staging::At(folder));
-  MUSTER_ASSIGN(std::string target, parameters.Place("target"));
+                                        "references", "sha256", "tenant", "migration", "run",
+                                        "folder", "staging_run", "staging_unmarked"}));
+  MUSTER_ASSIGN(Staging staging, StagingOf(parameters));
+  MUSTER_ASSIGN(std::string target, parameters.PlaceInFolder("target"));
   MUSTER_ASSIGN(std::string script, parameters.Required("script"));
   MUSTER_ASSIGN(auto arguments, parameters.Texts("arguments"));
   TransformJob job{.script = std::move(script),
@@ -107,7 +107,9 @@ class TransformExecutor : public TaskExecutor {
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
     auto job = ReadCall(call, context.env());
     if (!job) return TaskFailure{"States.Runtime", job.error().ToString()};
-    job->on_wait = [&call](const std::string& what) {
+    job->on_wait = [&call, &context](const std::string& what) {
+      context.WaitsFor(what);
+      if (what.empty()) return;
       Log(Level::kWarning, "a transform waits", {{"task", call.state}, {"for", what}});
     };
     job->progress = [&context](int64_t rows) { context.Progress(rows); };

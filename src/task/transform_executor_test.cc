@@ -287,6 +287,60 @@ TEST_P(TransformTest, AScriptThatWasEditedSinceTheRunBeganIsNotRun) {
 INSTANTIATE_TEST_SUITE_P(Targets, TransformTest, ::testing::Values("Sqlite", "Postgres"),
                          [](const auto& test) { return test.param; });
 
+// By its types and collations SQLite takes texts for the same that are not: one row would replace
+// the other, and both would count as loaded.
+TEST(TransformKeys, ThatSqliteTakesForTheSameAreRefused) {
+  struct Case {
+    std::string columns;
+    std::string script;
+    std::string refused;  // empty: nothing is
+  };
+  const Case cases[] = {
+      {"id TEXT COLLATE NOCASE PRIMARY KEY", "SELECT unnest(['A', 'a']) AS id", "id = 'a'"},
+      {"id TEXT, PRIMARY KEY (id COLLATE RTRIM)", "SELECT unnest(['a', 'a ']) AS id", "id = 'a '"},
+      {"id INTEGER PRIMARY KEY", "SELECT unnest(['1', '01']) AS id", "id = '01'"},
+      {"id NUMERIC(9, 2) PRIMARY KEY", "SELECT unnest(['1', '1.0']) AS id", "id = '1.0'"},
+      {"id INTEGER, v TEXT COLLATE NOCASE, PRIMARY KEY (id, v)",
+       "SELECT 1 AS id, unnest(['x', 'X']) AS v", "id = 1, v = 'X'"},
+      {"id TEXT PRIMARY KEY", "SELECT unnest(['A', 'a', '1', '01', 'a ']) AS id", ""},
+      {"id TEXT COLLATE NOCASE PRIMARY KEY", "SELECT unnest(['A', 'b']) AS id", ""},
+      {"id INTEGER PRIMARY KEY", "SELECT unnest([1, 2]) AS id", ""}};
+  for (const Case& one : cases) {
+    const testing::TemporaryFolder folder;
+    auto db = *SqliteDb::Open(folder.At("t.db"), SqliteDb::Mode::kCreate,
+                              std::chrono::milliseconds(5000));
+    ASSERT_TRUE(db->Execute("CREATE TABLE s_t (" + one.columns + ")"));
+    folder.Write("load.sql", one.script);
+    TestContext context;
+    const auto outcome = MakeTransformExecutor()->Start(
+        {.resource = "muster:transform",
+         .input = Json{{"script", "load.sql"},
+                       {"plan_folder", folder.path()},
+                       {"staging", folder.path() + "/staging"},
+                       {"target", "sqlite:" + folder.path() + "/t.db"},
+                       {"arguments", {{"TARGET_SCHEMA", "s"}, {"TARGET_TABLE", "t"}}}},
+         .credentials = nullptr,
+         .token = "t",
+         .execution = "run",
+         .state = "Load"},
+        context);
+    SCOPED_TRACE(one.columns);
+    const auto* failure = std::get_if<TaskFailure>(&outcome);
+    if (one.refused.empty()) {
+      ASSERT_EQ(failure, nullptr) << failure->cause;
+      EXPECT_EQ(std::get<TaskSuccess>(outcome).output["loaded"].get<int64_t>(),
+                *db->QueryInt("SELECT count(*) FROM s_t"));
+      continue;
+    }
+    ASSERT_NE(failure, nullptr);
+    EXPECT_EQ(failure->error, "Transform.Invalid");
+    EXPECT_NE(failure->cause.find("the same key by SQLite's rules, one is " + one.refused),
+              std::string::npos)
+        << failure->cause;
+    EXPECT_EQ(*db->QueryInt("SELECT count(*) FROM s_t"), 0);
+  }
+}
+
 // Names with quotes reach the database as names.
 TEST(TransformNames, WithQuotesAreNamesStill) {
   const testing::TemporaryFolder folder;

@@ -8,6 +8,7 @@
 #include <future>
 #include <mutex>
 
+#include "base/interrupt.h"
 #include "base/postgres.h"
 #include "base/sqlite.h"
 #include "support/fault_proxy.h"
@@ -95,6 +96,34 @@ TEST_P(FenceTest, ACallThatHasCommittedIsNotLoadedByAnotherTry) {
   LoadFence other = kFence;
   other.run = "another";
   EXPECT_FALSE(*Open()->Take(other, {}));
+}
+
+// A run that is cancelled does not wait for others' locks.
+TEST_P(FenceTest, AStopEndsTheWaitForALock) {
+  std::stop_source stop;
+  auto target = Open();
+  ASSERT_FALSE(*target->Take(kFence, {}));
+  std::unique_ptr<PgConnection> holder;
+  if (sqlite()) {
+    ASSERT_TRUE(db_->Execute("BEGIN IMMEDIATE"));
+  } else {
+    holder = *PgConnection::Open({.uri = server_->Url()});
+    for (const char* sql : {"BEGIN", "LOCK TABLE s.a IN ACCESS EXCLUSIVE MODE"})
+      ASSERT_TRUE(holder->Execute({.name = "", .sql = sql, .writes = false}, PgParams()));
+  }
+  auto loading = std::async(std::launch::async, [&] {
+    const InterruptScope interrupt(stop.get_token());
+    return LoadOne(*target);
+  });
+  EXPECT_EQ(loading.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  stop.request_stop();
+  ASSERT_EQ(loading.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_FALSE(loading.get());
+  if (sqlite()) {
+    ASSERT_TRUE(db_->Execute("ROLLBACK"));
+  }
+  holder.reset();
+  EXPECT_EQ(Loads(), "0");
 }
 
 TEST_P(FenceTest, ASessionThatWasHeldUpBeforeItLoadsCannotLoadAnyMore) {

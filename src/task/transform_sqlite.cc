@@ -1,4 +1,5 @@
-#include <filesystem>
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/sqlite.h"
@@ -22,6 +23,10 @@ std::string AsSqliteTakesIt(const std::string& column, const std::string& type) 
   return ColumnAsText(column, type);
 }
 
+std::string WriteLockOf(const std::string& path) {
+  return "the write lock of " + path + ", which another connection holds";
+}
+
 void BindValue(SqliteStatement& statement, int index, const DuckValue& value) {
   if (const auto* number = std::get_if<int64_t>(&value)) {
     statement.BindAt(index, *number);
@@ -34,6 +39,118 @@ void BindValue(SqliteStatement& statement, int index, const DuckValue& value) {
   }
 }
 
+bool IsWhole(const std::string& type) {
+  return type.ends_with("INT") || type.ends_with("INTEGER") || type == "BOOLEAN";
+}
+
+// Whether values that differ for DuckDB differ in a column of SQLite, too: its type may change them
+// ('01' and '1' in an INTEGER column), and its collation may not tell them apart ('A' and 'a').
+bool TellsApart(SqliteTable::Form form, const std::string& collation, const std::string& type) {
+  const bool real = type == "DOUBLE" || type == "FLOAT";
+  if (collation != "BINARY") return false;
+  switch (form) {
+    case SqliteTable::Form::kText:
+      return !real;
+    case SqliteTable::Form::kInteger:
+    case SqliteTable::Form::kNumeric:
+      return IsWhole(type);
+    case SqliteTable::Form::kReal:
+      return real;
+    default:
+      return false;
+  }
+}
+
+// The keys of rows that are loaded, by SQLite's own rules: of two that are the same the second
+// would replace the first, and both would count as loaded.
+class SqliteKeys {
+ public:
+  // Null: DuckDB has compared them by rules that say the same.
+  static Result<std::unique_ptr<SqliteKeys>> For(SqliteDb& db, const RowsToLoad& rows,
+                                                 const TargetTable& table) {
+    MUSTER_ASSIGN(const SqliteTable described, DescribeSqliteTable(db, table.name));
+    std::unique_ptr<SqliteKeys> keys(new SqliteKeys(db, table.name));
+    std::string columns;
+    std::string places;
+    bool exact = true;
+    for (const std::string& name : table.key) {
+      MUSTER_ASSIGN(const std::string collation, CollationOf(db, table.name, name));
+      const auto place = std::find(rows.columns.begin(), rows.columns.end(), name);
+      keys->places_.push_back(static_cast<size_t>(place - rows.columns.begin()));
+      keys->names_.push_back(name);
+      const SqliteTable::Column& column = *described.Find(name);
+      exact = exact && TellsApart(column.form, collation, rows.types[keys->places_.back()]);
+      columns += SqliteIdentifier(name) + " " + PlainType(column.type) + " COLLATE " +
+                 SqliteIdentifier(collation) + ", ";
+      places += places.empty() ? "?" : ", ?";
+    }
+    if (exact) return std::unique_ptr<SqliteKeys>();
+    MUSTER_TRY(db.Execute("CREATE TEMP TABLE muster_keys (" + columns + "PRIMARY KEY (" +
+                          ColumnList(table.key, SqliteIdentifier) + ")) WITHOUT ROWID"));
+    MUSTER_ASSIGN(keys->insert_, db.Prepare("INSERT INTO muster_keys VALUES (" + places + ")"));
+    return keys;
+  }
+
+  // kInvalid: a row before has the same key.
+  Status Add(std::span<const DuckValue> values) {
+    for (size_t i = 0; i < places_.size(); ++i)
+      BindValue(insert_, static_cast<int>(i + 1), values[places_[i]]);
+    const Status added = insert_.Run();
+    if (added || added.error().code != Code::kConflict) return added;
+    std::string key;
+    for (size_t i = 0; i < places_.size(); ++i)
+      key += (i == 0 ? "" : ", ") + names_[i] + " = " + TextOf(values[places_[i]]);
+    return Error{
+        Code::kInvalid,
+        "several rows for " + table_ + " have the same key by SQLite's rules, one is " + key,
+        "the column's type or collation takes them for the same: group them, or reject "
+        "all but one by the column _rejected"};
+  }
+
+  Status End() {
+    insert_ = SqliteStatement();
+    return db_.Execute("DROP TABLE muster_keys");
+  }
+
+ private:
+  SqliteKeys(SqliteDb& db, std::string table) : db_(db), table_(std::move(table)) {}
+
+  // Of a column in the primary key: that may have another one than the column itself.
+  static Result<std::string> CollationOf(SqliteDb& db, const std::string& table,
+                                         const std::string& column) {
+    MUSTER_ASSIGN(auto find, db.Prepare("SELECT x.coll FROM pragma_index_list(?1) l JOIN "
+                                        "pragma_index_xinfo(l.name) x WHERE l.origin = 'pk' AND "
+                                        "x.name = ?2 AND x.key = 1"));
+    find.Bind(table, column);
+    MUSTER_ASSIGN(const bool found, find.Step());
+    // An INTEGER PRIMARY KEY has no index.
+    return found ? std::string(find.Text(0)) : std::string("BINARY");
+  }
+
+  // A declared type as it can be declared again; one that cannot says little of values.
+  static std::string PlainType(const std::string& type) {
+    const bool plain = std::all_of(type.begin(), type.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ' ' || c == '_';
+    });
+    const size_t open = type.find('(');
+    return plain ? type : open == type.npos ? "" : PlainType(type.substr(0, open));
+  }
+
+  static std::string TextOf(const DuckValue& value) {
+    if (const auto* number = std::get_if<int64_t>(&value)) return std::to_string(*number);
+    if (const auto* real = std::get_if<double>(&value)) return std::to_string(*real);
+    if (const auto* text = std::get_if<std::string_view>(&value))
+      return "'" + std::string(*text) + "'";
+    return "NULL";
+  }
+
+  SqliteDb& db_;
+  const std::string table_;
+  std::vector<size_t> places_;  // of the key's columns, in a row
+  std::vector<std::string> names_;
+  SqliteStatement insert_;
+};
+
 class SqliteTarget : public TransformTarget {
  public:
   SqliteTarget(std::unique_ptr<SqliteDb> db, std::string path, OnWait on_wait)
@@ -41,7 +158,7 @@ class SqliteTarget : public TransformTarget {
 
   Result<std::optional<std::string>> Take(const LoadFence& fence,
                                           const std::stop_token& /*stop*/) override {
-    const WaitWatch watch([this] { return WriteLock(); }, on_wait_);
+    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_);
     fence_.emplace(fence);
     return fence_->Take(*db_);
   }
@@ -70,16 +187,19 @@ class SqliteTarget : public TransformTarget {
                   db_->Prepare("INSERT INTO " + table.sql + " (" +
                                ColumnList(rows.columns, SqliteIdentifier) + ") VALUES (" + places +
                                ")" + UpsertClause(rows, table, SqliteIdentifier)));
+    MUSTER_ASSIGN(const auto keys, SqliteKeys::For(*db_, rows, table));
     int64_t taken = 0;
     const auto insert_row = [&](std::span<const DuckValue> values) -> Status {
       for (size_t i = 0; i < values.size(); ++i) {
         BindValue(insert, static_cast<int>(i + 1), values[i]);
       }
+      if (keys) MUSTER_TRY(keys->Add(values));
       MUSTER_TRY(insert.Run());
       taken += db_->Changes();
       return {};
     };
     MUSTER_TRY(ForEachRow(db, rows, AsSqliteTakesIt, stop, insert_row));
+    if (keys) MUSTER_TRY(keys->End());
     return taken;
   }
 
@@ -129,15 +249,11 @@ class SqliteTarget : public TransformTarget {
   Status BeginOnce() {
     if (transaction_) return {};
     MUSTER_TRY(db_->Execute("PRAGMA foreign_keys = ON"));
-    const WaitWatch watch([this] { return WriteLock(); }, on_wait_);
+    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_);
     MUSTER_ASSIGN(SqliteTransaction begun, SqliteTransaction::Begin(*db_));
     transaction_ = std::make_unique<SqliteTransaction>(std::move(begun));
     MUSTER_TRY(fence_->Check(*db_));
     return db_->Execute("PRAGMA defer_foreign_keys = ON");
-  }
-
-  std::string WriteLock() const {
-    return "the write lock of " + path_ + ", which another connection holds";
   }
 
   Result<int64_t> CountKeys(const TargetTable& table) {
@@ -184,6 +300,8 @@ class SqliteTarget : public TransformTarget {
 
 Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path,
                                                           const OnWait& on_wait) {
+  // To be opened it may have to be switched to write-ahead logging, for which it must be free.
+  const WaitWatch watch([&] { return WriteLockOf(path); }, on_wait);
   MUSTER_ASSIGN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kWriteLockWait));
   return std::make_unique<SqliteTarget>(std::move(db), path, on_wait);
 }

@@ -22,9 +22,10 @@ void WaitWatch::Watch(const std::stop_token& stop) {
   std::string said;
   while (!ended.wait_for(lock, stop, patience_, [] { return false; }) && !stop.stop_requested()) {
     const std::string what = what_();
-    if (!what.empty() && what != said) say_(what);
+    if (what != said) say_(what);
     said = what;
   }
+  if (!said.empty()) say_("");
 }
 
 }  // namespace muster::task

@@ -10,7 +10,7 @@ namespace muster::task {
 
 // Says what is waited for while this exists, if that is longer than a few seconds: `what` is asked
 // now and then, on a thread of its own (empty: for nothing), and `say` gets each answer that is
-// new. Both must outlive it.
+// new, and an empty one at the end. Both must outlive it.
 class WaitWatch {
  public:
   using What = std::function<std::string()>;

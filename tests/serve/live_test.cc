@@ -257,6 +257,15 @@ ranks:
   EXPECT_EQ(retry.exit_code, 1) << retry.out << retry.err;
   const Json again = GetJson("/api/v1/stores/0/migrations/m/tasks/extract/A");
   EXPECT_NE(again.value("input", "").find("jsonl:missing.jsonl"), std::string::npos) << again;
+  // All of them are told, with what each did and why it ended.
+  const Json attempts = GetJson("/api/v1/stores/0/migrations/m")["attempts"];
+  ASSERT_GE(attempts.size(), 2U) << attempts;
+  for (const Json& attempt : attempts) {
+    EXPECT_EQ(attempt["status"], "FAILED") << attempt;
+    EXPECT_EQ(attempt["tasks"][0]["task"], "A");
+    EXPECT_EQ(attempt["tasks"][0]["status"], "FAILED");
+    EXPECT_NE(attempt.value("cause", ""), "");
+  }
 }
 
 // A worker and a plan whose password is the canary, both of which fail and say so everywhere.

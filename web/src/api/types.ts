@@ -78,6 +78,7 @@ export interface MigrationSummary {
   attempt: number;
   started_at: number;
   ended_at?: number;
+  driven?: boolean; // of one in progress
   why?: string;
   error?: string;
   tasks: TaskTallies;
@@ -91,11 +92,30 @@ export interface Migration extends MigrationSummary {
   inputs: ByKey<string>;
   execution: string;
   cause?: string;
+  attempts: RunAttempt[];
   ranks: ByKey<Rank>;
   why_no_ranks?: string;
   critical_path: string[];
   commands: Command[];
   actions: ByKey<Action>;
+}
+
+export interface RunAttempt {
+  attempt: number;
+  status: MigrationSummary["status"];
+  started_at?: number;
+  ended_at?: number;
+  error?: string;
+  cause?: string;
+  done_again: string[];
+  tasks: {
+    phase: "extract" | "transform";
+    task: string;
+    rank: number;
+    status: "RUNNING" | "SUCCEEDED" | "FAILED" | "STOPPED";
+    rows?: number;
+    error?: string;
+  }[];
 }
 
 export type TaskStatus = "waiting" | "running" | "backoff" | "succeeded" | "failed" | "stopped";

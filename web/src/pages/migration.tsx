@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { apiPath } from "../api/client";
 import { useLive, useNow } from "../api/live";
-import type { Migration, Rank, Task } from "../api/types";
+import type { Migration, Rank, RunAttempt, Task } from "../api/types";
 import { count, duration, exactTime, rate } from "../lib/format";
 import { href, setFilters } from "../lib/route";
 import { Actions } from "../parts/action";
@@ -9,6 +9,8 @@ import { Ago, Chips, Command, Crumbs, Empty, Facts, Panel, Why } from "../parts/
 import { Gantt, type GanttRow } from "../parts/gantt";
 import { Loaded } from "../parts/loading";
 import { RankGraph, type RankNode } from "../parts/rank_graph";
+import { State } from "../parts/state";
+import { Table } from "../parts/table";
 import { RunState } from "./overview";
 
 type TaskFilter = "" | "critical" | "failed" | "running" | "waiting";
@@ -123,11 +125,54 @@ function Run({ run, query }: { run: Migration; query: URLSearchParams }) {
           </div>
         </Panel>
       )}
+      {run.attempts.length > 1 && (
+        <Panel title="Attempts">
+          <Attempts attempts={run.attempts} now={now} />
+        </Panel>
+      )}
       <Panel title="The same on the command line">
         <Commands commands={run.commands} />
       </Panel>
     </>
   );
+}
+
+function Attempts({ attempts, now }: { attempts: RunAttempt[]; now: number }) {
+  return (
+    <Table
+      rows={[...attempts].reverse()}
+      rowKey={(one) => String(one.attempt)}
+      columns={[
+        { title: "Attempt", kind: "number", cell: (one) => one.attempt },
+        { title: "Status", cell: (one) => <State state={one.status} /> },
+        {
+          title: "Began",
+          cell: (one) => one.started_at !== undefined && <Ago at={one.started_at} now={now} />,
+        },
+        {
+          title: "Time",
+          kind: "number",
+          cell: (one) =>
+            one.started_at !== undefined && duration((one.ended_at ?? now) - one.started_at),
+        },
+        { title: "What it did", kind: "words", cell: didOf },
+        {
+          title: "Why it ended",
+          kind: "words",
+          cell: (one) => [one.error, one.cause].filter(Boolean).join(": "),
+        },
+      ]}
+    />
+  );
+}
+
+function didOf(attempt: RunAttempt): string {
+  const done = attempt.tasks.filter((task) => task.status === "SUCCEEDED").length;
+  const others = attempt.tasks
+    .filter((task) => task.status !== "SUCCEEDED")
+    .map((task) => `${task.phase}/${task.task} ${task.status.toLowerCase()}`);
+  const again = attempt.done_again.length ? ["done again: " + attempt.done_again.join(", ")] : [];
+  return [`${done} ${done === 1 ? "task" : "tasks"} done`, ...others, ...again].join("; ");
 }
 
 export function Commands({ commands }: { commands: { what: string; command: string }[] }) {

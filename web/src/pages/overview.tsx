@@ -210,10 +210,14 @@ function MigrationTable({ migrations, now }: { migrations: MigrationSummary[]; n
   );
 }
 
-// In progress is what nobody has ended; whether somebody drives it is another question.
+// In progress is what has not ended; whether a process drives it is another question.
 export function RunState({ run }: { run: MigrationSummary }) {
-  const idle = run.status === "IN_PROGRESS" && !!run.why;
-  return <State state={run.status} as={idle ? "waiting" : undefined} />;
+  if (run.driven !== false) return <State state={run.status} />;
+  return (
+    <>
+      <State state={run.status} as="waiting" /> <small>no process is driving it</small>
+    </>
+  );
 }
 
 function TaskProgress({ migration }: { migration: MigrationSummary }) {
