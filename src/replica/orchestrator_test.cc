@@ -546,6 +546,22 @@ TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
   ASSERT_TRUE(AwaitRunning(3));
 }
 
+TEST_P(ReplicaSet, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
+  class Thrower final : public Projection {
+   public:
+    const std::string& name() const override { return name_; }
+    Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override { throw 42; }
+
+   private:
+    const std::string name_ = "thrower";
+  };
+  auto worker = Must(
+      NewOrchestrator(*store_, *log_, url_, {std::make_shared<Thrower>()}, Options(), RealEnv()));
+  const Status ended = worker->Run({});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::kInternal);
+}
+
 TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
   Running& worker = Start();
   ASSERT_TRUE(AwaitRunning(1));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
 
@@ -120,7 +121,8 @@ Status Worker::Look() {
 
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    if (const Status done = Look(); !done) {
+    // Projections are set up and built in it, and may throw whatever they like.
+    if (const Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
       if (!IsTransient(done.error().code)) return done;
       member_.state().error = done.error().message;
       Tell(ReplicaEvent::Kind::kTrouble, done.error().message);
