@@ -58,6 +58,9 @@ struct Partition {
   // Read only after all others of its collection and shard: what has changed in the source while
   // they were read.
   bool follows = false;
+  // What the source knows it by when it is read later: what was replaced meanwhile is refused with
+  // kCorrupt. Empty: it cannot tell.
+  std::string mark = {};
 
   bool operator==(const Partition&) const = default;
 };

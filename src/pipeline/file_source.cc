@@ -1,10 +1,21 @@
 #include "pipeline/file_source.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+
+#include "base/descriptor.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/sha256.h"
 
 namespace muster {
 namespace {
+
+constexpr uint64_t kMarkBytes = 4096;
 
 Result<uint64_t> BytesParam(const Url& url, std::string_view name, uint64_t fallback) {
   const auto text = url.Param(name);
@@ -70,6 +81,27 @@ Status CheckSize(const std::string& path, uint64_t expected) {
                "was it written anew? migrate it again, by another run"};
 }
 
+// How a file begins, and how much of it that says: "4096:0f3a…". It stays when the file grows.
+Result<std::string> MarkOf(const std::string& path, uint64_t bytes) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError("read", path, errno);
+  const Descriptor file(fd);
+  std::string head(std::min(bytes, kMarkBytes), '\0');
+  const ssize_t got = pread(fd, head.data(), head.size(), 0);
+  if (got < 0) return FileError("read", path, errno);
+  head.resize(static_cast<size_t>(got));
+  return std::to_string(head.size()) + ":" + Sha256Hex(head).substr(0, 32);
+}
+
+Status CheckMark(const std::string& path, const std::string& mark) {
+  if (mark.empty()) return {};
+  const auto bytes = ParseNumber<uint64_t>(std::string_view(mark).substr(0, mark.find(':')));
+  MUSTER_ASSIGN(const std::string now, MarkOf(path, bytes.value_or(0)));
+  if (now == mark) return {};
+  return Error{Code::kCorrupt, path + " is not the file that it was: it begins otherwise",
+               "was it replaced? migrate it again, by another run"};
+}
+
 // Reads a partition of a file that must not become shorter meanwhile.
 class WholeReader final : public Reader {
  public:
@@ -113,6 +145,7 @@ Result<std::vector<Partition>> FileSource::Partitions(const std::string& collect
   MUSTER_ASSIGN(const FileCollection found, Find(collection));
   std::vector<Partition> partitions;
   for (const FileEntry& file : found.files) {
+    MUSTER_ASSIGN(const std::string mark, MarkOf(file.path, file.size));
     std::vector<uint64_t> cuts = {0};
     if (file.compression == Compression::kNone && file.size > options_.partition_bytes) {
       MUSTER_ASSIGN(cuts, Cuts(file, options_.partition_bytes));
@@ -125,7 +158,8 @@ Result<std::vector<Partition>> FileSource::Partitions(const std::string& collect
                             .part = file.path,
                             .begin = i == 0 ? "" : FilePosition(cuts[i]),
                             .end = is_last ? "" : FilePosition(end),
-                            .bytes = static_cast<int64_t>(end - cuts[i])});
+                            .bytes = static_cast<int64_t>(end - cuts[i]),
+                            .mark = mark});
     }
   }
   return partitions;
@@ -145,6 +179,7 @@ Result<std::unique_ptr<Reader>> FileSource::Read(const Partition& partition,
     expected = std::max(partition.end.empty() ? expected : range.end, range.begin);
   }
   MUSTER_TRY(CheckSize(partition.part, expected));
+  MUSTER_TRY(CheckMark(partition.part, partition.mark));
   MUSTER_ASSIGN(auto reader, ReadRange(file, range));
   return std::make_unique<WholeReader>(std::move(reader), partition.part, expected);
 }

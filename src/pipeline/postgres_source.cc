@@ -67,15 +67,18 @@ class PostgresSource final : public Source {
     std::vector<Partition> partitions;
     if (relation->by_ctid && relation->table.kind == 'p') {
       for (const std::string& leaf : relation->leaves) {
-        partitions.push_back(
-            {.collection = collection, .shard = static_cast<int>(partitions.size()), .part = leaf});
+        partitions.push_back({.collection = collection,
+                              .shard = static_cast<int>(partitions.size()),
+                              .part = leaf,
+                              .mark = MarkOf(*relation)});
       }
       return partitions;
     }
     MUSTER_ASSIGN(const auto ends, InnerEnds(*connection, *relation));
     const auto count = static_cast<int64_t>(ends.size()) + 1;
     for (int64_t i = 0; i < count; ++i) {
-      Partition partition{.collection = collection, .shard = static_cast<int>(i)};
+      Partition partition{
+          .collection = collection, .shard = static_cast<int>(i), .mark = MarkOf(*relation)};
       if (i > 0) partition.begin = ends[i - 1];
       if (i < count - 1) partition.end = ends[i];
       if (relation->table.estimated_rows >= 0) {
@@ -90,6 +93,14 @@ class PostgresSource final : public Source {
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override {
     MUSTER_ASSIGN(const PgRelation* relation, Find(partition.collection));
+    if (!partition.mark.empty() && partition.mark != MarkOf(*relation)) {
+      return Error{Code::kCorrupt,
+                   "table " + relation->table.sql_name +
+                       " is not the one that it was: it was "
+                       "dropped and created again" +
+                       (relation->by_ctid ? ", or rewritten" : ""),
+                   "what was read before may be gone: migrate it again, by another run"};
+    }
     auto reader = std::make_unique<PostgresReader>(env_, snapshot_, *relation, partition.part,
                                                    position.empty() ? partition.begin : position,
                                                    partition.end, std::move(stop));
@@ -114,6 +125,12 @@ class PostgresSource final : public Source {
   }
 
  private:
+  // Positions in a table without a key are places in its file.
+  static std::string MarkOf(const PgRelation& relation) {
+    const PgTable& table = relation.table;
+    return relation.by_ctid ? table.oid + "/" + table.file : table.oid;
+  }
+
   using EdgePair = std::pair<std::optional<double>, std::optional<double>>;
 
   Result<std::vector<std::string>> Names(PgConnection& connection) {

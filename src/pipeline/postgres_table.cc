@@ -42,7 +42,8 @@ Result<std::string> TakeName(std::string_view text, std::string_view& rest) {
 
 constexpr const char* kRelation =
     "SELECT c.oid::int8, format('%I.%I', n.nspname, c.relname), c.relkind::text,"
-    " c.reltuples::float8::text, coalesce(pg_total_relation_size(c.oid), 0)"
+    " c.reltuples::float8::text, coalesce(pg_total_relation_size(c.oid), 0),"
+    " c.oid::text, c.relfilenode::text"
     " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
     " WHERE c.oid = to_regclass($1)";
 
@@ -120,7 +121,9 @@ Result<PgTable> DescribePgTable(PgConnection& connection, const PgName& name) {
   PgTable table{.sql_name = std::string(relation.Text(0, 1)),
                 .kind = relation.Text(0, 2)[0],
                 .estimated_rows = ParseNumber<double>(relation.Text(0, 3)).value_or(-1),
-                .bytes = relation.Int64(0, 4)};
+                .bytes = relation.Int64(0, 4),
+                .oid = std::string(relation.Text(0, 5)),
+                .file = std::string(relation.Text(0, 6))};
   const PgStatement columns{"", kColumns, false};
   const PgStatement key{"", kKey, false};
   PgParams id;

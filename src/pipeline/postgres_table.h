@@ -26,6 +26,8 @@ struct PgTable {
   char kind = 'r';  // relkind: r table, p partitioned, v view, m materialised view, f foreign
   double estimated_rows = -1;
   int64_t bytes = 0;
+  std::string oid = {};
+  std::string file = {};  // its file's number: another one when its rows were moved or removed
   std::vector<Column> columns = {};
   // The primary one, else a unique one that cannot be null; may be empty.
   std::vector<std::string> key = {};

@@ -34,6 +34,7 @@ Json ToJson(const Partition& partition) {
   PutIfAny(json, "documents", partition.documents);
   PutIfAny(json, "bytes", partition.bytes);
   if (partition.follows) json["follows"] = true;
+  if (!partition.mark.empty()) json["mark"] = EscapeBytes(partition.mark);
   return json;
 }
 
@@ -56,6 +57,7 @@ Partition ReadPartition(JsonFields& fields) {
       .Read("documents", partition.documents)
       .Read("bytes", partition.bytes)
       .Read("follows", partition.follows);
+  partition.mark = ReadBytes(fields, "mark");
   return partition;
 }
 

@@ -59,10 +59,13 @@ Status RunSummary::AddRedrives(Store& store, const std::string& run) {
     for (const Record& record : records) {
       MUSTER_ASSIGN(const RedriveBody redrive, RedriveBody::FromJson(record.body));
       // An earlier version may have counted the same letters more than once.
-      const int64_t settled = std::min(redrive.written + redrive.skipped, counts.failed);
-      counts.skipped += std::min(redrive.skipped, settled);
-      counts.written += settled - std::min(redrive.skipped, settled);
-      counts.failed -= settled;
+      const auto move = [&](int64_t many, int64_t& to) {
+        const int64_t moved = std::clamp<int64_t>(many, 0, std::max<int64_t>(0, counts.failed));
+        to += moved;
+        counts.failed -= moved;
+      };
+      move(redrive.written, counts.written);
+      move(redrive.skipped, counts.skipped);
       after = record.key;
     }
     if (records.size() < static_cast<size_t>(kMaxBatch)) return {};

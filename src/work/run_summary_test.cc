@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "work/item_body.h"
+#include "work/records.h"
+
 namespace muster {
 namespace {
 
@@ -63,6 +66,25 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
   begun.recent_documents = 0;
   sum.Add(begun);
   EXPECT_DOUBLE_EQ(sum.docs_per_second(), 30);
+}
+
+// An earlier version counted letters by the lines of a file, which may have been others.
+TEST(RunSummaryTest, NoRedriveSettlesMoreThanHasFailed) {
+  const auto store = OpenStore("memory:", RealEnv()).value();
+  ItemBody item = ItemBody::Of(Partition{.collection = "c"});
+  item.state = ItemBody::State::kDone;
+  item.progress.counts = {.read = 10, .written = 7, .failed = 3};
+  const std::vector<Change> changes = {
+      NewItem("r", item),
+      Change::Put(Record{.kind = kRedriveKind,
+                         .queue = "r",
+                         .key = "r/0123456789abcdef",
+                         .body = R"({"lines":9,"read":9,"written":2,"skipped":9,"failed":0})"},
+                  Due::Never())};
+  ASSERT_TRUE(store->Write(changes));
+  const auto sum = RunSummary::Of(*store, "r");
+  ASSERT_TRUE(sum) << sum.error().ToString();
+  EXPECT_EQ(sum->counts, (Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {

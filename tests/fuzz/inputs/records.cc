@@ -31,7 +31,7 @@ void RoundTripBody(const std::string& text) {
 }
 
 void ReadWork(std::string_view bytes) {
-  const size_t kind = TakeChoice(bytes, 6);
+  const size_t kind = TakeChoice(bytes, 7);
   const std::string text(bytes);
   if (kind == 0) {
     RoundTrip<ItemBody>(text);
@@ -45,6 +45,7 @@ void ReadWork(std::string_view bytes) {
   if (kind == 3) RoundTrip<RedriveBody>(text);
   if (kind == 4) RoundTrip<PrepareBody>(text);
   if (kind == 5) RoundTrip<Progress>(text);
+  if (kind == 6) RoundTrip<TargetBody>(text);
 }
 
 void ReadSetRecords(std::string_view bytes) {
