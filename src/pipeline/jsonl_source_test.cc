@@ -179,7 +179,20 @@ TEST_F(JsonlSourceTest, AFileThatHasBecomeShorterIsToldOf) {
   EXPECT_NE(source->Read(partition, "", {}).error().message.find("has 300 bytes"),
             std::string::npos);
   std::ofstream(path, std::ios::app) << Lines(6'000);
-  EXPECT_TRUE(source->Read(partition, "", {})) << "one that grows is read on";
+  const auto replaced = source->Read(partition, position, {});
+  ASSERT_FALSE(replaced) << "it is long enough again, and another file";
+  EXPECT_EQ(replaced.error().code, Code::kCorrupt);
+  EXPECT_NE(replaced.error().message.find("begins otherwise"), std::string::npos);
+}
+
+TEST_F(JsonlSourceTest, AFileThatGrowsIsReadOn) {
+  for (const int lines : {0, 3, 5'000}) {
+    const std::string path = folder_.Write("a.jsonl", Lines(lines));
+    const auto source = Open(path);
+    const Partition partition = source->Partitions("a")->at(0);
+    std::ofstream(path, std::ios::app) << Lines(10);
+    EXPECT_TRUE(source->Read(partition, "", {})) << lines;
+  }
 }
 
 TEST_F(JsonlSourceTest, WhatIsNoDocumentIsADefectWithFileAndLine) {
