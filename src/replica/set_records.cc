@@ -177,10 +177,11 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
     const auto owner = members.find(suspect.worker);
     const bool died =
         owner == members.end() || owner->second.state.phase == MemberState::Phase::kDead;
-    const int times = suspect.hangs > 0 ? suspect.hangs : died ? 1 : 0;
-    for (const int64_t position : suspect.positions) {
-      if (times > 0) events[position] += times;
-    }
+    if (suspect.hangs == 0 && !died) continue;
+    // A worker may be killed from outside, with any number of innocent events in hand: a death
+    // counts against an event that was alone, and puts the others under suspicion.
+    const int times = suspect.hangs > 0 ? suspect.hangs : suspect.positions.size() == 1 ? 1 : 0;
+    for (const int64_t position : suspect.positions) events[position] += times;
   }
   return events;
 }

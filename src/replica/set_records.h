@@ -108,8 +108,8 @@ struct SetView {
   std::vector<std::pair<Record, Suspect>> suspects;
   std::optional<int> scale;  // at most so many members
 
-  // In how many hangs and deaths each event of a projection was in hand; those never were are left
-  // out.
+  // Events of a projection that were in hand when a processor hung or its worker died, and how
+  // often that counts against each; 0: it was not alone in a death.
   std::map<int64_t, int> SuspectEvents(const std::string& projection, int version) const;
 
   // Whether a worker has ever come.

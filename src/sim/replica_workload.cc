@@ -290,8 +290,8 @@ class ReplicaWorkloadImpl final : public Workload {
   // Whoever handles this event dies, until it is parked.
   [[noreturn]] void CrashIn(int64_t number) {
     sim_->Sometimes("43 a projection ends its process");
-    // The first death is not accounted for, the second one in a batch, the third in the event
-    // alone. What else goes wrong may hide as many, and each version and replay tries it anew.
+    // The first death is not accounted for, the second one in a batch, two more in the event alone.
+    // What else goes wrong may hide as many, and each version and replay tries it anew.
     if (++crashes_ > 4 * (1 + tries_) + sim_->faults_fired()) {
       Violate("B", "event " + std::to_string(number) + " has ended " + std::to_string(crashes_) +
                        " processes");
