@@ -177,9 +177,10 @@ void FaultyStore::GoBackNowAndThen() {
   GoBackAfter(sim_.random().UpTo(may_lose_), CopyMemoryStore(*truth_));
 }
 
-void FaultyStore::GoBackBefore(nanoseconds time) {
-  if (may_lose_.count() == 0 || !backup_ || !sim_.Fires(Fault::kGoBack, 1)) return;
+bool FaultyStore::GoBackBefore(nanoseconds time) {
+  if (may_lose_.count() == 0 || !backup_ || !sim_.Fires(Fault::kGoBack, 1)) return false;
   GoBackAfter(time - std::min(time, sim_.random().UpTo(kShortly)), std::move(backup_));
+  return true;
 }
 
 void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup) {

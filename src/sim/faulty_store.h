@@ -63,9 +63,9 @@ class FaultyStore final : public Store {
     goes_back_at_any_write_ = at_any_write;
   }
 
-  // If it may still go back: shortly before this time has passed it does, to what it was when its
-  // last backup was made.
-  void GoBackBefore(nanoseconds time);
+  // If it may still go back, and the fault happens: shortly before this time has passed it does, to
+  // what it was when its last backup was made. False: it does not.
+  bool GoBackBefore(nanoseconds time);
 
  private:
   class Clock;

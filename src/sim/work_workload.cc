@@ -313,10 +313,9 @@ class WorkWorkloadImpl final : public Workload {
 
   // Who has judged that all is done says so only after the store has gone back.
   void PausesBeforeAnEnd(const Change& change) {
-    if (!goes_back_ || went_back_ || !sim_->Fires(Fault::kPause, 1)) return;
-    sim_->Note("pauses before it marks " + change.record.key);
     const nanoseconds pause = sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss);
-    store_->GoBackBefore(pause);
+    if (!store_->GoBackBefore(pause)) return;
+    sim_->Note("pauses before it marks " + change.record.key);
     sim_->Pass(pause);
   }
 
@@ -344,6 +343,7 @@ class WorkWorkloadImpl final : public Workload {
 
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after, bool late) {
+    if (change.record.kind == kEndKind && after) return CheckEnd(*after);
     if (change.record.kind != kWorkKind) return;
     const std::string& key = change.record.key;
     if (!after && !went_back_) return Violate("P", key + " disappeared");
@@ -405,6 +405,20 @@ class WorkWorkloadImpl final : public Workload {
     }
     for (const Partition& part : is.Successors()) {
       named_.try_emplace(ItemKey("run", NameOf(part)), after->epoch, key);
+    }
+  }
+
+  // A run is finished when every item of this incarnation is done.
+  void CheckEnd(const Record& end) {
+    const auto stored = store_->Truth().Get(kRunKind, "run").value();
+    if (!stored) return;
+    const RunBody run = RunBody::FromJson(stored->body).value();
+    if (end.key != EndKey("run", run.incarnation) ||
+        !Json::parse(end.body).value("confirmed", false))
+      return;
+    for (const Record& item : All()) {
+      if (StateOf(item) != ItemBody::State::kDone)
+        Violate("L", "the run is said to be finished, but " + item.key + " is not done");
     }
   }
 
