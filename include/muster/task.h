@@ -82,7 +82,7 @@ class TaskContext {
   // as a page of rows is done.
   virtual void Progress(int64_t /*rows*/) {}
 
-  // Tells them what the call waits for, such as a lock that another session holds; empty: for
+  // Reports what the call waits for, such as a lock that another session holds; empty: for
   // nothing any more. From any thread.
   virtual void WaitsFor(const std::string& /*what*/) {}
 };

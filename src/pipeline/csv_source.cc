@@ -41,7 +41,7 @@ CsvRecords RecordsOf(const CsvShape& shape, const CsvOptions& options) {
           .trusts_quotes = options.trusts_quotes};
 }
 
-// Skipping it would lose nobody knows how many rows.
+// Skipping it would lose an unknown number of rows.
 Error RunawayQuote(const std::string& place) {
   return {Code::kCorrupt,
           place +

@@ -42,7 +42,7 @@ class RecordReader {
     uint64_t offset = 0;      // of its first byte in the stream
     bool too_long = false;    // `text` is only its beginning
     bool open_quote = false;  // a quote is not closed, or not where it may be
-    bool runaway = false;     // too long, and of several lines: nobody knows how many rows it is
+    bool runaway = false;     // too long, over several lines: an unknown number of rows
   };
 
   // `offset` is where the stream stands, `max_bytes` the longest record. Without `csv` every line

@@ -66,9 +66,9 @@ class Runs {
   Runs(Store& store, States& states, Env& env, TaskGate* gate = nullptr);
 
   // Begins a migration. Relative paths of its profile begin in `folder` (empty: where each process
-  // works), also for whoever goes on with it. kConflict: there is one of that id of the same tenant
-  // in the same environment, which says how it stands and what to do. kInvalid: inputs that are
-  // missing, unknown or no names.
+  // works), also when it is resumed from another folder. kConflict: there is one of that id of the
+  // same tenant in the same environment, which says how it stands and what to do. kInvalid: inputs
+  // that are missing, unknown or no names.
   Result<RunState> Start(const Plan& plan, const Profile& profile,
                          std::map<std::string, std::string> inputs, const std::string& folder = {});
 

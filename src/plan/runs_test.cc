@@ -258,7 +258,7 @@ std::map<std::string, std::string> InputsOf(const std::string& migration) {
   return inputs;
 }
 
-// The names of attempts and of runs are apart: what either is called tells nothing of the other.
+// Attempts are named independently of runs.
 TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
   tasks.failing = {"Extract-1-B"};
   ASSERT_EQ(RunWhole().status, "FAILED");
@@ -286,7 +286,7 @@ TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
   EXPECT_EQ(runs.Find("m")->status, "FAILED");
 }
 
-// One that was left is for whoever resumes it, not for a process that happens to be there.
+// An abandoned run waits for its resume; other processes leave it alone.
 TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();

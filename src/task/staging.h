@@ -60,7 +60,7 @@ class Staging {
 
   // None: the object is not staged by the owner. kCorrupt: the manifest makes no sense.
   Result<std::optional<Manifest>> Find(const std::string& object) const;
-  // The same, by whomever it was staged.
+  // The same, whichever run has staged it.
   Result<std::optional<Manifest>> FindAny(const std::string& object) const;
   // All that the owner has staged, by name.
   Result<std::vector<Manifest>> List() const;
