@@ -92,6 +92,14 @@ class Projection {
 
   virtual Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) = 0;
 
+  // What it does with events, as a text such as its statements, or the version of its code. It is
+  // kept with each version of the read model, and a version is only run by the definition that it
+  // was built from. Empty: not stated, so not compared.
+  virtual std::string Definition() const { return {}; }
+  // The projection by another definition: a worker may have been started with an older or a newer
+  // one than a version has.
+  virtual Result<std::shared_ptr<Projection>> WithDefinition(const std::string& definition) const;
+
   // Creates what a version needs, if it is not there.
   virtual Status SetUp(Transaction&, int /*version*/) { return {}; }
   // Empties it: all events will come again.
@@ -99,6 +107,8 @@ class Projection {
     return Error{Code::kInvalid, "projection '" + name() + "' cannot be cleared",
                  "rebuild it beside the old one instead"};
   }
+  // Takes it from readers; another version is activated in the same transaction.
+  virtual Status Deactivate(Transaction&, int /*version*/) { return {}; }
   // Makes it the one that readers see.
   virtual Status Activate(Transaction&, int /*version*/) { return {}; }
   // Removes a version that is no longer active.

@@ -22,7 +22,7 @@ void AddReplicaCommand(Command& app, Context& context) {
   command.AddOption("ACTION", options->action, "What to do")
       .Required()
       .OneOf({"run", "status", "pause", "resume", "reset", "rebuild", "scale", "skip", "replay",
-              "audit", "forget"});
+              "audit", "adopt", "forget"});
   command.AddOption("FILE", options->file, "The set's YAML file").Required();
   command.AddOption("TARGET", options->target,
                     "A projection; for scale, how many workers may have a part, or all");
@@ -36,7 +36,13 @@ void AddReplicaCommand(Command& app, Context& context) {
   command.AddFlag("--slots", options->slots, "Show every slot; for status");
   command.AddOption("--position", options->position, "Which event to leave out; for skip")
       .TypeName("N");
-  command.AddOption("--stream", options->stream, "Only this stream; for replay").TypeName("NAME");
+  command.AddOption("--stream", options->stream, "Only this stream; for replay and skip")
+      .TypeName("NAME");
+  command
+      .AddOption("--version", options->version,
+                 "Of the projection, the active one by default; for replay, skip and audit")
+      .TypeName("N")
+      .Range(1, 1'000'000);
   command.AddFlag("--rollback", options->rollback, "Back to the version before; for rebuild");
   command.AddFlag("--finish", options->finish, "Drop the version that is not active; for rebuild");
   AddServeOption(command, options->serve);

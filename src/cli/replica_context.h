@@ -19,6 +19,7 @@ struct ReplicaCommandOptions {
   std::string target;    // a projection, or for scale a number
   std::string stream;    // replay only this one
   int64_t position = 0;  // skip this event
+  int version = 0;       // of the projection; 0: the active one
   int workers = 1;       // of this process
   std::string name;      // of its workers
   bool until_caught_up = false;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "base/json.h"
@@ -6,6 +7,7 @@
 #include "cli/replica_context.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "replica/definitions.h"
 #include "replica/operations.h"
 #include "replica/rebuild.h"
 
@@ -34,6 +36,7 @@ class Operation {
     MUSTER_ASSIGN(projection_, open_.file.Find(options_.target));
     if (options_.action == "pause" || options_.action == "resume") return Pause();
     if (options_.action == "reset") return Reset();
+    if (options_.action == "adopt") return Adopt();
     if (options_.action == "skip") return Skip();
     if (options_.action == "replay") return Replay();
     if (options_.action == "audit") return Audited();
@@ -95,25 +98,56 @@ class Operation {
     return Say(Named() + " starts again from the first event");
   }
 
-  Result<int> Skip() {
-    if (options_.position < 1) {
-      return Error{Code::kInvalid, "which event is to be skipped?", "give its --position"};
+  // The version that was asked for, or the active one.
+  Result<Instance> Target() {
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    const int version = options_.version == 0 ? desired.active : options_.version;
+    const auto& known = desired.versions;
+    if (std::find(known.begin(), known.end(), version) == known.end()) {
+      return Error{Code::kInvalid, Named() + " has no version " + std::to_string(version),
+                   "'muster replica status' shows those there are"};
     }
-    MUSTER_TRY(SkipEvent(*open_.store, *open_.log, *open_.model, set_, options_.target,
-                         options_.position));
+    return Instance{set_, options_.target, version};
+  }
+
+  Result<int> Skip() {
+    MUSTER_ASSIGN(const Instance instance, Target());
+    if (!options_.stream.empty() && options_.position == 0) return SkipParkedStream(instance);
+    if (options_.position < 1 || !options_.stream.empty()) {
+      return Error{Code::kInvalid, "which event is to be skipped?",
+                   "give its --position, or a parked --stream"};
+    }
+    MUSTER_TRY(SkipEvent(*open_.store, *open_.log, *open_.model, instance, options_.position));
     return Say(Named() + " leaves out the event at position " + std::to_string(options_.position));
   }
 
+  Result<int> SkipParkedStream(const Instance& instance) {
+    MUSTER_ASSIGN(const int64_t skipped,
+                  SkipStream(*open_.store, *open_.log, *open_.model, instance, options_.stream));
+    MUSTER_TRY(Say(Named() + " leaves out " + std::to_string(skipped) +
+                   " parked events of stream " + options_.stream));
+    return skipped == 0 ? kNothingToDo : kDone;
+  }
+
   Result<int> Replay() {
-    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const Instance instance, Target());
     MUSTER_ASSIGN(const int64_t asked,
-                  ReplayParked(*open_.store, *open_.model, {set_, options_.target, desired.active},
-                               options_.stream));
+                  ReplayParked(*open_.store, *open_.model, instance, options_.stream));
     if (asked == 0) {
       MUSTER_TRY(Say("nothing of " + Named() + " is parked"));
       return kNothingToDo;
     }
-    return Say(std::to_string(asked) + " parked streams of " + Named() + " will be tried again");
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    return Say(std::to_string(asked) + " parked streams of " + Named() + " will be tried again" +
+               (desired.paused ? " when it is resumed" : ""));
+  }
+
+  Result<int> Adopt() {
+    MUSTER_ASSIGN(const bool changed, AdoptDefinition(*open_.store, set_, *projection_));
+    MUSTER_TRY(Say(Named() +
+                   (changed ? " is run by definition " : " is run already by definition ") +
+                   DefinitionHash(*projection_)));
+    return changed ? kDone : kNothingToDo;
   }
 
   Result<int> Forget() {
@@ -127,28 +161,30 @@ class Operation {
   }
 
   Result<int> Audited() {
-    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
-    MUSTER_ASSIGN(const AuditResult audit,
-                  Audit(*open_.log, *open_.model, {set_, options_.target, desired.active}));
+    MUSTER_ASSIGN(const Instance instance, Target());
+    MUSTER_ASSIGN(const AuditResult audit, Audit(*open_.log, *open_.model, instance));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"set", set_},
                                       {"projection", options_.target},
+                                      {"version", instance.version},
                                       {"events", audit.events},
                                       {"handled", audit.handled},
                                       {"parked", audit.parked},
+                                      {"skipped", audit.skipped},
                                       {"wrong_slots", audit.wrong_slots}})
                    << '\n';
     } else {
       context_.out << Named() << " has handled " << audit.handled << " of " << audit.events
-                   << " events up to its checkpoints, " << audit.parked << " are parked; "
-                   << audit.wrong_slots.size() << " slots differ from the log\n";
+                   << " events up to its checkpoints, " << audit.parked << " are parked and "
+                   << audit.skipped << " skipped; " << audit.wrong_slots.size()
+                   << " slots differ from the log\n";
     }
     if (!audit.wrong_slots.empty()) return kFailed;
     return audit.parked > 0 ? kDoneWithRejects : kDone;
   }
 
   Result<int> Rebuilt() {
-    Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, *projection_);
+    Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, projection_);
     StopOnSignals signals("");
     if (options_.finish) {
       MUSTER_ASSIGN(const int version, rebuild.Finish());
@@ -171,7 +207,9 @@ class Operation {
         signals.Token()));
     MUSTER_TRY(rebuild.Swap(false, signals.Token()));
     progress.Finish();
+    const std::string hash = DefinitionHash(*projection_);
     return Say("version " + std::to_string(version) + " of " + Named() +
+               (hash.empty() ? "" : ", built by definition " + hash + ",") +
                " is active; --rollback goes back, --finish drops the one before");
   }
 
@@ -179,7 +217,7 @@ class Operation {
   Context& context_;
   OpenReplica open_;
   const std::string set_;
-  Projection* projection_ = nullptr;
+  std::shared_ptr<Projection> projection_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "cli/replica_context.h"
 #include "cli/table.h"
+#include "replica/definitions.h"
 #include "replica/operations.h"
 
 namespace muster::cli {
@@ -17,6 +18,7 @@ std::string Seconds(milliseconds time) {
 
 std::string StateOf(const InstanceStatus& instance) {
   std::string state = instance.paused ? "paused" : "running";
+  if (instance.held) state = "held for a swap";
   if (!instance.active) state += ", not active";
   return state;
 }
@@ -42,11 +44,19 @@ Json ToJson(const SetStatus& status, const std::string& set) {
     json["workers"].push_back(std::move(worker));
   }
   for (const InstanceStatus& instance : status.instances) {
-    Json one{{"projection", instance.projection}, {"version", instance.version},
-             {"active", instance.active},         {"paused", instance.paused},
-             {"handled", instance.handled},       {"parked_events", instance.parked_events},
-             {"lag_events", instance.lag_events}, {"lag_ms", instance.lag_time.count()},
-             {"parked", Json::array()},           {"slots", Json::array()}};
+    Json one{{"projection", instance.projection},
+             {"version", instance.version},
+             {"active", instance.active},
+             {"paused", instance.paused},
+             {"held", instance.held},
+             {"definition", instance.definition},
+             {"skipped", instance.skipped},
+             {"handled", instance.handled},
+             {"parked_events", instance.parked_events},
+             {"lag_events", instance.lag_events},
+             {"lag_ms", instance.lag_time.count()},
+             {"parked", Json::array()},
+             {"slots", Json::array()}};
     for (const ParkedStream& stream : instance.parked) {
       one["parked"].push_back({{"stream", stream.stream},
                                {"state", stream.replay ? "replaying" : "parked"},
@@ -114,7 +124,9 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                {"HANDLED", Table::Align::kRight},
                {"BEHIND", Table::Align::kRight},
                {"BY", Table::Align::kRight},
-               {"PARKED", Table::Align::kRight}});
+               {"PARKED", Table::Align::kRight},
+               {"SKIPPED", Table::Align::kRight},
+               {"DEFINITION"}});
   for (const InstanceStatus& instance : status.instances) {
     table.AddRow({{instance.projection},
                   {std::to_string(instance.version)},
@@ -123,7 +135,9 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                   {std::to_string(instance.lag_events)},
                   {Seconds(instance.lag_time)},
                   {std::to_string(instance.parked_events),
-                   instance.parked_events > 0 ? Style::kBad : Style::kNone}});
+                   instance.parked_events > 0 ? Style::kBad : Style::kNone},
+                  {std::to_string(instance.skipped)},
+                  {instance.definition}});
   }
   table.Print(context.out, context.color);
   Table parked({{"PARKED STREAM"},
@@ -173,6 +187,19 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
   by_slot.Print(context.out, context.color);
 }
 
+// Where the file says something else than what runs.
+void PrintOtherDefinitions(const SetStatus& status, const ReplicaFile& file, Context& context) {
+  for (const InstanceStatus& instance : status.instances) {
+    const auto projection = file.Find(instance.projection);
+    if (!projection || !instance.active || instance.definition.empty()) continue;
+    const std::string own = DefinitionHash(**projection);
+    if (own.empty() || own == instance.definition) continue;
+    context.out << "\nprojection " << instance.projection << " is run by definition "
+                << instance.definition << "; this file has " << own
+                << ", which 'muster replica rebuild' builds\n";
+  }
+}
+
 }  // namespace
 
 Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& context) {
@@ -187,6 +214,7 @@ Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& con
   }
   PrintSet(status, set, context);
   PrintProjections(status, options.slots, context);
+  PrintOtherDefinitions(status, open.file, context);
   return kDone;
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/process_group.h"
 #include "events/event_json.h"
 
@@ -209,6 +210,14 @@ class ExecProjection final : public Projection {
   const std::string& name() const override { return spec_.name; }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
     return std::make_unique<ExecProcessor>(spec_, partition);
+  }
+  std::string Definition() const override { return ToJsonText(Json{{"exec", spec_.command}}); }
+  Result<std::shared_ptr<Projection>> WithDefinition(const std::string& definition) const override {
+    ExecProjectionSpec spec = spec_;
+    JsonFields fields(Json::parse(definition, nullptr, /*throws=*/false));
+    fields.Need("exec", spec.command);
+    MUSTER_TRY(fields.Check("the definition of projection '" + spec_.name + "'"));
+    return NewExecProjection(spec);
   }
   // What the child keeps is its own: from the start again is all that can be done.
   Status Clear(Transaction&, int) override { return {}; }

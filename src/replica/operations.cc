@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "replica/definitions.h"
+
 namespace muster {
 namespace {
 
@@ -56,7 +58,8 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   std::map<int, int64_t> positions;
   for (const SlotState& slot : status.slots) {
     positions[slot.slot] = slot.position;
-    status.handled += slot.handled;
+    status.handled += slot.handled - slot.skipped;
+    status.skipped += slot.skipped;
   }
   std::vector<SlotPosition> from;
   for (const int slot : AllSlots(log)) from.push_back({slot, positions[slot]});
@@ -148,6 +151,13 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
                        Projection& projection) {
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection.name()));
   const Instance instance{set, projection.name(), desired.active};
+  const std::string built = desired.Definition(desired.active), own = DefinitionHash(projection);
+  if (!built.empty() && !own.empty() && built != own) {
+    return Error{Code::kConflict,
+                 "version " + std::to_string(desired.active) + " of projection '" +
+                     projection.name() + "' was built by definition " + built + ", not by " + own,
+                 "'muster replica rebuild' builds that one beside it"};
+  }
   std::vector<SlotPosition> start;
   for (const int slot : AllSlots(log)) start.push_back({slot, 0});
   MUSTER_ASSIGN(const auto transaction, model.Begin());
@@ -159,29 +169,47 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
   return Touch(store, set, projection.name());
 }
 
-Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                 const std::string& projection, int64_t position) {
-  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
-  const Instance instance{set, projection, desired.active};
+Result<bool> AdoptDefinition(Store& store, const std::string& set, const Projection& projection) {
+  const std::string own = DefinitionHash(projection);
+  if (own.empty()) {
+    return Error{Code::kInvalid, "projection '" + projection.name() + "' states no definition"};
+  }
+  MUSTER_TRY(KeepDefinition(store, set, projection));
+  bool changed = false;
+  MUSTER_TRY(ChangeDesired(store, set, projection.name(), [&](DesiredState& desired) -> Status {
+    std::string& hash = desired.definitions[std::to_string(desired.active)];
+    changed = hash != own;
+    hash = own;
+    return {};
+  }));
+  return changed;
+}
+
+Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
+                 int64_t position) {
   if (position < 1) return Error{Code::kInvalid, "positions start at 1"};
   MUSTER_ASSIGN(const EventPage page, log.ReadAll(position - 1, 1));
   if (page.events.empty() || page.events.front().position != position) {
     return Error{Code::kNotFound, "there is no event at position " + std::to_string(position)};
   }
   const Event& event = page.events.front();
+  const Status parked = model.SkipParked(instance, {event.slot, event.stream, event.version});
+  if (parked) SignalSet(store, instance.set);
+  if (parked || parked.error().code != Code::kNotFound) return parked;
   MUSTER_ASSIGN(const auto slots, model.Slots(instance));
   const auto slot = std::find_if(slots.begin(), slots.end(),
                                  [&](const SlotState& state) { return state.slot == event.slot; });
   if (slot == slots.end()) {
-    return Error{Code::kNotFound, "projection '" + projection + "' has not started yet",
+    return Error{Code::kNotFound, "projection '" + instance.projection + "' has not started yet",
                  "run the set once first"};
   }
   const SlotPosition from{event.slot, slot->position};
   MUSTER_ASSIGN(const EventPage next, log.Read({&from, 1}, 1));
   if (next.events.empty() || next.events.front().position != position) {
     return Error{Code::kConflict,
-                 "event " + std::to_string(position) + " is not the next of its slot: " +
-                     (slot->position >= position ? "it has been dealt with"
+                 "event " + std::to_string(position) +
+                     " is neither parked nor the next of its slot: " +
+                     (slot->position >= position ? "it has been handled"
                                                  : "earlier ones have to be handled first"),
                  "'muster replica status' shows where the slots are"};
   }
@@ -189,6 +217,23 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::strin
   return model.Commit(*transaction, instance,
                       {.moves = {{event.slot, slot->generation, slot->position, position, 1,
                                   DigestOf(event), slot->effects_until, /*skipped=*/1}}});
+}
+
+Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
+                           const std::string& stream) {
+  MUSTER_ASSIGN(const auto parked, model.Parked(instance, AllSlots(log)));
+  int64_t skipped = 0;
+  for (const ParkedStream& one : parked) {
+    if (one.stream != stream) continue;
+    // From the end: what is still parked when this fails is the beginning of the stream's rest.
+    for (auto version = one.versions.rbegin(); version != one.versions.rend(); ++version) {
+      const Status done = model.SkipParked(instance, {one.slot, one.stream, *version});
+      if (!done && done.error().code != Code::kNotFound) return done.error();
+      skipped += done ? 1 : 0;
+    }
+  }
+  SignalSet(store, instance.set);
+  return skipped;
 }
 
 Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
@@ -226,6 +271,9 @@ Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const 
                     StatusOfInstance(log, model, {set, projection, version}, status.now));
       instance.active = version == desired.active;
       instance.paused = desired.paused;
+      instance.definition = desired.Definition(version);
+      instance.held =
+          std::find(desired.held.begin(), desired.held.end(), version) != desired.held.end();
       status.instances.push_back(std::move(instance));
     }
   }
@@ -269,7 +317,8 @@ Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& insta
   }
   for (const SlotState& slot : slots) {
     const SlotState& count = counted[slot.slot];
-    result.handled += slot.handled;
+    result.handled += slot.handled - slot.skipped;
+    result.skipped += slot.skipped;
     if (count.handled != slot.handled || count.digest != slot.digest) {
       result.wrong_slots.push_back(slot.slot);
     }

@@ -36,14 +36,23 @@ Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& s
 // At most so many workers have a part in the set, the others stand by; none: all have.
 Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers);
 
-// Empties the active version and starts it from the first event, in one transaction.
+// Empties the active version and starts it from the first event, in one transaction. kConflict: it
+// was built by another definition.
 Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std::string& set,
                        Projection& projection);
 
-// Leaves one event out. It must be the next of its slot: what comes before it is not skipped by
-// the way. Counts as dealt with.
-Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                 const std::string& projection, int64_t position);
+// Lets workers run the active version by the definition of `projection` from now on. What it has
+// handled stays as it is. False: it is the one already.
+Result<bool> AdoptDefinition(Store& store, const std::string& set, const Projection& projection);
+
+// Leaves one event out, which is parked or the next of its slot: what comes before it is not
+// skipped by the way. It is counted as skipped.
+Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
+                 int64_t position);
+
+// Leaves out all events that wait in a parked stream. How many.
+Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
+                           const std::string& stream);
 
 // Removes a projection from the set, with its checkpoints; its tables stay.
 Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
@@ -55,8 +64,11 @@ struct InstanceStatus {
   int version = 1;
   bool active = true;
   bool paused = false;
-  int64_t handled = 0;        // without those that are parked
+  bool held = false;          // it stands still until versions are swapped
+  std::string definition;     // the hash of it; empty: not known
+  int64_t handled = 0;        // without those that are parked or skipped
   int64_t parked_events = 0;  // passed by, but not handled
+  int64_t skipped = 0;        // left out by an operator
   int64_t unread = 0;         // beyond the checkpoints
   int64_t lag_events = 0;     // all that are not handled: unread or parked
   milliseconds lag_time{0};   // the age of the oldest event that is not handled
@@ -82,7 +94,8 @@ Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& ins
 struct AuditResult {
   int64_t events = 0;   // of the log, up to the checkpoints
   int64_t handled = 0;  // of these
-  int64_t parked = 0;   // of these: waiting, so that events = handled + parked
+  int64_t parked = 0;   // of these: waiting
+  int64_t skipped = 0;  // of these: left out, so that events = handled + parked + skipped
   std::vector<int> wrong_slots = {};
 };
 Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance);

@@ -153,6 +153,12 @@ Status CheckOptions(const ReplicaOptions& options,
 
 }  // namespace
 
+Result<std::shared_ptr<Projection>> Projection::WithDefinition(const std::string&) const {
+  return Error{Code::kIncompatible,
+               "projection '" + name() + "' cannot be run by another definition than its own",
+               "start the worker with the program or file that the version was built from"};
+}
+
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
     Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {

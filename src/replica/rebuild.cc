@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "replica/definitions.h"
 #include "replica/operations.h"
 
 namespace muster {
@@ -26,18 +27,18 @@ std::map<int, int64_t> PositionsOf(const std::vector<SlotState>& slots) {
 }  // namespace
 
 std::string Rebuild::Named(int version) const {
-  return "version " + std::to_string(version) + " of '" + projection_.name() + "'";
+  return "version " + std::to_string(version) + " of '" + name_ + "'";
 }
 
 // What is wanted of the projection. Readers and side effects go by the read model: a swap that was
 // interrupted behind it is written down here.
 Result<DesiredState> Rebuild::Settled() const {
-  MUSTER_ASSIGN(DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+  MUSTER_ASSIGN(DesiredState desired, DesiredFor(store_, set_, name_));
   for (const int version : desired.versions) {
     if (version == desired.active) continue;
-    MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
+    MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
     if (slots.empty() || slots.front().effects_until != kEffectsAlways) continue;
-    MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+    MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& now) -> Status {
       now.active = version;
       now.held.clear();
       desired = now;
@@ -49,14 +50,29 @@ Result<DesiredState> Rebuild::Settled() const {
 
 Status Rebuild::CheckNotPaused(const DesiredState& desired) const {
   if (!desired.paused) return {};
-  return Error{Code::kConflict, "projection '" + projection_.name() + "' is paused",
+  return Error{Code::kConflict, "projection '" + name_ + "' is paused",
                "resume it first: no version of it moves"};
+}
+
+Status Rebuild::CheckBuiltBy(const std::string& hash, int version) const {
+  const std::string own = DefinitionHash(*given_);
+  if (hash == own || hash.empty() || own.empty()) return {};
+  return Error{Code::kConflict,
+               Named(version) + " is being built by definition " + hash + ", not by " + own,
+               "drop it with --finish first"};
+}
+
+// As it was built, whatever was given here.
+Result<std::shared_ptr<Projection>> Rebuild::Built(int version) const {
+  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
+  return ProjectionBy(store_, set_, given_, desired.Definition(version));
 }
 
 Result<int> Rebuild::Begin() {
   MUSTER_TRY(Settled());
+  MUSTER_TRY(KeepDefinition(store_, set_, *given_));
   int version = 0;
-  MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
+  MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
     MUSTER_TRY(CheckNotPaused(desired));
     for (const int other : desired.versions) {
       if (other < desired.active) {
@@ -68,9 +84,11 @@ Result<int> Rebuild::Begin() {
       if (other > desired.active) version = other;
     }
     desired.held.clear();  // by one that was interrupted
-    if (version != 0) return {};
+    if (version != 0) return CheckBuiltBy(desired.Definition(version), version);
     version = ++desired.highest;
     desired.versions.push_back(version);
+    const std::string hash = DefinitionHash(*given_);
+    if (!hash.empty()) desired.definitions[std::to_string(version)] = hash;
     return {};
   }));
   return version;
@@ -82,14 +100,13 @@ Result<int> Rebuild::Other() const {
   for (const int version : desired.versions) {
     if (version != desired.active) return version;
   }
-  return Error{Code::kNotFound,
-               "projection '" + projection_.name() + "' has no version besides the active one",
+  return Error{Code::kNotFound, "projection '" + name_ + "' has no version besides the active one",
                "begin with 'muster replica rebuild'"};
 }
 
 Result<int64_t> Rebuild::Left() {
   MUSTER_ASSIGN(const int version, Other());
-  MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
+  MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
   std::map<int, int64_t> positions = PositionsOf(slots);
   std::vector<SlotPosition> from;
   for (int slot = 0; slot < log_.slots(); ++slot) from.push_back({slot, positions[slot]});
@@ -102,9 +119,9 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
                         std::stop_token stop) {
   MUSTER_ASSIGN(const int version, Other());
   for (;;) {
-    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, projection_.name()));
+    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
     MUSTER_TRY(CheckNotPaused(desired));
-    MUSTER_ASSIGN(const auto slots, model_.Slots({set_, projection_.name(), version}));
+    MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
     MUSTER_ASSIGN(const int64_t left, Left());
     if (progress) progress(left);
     // Slots appear when a worker takes them over: before, nothing is being done.
@@ -114,7 +131,7 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
 }
 
 Status Rebuild::Hold(int version, bool held) {
-  return ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
+  return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
     std::erase(desired.held, version);
     if (held) desired.held.push_back(version);
     return {};
@@ -125,8 +142,8 @@ Status Rebuild::Hold(int version, bool held) {
 Status Rebuild::CheckParked(int from, int to) const {
   std::vector<int> slots(static_cast<size_t>(log_.slots()));
   std::iota(slots.begin(), slots.end(), 0);
-  MUSTER_ASSIGN(const auto before, model_.Parked({set_, projection_.name(), from}, slots));
-  MUSTER_ASSIGN(const auto after, model_.Parked({set_, projection_.name(), to}, slots));
+  MUSTER_ASSIGN(const auto before, model_.Parked({set_, name_, from}, slots));
+  MUSTER_ASSIGN(const auto after, model_.Parked({set_, name_, to}, slots));
   std::set<std::string> known;
   for (const ParkedStream& stream : before) known.insert(stream.stream);
   for (const ParkedStream& stream : after) {
@@ -147,7 +164,6 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
     return Error{Code::kConflict, Named(desired.active) + " is active already"};
   }
   MUSTER_TRY(CheckNotPaused(desired));
-  if (!back) MUSTER_TRY(CheckParked(desired.active, other));
   MUSTER_TRY(Hold(desired.active, true));
   Status swapped = SwapHeld(desired.active, other, std::move(stop));
   // Whatever came of it, nothing is to stand still for ever.
@@ -159,22 +175,25 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
 // What is being handled when side effects are handed over is handled again. Workers that have
 // stopped handle nothing.
 Result<bool> Rebuild::Stopped(int version) const {
-  MUSTER_ASSIGN(const auto going, NotStoppedYet(store_, set_, projection_.name(), {version}));
+  MUSTER_ASSIGN(const auto going, NotStoppedYet(store_, set_, name_, {version}));
   return going.empty();
 }
 
 Result<bool> Rebuild::IsBehind(int from, int to) const {
-  MUSTER_ASSIGN(const auto old_slots, model_.Slots({set_, projection_.name(), from}));
-  MUSTER_ASSIGN(const auto new_slots, model_.Slots({set_, projection_.name(), to}));
+  MUSTER_ASSIGN(const auto old_slots, model_.Slots({set_, name_, from}));
+  MUSTER_ASSIGN(const auto new_slots, model_.Slots({set_, name_, to}));
   std::map<int, int64_t> positions = PositionsOf(new_slots);
   return std::any_of(old_slots.begin(), old_slots.end(),
                      [&](const SlotState& slot) { return slot.position > positions[slot.slot]; });
 }
 
 Status Rebuild::TrySwap(int from, int to) {
+  MUSTER_ASSIGN(const auto before, Built(from));
+  MUSTER_ASSIGN(const auto after, Built(to));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(projection_.Activate(*transaction, to));
-  return model_.Swap(*transaction, {set_, projection_.name(), from}, to, log_.slots());
+  MUSTER_TRY(before->Deactivate(*transaction, from));
+  MUSTER_TRY(after->Activate(*transaction, to));
+  return model_.Swap(*transaction, {set_, name_, from}, to, log_.slots());
 }
 
 Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
@@ -183,6 +202,7 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
     MUSTER_ASSIGN(const bool stopped, Stopped(from));
     MUSTER_ASSIGN(const bool behind, IsBehind(from, to));
     if (stopped && !behind) {
+      if (from < to) MUSTER_TRY(CheckParked(from, to));
       const Status swapped = TrySwap(from, to);
       if (swapped) break;
       if (swapped.error().code != Code::kConflict) return swapped;
@@ -196,7 +216,7 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
     if (!env_.Sleep(kLook, stop)) return AskedToStop();
   }
   // Readers see the new version from here on, and it does the side effects.
-  return ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& desired) -> Status {
+  return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
     desired.active = to;
     desired.held.clear();
     return {};
@@ -204,7 +224,7 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
 }
 
 Status Rebuild::CheckEffectsDone(int version) const {
-  const Instance instance{set_, projection_.name(), version};
+  const Instance instance{set_, name_, version};
   MUSTER_ASSIGN(const auto states, model_.Slots(instance));
   std::vector<int> slots;
   for (const SlotState& state : states) {
@@ -234,7 +254,7 @@ Result<int> Rebuild::Finish() {
   if (other == 0) {
     MUSTER_ASSIGN(other, Other());
     MUSTER_TRY(CheckEffectsDone(other));
-    MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+    MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& now) -> Status {
       if (now.active == other) return Error{Code::kConflict, Named(other) + " is active again"};
       std::erase(now.versions, other);
       now.held.clear();
@@ -243,12 +263,14 @@ Result<int> Rebuild::Finish() {
     }));
   }
   // A worker that has not heard of it yet fails to commit, and then hears.
+  MUSTER_ASSIGN(const auto built, Built(other));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(model_.Forget(*transaction, {set_, projection_.name(), other}));
-  MUSTER_TRY(projection_.Drop(*transaction, other));
+  MUSTER_TRY(model_.Forget(*transaction, {set_, name_, other}));
+  MUSTER_TRY(built->Drop(*transaction, other));
   MUSTER_TRY(model_.Commit(*transaction));
-  MUSTER_TRY(ChangeDesired(store_, set_, projection_.name(), [&](DesiredState& now) -> Status {
+  MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& now) -> Status {
     std::erase(now.dropping, other);
+    now.definitions.erase(std::to_string(other));
     return {};
   }));
   return other;

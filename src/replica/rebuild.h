@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -20,11 +21,18 @@ namespace muster {
 class Rebuild {
  public:
   Rebuild(Store& store, EventLog& log, ReadModel& model, Env& env, const std::string& set,
-          Projection& projection)
-      : store_(store), log_(log), model_(model), env_(env), set_(set), projection_(projection) {}
+          std::shared_ptr<Projection> projection)
+      : store_(store),
+        log_(log),
+        model_(model),
+        env_(env),
+        set_(set),
+        given_(std::move(projection)),
+        name_(given_->name()) {}
 
-  // Lets the workers keep a new version, or goes on with the one that is being built. Its number.
-  // kConflict: the version before the active one is still kept, or the projection is paused.
+  // Lets the workers keep a new version, by the definition of the projection that was given, or
+  // goes on with the one that is being built. Its number. kConflict: the version before the active
+  // one is still kept, one is being built by another definition, or the projection is paused.
   Result<int> Begin();
 
   // How many events the new version has not read yet.
@@ -48,6 +56,7 @@ class Rebuild {
  private:
   Result<DesiredState> Settled() const;
   Result<int> Other() const;
+  Status CheckBuiltBy(const std::string& hash, int version) const;
   Status CheckNotPaused(const DesiredState& desired) const;
   Status CheckParked(int from, int to) const;
   Status CheckEffectsDone(int version) const;
@@ -56,6 +65,7 @@ class Rebuild {
   Result<bool> Stopped(int version) const;
   Result<bool> IsBehind(int from, int to) const;
   Status TrySwap(int from, int to);
+  Result<std::shared_ptr<Projection>> Built(int version) const;
   std::string Named(int version) const;
 
   Store& store_;
@@ -63,7 +73,8 @@ class Rebuild {
   ReadModel& model_;
   Env& env_;
   const std::string set_;
-  Projection& projection_;
+  const std::shared_ptr<Projection> given_;
+  const std::string name_;
 };
 
 }  // namespace muster

@@ -232,10 +232,10 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
 
 }  // namespace
 
-Result<Projection*> ReplicaFile::Find(const std::string& name) const {
+Result<std::shared_ptr<Projection>> ReplicaFile::Find(const std::string& name) const {
   std::string names;
   for (const auto& projection : projections) {
-    if (projection->name() == name) return projection.get();
+    if (projection->name() == name) return projection;
     names += (names.empty() ? "" : ", ") + projection->name();
   }
   return Error{Code::kInvalid, "replica set '" + options.set + "' has no projection '" + name + "'",

@@ -20,7 +20,7 @@ struct ReplicaFile {
   std::vector<std::shared_ptr<Projection>> projections = {};
 
   // The projection of a name. kInvalid names those there are.
-  Result<Projection*> Find(const std::string& name) const;
+  Result<std::shared_ptr<Projection>> Find(const std::string& name) const;
 };
 
 // kInvalid says "origin:line:column: reason".

@@ -122,6 +122,11 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
   return member;
 }
 
+std::string DesiredState::Definition(int version) const {
+  const auto found = definitions.find(std::to_string(version));
+  return found == definitions.end() ? "" : found->second;
+}
+
 std::string DesiredState::ToBody() const {
   return ToJsonText(Json{{"paused", paused},
                          {"active", active},
@@ -129,6 +134,7 @@ std::string DesiredState::ToBody() const {
                          {"held", held},
                          {"dropping", dropping},
                          {"highest", highest},
+                         {"definitions", definitions},
                          {"touched", touched}});
 }
 
@@ -141,6 +147,7 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
       .Read("held", desired.held)
       .Read("dropping", desired.dropping)
       .Read("highest", desired.highest)
+      .Read("definitions", desired.definitions)
       .Read("touched", desired.touched);
   MUSTER_TRY(fields.Check("the record of a projection"));
   for (const int version : desired.versions) desired.highest = std::max(desired.highest, version);

@@ -75,7 +75,12 @@ struct DesiredState {
   std::vector<int> held = {};       // of those, the ones that stand still for a moment
   std::vector<int> dropping = {};   // not among those any more, but not removed yet
   int highest = 1;                  // a number is given to a version once
+  // By version: the hash of the definition that it was built from. Not there: not known yet.
+  std::map<std::string, std::string> definitions = {};
   int64_t touched = 0;  // grows when checkpoints were moved: whoever follows reads them again
+
+  // Of a version; empty: not known.
+  std::string Definition(int version) const;
 
   std::string ToBody() const;
   static Result<DesiredState> FromBody(const std::string& body);

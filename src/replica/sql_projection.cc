@@ -1,5 +1,7 @@
 #include "replica/sql_projection.h"
 
+#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/postgres.h"
 #include "replica/sql_template.h"
 
@@ -60,12 +62,31 @@ class SqlProcessor final : public Processor {
 class SqlProjection final : public Projection {
  public:
   SqlProjection(const SqlProjectionSpec& spec, SqlDialect dialect, Statements statements)
-      : name_(spec.name),
+      : spec_(spec),
+        name_(spec.name),
         tables_(spec.tables),
         dialect_(dialect),
         statements_(std::move(statements)) {}
 
   const std::string& name() const override { return name_; }
+
+  std::string Definition() const override {
+    return ToJsonText(Json{{"tables", spec_.tables},
+                           {"setup", spec_.setup},
+                           {"clear", spec_.clear},
+                           {"on", spec_.on}});
+  }
+
+  Result<std::shared_ptr<Projection>> WithDefinition(const std::string& definition) const override {
+    SqlProjectionSpec spec{.name = name_};
+    JsonFields fields(Json::parse(definition, nullptr, /*throws=*/false));
+    fields.Need("tables", spec.tables)
+        .Need("setup", spec.setup)
+        .Need("clear", spec.clear)
+        .Need("on", spec.on);
+    MUSTER_TRY(fields.Check("the definition of projection '" + name_ + "'"));
+    return NewSqlProjection(spec, dialect_);
+  }
 
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
     return std::make_unique<SqlProcessor>(statements_, partition.version);
@@ -112,6 +133,14 @@ class SqlProjection final : public Projection {
     return {};
   }
 
+  Status Deactivate(Transaction& transaction, int /*version*/) override {
+    MUSTER_TRY(LockSetUp(transaction));
+    for (const std::string& table : tables_) {
+      MUSTER_TRY(transaction.Execute("DROP VIEW IF EXISTS " + PgIdentifier(table)));
+    }
+    return {};
+  }
+
   Status Drop(Transaction& transaction, int version) override {
     for (const std::string& table : tables_) {
       MUSTER_TRY(transaction.Execute("DROP TABLE IF EXISTS " + VersionedTable(table, version)));
@@ -146,6 +175,7 @@ class SqlProjection final : public Projection {
            VersionedTable(table, version);
   }
 
+  const SqlProjectionSpec spec_;
   const std::string name_;
   const std::vector<std::string> tables_;
   const SqlDialect dialect_;

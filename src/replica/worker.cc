@@ -5,6 +5,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
+#include "replica/definitions.h"
 
 namespace muster {
 namespace {
@@ -247,6 +248,35 @@ Status Worker::SetUpOnce(Projection& projection, int version) {
   return {};
 }
 
+// Of the definition that a version is run by. A set that knows none adopts that of its first
+// worker.
+Result<std::string> Worker::HashOf(const Projection& projection, int version,
+                                   const DesiredState& desired) {
+  const std::string hash = desired.Definition(version);
+  if (!hash.empty()) return hash;
+  return AdoptedHash(store_, options_.set, projection, version);
+}
+
+// The projection as that version was built, which may not be what this worker was started with.
+Result<std::shared_ptr<Projection>> Worker::DefinedBy(const std::shared_ptr<Projection>& given,
+                                                      int version, const std::string& hash) {
+  MUSTER_ASSIGN(auto projection, ProjectionBy(store_, options_.set, given, hash));
+  if (projection == given) return projection;
+  const std::string words = "projection '" + given->name() + "': version " +
+                            std::to_string(version) + " is run by definition " + hash +
+                            ", which it was built from; this worker was started with " +
+                            DefinitionHash(*given) + ", which 'muster replica rebuild' builds";
+  Log(Level::kWarning, "a version is run by another definition than this worker's",
+      {{"set", options_.set},
+       {"projection", given->name()},
+       {"version", version},
+       {"runs", hash},
+       {"started_with", DefinitionHash(*given)}});
+  member_.state().error = words;
+  Tell(ReplicaEvent::Kind::kTrouble, words);
+  return projection;
+}
+
 // Brings the followers to what operators want: one for each version that is kept, none for others.
 Status Worker::EnsureFollowers(const SetView& view) {
   std::set<Name> wanted;
@@ -254,20 +284,23 @@ Status Worker::EnsureFollowers(const SetView& view) {
   for (const auto& projection : projections_) {
     followers += DesiredOf(view, projection->name()).versions.size();
   }
-  for (const auto& projection : projections_) {
-    const DesiredState desired = DesiredOf(view, projection->name());
+  for (const auto& given : projections_) {
+    const DesiredState desired = DesiredOf(view, given->name());
     for (const int version : desired.versions) {
-      const Name name{projection->name(), version};
+      const Name name{given->name(), version};
       wanted.insert(name);
       const bool active = version == desired.active;
+      MUSTER_ASSIGN(const std::string hash, HashOf(*given, version, desired));
       if (auto found = running_.find(name); found != running_.end()) {
-        const bool same =
-            found->second.active == active && found->second.touched == desired.touched;
+        const bool same = found->second.active == active &&
+                          found->second.touched == desired.touched &&
+                          found->second.definition == hash;
         if (same) continue;
         if (!Stop(found->second, kStopPatience)) return {};
         handled_before_ += found->second.follower->pulse().handled;
         running_.erase(found);
       }
+      MUSTER_ASSIGN(const auto projection, DefinedBy(given, version, hash));
       MUSTER_TRY(SetUpOnce(*projection, version));
       ReplicaPartition partition = partition_;
       partition.version = version;
@@ -308,7 +341,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
       }
       follower->TakeCare(view.generation.orphans);
       MUSTER_TRY(follower->Prepare());
-      running_[name] = Running{projection, std::move(follower), active, desired.touched};
+      running_[name] = Running{projection, std::move(follower), active, desired.touched, hash};
     }
   }
   for (auto it = running_.begin(); it != running_.end();) {

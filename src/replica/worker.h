@@ -58,6 +58,7 @@ class Worker {
     std::unique_ptr<Follower> follower;
     bool active = true;
     int64_t touched = 0;
+    std::string definition = {};  // its hash
     bool given = false;
     bool asked_back = false;  // it steps no more, whatever has been wanted of it since
   };
@@ -70,6 +71,10 @@ class Worker {
   Status Follow(const SetView& view);
   Status Prepare(const SetView& view, const std::vector<int>& slots, int partition);
   Status EnsureFollowers(const SetView& view);
+  Result<std::string> HashOf(const Projection& projection, int version,
+                             const DesiredState& desired);
+  Result<std::shared_ptr<Projection>> DefinedBy(const std::shared_ptr<Projection>& given,
+                                                int version, const std::string& hash);
   static bool MayGo(const SetView& view);
   Status Start(const SetView& view);
   bool StopAll(milliseconds patience);

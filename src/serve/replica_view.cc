@@ -144,6 +144,7 @@ Json AssignmentOf(const Assignment& assignment) {
 
 std::string WhyProjection(const SetView& view, const InstanceStatus& instance) {
   if (instance.paused) return "paused by an operator";
+  if (instance.held) return "stands still until versions are swapped";
   const std::string set = WhySet(view);
   if (!set.empty()) return "the set does not run: " + set;
   return "";
@@ -174,6 +175,8 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
             {"active", instance.active},
             {"paused", instance.paused},
             {"handled", instance.handled},
+            {"skipped", instance.skipped},
+            {"definition", instance.definition},
             {"parked_events", instance.parked_events},
             {"lag_events", instance.lag_events},
             {"lag_ms", instance.lag_time.count()},

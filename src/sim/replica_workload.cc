@@ -391,8 +391,8 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // Any step of a rebuild, whether its turn has come or not.
   void RebuildSome(Env& env, std::stop_token stop) {
-    SimProjection projection(*this, nullptr);
-    Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
+    Rebuild rebuild(*store_, *log_, *model_, env, kSet,
+                    std::make_shared<SimProjection>(*this, nullptr));
     const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
     int64_t step = sim_->random().Between(0, 3);
     if (!sim_->random().OneIn(3)) {
@@ -416,8 +416,8 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // As an operator does who finds one begun.
   void EndRebuild(Env& env) {
-    SimProjection projection(*this, nullptr);
-    Rebuild rebuild(*store_, *log_, *model_, env, kSet, projection);
+    Rebuild rebuild(*store_, *log_, *model_, env, kSet,
+                    std::make_shared<SimProjection>(*this, nullptr));
     for (int tries = 0; tries < 10; ++tries) {
       const auto finished = rebuild.Finish();
       if (finished || finished.error().code == Code::kNotFound) return;

@@ -294,6 +294,8 @@ export interface ProjectionInfo {
   paused: boolean;
   why?: string;
   handled?: number;
+  skipped?: number;
+  definition?: string;
   parked_events?: number;
   lag_events?: number;
   lag_ms?: number;

@@ -1,0 +1,77 @@
+#include "replica/definitions.h"
+
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/sha256.h"
+#include "replica/operations.h"
+
+namespace muster {
+namespace {
+
+constexpr char kKind[] = "replica-definition";
+constexpr size_t kHashLength = 12;
+
+std::string KeyOf(const std::string& set, const std::string& projection, const std::string& hash) {
+  return set + "/" + projection + "/" + hash;
+}
+
+}  // namespace
+
+std::string DefinitionHash(const Projection& projection) {
+  const std::string definition = projection.Definition();
+  return definition.empty() ? "" : Sha256Hex(definition).substr(0, kHashLength);
+}
+
+Status KeepDefinition(Store& store, const std::string& set, const Projection& projection) {
+  const std::string hash = DefinitionHash(projection);
+  if (hash.empty()) return {};
+  Record record{.kind = kKind,
+                .queue = kReplicaQueue,
+                .key = KeyOf(set, projection.name(), hash),
+                .body = ToJsonText(Json{{"definition", projection.Definition()}})};
+  if (record.body.size() > kMaxBodyBytes) {
+    return Error{Code::kInvalid,
+                 "the definition of projection '" + projection.name() + "' is larger than " +
+                     std::to_string(kMaxBodyBytes / 1024) + " KiB",
+                 "move statements into functions of the database"};
+  }
+  MUSTER_ASSIGN(const auto stored, store.Get(record.kind, record.key));
+  if (stored) return {};
+  const Change put = Change::Put(record, Due::Never());
+  // Another process may have been faster; the text is the same.
+  MUSTER_TRY(store.Write({&put, 1}));
+  return {};
+}
+
+Result<std::shared_ptr<Projection>> ProjectionBy(Store& store, const std::string& set,
+                                                 const std::shared_ptr<Projection>& projection,
+                                                 const std::string& hash) {
+  const std::string own = DefinitionHash(*projection);
+  if (hash.empty() || own.empty() || own == hash) return projection;
+  const std::string key = KeyOf(set, projection->name(), hash);
+  MUSTER_ASSIGN(const auto stored, store.Get(kKind, key));
+  if (!stored) {
+    return Error{Code::kCorrupt, "definition " + hash + " of projection '" + projection->name() +
+                                     "' is not in the store"};
+  }
+  std::string definition;
+  JsonFields fields(Json::parse(stored->body, nullptr, /*throws=*/false));
+  fields.Need("definition", definition);
+  MUSTER_TRY(fields.Check("record '" + key + "'"));
+  return projection->WithDefinition(definition);
+}
+
+Result<std::string> AdoptedHash(Store& store, const std::string& set, const Projection& projection,
+                                int version) {
+  const std::string own = DefinitionHash(projection);
+  if (own.empty()) return own;
+  MUSTER_TRY(KeepDefinition(store, set, projection));
+  std::string hash;
+  MUSTER_TRY(ChangeDesired(store, set, projection.name(), [&](DesiredState& desired) -> Status {
+    hash = desired.definitions.try_emplace(std::to_string(version), own).first->second;
+    return {};
+  }));
+  return hash;
+}
+
+}  // namespace muster
