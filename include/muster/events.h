@@ -73,6 +73,7 @@ struct SlotLag {
   int slot = 0;
   int64_t events = 0;
   std::optional<WallTime> oldest = {};  // of the first of them
+  bool estimated = false;               // by positions: there are too many to count
 };
 
 // An append-only log of events in streams, with one order over all of them that readers can trust:
@@ -113,7 +114,8 @@ class EventLog {
   // from there gets on. A slot whose position is beyond `read_to` was left out.
   virtual Result<EventPage> Read(std::span<const SlotPosition> from, int limit) = 0;
 
-  // What lies beyond each position; counted, so it costs more the more there is.
+  // What lies beyond each position; counted where that is little, else estimated, so that it costs
+  // about the same however much there is.
   virtual Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) = 0;
 
   // Returns when something may have been appended, after `timeout`, or when a stop is requested.
@@ -143,6 +145,7 @@ struct EventTable {
 struct EventLogOptions {
   int slots = 0;                          // 0: as many as the log has, kDefaultSlots in a new one
   size_t read_bytes = kDefaultReadBytes;  // beyond them a read goes no further; at least 1
+  std::chrono::milliseconds call_timeout{10'000};  // of one call to a server
   // PostgreSQL only: read this table as it is instead of our own. Its writers must draw an event's
   // position, greater than 0, in the INSERT itself (a serial or identity column does).
   std::optional<EventTable> table = {};

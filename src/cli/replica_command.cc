@@ -4,13 +4,24 @@
 #include "cli/replica_context.h"
 
 namespace muster::cli {
+namespace {
+
+constexpr int kDefaultTimeout = 10;
+
+}  // namespace
 
 Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Context& context) {
   OpenReplica open;
   MUSTER_ASSIGN(open.file, ReadReplicaFile(options.file));
   MUSTER_ASSIGN(open.store, OpenStore(open.file.store.value_or(context.store), context.env));
+  if (options.action == "run" && options.timeout != kDefaultTimeout) {
+    return Error{Code::kInvalid, "--timeout is not for run",
+                 "a worker's calls end well before others take over from it"};
+  }
+  const std::chrono::seconds timeout(options.timeout);
+  open.file.event_options.call_timeout = timeout;
   MUSTER_ASSIGN(open.log, OpenEventLog(open.file.events, context.env, open.file.event_options));
-  MUSTER_ASSIGN(open.model, OpenReadModel(open.file.read_model, context.env));
+  MUSTER_ASSIGN(open.model, OpenReadModel(open.file.read_model, context.env, timeout));
   return open;
 }
 
@@ -43,6 +54,11 @@ void AddReplicaCommand(Command& app, Context& context) {
                  "Of the projection, the active one by default; for replay, skip and audit")
       .TypeName("N")
       .Range(1, 1'000'000);
+  command
+      .AddOption("--timeout", options->timeout,
+                 "How long one call to the log or the read model may take; not for run")
+      .TypeName("SECONDS")
+      .Range(1, 86'400);
   command.AddFlag("--rollback", options->rollback, "Back to the version before; for rebuild");
   command.AddFlag("--finish", options->finish, "Drop the version that is not active; for rebuild");
   AddServeOption(command, options->serve);

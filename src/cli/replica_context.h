@@ -22,6 +22,7 @@ struct ReplicaCommandOptions {
   int version = 0;       // of the projection; 0: the active one
   int workers = 1;       // of this process
   std::string name;      // of its workers
+  int timeout = 10;      // seconds, of one call to a database; not for run
   bool until_caught_up = false;
   bool slots = false;
   bool rollback = false;

@@ -19,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 500ms;
+constexpr milliseconds kLook = 500ms;
+constexpr int kRestFactor = 20;
 
 std::string InWords(const ReplicaEvent& event) {
   const std::string generation = " generation " + std::to_string(event.generation);
@@ -119,9 +120,16 @@ class ReplicaRun {
   void Watch(OpenReplica& open) {
     std::vector<std::string> names;
     for (const auto& projection : open.file.projections) names.push_back(projection->name());
-    while (context_.env.Sleep(kLook, stop_.get_token())) {
+    const bool watched = options_.until_caught_up || context_.progress != ProgressMode::kNone;
+    milliseconds pause = kLook;
+    while (context_.env.Sleep(pause, stop_.get_token())) {
+      if (!watched) continue;
+      const MonoTime began = context_.env.MonoNow();
       const auto status =
           StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
+      // However long that takes, the databases are left alone for most of the time.
+      pause = std::max<milliseconds>(
+          kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
       int64_t handled = 0, left = 0;
       parked_ = 0;

@@ -16,6 +16,10 @@ std::string Seconds(milliseconds time) {
   return text;
 }
 
+std::string About(int64_t events, bool estimated) {
+  return (estimated ? "~" : "") + std::to_string(events);
+}
+
 std::string StateOf(const InstanceStatus& instance) {
   std::string state = instance.paused ? "paused" : "running";
   if (instance.held) state = "held for a swap";
@@ -54,6 +58,7 @@ Json ToJson(const SetStatus& status, const std::string& set) {
              {"handled", instance.handled},
              {"parked_events", instance.parked_events},
              {"lag_events", instance.lag_events},
+             {"lag_estimated", instance.lag_estimated},
              {"lag_ms", instance.lag_time.count()},
              {"parked", Json::array()},
              {"slots", Json::array()}};
@@ -132,7 +137,7 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                   {std::to_string(instance.version)},
                   {StateOf(instance), instance.paused ? Style::kWarn : Style::kNone},
                   {std::to_string(instance.handled)},
-                  {std::to_string(instance.lag_events)},
+                  {About(instance.lag_events, instance.lag_estimated)},
                   {Seconds(instance.lag_time)},
                   {std::to_string(instance.parked_events),
                    instance.parked_events > 0 ? Style::kBad : Style::kNone},
@@ -180,7 +185,7 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                       {std::to_string(slot.slot)},
                       {std::to_string(slot.position)},
                       {std::to_string(slot.generation)},
-                      {std::to_string(lag.events)},
+                      {About(lag.events, lag.estimated)},
                       {lag.oldest ? Seconds(status.now - *lag.oldest) : ""}});
     }
   }

@@ -304,6 +304,39 @@ TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   EXPECT_EQ((*lag)[2].events, 0);
 }
 
+// However far behind a reader is, to look costs about the same.
+TEST_P(EventLogContract, LagIsEstimatedWhereThereIsMuchToCount) {
+  std::vector<StreamAppend> appends;
+  for (int s = 0; s < 1'000; ++s) {
+    appends.push_back(
+        {"s" + std::to_string(s), kAnyVersion, std::vector<NewEvent>(10, NewEvent{"T"})});
+  }
+  for (int times = 0; times < 2; ++times) ASSERT_TRUE(log_->Append(appends));
+  std::vector<SlotPosition> from;
+  for (int slot = 0; slot < 16; ++slot) from.push_back({slot, 0});
+  auto lags = log_->Lag(from);
+  ASSERT_TRUE(lags) << lags.error().ToString();
+  int64_t behind = 0;
+  bool estimated = false;
+  for (const SlotLag& lag : *lags) {
+    behind += lag.events;
+    estimated |= lag.estimated;
+    EXPECT_TRUE(lag.oldest);
+  }
+  EXPECT_GT(behind, 15'000);
+  EXPECT_LT(behind, 25'000);
+  EXPECT_EQ(estimated, GetParam() != "memory");
+  // Near the end it is exact.
+  const auto half = log_->ReadAll(0, kMaxEventBatch)->events.back().position;
+  const auto last = log_->ReadAll(half, 9'500)->events.back().position;
+  for (SlotPosition& slot : from) slot.position = last;
+  lags = log_->Lag(from);
+  ASSERT_TRUE(lags);
+  behind = 0;
+  for (const SlotLag& lag : *lags) behind += lag.events;
+  EXPECT_EQ(behind, 500);
+}
+
 TEST_P(EventLogContract, BeyondTheLimitsNothingIsApplied) {
   const StreamAppend many{"s", 0, std::vector<NewEvent>(kMaxEventBatch + 1, NewEvent{"T"})};
   EXPECT_EQ(log_->Append({&many, 1}).error().code, Code::kInvalid);

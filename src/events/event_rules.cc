@@ -102,6 +102,14 @@ void ReadBudget::Take(const Event& event) {
   bytes_ -= std::min(bytes_, event.payload.size() + event.metadata.size());
 }
 
+SlotLag LagOf(int slot, int64_t counted, int64_t after, int64_t last, int slots) {
+  if (counted <= kMaxCountedLag) return {.slot = slot, .events = counted};
+  return {.slot = slot,
+          .events = std::max(counted, (last - after) / slots),
+          .oldest = {},
+          .estimated = true};
+}
+
 ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
                       int widen) {
   ReadWindow window;

@@ -43,6 +43,14 @@ class ReadBudget {
   size_t bytes_;
 };
 
+// Of a slot, or of a whole log that has to be searched, no more events are counted than this.
+inline constexpr int64_t kMaxCountedLag = 1'000;
+inline constexpr int64_t kMaxSearchedLag = 100'000;
+
+// What was counted of a slot beyond `after`, one more than kMaxCountedLag at most, as its lag.
+// Positions are dense, and slots get about the same share of them.
+SlotLag LagOf(int slot, int64_t counted, int64_t after, int64_t last, int slots);
+
 // How many windows without an event a single Read tries.
 inline constexpr int kMaxWindows = 12;
 

@@ -14,9 +14,10 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxConnections = 64;
 constexpr PollPauses kPolls{milliseconds(2), milliseconds(60)};
 
-PgOptions SessionOptions(const std::string& uri) {
+PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
   PgOptions options;
   options.uri = uri;
+  options.call_timeout = call_timeout;
   // Every query goes along an index whose best use does not depend on its parameters; what the
   // planner would guess from statistics of a growing log can only be worse.
   options.settings = {{"plan_cache_mode", "force_generic_plan"},
@@ -85,10 +86,11 @@ SlotArrays::SlotArrays(std::span<const SlotPosition> from)
   }
 }
 
-PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env, size_t read_bytes)
+PostgresEventReader::PostgresEventReader(const std::string& uri, Env& env,
+                                         const EventLogOptions& options)
     : env_(env),
-      pool_(SessionOptions(uri), kMaxConnections),
-      read_bytes_(static_cast<int64_t>(std::min<size_t>(read_bytes, INT64_MAX))) {}
+      pool_(SessionOptions(uri, options.call_timeout), kMaxConnections),
+      read_bytes_(static_cast<int64_t>(std::min<size_t>(options.read_bytes, INT64_MAX))) {}
 
 Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stream, int64_t after,
                                                            int limit) {

@@ -48,7 +48,7 @@ class PostgresEventReader : public EventLog {
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
 
  protected:
-  PostgresEventReader(const std::string& uri, Env& env, size_t read_bytes);
+  PostgresEventReader(const std::string& uri, Env& env, const EventLogOptions& options);
 
   virtual const ReadStatements& statements() const = 0;
 

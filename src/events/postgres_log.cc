@@ -120,8 +120,9 @@ struct LogStatements : ReadStatements {
            in("SELECT l.n, l.oldest FROM unnest($1::integer[], $2::bigint[]) WITH ORDINALITY "
               "s(slot, after, ord) CROSS JOIN LATERAL (SELECT count(*) AS n, (SELECT time FROM "
               "$S.events y WHERE y.slot = s.slot AND y.position > s.after ORDER BY y.slot, "
-              "y.position LIMIT 1) AS oldest FROM $S.events x WHERE x.slot = s.slot AND x.position "
-              "> s.after) l ORDER BY s.ord"),
+              "y.position LIMIT 1) AS oldest FROM (SELECT 1 FROM $S.events x WHERE x.slot = s.slot "
+              "AND x.position > s.after ORDER BY x.slot, x.position LIMIT " +
+              std::to_string(kMaxCountedLag + 1) + ") x) l ORDER BY s.ord"),
            false};
   }
 
@@ -215,8 +216,9 @@ struct EventColumns {
 
 class PostgresEventLog final : public PostgresEventReader {
  public:
-  PostgresEventLog(const std::string& uri, const std::string& space, Env& env, size_t read_bytes)
-      : PostgresEventReader(uri, env, read_bytes), space_(space), statements_(space) {}
+  PostgresEventLog(const std::string& uri, const std::string& space, Env& env,
+                   const EventLogOptions& options)
+      : PostgresEventReader(uri, env, options), space_(space), statements_(space) {}
 
   Status Open(int slots) {
     MUSTER_TRY(SetUp(slots));
@@ -240,12 +242,17 @@ class PostgresEventLog final : public PostgresEventReader {
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     const SlotArrays arrays(from);
-    MUSTER_ASSIGN(
-        const PgResult rows,
-        Run(statements_.lag, PgParams().Text(arrays.slots.bytes()).Text(arrays.afters.bytes())));
+    PgParams none;
+    PgParams params;
+    params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes());
+    const PgCall calls[] = {{statements_.last, none}, {statements_.lag, params}};
+    MUSTER_ASSIGN(const auto results, Run(calls));
+    const int64_t last = results[0].Int64(0, 0);
+    const PgResult& rows = results[1];
     std::vector<SlotLag> lags;
     for (int row = 0; row < rows.rows(); ++row) {
-      SlotLag lag{.slot = from[static_cast<size_t>(row)].slot, .events = rows.Int64(row, 0)};
+      const SlotPosition& asked = from[static_cast<size_t>(row)];
+      SlotLag lag = LagOf(asked.slot, rows.Int64(row, 0), asked.position, last, slots_);
       if (!rows.IsNull(row, 1)) lag.oldest = rows.Time(row, 1);
       lags.push_back(lag);
     }
@@ -342,7 +349,7 @@ class PostgresEventLog final : public PostgresEventReader {
 Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
                                                        const std::string& space, Env& env,
                                                        const EventLogOptions& options) {
-  auto log = std::make_unique<PostgresEventLog>(uri, space, env, options.read_bytes);
+  auto log = std::make_unique<PostgresEventLog>(uri, space, env, options);
   MUSTER_TRY(log->Open(options.slots));
   return log;
 }

@@ -116,7 +116,7 @@ PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
 class PostgresTableLog final : public PostgresEventReader {
  public:
   PostgresTableLog(const std::string& uri, Env& env, const EventLogOptions& options)
-      : PostgresEventReader(uri, env, options.read_bytes), names_(*options.table) {
+      : PostgresEventReader(uri, env, options), names_(*options.table) {
     slots_ = options.slots;
   }
 
@@ -142,6 +142,15 @@ class PostgresTableLog final : public PostgresEventReader {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     std::vector<SlotLag> lags(from.size());
     for (size_t i = 0; i < from.size(); ++i) lags[i].slot = from[i].slot;
+    if (from.empty()) return lags;
+    MUSTER_ASSIGN(const PgResult last, Run(statements_.last, PgParams()));
+    const int64_t lowest =
+        std::min_element(from.begin(), from.end(), [](const auto& a, const auto& b) {
+          return a.position < b.position;
+        })->position;
+    if (last.Int64(0, 0) - lowest > kMaxSearchedLag) {
+      return EstimatedLags(from, lowest, last.Int64(0, 0));
+    }
     std::vector<size_t> left(from.size());
     std::iota(left.begin(), left.end(), size_t{0});
     while (!left.empty()) MUSTER_TRY(AddLag(from, left, lags));
@@ -187,6 +196,21 @@ class PostgresTableLog final : public PostgresEventReader {
     const PgArray afters = AllSlots(window.slots, slots_);
     return Run(statements_.read_slots,
                PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
+  }
+
+  // Without a look at what lies there: the slot of a row is computed, so that all would be read.
+  Result<std::vector<SlotLag>> EstimatedLags(std::span<const SlotPosition> from, int64_t lowest,
+                                             int64_t last) {
+    MUSTER_ASSIGN(const EventPage first, ReadAll(lowest, 1));
+    std::vector<SlotLag> lags;
+    for (const SlotPosition& slot : from) {
+      SlotLag& lag = lags.emplace_back(SlotLag{.slot = slot.slot});
+      if (slot.position >= last) continue;
+      lag.events = (last - slot.position + slots_ - 1) / slots_;
+      lag.estimated = true;
+      if (!first.events.empty()) lag.oldest = first.events.front().time;
+    }
+    return lags;
   }
 
   // Of the entries `left`: one of each slot is done, the others stay.

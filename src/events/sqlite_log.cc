@@ -167,7 +167,8 @@ class SqliteEventLog final : public EventLog {
     std::lock_guard lock(reader_.mutex);
     for (const SlotPosition& slot : from) {
       MUSTER_ASSIGN(const bool row, lag_.Bind(slot.slot, slot.position).Step());
-      SlotLag lag{.slot = slot.slot, .events = row ? lag_.Int(0) : 0};
+      SlotLag lag =
+          LagOf(slot.slot, row ? lag_.Int(0) : 0, slot.position, row ? lag_.Int(2) : 0, slots_);
       if (row && !lag_.IsNull(1)) lag.oldest = WallTime(milliseconds(lag_.Int(1)));
       lag_.Reset();
       lags.push_back(lag);
@@ -243,8 +244,10 @@ class SqliteEventLog final : public EventLog {
                                          " ORDER BY position LIMIT ?"));
     MUSTER_ASSIGN(lag_, db.Prepare("SELECT count(*), (SELECT time FROM " + table +
                                    " WHERE slot = ?1 AND position > ?2 ORDER BY position LIMIT 1)"
-                                   " FROM " +
-                                   table + " WHERE slot = ?1 AND position > ?2"));
+                                   ", (SELECT coalesce(max(position), 0) FROM " +
+                                   table + ") FROM (SELECT 1 FROM " + table +
+                                   " WHERE slot = ?1 AND position > ?2 ORDER BY position LIMIT " +
+                                   std::to_string(kMaxCountedLag + 1) + ")"));
     MUSTER_ASSIGN(data_version_, db.Prepare("PRAGMA data_version"));
     return {};
   }

@@ -73,7 +73,7 @@ Status Member::Register() {
   const std::string name = options_.worker.empty() ? HostName() : options_.worker;
   // Never the same id again: whoever is declared dead stays so.
   id_ = name + "-" + env_.NewId().substr(0, 12);
-  state_ = MemberState{.name = name};
+  state_ = MemberState{.name = name, .projections = projections_};
   record_ = Record{.kind = kReplicaKind,
                    .queue = kReplicaQueue,
                    .key = MemberKey(options_.set, id_),

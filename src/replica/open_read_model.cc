@@ -4,7 +4,8 @@
 
 namespace muster {
 
-Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& env) {
+Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& /*env*/,
+                                                 milliseconds call_timeout) {
   auto url = ParseStoreUrl(text);
   if (!url) return url.error().Within("read model");
   switch (url->backend) {
@@ -13,7 +14,7 @@ Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& e
     case StoreUrl::Backend::kSqlite:
       return OpenSqliteReadModel(url->target, url->space);
     case StoreUrl::Backend::kPostgres:
-      return OpenPostgresReadModel(url->target, url->space, env);
+      return OpenPostgresReadModel(url->target, url->space, call_timeout);
     default:
       break;
   }

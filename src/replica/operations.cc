@@ -66,6 +66,7 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   MUSTER_ASSIGN(status.lags, log.Lag(from));
   for (const SlotLag& lag : status.lags) {
     status.unread += lag.events;
+    status.lag_estimated |= lag.estimated;
     if (lag.oldest) status.lag_time = std::max(status.lag_time, now - *lag.oldest);
   }
   MUSTER_ASSIGN(status.parked, model.Parked(instance, AllSlots(log)));
@@ -238,6 +239,15 @@ Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const 
 
 Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection) {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  for (const auto& [id, member] : view.members) {
+    const auto& known = member.state.projections;
+    if (!member.state.Alive() || !(member.record.due > now)) continue;
+    if (std::find(known.begin(), known.end(), projection) == known.end()) continue;
+    return Error{Code::kConflict, "worker " + id + " runs projection '" + projection + "'",
+                 "stop the workers whose file has it: they would start it from the first event"};
+  }
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
   MUSTER_TRY(
       ChangeRecord(store, set, SetKey(set), [&](const std::string& body) -> Result<std::string> {

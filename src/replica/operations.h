@@ -54,7 +54,8 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& 
 Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
                            const std::string& stream);
 
-// Removes a projection from the set, with its checkpoints; its tables stay.
+// Removes a projection from the set, with its checkpoints; its tables stay. kConflict: a worker
+// that lives has it, and would start it from the first event.
 Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection);
 
@@ -64,14 +65,15 @@ struct InstanceStatus {
   int version = 1;
   bool active = true;
   bool paused = false;
-  bool held = false;          // it stands still until versions are swapped
-  std::string definition;     // the hash of it; empty: not known
-  int64_t handled = 0;        // without those that are parked or skipped
-  int64_t parked_events = 0;  // passed by, but not handled
-  int64_t skipped = 0;        // left out by an operator
-  int64_t unread = 0;         // beyond the checkpoints
-  int64_t lag_events = 0;     // all that are not handled: unread or parked
-  milliseconds lag_time{0};   // the age of the oldest event that is not handled
+  bool held = false;           // it stands still until versions are swapped
+  std::string definition;      // the hash of it; empty: not known
+  int64_t handled = 0;         // without those that are parked or skipped
+  int64_t parked_events = 0;   // passed by, but not handled
+  int64_t skipped = 0;         // left out by an operator
+  int64_t unread = 0;          // beyond the checkpoints
+  bool lag_estimated = false;  // there are too many to count
+  int64_t lag_events = 0;      // all that are not handled: unread or parked
+  milliseconds lag_time{0};    // the age of the oldest event that is not handled
   std::vector<ParkedStream> parked;
   std::vector<SlotState> slots;
   std::vector<SlotLag> lags;  // per slot

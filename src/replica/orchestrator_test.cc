@@ -607,6 +607,19 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   Stop(second);
 }
 
+TEST_P(ReplicaSet, AProjectionIsNotForgottenWhileAWorkerHasIt) {
+  Append(40);
+  Running& worker = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  const Status refused = ForgetProjection(*store_, *model_, "set", "record");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_FALSE(model_->Slots({"set", "record", 1})->empty());
+  Stop(worker);
+  ASSERT_TRUE(ForgetProjection(*store_, *model_, "set", "record"));
+  EXPECT_TRUE(model_->Slots({"set", "record", 1})->empty());
+}
+
 TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
   for (int i = 0; i < 3; ++i) Start();
   ASSERT_TRUE(AwaitRunning(3));

@@ -366,8 +366,8 @@ class PostgresModelTransaction final : public Transaction {
 
 class PostgresReadModel final : public ReadModel {
  public:
-  PostgresReadModel(const std::string& uri, const std::string& space)
-      : space_(space), statements_(space), pool_(Options(uri), kMaxConnections) {}
+  PostgresReadModel(const std::string& uri, const std::string& space, milliseconds call_timeout)
+      : space_(space), statements_(space), pool_(Options(uri, call_timeout), kMaxConnections) {}
 
   Status Open() {
     MUSTER_ASSIGN(auto connection, pool_.Take());
@@ -536,9 +536,10 @@ class PostgresReadModel final : public ReadModel {
     return {};
   }
 
-  static PgOptions Options(const std::string& uri) {
+  static PgOptions Options(const std::string& uri, milliseconds call_timeout) {
     PgOptions options;
     options.uri = uri;
+    options.call_timeout = call_timeout;
     options.settings = {{"default_transaction_isolation", "read committed"}};
     return options;
   }
@@ -635,8 +636,9 @@ class PostgresReadModel final : public ReadModel {
 }  // namespace
 
 Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
-                                                         const std::string& space, Env& /*env*/) {
-  auto model = std::make_unique<PostgresReadModel>(uri, space);
+                                                         const std::string& space,
+                                                         milliseconds call_timeout) {
+  auto model = std::make_unique<PostgresReadModel>(uri, space, call_timeout);
   MUSTER_TRY(model->Open());
   return model;
 }

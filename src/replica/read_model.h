@@ -149,12 +149,15 @@ class ReadModel {
   virtual Status Forget(Transaction& transaction, const Instance& instance) = 0;
 };
 
-// Opens one by the URL of its database. `env` must outlive it.
-Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& url, Env& env);
+// Opens one by the URL of its database. `env` must outlive it. `call_timeout` is that of one call
+// to a server.
+Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& url, Env& env,
+                                                 milliseconds call_timeout = milliseconds(10'000));
 
 Result<std::unique_ptr<ReadModel>> OpenSqliteReadModel(const std::string& path,
                                                        const std::string& space);
 Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
-                                                         const std::string& space, Env& env);
+                                                         const std::string& space,
+                                                         milliseconds call_timeout);
 
 }  // namespace muster

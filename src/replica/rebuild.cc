@@ -119,6 +119,7 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
                         std::stop_token stop) {
   MUSTER_ASSIGN(const int version, Other());
   for (;;) {
+    const MonoTime began = env_.MonoNow();
     MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
     MUSTER_TRY(CheckNotPaused(desired));
     MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
@@ -126,7 +127,8 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
     if (progress) progress(left);
     // Slots appear when a worker takes them over: before, nothing is being done.
     if (left <= lag && slots.size() == static_cast<size_t>(log_.slots())) return {};
-    if (!env_.Sleep(kLook, stop)) return AskedToStop();
+    const auto took = env_.MonoNow() - began;
+    if (!env_.Sleep(std::max<MonoTime::duration>(kLook, took * 10), stop)) return AskedToStop();
   }
 }
 

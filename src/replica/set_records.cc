@@ -94,6 +94,7 @@ std::string MemberState::ToBody() const {
             {"handled", handled},
             {"pause_ms", pause_ms}};
   if (!error.empty()) json["error"] = error.substr(0, 1000);
+  if (!projections.empty()) json["projections"] = projections;
   if (!stopped.empty()) json["stopped"] = stopped;
   if (!serial.empty()) json["serial"] = serial;
   if (busy) json["busy"] = true;
@@ -110,6 +111,7 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
       .Read("handled", member.handled)
       .Read("pause_ms", member.pause_ms)
       .Read("error", member.error)
+      .Read("projections", member.projections)
       .Read("stopped", member.stopped)
       .Read("serial", member.serial)
       .Read("busy", member.busy);

@@ -48,13 +48,14 @@ struct Generation {
 struct MemberState {
   enum class Phase { kPending, kReady, kRunning, kStopping, kStopped, kDead };
   Phase phase = Phase::kPending;
-  int64_t generation = 0;                 // that it is ready for or running in
-  std::string name = {};                  // for people
-  int64_t handled = 0;                    // events since it registered
-  std::string error = {};                 // its latest trouble, or why it is dead
-  int64_t pause_ms = 0;                   // the longest of a slot in the last reconfiguration
-  std::vector<std::string> stopped = {};  // what it has stopped for an operator: StoppedName
-  std::vector<std::string> serial = {};   // projections whose workers take turns
+  int64_t generation = 0;                     // that it is ready for or running in
+  std::string name = {};                      // for people
+  int64_t handled = 0;                        // events since it registered
+  std::string error = {};                     // its latest trouble, or why it is dead
+  int64_t pause_ms = 0;                       // the longest of a slot in the last reconfiguration
+  std::vector<std::string> projections = {};  // that it was started with
+  std::vector<std::string> stopped = {};      // what it has stopped for an operator: StoppedName
+  std::vector<std::string> serial = {};       // projections whose workers take turns
   bool busy = false;  // it ends a batch before it can be ready for the next generation
 
   bool Alive() const { return phase <= Phase::kRunning; }

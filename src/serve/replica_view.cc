@@ -179,6 +179,7 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
             {"definition", instance.definition},
             {"parked_events", instance.parked_events},
             {"lag_events", instance.lag_events},
+            {"lag_estimated", instance.lag_estimated},
             {"lag_ms", instance.lag_time.count()},
             {"slot_lag", lag},
             {"slot_lag_ms", lag_ms},
