@@ -216,8 +216,12 @@ Status MemoryReadModel::Put(Transaction&, const Instance& instance,
   return {};
 }
 
-Status MemoryReadModel::Forget(Transaction&, const Instance& instance) {
+Status MemoryReadModel::Forget(Transaction&, const Instance& instance, bool unless_swapped_in) {
   std::lock_guard lock(mutex_);
+  for (const auto& [slot, state] :
+       models_[{instance.set, instance.projection, instance.version}].slots) {
+    if (unless_swapped_in && state.effects_until == kEffectsAlways) return SwappedIn(instance);
+  }
   models_.erase({instance.set, instance.projection, instance.version});
   return {};
 }

@@ -35,7 +35,8 @@ class MemoryReadModel final : public ReadModel {
   Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override;
   Status Put(Transaction& transaction, const Instance& instance,
              std::span<const SlotPosition> slots, bool forget) override;
-  Status Forget(Transaction& transaction, const Instance& instance) override;
+  Status Forget(Transaction& transaction, const Instance& instance,
+                bool unless_swapped_in) override;
 
   // Everything that was committed, in order.
   std::vector<Statement> Statements() const;

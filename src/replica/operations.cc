@@ -257,7 +257,7 @@ Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
       }));
   for (const int version : desired.versions) {
     MUSTER_ASSIGN(const auto transaction, model.Begin());
-    MUSTER_TRY(model.Forget(*transaction, {set, projection, version}));
+    MUSTER_TRY(model.Forget(*transaction, {set, projection, version}, false));
     MUSTER_TRY(model.Commit(*transaction));
   }
   MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));

@@ -510,7 +510,19 @@ class PostgresReadModel final : public ReadModel {
     return {};
   }
 
-  Status Forget(Transaction& given, const Instance& instance) override {
+  Status Forget(Transaction& given, const Instance& instance, bool unless_swapped_in) override {
+    MUSTER_ASSIGN(
+        const auto rows,
+        given.Query(InPgSchema("SELECT effects_until FROM $S.checkpoints WHERE "
+                               "replica_set = $1::text AND projection = $2::text AND "
+                               "version = $3::integer ORDER BY slot FOR UPDATE",
+                               space_),
+                    {instance.set, instance.projection, std::to_string(instance.version)}));
+    for (const auto& row : rows) {
+      if (unless_swapped_in && row.front() == std::to_string(kEffectsAlways)) {
+        return SwappedIn(instance);
+      }
+    }
     for (const PgStatement& statement : statements_.forget) {
       static_cast<PostgresModelTransaction&>(given).waiting().emplace_back(statement).Of(instance);
     }

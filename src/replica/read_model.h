@@ -145,9 +145,18 @@ class ReadModel {
   virtual Status Put(Transaction& transaction, const Instance& instance,
                      std::span<const SlotPosition> slots, bool forget) = 0;
 
-  // Removes the checkpoints and parked events of a version.
-  virtual Status Forget(Transaction& transaction, const Instance& instance) = 0;
+  // Removes the checkpoints and parked events of a version. kConflict, where `unless_swapped_in`: a
+  // swap has made it the one that readers see.
+  virtual Status Forget(Transaction& transaction, const Instance& instance,
+                        bool unless_swapped_in) = 0;
 };
+
+inline Error SwappedIn(const Instance& instance) {
+  return {Code::kConflict,
+          "version " + std::to_string(instance.version) + " of '" + instance.projection +
+              "' has become the active one",
+          "'muster replica status' shows which version is active"};
+}
 
 // Opens one by the URL of its database. `env` must outlive it. `call_timeout` is that of one call
 // to a server.

@@ -176,6 +176,9 @@ TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
   EXPECT_EQ(swap(second, 1).error().code, Code::kConflict);
   ASSERT_TRUE(Commit({.moves = {{0, 1, 50, 75, 1, 1, 60}, {1, 1, 10, 20, 1, 1, 20}}}));
   ASSERT_TRUE(swap(second, 1));
+  auto forget = *model_->Begin();
+  EXPECT_EQ(model_->Forget(*forget, kInstance, true).error().code, Code::kConflict);
+  forget = *model_->Begin();
   EXPECT_EQ(until(second), (std::vector<int64_t>{75, 20}));
   EXPECT_EQ(until(kInstance), (std::vector<int64_t>{kEffectsAlways, kEffectsAlways}));
 }
@@ -206,7 +209,7 @@ TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
   EXPECT_EQ(Commit({.moves = {{1, 1, 50, 60, 1, 1}}}).error().code, Code::kLeaseLost);
   transaction = *model_->Begin();
-  ASSERT_TRUE(model_->Forget(*transaction, kInstance));
+  ASSERT_TRUE(model_->Forget(*transaction, kInstance, false));
   ASSERT_TRUE(model_->Commit(*transaction));
   EXPECT_TRUE(model_->Slots(kInstance)->empty());
 }

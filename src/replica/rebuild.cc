@@ -248,6 +248,16 @@ Status Rebuild::CheckEffectsDone(int version) const {
   return {};
 }
 
+// A swap that was under way when its caller had given up.
+Status Rebuild::Restore(int version) {
+  return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
+    desired.dropping.clear();
+    desired.versions.push_back(version);
+    desired.active = version;
+    return {};
+  });
+}
+
 Result<int> Rebuild::Finish() {
   MUSTER_ASSIGN(const DesiredState desired, Settled());
   // By a swap that was interrupted.
@@ -267,7 +277,11 @@ Result<int> Rebuild::Finish() {
   // A worker that has not heard of it yet fails to commit, and then hears.
   MUSTER_ASSIGN(const auto built, Built(other));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  MUSTER_TRY(model_.Forget(*transaction, {set_, name_, other}));
+  if (const Status forgotten = model_.Forget(*transaction, {set_, name_, other}, true);
+      !forgotten) {
+    if (forgotten.error().code == Code::kConflict) MUSTER_TRY(Restore(other));
+    return forgotten.error();
+  }
   MUSTER_TRY(built->Drop(*transaction, other));
   MUSTER_TRY(model_.Commit(*transaction));
   MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& now) -> Status {

@@ -61,6 +61,7 @@ class Rebuild {
   Status CheckParked(int from, int to) const;
   Status CheckEffectsDone(int version) const;
   Status Hold(int version, bool held);
+  Status Restore(int version);
   Status SwapHeld(int from, int to, std::stop_token stop);
   Result<bool> Stopped(int version) const;
   Result<bool> IsBehind(int from, int to) const;

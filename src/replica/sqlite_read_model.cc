@@ -255,9 +255,16 @@ class SqliteReadModel final : public ReadModel {
     return {};
   }
 
-  Status Forget(Transaction& given, const Instance& instance) override {
+  Status Forget(Transaction& given, const Instance& instance, bool unless_swapped_in) override {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
     MUSTER_TRY(transaction.Begin());
+    MUSTER_ASSIGN(auto swapped_in,
+                  Cached("SELECT 1 FROM $_checkpoints WHERE replica_set = ? AND projection = ?"
+                         " AND version = ? AND effects_until = ?"));
+    swapped_in->Bind(instance.set, instance.projection, instance.version, kEffectsAlways);
+    MUSTER_ASSIGN(const bool found, swapped_in->Step());
+    swapped_in->Reset();
+    if (found && unless_swapped_in) return SwappedIn(instance);
     for (const char* table : {"$_checkpoints", "$_parked_streams", "$_parked_events"}) {
       MUSTER_ASSIGN(auto remove, Cached("DELETE FROM " + std::string(table) +
                                         " WHERE replica_set = ? AND projection = ?"

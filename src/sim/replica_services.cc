@@ -147,8 +147,11 @@ Status SimReadModel::Put(Transaction& transaction, const Instance& instance,
   return truth_.Put(transaction, instance, slots, forget);
 }
 
-Status SimReadModel::Forget(Transaction& transaction, const Instance& instance) {
-  return truth_.Forget(transaction, instance);
+Status SimReadModel::Forget(Transaction& transaction, const Instance& instance,
+                            bool unless_swapped_in) {
+  Status forgotten = truth_.Forget(transaction, instance, unless_swapped_in);
+  if (forgotten && observer_.forgotten) observer_.forgotten(instance);
+  return forgotten;
 }
 
 }  // namespace muster::sim

@@ -45,6 +45,7 @@ struct ReadModelObserver {
                      const std::string& sender, bool applied)>
       committed;
   std::function<void()> refused;  // a process could not reach it
+  std::function<void(const Instance& instance)> forgotten;
 };
 
 // A read model in memory behind a faulty wire of its own.
@@ -67,7 +68,8 @@ class SimReadModel final : public ReadModel {
   Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override;
   Status Put(Transaction& transaction, const Instance& instance,
              std::span<const SlotPosition> slots, bool forget) override;
-  Status Forget(Transaction& transaction, const Instance& instance) override;
+  Status Forget(Transaction& transaction, const Instance& instance,
+                bool unless_swapped_in) override;
 
   MemoryReadModel& Truth() { return truth_; }
 

@@ -170,7 +170,7 @@ class ReplicaWorkloadImpl final : public Workload {
                        const std::vector<MemoryReadModel::Statement>& statements,
                        const std::string& sender, bool applied) {
                   // What a worker still does for a version that was dropped is nobody's business.
-                  if (!applied || !Versions().contains(instance.version)) return;
+                  if (!applied || dropped_.contains(instance.version)) return;
                   Committed(instance.version, progress, statements, sender);
                 },
             .refused =
@@ -179,6 +179,7 @@ class ReplicaWorkloadImpl final : public Workload {
                     sim_->Sometimes("41 a worker reaches the store, but not the read model");
                   }
                 },
+            .forgotten = [this](const Instance& instance) { dropped_.insert(instance.version); },
         });
     log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
     crowd_ = random.OneIn(200);
@@ -756,6 +757,7 @@ class ReplicaWorkloadImpl final : public Workload {
   std::map<std::pair<std::string, int64_t>, int64_t> effects_;  // of an event
   std::map<int64_t, std::set<std::string>> in_hand_;  // by position: workers that noted it
   // By version of the read model.
+  std::set<int> dropped_;
   std::map<int, int64_t> committed_;
   std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has asked for
   std::map<std::pair<int, std::string>, int64_t> handled_;  // the last event of a stream
