@@ -162,6 +162,11 @@ class Operation {
 
   Result<int> Audited() {
     MUSTER_ASSIGN(const Instance instance, Target());
+    MUSTER_ASSIGN(const auto slots, open_.model->Slots(instance));
+    if (slots.empty()) {
+      MUSTER_TRY(Say(Named() + " has not started yet"));
+      return kNothingToDo;
+    }
     MUSTER_ASSIGN(const AuditResult audit, Audit(*open_.log, *open_.model, instance));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"set", set_},
@@ -185,6 +190,10 @@ class Operation {
 
   Result<int> Rebuilt() {
     Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, projection_);
+    if (options_.finish && options_.rollback) {
+      return Error{Code::kInvalid, "--rollback and --finish are two steps",
+                   "go back first, then drop the other version"};
+    }
     StopOnSignals signals("");
     if (options_.finish) {
       MUSTER_ASSIGN(const int version, rebuild.Finish());

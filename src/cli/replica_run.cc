@@ -109,11 +109,19 @@ class ReplicaRun {
  private:
   void RunOne(Orchestrator& worker) {
     const Status ended = GuardedThread("a worker", [&] { return worker.Run(stop_.get_token()); });
-    if (!ended) {
-      std::lock_guard lock(mutex_);
-      failure_ = ended.error();
-      stop_.request_stop();
-    }
+    if (!ended) Fail(ended.error());
+  }
+
+  void Fail(Error error) {
+    std::lock_guard lock(mutex_);
+    failure_ = std::move(error);
+    stop_.request_stop();
+  }
+
+  static Error PausedError(const InstanceStatus& instance) {
+    return {Code::kConflict,
+            "projection '" + instance.projection + "' is paused and cannot catch up",
+            "resume it first"};
   }
 
   // Shows how far the set is, until it is told to stop or has caught up.
@@ -135,6 +143,7 @@ class ReplicaRun {
       parked_ = 0;
       bool whole = true;
       for (const InstanceStatus& instance : status->instances) {
+        if (options_.until_caught_up && instance.paused) Fail(PausedError(instance));
         handled += instance.handled;
         left += instance.unread + Replaying(instance);
         parked_ += instance.parked_events;

@@ -241,6 +241,11 @@ Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
   MUSTER_ASSIGN(const WallTime now, store.Now());
+  const auto& ran = view.generation.projections;
+  if (std::find(ran.begin(), ran.end(), projection) == ran.end() &&
+      !view.projections.contains(projection)) {
+    return Error{Code::kNotFound, "set '" + set + "' has no projection '" + projection + "'"};
+  }
   for (const auto& [id, member] : view.members) {
     const auto& known = member.state.projections;
     if (!member.state.Alive() || !(member.record.due > now)) continue;
