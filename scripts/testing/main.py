@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import sys
+import time
 
 from testing import report, stress, suites
 from testing.cost import Costs
@@ -68,6 +69,7 @@ def costed_builds(tasks):
 class Run:
     def __init__(self, options):
         self.options = options
+        self.began = time.monotonic()
         self.is_ci = os.environ.get("CI") == "true"
         slots = options.jobs * SLOTS_PER_CORE
         self.inputs = Inputs(ROOT)
@@ -99,6 +101,7 @@ class Run:
         print()
         report.print_seeds(records)
         report.print_slowest(records, ROOT, self.inputs.began)
+        report.print_duration(records, time.monotonic() - self.began)
         built = [record.task for record in records.values()
                  if record.task.preset in suites.PRESETS and record.task.is_build
                  and record.verdict == PASSED]

@@ -34,14 +34,15 @@ def print_report(suites, records, more, is_ci):
     """The exit code."""
     cases = cases_by_suite(records, more)
     print(f"\n{'suite':10} {'tests':>7} {PASSED:>7} {FAILED:>7} {SKIPPED:>8} {'remembered':>11} "
-          f"{'seconds':>9}")
+          f"{'seconds':>9} {'processor':>10}")
     for suite in suites:
         mine = [record for record in records.values() if record.task.suite == suite]
         remembered = sum(len(record.cases) for record in mine if record.remembered)
-        seconds = sum(record.outcome.seconds for record in mine if record.outcome)
+        outcomes = [record.outcome for record in mine if record.outcome]
+        seconds = sum(outcome.seconds for outcome in outcomes)
         print(f"{suite:10} {len(cases[suite]):7} {count(cases[suite], PASSED):7} "
               f"{count(cases[suite], FAILED):7} {count(cases[suite], SKIPPED):8} {remembered:11} "
-              f"{seconds:9.1f}")
+              f"{seconds:9.1f} {processor_seconds(mine):10.1f}")
     print()
     for suite in suites:
         for case in cases[suite]:
@@ -54,6 +55,18 @@ def print_report(suites, records, more, is_ci):
     print(f"{count(everything, PASSED)} passed, {failed} failed"
           + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or (is_ci and skipped) else 0
+
+
+def processor_seconds(records):
+    return sum(record.outcome.processor_seconds for record in records if record.outcome)
+
+
+def print_duration(records, seconds):
+    """The line that the limits of a run are held against."""
+    builds = processor_seconds(record for record in records.values() if record.task.is_build)
+    tests = processor_seconds(record for record in records.values() if not record.task.is_build)
+    print(f"the run took {seconds / 60:.1f} minutes, and {(builds + tests) / 60:.1f} processor-minutes: "
+          f"{builds / 60:.1f} for builds, {tests / 60:.1f} for tests and checks (without shared servers)")
 
 
 def flaky_lines(records):
@@ -104,9 +117,10 @@ def print_slowest(records, root, began):
               f"{build.outcome.processor_seconds:.0f} s")
     objects = [(seconds, f"{preset} {name}") for preset in PRESETS for seconds, name in
                slowest_objects(root / "build" / preset / ".ninja_log", began)]
-    tests = [(record.outcome.seconds, record.task.name) for record in records.values()
-             if record.outcome and not record.task.is_build]
-    for what, found in (("objects", objects), ("tests", tests)):
+    ran = [record for record in records.values() if record.outcome and not record.task.is_build]
+    tests = [(record.outcome.seconds, record.task.name) for record in ran]
+    heavy = [(record.outcome.processor_seconds, record.task.name) for record in ran]
+    for what, found in (("objects", objects), ("tests", tests), ("tests by processor time", heavy)):
         if found:
             print(f"slowest {what}:")
         for seconds, name in sorted(found, reverse=True)[:10]:
