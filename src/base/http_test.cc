@@ -351,7 +351,7 @@ TEST(Http, StopEndsARequest) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-// However deep it is below whoever is to stop.
+// However deep it is below the caller that is to stop.
 TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
   std::promise<void> arrived;
   HttpServer server([&](const HttpServerRequest&) {

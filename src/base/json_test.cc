@@ -101,7 +101,7 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
   }
 }
 
-// Ordinary texts go past the parser that knows where a mistake is: nobody may see a difference.
+// Ordinary texts go past the parser that knows where a mistake is: the result must be the same.
 TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
   constexpr std::string_view kTokens[] = {"{",
                                           "}",

@@ -127,7 +127,7 @@ TEST_F(SqliteTest, AnInterruptEndsTheWaitForALock) {
 }
 
 // Neither the file nor its folder is to blame.
-TEST_F(SqliteTest, WantOfDescriptorsIsSaidAndNobodyElseIsBlamed) {
+TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
   const auto opened = [&] {
     rlimit before{};
     getrlimit(RLIMIT_NOFILE, &before);

@@ -72,8 +72,8 @@ class Follower {
 
   enum class Outcome { kMoved, kIdle };
 
-  // Handles the next batch: one transaction, unless an event fails. kLeaseLost: a slot is somebody
-  // else's; to be stopped. Other failures pass, or stay visible: ask again after a pause.
+  // Handles the next batch: one transaction, unless an event fails. kLeaseLost: a slot has
+  // another owner; to be stopped. Other failures pass, or stay visible: ask again after a pause.
   Result<Outcome> Step(std::stop_token stop);
 
   // Stores how far slots without events have come. To be called before it is stopped in good order.

@@ -62,8 +62,8 @@ Status Worker::LookAfter(const SetView& view) {
     }
     if (auto failure = hands_.Failure(*running.follower)) {
       if (failure->code == Code::kLeaseLost) {
-        // Somebody was faster in a generation that we have not seen yet; the next look tells. Or
-        // the store has forgotten generations that the fence remembers.
+        // Another worker took over in a generation that we have not read yet, or the store has
+        // forgotten generations that the fence remembers.
         Stop(running, kStopPatience);
         MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
         member_.GenerationsSeenUpTo(highest);

@@ -169,7 +169,7 @@ class ReplicaWorkloadImpl final : public Workload {
                 [this](const Instance& instance, const ReadModelProgress& progress,
                        const std::vector<MemoryReadModel::Statement>& statements,
                        const std::string& sender, bool applied) {
-                  // What a worker still does for a version that was dropped is nobody's business.
+                  // Work that is still done for a dropped version is not checked.
                   if (!applied || dropped_.contains(instance.version)) return;
                   Committed(instance.version, progress, statements, sender);
                 },
@@ -288,7 +288,7 @@ class ReplicaWorkloadImpl final : public Workload {
     InlineHands* const hands_;  // of those who handle events
   };
 
-  // Whoever handles this event dies, until it is parked.
+  // A process that handles this event dies, until the event is parked.
   [[noreturn]] void CrashIn(int64_t number) {
     sim_->Sometimes("43 a projection ends its process");
     // The first death is not accounted for, the second one in a batch, two more in the event alone.

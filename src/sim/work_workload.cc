@@ -460,7 +460,7 @@ class WorkWorkloadImpl final : public Workload {
     }
     if (!before.owner.empty() && sim_->faults_fired() > known.faults_before_claim)
       ++known.lost_holders;
-    // What comes late does so by a fault, and nobody knows that it came.
+    // A late request is itself the work of a fault, which its sender does not see.
     known.faults_before_claim = sim_->faults_fired() - (late ? 1 : 0);
     known.highest_epoch = taken.epoch;
     // One that was removed and is there again begins anew with its epochs.

@@ -26,7 +26,7 @@ Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std:
   if (!identity) {
     if (identity.error().code != Code::kNotFound) return identity.error();
     MUSTER_ASSIGN(const std::string before, Stored(key));
-    // Nothing was written yet: whoever writes finds out what is missing.
+    // Nothing was written yet: the first write finds out what is missing.
     if (before.empty()) return {};
     return Changed(target, identity.error().message);
   }
