@@ -52,7 +52,7 @@ Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance,
       active_(active),
       builder_(std::move(builder)),
       options_(options),
-      pace_(static_cast<size_t>(options.batch), options.batch_time),
+      batch_size_(static_cast<size_t>(options.batch), options.batch_time),
       idle_limit_(options.idle_limit) {}
 
 std::vector<int> Follower::slots() const {

@@ -14,7 +14,7 @@
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/replica.h"
-#include "replica/pace.h"
+#include "replica/batch_size.h"
 #include "replica/page_reader.h"
 #include "replica/read_model.h"
 
@@ -179,7 +179,7 @@ class Follower {
   std::optional<EventPage> page_;  // being handled
   size_t next_ = 0;                // of its events
   bool page_effects_ = false;      // whether it is handled with side effects
-  Pace pace_;
+  BatchSize batch_size_;
   milliseconds idle_limit_;
   std::set<int> orphans_;  // slots to take care of
   int care_left_ = 0;      // for so many of their events

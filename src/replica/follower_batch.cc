@@ -65,7 +65,7 @@ Error Follower::SuspectError(int times) {
 // As many events of the page as one transaction takes. A suspect event stands alone.
 std::span<const Event> Follower::NextBatch() const {
   const std::span<const Event> rest = std::span(page_->events).subspan(next_);
-  size_t most = std::min(rest.size(), pace_.size());
+  size_t most = std::min(rest.size(), batch_size_.size());
   if (care_left_ > 0) most = std::min(most, kCarefulBatch);
   const size_t most_bytes = std::min(kMaxBytes, options_.page_bytes);
   size_t count = 0;
@@ -96,13 +96,13 @@ Status Follower::HandleNext(std::stop_token stop) {
   const MonoTime began = env_.MonoNow();
   const auto handled = HandleBatch(events, stop);
   if (handled) {
-    pace_.Handled(*handled, env_.MonoNow() - began);
+    batch_size_.Handled(*handled, env_.MonoNow() - began);
     idle_limit_ = options_.idle_limit;
     CaredFor(events.first(*handled));
     next_ += *handled;
     return {};
   }
-  pace_.Failed(events.size());
+  batch_size_.Failed(events.size());
   if (IsTrouble(handled.error())) return Retreat(events.size(), handled.error());
   // Smaller batches find the event that it fails for.
   if (events.size() > 1) return {};

@@ -37,7 +37,7 @@ ReadModelProgress Follower::InPlace(int slot) const {
 // more.
 Result<std::vector<Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
-  const auto most = static_cast<int>(std::min(pace_.size(), kCarefulBatch));
+  const auto most = static_cast<int>(std::min(batch_size_.size(), kCarefulBatch));
   MUSTER_ASSIGN(auto events, log_.ReadStream(replaying_->stream, waiting.front() - 1, most));
   // The stream may have more than what waits: what is not parked comes by its slot. And these are
   // all handled with side effects, or all without.

@@ -8,9 +8,9 @@ namespace muster {
 // How many events a follower handles in one transaction: as many as take about `target`, up to
 // `most`. It begins small, grows while batches are quick, and shrinks when one is slow or fails. A
 // batch that fails for one of its events is cut down until that event stands alone.
-class Pace {
+class BatchSize {
  public:
-  Pace(size_t most, std::chrono::nanoseconds target);
+  BatchSize(size_t most, std::chrono::nanoseconds target);
 
   size_t size() const { return size_; }
 

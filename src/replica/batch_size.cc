@@ -1,4 +1,4 @@
-#include "replica/pace.h"
+#include "replica/batch_size.h"
 
 #include <algorithm>
 
@@ -10,10 +10,10 @@ constexpr size_t kCut = 8;
 
 }  // namespace
 
-Pace::Pace(size_t most, std::chrono::nanoseconds target)
+BatchSize::BatchSize(size_t most, std::chrono::nanoseconds target)
     : most_(std::max<size_t>(most, 1)), target_(target), size_(std::min(most_, kFirst)) {}
 
-void Pace::Handled(size_t count, std::chrono::nanoseconds took) {
+void BatchSize::Handled(size_t count, std::chrono::nanoseconds took) {
   const bool in_failed = hold_ > 0;
   hold_ -= std::min(hold_, count);
   if (took > target_) {
@@ -25,7 +25,7 @@ void Pace::Handled(size_t count, std::chrono::nanoseconds took) {
   }
 }
 
-void Pace::Failed(size_t count) {
+void BatchSize::Failed(size_t count) {
   hold_ = count;
   size_ = std::max<size_t>(1, count / kCut);
 }

@@ -1,0 +1,54 @@
+#include "replica/batch_size.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(BatchSize, GrowsToTheMostWhileBatchesAreQuick) {
+  BatchSize batch(1'000, 1s);
+  EXPECT_LE(batch.size(), 32u);
+  for (int i = 0; i < 6; ++i) batch.Handled(batch.size(), 10ms);
+  EXPECT_EQ(batch.size(), 1'000u);
+  // What was not a full batch says nothing.
+  BatchSize idle(1'000, 1s);
+  const size_t before = idle.size();
+  idle.Handled(1, 1ms);
+  EXPECT_EQ(idle.size(), before);
+}
+
+TEST(BatchSize, FitsABatchIntoTheTime) {
+  BatchSize batch(1'000, 1s);
+  // 15 ms an event.
+  for (int i = 0; i < 20; ++i) {
+    const size_t size = batch.size();
+    batch.Handled(size, 15ms * static_cast<int>(size));
+    EXPECT_LE(batch.size() * 15, 1'000u);
+  }
+  EXPECT_GE(batch.size() * 15, 400u);
+  // Slower than the time for a single event.
+  batch.Handled(batch.size(), 10min);
+  batch.Handled(batch.size(), 25s);
+  EXPECT_EQ(batch.size(), 1u);
+}
+
+TEST(BatchSize, CutsABatchThatFailsDownToOneEvent) {
+  BatchSize batch(1'000, 1s);
+  for (int i = 0; i < 6; ++i) batch.Handled(batch.size(), 1ms);
+  int failures = 0;
+  while (batch.size() > 1) {
+    batch.Failed(batch.size());
+    ++failures;
+  }
+  EXPECT_LE(failures, 4);
+  // The rest of the batch that failed is handled in small ones; then it grows again.
+  batch.Handled(1, 1ms);
+  EXPECT_EQ(batch.size(), 1u);
+  for (int i = 0; i < 40; ++i) batch.Handled(batch.size(), 1ms);
+  EXPECT_EQ(batch.size(), 1'000u);
+}
+
+}  // namespace
+}  // namespace muster
