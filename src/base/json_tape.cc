@@ -99,12 +99,18 @@ std::optional<Json> ReadBy(dom::parser& parser, std::string_view text, size_t ma
 }  // namespace
 
 std::optional<Json> ReadOrdinaryJson(std::string_view text, size_t max_depth) {
-  if (text.size() > kKeptBytes) {
+  // What static objects read when they are destroyed comes after the end of their thread's own.
+  thread_local bool is_gone = false;
+  struct Kept {
+    dom::parser parser;
+    ~Kept() { is_gone = true; }
+  };
+  if (is_gone || text.size() > kKeptBytes) {
     dom::parser parser;
     return ReadBy(parser, text, max_depth);
   }
-  thread_local dom::parser parser;
-  return ReadBy(parser, text, max_depth);
+  thread_local Kept kept;
+  return ReadBy(kept.parser, text, max_depth);
 }
 
 }  // namespace muster

@@ -101,6 +101,20 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
   }
 }
 
+// An object that outlives the thread's own ones still reads.
+TEST(Json, IsReadWhileTheProcessEnds) {
+  struct Late {
+    ~Late() { _exit(Json::parse(R"({"a":[1]})")["a"][0] == 1 ? 7 : 1); }
+  };
+  EXPECT_EXIT(
+      {
+        static Late late;
+        Json::parse(R"({"a":[1]})");
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
 // Ordinary texts go past the parser that knows where a mistake is: the result must be the same.
 TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
   constexpr std::string_view kTokens[] = {"{",
