@@ -13,6 +13,9 @@ namespace {
 constexpr milliseconds kTroublePause{250};
 constexpr milliseconds kSayEvery{10'000};
 constexpr int kSetUpTries = 5;
+// A swap waits until the new version has stored how far it is in every slot, idle ones included.
+constexpr milliseconds kFlushAlone{5'000};
+constexpr milliseconds kFlushBesideAnother{500};
 // Of events that a worker holds, and as much again where it reads ahead; shared by its followers.
 constexpr size_t kEventMemory = 64 * 1024 * 1024;
 constexpr size_t kLeastPage = 1024 * 1024;
@@ -310,14 +313,16 @@ Status Worker::EnsureFollowers(const SetView& view) {
             partition.side_effects = side_effects;
             return projection->Build(partition);
           },
-          FollowerOptions{.batch = options_.batch,
-                          .batch_time = options_.batch_time,
-                          .idle_limit = options_.heartbeat_timeout,
-                          .idle_limit_most = options_.handle_timeout,
-                          .page_bytes = std::max(kLeastPage, kEventMemory / followers),
-                          .max_attempts = options_.max_attempts,
-                          .retry_delay = options_.retry_delay,
-                          .read_ahead = hands_.HaveThreads()});
+          FollowerOptions{
+              .batch = options_.batch,
+              .batch_time = options_.batch_time,
+              .idle_limit = options_.heartbeat_timeout,
+              .idle_limit_most = options_.handle_timeout,
+              .page_bytes = std::max(kLeastPage, kEventMemory / followers),
+              .max_attempts = options_.max_attempts,
+              .retry_delay = options_.retry_delay,
+              .read_ahead = hands_.HaveThreads(),
+              .flush_every = desired.versions.size() > 1 ? kFlushBesideAnother : kFlushAlone});
       follower->on_parked = [this, projection](const std::string& stream,
                                                const std::string& error) {
         if (!options_.observer) return;
