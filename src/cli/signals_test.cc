@@ -15,6 +15,7 @@ namespace {
 bool AwaitStop(std::stop_token stop) { return !RealEnv().Sleep(std::chrono::minutes(1), stop); }
 
 TEST(StopOnSignals, TheFirstSignalRequestsAStop) {
+  ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     testing::internal::CaptureStderr();
     {
@@ -47,6 +48,7 @@ TEST(StopOnSignalsDeathTest, TheSecondSignalAbortsWithExitCode130) {
 TEST(StopOnSignalsDeathTest, ATerminalThatGoesDrainsHoweverOftenItSaysSo) {
   EXPECT_EXIT(
       {
+        ::signal(SIGHUP, SIG_DFL);
         StopOnSignals signals;
         kill(getpid(), SIGHUP);
         AwaitStop(signals.Token());

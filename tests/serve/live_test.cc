@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -258,7 +259,13 @@ ranks:
   const Json again = GetJson("/api/v1/stores/0/migrations/m/tasks/extract/A");
   EXPECT_NE(again.value("input", "").find("jsonl:missing.jsonl"), std::string::npos) << again;
   // All of them are told, with what each did and why it ended.
-  const Json attempts = GetJson("/api/v1/stores/0/migrations/m")["attempts"];
+  const auto has_ended = [](const Json& attempt) { return attempt["status"] == "FAILED"; };
+  Json attempts;
+  for (int look = 0; look < 600; ++look) {
+    attempts = GetJson("/api/v1/stores/0/migrations/m")["attempts"];
+    if (std::all_of(attempts.begin(), attempts.end(), has_ended)) break;
+    RealEnv().Sleep(std::chrono::milliseconds(100), {});  // the view is renewed at intervals
+  }
   ASSERT_GE(attempts.size(), 2U) << attempts;
   for (const Json& attempt : attempts) {
     EXPECT_EQ(attempt["status"], "FAILED") << attempt;
