@@ -115,11 +115,11 @@ void SqliteStatement::BindAt(int index, const std::optional<int64_t>& value) {
   }
 }
 
-void SqliteStatement::BindText(int parameter, const std::optional<std::string>& text) {
+void SqliteStatement::BindAt(int index, const std::optional<std::string>& text) {
   if (text) {
-    BindAt(parameter, std::string_view(*text));
+    BindAt(index, std::string_view(*text));
   } else {
-    sqlite3_bind_null(statement_, parameter);
+    BindAt(index, nullptr);
   }
 }
 

@@ -48,8 +48,8 @@ class SqliteStatement {
   void BindAt(int index, SqliteBlob blob);
   void BindAt(int index, std::nullptr_t);  // NULL
   void BindAt(int index, const std::optional<int64_t>& value);
-  // Binds one parameter by its number, from 1. The text must live until Reset; none: NULL.
-  void BindText(int parameter, const std::optional<std::string>& text);
+  // None: NULL. A name that takes a string as well would bind the text of a temporary.
+  void BindAt(int index, const std::optional<std::string>& text);
   // The number of a parameter that is written with a name ("$1"); 0: there is none.
   int Parameter(const std::string& name) const;
 

@@ -387,7 +387,7 @@ class SqliteReadModel final : public ReadModel {
                                  " stream, slot, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
                                  " ON CONFLICT DO UPDATE SET error = ?6, replay = 0"));
       stream->Bind(instance.set, instance.projection, instance.version, event.stream, event.slot);
-      if (!progress.error.empty()) stream->BindText(6, progress.error);
+      if (!progress.error.empty()) stream->BindAt(6, progress.error);
       MUSTER_TRY(stream->Run());
       if (db_->Changes() != 1) return NotParked(event);
       MUSTER_ASSIGN(auto parked, Cached("INSERT INTO $_parked_events VALUES (?, ?, ?, ?, ?, ?)"
@@ -478,7 +478,7 @@ Result<std::vector<std::vector<SqlValue>>> SqliteModelTransaction::Query(
   MUSTER_ASSIGN(SqliteStatement * statement, model_.Prepared(sql));
   for (size_t i = 0; i < params.size(); ++i) {
     const int parameter = statement->Parameter("$" + std::to_string(i + 1));
-    if (parameter > 0) statement->BindText(parameter, params[i]);
+    if (parameter > 0) statement->BindAt(parameter, params[i]);
   }
   std::vector<std::vector<SqlValue>> rows;
   for (;;) {
