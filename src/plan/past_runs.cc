@@ -1,6 +1,7 @@
 #include "plan/past_runs.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
@@ -64,9 +65,8 @@ class PastReader {
     if (!pinned) return false;
     MUSTER_ASSIGN(const Profile* profile, pinned->FindProfile(found.run.profile));
     bool told = false;
-    for (auto attempt = found.run.attempts.rbegin(); attempt != found.run.attempts.rend();
-         ++attempt) {
-      const std::string& name = attempt->execution;
+    for (const auto& attempt : std::views::reverse(found.run.attempts)) {
+      const std::string& name = attempt.execution;
       MUSTER_ASSIGN(const auto execution, states_.Find(name));
       if (!execution) continue;
       MUSTER_ASSIGN(const Json history, states_.History(name));

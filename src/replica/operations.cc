@@ -194,7 +194,7 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& 
     return Error{Code::kNotFound, "there is no event at position " + std::to_string(position)};
   }
   const Event& event = page.events.front();
-  const Status parked = model.SkipParked(instance, {event.slot, event.stream, event.version});
+  Status parked = model.SkipParked(instance, {event.slot, event.stream, event.version});
   if (parked) SignalSet(store, instance.set);
   if (parked || parked.error().code != Code::kNotFound) return parked;
   MUSTER_ASSIGN(const auto slots, model.Slots(instance));

@@ -205,7 +205,7 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
     MUSTER_ASSIGN(const bool behind, IsBehind(from, to));
     if (stopped && !behind) {
       if (from < to) MUSTER_TRY(CheckParked(from, to));
-      const Status swapped = TrySwap(from, to);
+      Status swapped = TrySwap(from, to);
       if (swapped) break;
       if (swapped.error().code != Code::kConflict) return swapped;
     }

@@ -152,7 +152,7 @@ class SqliteReadModel final : public ReadModel {
   Status SkipParked(const Instance& instance, const ParkedEvent& event) override {
     SqliteModelTransaction transaction(*this);
     MUSTER_TRY(transaction.Begin());
-    if (const Status freed = CommitReplayed(instance, {.replayed = {event}}); !freed) {
+    if (Status freed = CommitReplayed(instance, {.replayed = {event}}); !freed) {
       if (freed.error().code != Code::kLeaseLost) return freed;
       return Error{Code::kNotFound, "the event is not parked any more"};
     }

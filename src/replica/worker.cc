@@ -126,7 +126,7 @@ Status Worker::Look() {
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
     // Projections are set up and built in it, and may throw whatever they like.
-    if (const Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
+    if (Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
       if (!IsTransient(done.error().code)) return done;
       member_.state().error = done.error().message;
       Tell(ReplicaEvent::Kind::kTrouble, done.error().message);

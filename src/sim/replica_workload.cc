@@ -67,18 +67,18 @@ class InlineHands final : public Hands {
   bool HaveThreads() const override { return false; }
 
   void Give(Follower& follower) override {
-    given_.push_back(&follower);
+    given_.push_back({&follower, ++numbers_});
     stops_[&follower] = {};
+    failures_.erase(&follower);
   }
 
   // A thread may be within a step when it is asked to stop: it ends, but is not back yet.
   bool Take(Follower& follower, milliseconds /*patience*/) override {
     stops_[&follower].request_stop();
-    if (&follower == stepping_) {
-      std::erase(given_, &follower);
-      return false;
-    }
-    const bool within_a_step = std::erase(given_, &follower) > 0 && sim_.random().OneIn(2);
+    const auto erased =
+        std::erase_if(given_, [&](const Given& given) { return given.follower == &follower; });
+    if (&follower == stepping_) return false;
+    const bool within_a_step = erased > 0 && sim_.random().OneIn(2);
     if (within_a_step) return false;
     failures_.erase(&follower);
     return true;
@@ -115,8 +115,9 @@ class InlineHands final : public Hands {
     const MonoTime end = env_.MonoNow() + duration;
     while (env_.MonoNow() < end && !stop.stop_requested()) {
       bool moved = false;
-      for (Follower* follower : std::vector<Follower*>(given_)) {
-        if (std::find(given_.begin(), given_.end(), follower) == given_.end()) continue;
+      for (const Given& given : std::vector<Given>(given_)) {
+        if (std::find(given_.begin(), given_.end(), given) == given_.end()) continue;
+        Follower* const follower = given.follower;
         if (failures_.contains(follower)) continue;
         if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) return;
         stepping_ = follower;
@@ -138,7 +139,15 @@ class InlineHands final : public Hands {
   bool trouble_ = false;
   Worker* worker_ = nullptr;
   std::stop_source stop_;
-  std::vector<Follower*> given_;
+  // By number as well: a new one may have the address of one that is gone.
+  struct Given {
+    Follower* follower;
+    int64_t number;
+
+    bool operator==(const Given&) const = default;
+  };
+  std::vector<Given> given_;
+  int64_t numbers_ = 0;
   std::map<Follower*, std::stop_source> stops_;
   Follower* stepping_ = nullptr;
   std::map<Follower*, Error> failures_;

@@ -95,7 +95,7 @@ class SqliteKeys {
   Status Add(std::span<const DuckValue> values) {
     for (size_t i = 0; i < places_.size(); ++i)
       BindValue(insert_, static_cast<int>(i + 1), values[places_[i]]);
-    const Status added = insert_.Run();
+    Status added = insert_.Run();
     if (added || added.error().code != Code::kConflict) return added;
     std::string key;
     for (size_t i = 0; i < places_.size(); ++i)
