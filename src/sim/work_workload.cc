@@ -34,6 +34,11 @@ std::string WithEpoch(const std::string& key, int64_t epoch) {
   return key + " epoch " + std::to_string(epoch);
 }
 
+// A store that goes back grants an epoch again, to somebody else.
+std::string HeldBy(std::string_view owner, const std::string& key, int64_t epoch) {
+  return WithEpoch(key, epoch) + " of " + std::string(owner);
+}
+
 class WorkWorkloadImpl final : public Workload {
  public:
   void Setup(Simulation& sim) override {
@@ -230,7 +235,8 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   void Holds(const WorkItem& item) {
-    const std::string held = WithEpoch(ItemKey("run", item.name()), item.fence().epoch);
+    const std::string held =
+        HeldBy(sim_->CurrentName(), ItemKey("run", item.name()), item.fence().epoch);
     const nanoseconds believed = item.deadline().time_since_epoch();
     held_[held].deadline = believed;
     if (const auto lasts = lasts_.find(held); lasts != lasts_.end() && believed > lasts->second) {
@@ -285,7 +291,7 @@ class WorkWorkloadImpl final : public Workload {
     if (StateOf(change.record) == ItemBody::State::kDone) {
       completing_.insert(WithEpoch(change.record.key, change.record.epoch));
     }
-    auto held = held_.find(WithEpoch(change.record.key, change.record.epoch));
+    auto held = held_.find(HeldBy(change.record.owner, change.record.key, change.record.epoch));
     if (held == held_.end() || sim_->now() <= held->second.deadline) {
       return PausesBeforeASplit(change);
     }
@@ -321,7 +327,7 @@ class WorkWorkloadImpl final : public Workload {
 
   // A hand-over renews the lease, too, before it creates the successor.
   void Renewed(const Change& change, const Record& after) {
-    const auto held = held_.find(WithEpoch(after.key, after.epoch));
+    const auto held = held_.find(HeldBy(after.owner, after.key, after.epoch));
     if (held == held_.end() || change.due.kind != Due::Kind::kAfter || after.owner.empty()) return;
     held->second.deadline = std::max(held->second.deadline, sim_->now() + change.due.delay);
   }
@@ -368,7 +374,7 @@ class WorkWorkloadImpl final : public Workload {
       return;
     }
     if (change.due.kind == Due::Kind::kAfter && !after->owner.empty())
-      lasts_[WithEpoch(key, after->epoch)] = sim_->now() + change.due.delay;
+      lasts_[HeldBy(after->owner, key, after->epoch)] = sim_->now() + change.due.delay;
     Renewed(change, *after);
     Known& known = known_[key];
     const ItemBody& is = Body(*after);
@@ -464,9 +470,9 @@ class WorkWorkloadImpl final : public Workload {
     known.faults_before_claim = sim_->faults_fired() - (late ? 1 : 0);
     known.highest_epoch = taken.epoch;
     // One that was removed and is there again begins anew with its epochs.
-    held_.erase(WithEpoch(key, taken.epoch));
-    lasts_[WithEpoch(key, taken.epoch)] =
-        sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
+    const std::string held = HeldBy(request.owner, key, taken.epoch);
+    held_.erase(held);
+    lasts_[held] = sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
     ++known.claims;
     ++known.claims_without_progress;
     // Who does not reach the sink gives the item back, and that does not count.
