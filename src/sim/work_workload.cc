@@ -116,7 +116,7 @@ class WorkWorkloadImpl final : public Workload {
   };
   struct HeldUntil {
     nanoseconds deadline{0};
-    int sends_too_late = 0;
+    int faults_at_late_send = -1;
   };
 
   class Letters final : public DeadLetters {
@@ -295,8 +295,10 @@ class WorkWorkloadImpl final : public Workload {
     if (held == held_.end() || sim_->now() <= held->second.deadline) {
       return PausesBeforeASplit(change);
     }
-    // A few may be on their way when the time runs out between the look at the clock and the call.
-    if (++held->second.sends_too_late > 1) {
+    // One may be on its way when the time runs out between the look at the clock and the call, and
+    // another only if a further fault stopped its sender there.
+    const int faults = sim_->faults_fired();
+    if (std::exchange(held->second.faults_at_late_send, faults) == faults) {
       Violate("F", change.record.key + ": its holder goes on writing after the lease has ended");
     }
   }
