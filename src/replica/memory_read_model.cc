@@ -136,6 +136,7 @@ Status MemoryReadModel::Swap(Transaction& transaction, const Instance& from, int
 Status MemoryReadModel::ApplySwap(const std::vector<Statement>& statements, const Instance& from,
                                   int to, int slots) {
   std::lock_guard lock(mutex_);
+  if (from.version == to) return SwappedIn(from);
   Model& before = models_[{from.set, from.projection, from.version}];
   Model& after = models_[{from.set, from.projection, to}];
   for (int slot = 0; slot < slots; ++slot) {

@@ -120,7 +120,7 @@ class ReadModel {
   // Commits `transaction`, which makes version `to` the one that readers see, and with it hands the
   // side effects of all slots of the log over from the version `from` at where `to` is: a commit
   // that either of their owners has begun fails. May be repeated: what was handed over stays.
-  // kConflict: `to` is behind `from`, or lacks slots; nothing was changed.
+  // kConflict: `to` is behind `from`, lacks slots, or is `from`; nothing was changed.
   virtual Status Swap(Transaction& transaction, const Instance& from, int to, int slots) = 0;
 
   // Leaves out a parked event. kNotFound: it is not parked any more.

@@ -169,6 +169,7 @@ TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
   EXPECT_EQ(Commit({.moves = {{0, 1, 60, 70, 1, 1}}}, second).error().code, Code::kLeaseLost);
   EXPECT_EQ(Commit({.moves = {{0, 1, 50, 70, 1, 1}}}).error().code, Code::kLeaseLost);
   ASSERT_TRUE(Commit({.moves = {{0, 1, 60, 70, 1, 1, kEffectsAlways}}}, second));
+  EXPECT_EQ(swap(second, 2).error().code, Code::kConflict);
   // Once more, as after a lost reply.
   ASSERT_TRUE(swap(kInstance, 2));
   EXPECT_EQ(until(kInstance), (std::vector<int64_t>{60, 20}));

@@ -95,8 +95,7 @@ Result<int> Rebuild::Begin() {
 }
 
 // The version that is not active.
-Result<int> Rebuild::Other() const {
-  MUSTER_ASSIGN(const DesiredState desired, Settled());
+Result<int> Rebuild::Other(const DesiredState& desired) const {
   for (const int version : desired.versions) {
     if (version != desired.active) return version;
   }
@@ -105,7 +104,8 @@ Result<int> Rebuild::Other() const {
 }
 
 Result<int64_t> Rebuild::Left() {
-  MUSTER_ASSIGN(const int version, Other());
+  MUSTER_ASSIGN(const DesiredState desired, Settled());
+  MUSTER_ASSIGN(const int version, Other(desired));
   MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
   std::map<int, int64_t> positions = PositionsOf(slots);
   std::vector<SlotPosition> from;
@@ -117,7 +117,8 @@ Result<int64_t> Rebuild::Left() {
 
 Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
                         std::stop_token stop) {
-  MUSTER_ASSIGN(const int version, Other());
+  MUSTER_ASSIGN(const DesiredState begun, Settled());
+  MUSTER_ASSIGN(const int version, Other(begun));
   for (;;) {
     const MonoTime began = env_.MonoNow();
     MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
@@ -161,7 +162,7 @@ Status Rebuild::CheckParked(int from, int to) const {
 
 Status Rebuild::Swap(bool back, std::stop_token stop) {
   MUSTER_ASSIGN(const DesiredState desired, Settled());
-  MUSTER_ASSIGN(const int other, Other());
+  MUSTER_ASSIGN(const int other, Other(desired));
   if (back != (other < desired.active)) {
     return Error{Code::kConflict, Named(desired.active) + " is active already"};
   }
@@ -264,7 +265,7 @@ Result<int> Rebuild::Finish() {
   for (const int version : desired.held) MUSTER_TRY(Hold(version, false));
   int other = desired.dropping.empty() ? 0 : desired.dropping.front();
   if (other == 0) {
-    MUSTER_ASSIGN(other, Other());
+    MUSTER_ASSIGN(other, Other(desired));
     MUSTER_TRY(CheckEffectsDone(other));
     MUSTER_TRY(ChangeDesired(store_, set_, name_, [&](DesiredState& now) -> Status {
       if (now.active == other) return Error{Code::kConflict, Named(other) + " is active again"};

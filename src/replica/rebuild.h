@@ -55,7 +55,7 @@ class Rebuild {
 
  private:
   Result<DesiredState> Settled() const;
-  Result<int> Other() const;
+  Result<int> Other(const DesiredState& desired) const;
   Status CheckBuiltBy(const std::string& hash, int version) const;
   Status CheckNotPaused(const DesiredState& desired) const;
   Status CheckParked(int from, int to) const;

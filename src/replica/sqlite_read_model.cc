@@ -328,6 +328,7 @@ class SqliteReadModel final : public ReadModel {
 
   // In the order of the parameters: set, projection, the old version, the new one.
   Status TrySwap(SqliteModelTransaction& transaction, const Instance& from, int to, int slots) {
+    if (from.version == to) return SwappedIn(from);
     MUSTER_TRY(transaction.Begin());
     const std::string other =
         " FROM $_checkpoints o WHERE o.replica_set = ?1 AND o.projection = ?2 AND"
