@@ -70,6 +70,20 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
   }
 }
 
+// Whether there are only spaces, comments and semicolons in `sql`.
+bool IsBlank(sqlite3* db, std::string_view sql) {
+  while (!sql.empty()) {
+    sqlite3_stmt* statement = nullptr;
+    const char* rest = nullptr;
+    const int rc =
+        sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, &rest);
+    sqlite3_finalize(statement);
+    if (rc != SQLITE_OK || statement != nullptr) return false;
+    sql.remove_prefix(static_cast<size_t>(rest - sql.data()));
+  }
+  return true;
+}
+
 }  // namespace
 
 SqliteStatement::SqliteStatement(sqlite3* db, sqlite3_stmt* statement)
@@ -262,11 +276,20 @@ Result<std::string> SqliteDb::UseWriteAheadLog() {
 
 Result<SqliteStatement> SqliteDb::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
   const int rc = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
-                                    SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+                                    SQLITE_PREPARE_PERSISTENT, &statement, &rest);
   if (rc != SQLITE_OK) return ErrorOf(db_, rc);
-  return SqliteStatement(db_, statement);
+  SqliteStatement prepared(db_, statement);
+  if (statement == nullptr) return Error{Code::kInvalid, "no SQL statement in an empty text"};
+  // SQLite itself ignores what follows the first statement.
+  if (!IsBlank(db_, {rest, static_cast<size_t>(sql.data() + sql.size() - rest)})) {
+    return Error{Code::kInvalid, "more than one SQL statement in a text", "run them one by one"};
+  }
+  return prepared;
 }
+
+bool SqliteDb::InTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
 
 Status SqliteDb::Execute(const std::string& sql) {
   const int rc = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);

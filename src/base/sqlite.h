@@ -97,10 +97,13 @@ class SqliteDb {
   SqliteDb(const SqliteDb&) = delete;
   SqliteDb& operator=(const SqliteDb&) = delete;
 
+  // kInvalid: there is no statement in `sql`, or more than one.
   Result<SqliteStatement> Prepare(std::string_view sql);
 
   // Runs one or more statements without parameters.
   Status Execute(const std::string& sql);
+
+  bool InTransaction() const;
 
   // How many rows the last insert, update or delete changed.
   int Changes() const;

@@ -69,6 +69,20 @@ TEST_F(SqliteTest, ARowThatBreaksARuleOfItsTableIsAConflictOrInvalid) {
   EXPECT_EQ(db->Execute("INSERT INTO t VALUES ('one', 'x')").error().code, Code::kInvalid);
 }
 
+TEST_F(SqliteTest, PreparesOneStatementAndNoOther) {
+  auto db = *Open();
+  ASSERT_TRUE(db->Execute("CREATE TABLE t (n INTEGER)"));
+  for (const char* sql : {"SELECT 1", "SELECT 1;", " SELECT 1 ; ; -- done\n /* really */ "}) {
+    EXPECT_TRUE(db->Prepare(sql)) << sql;
+  }
+  for (const char* sql : {"", " ", "-- nothing",
+                          "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)", "SELECT 1; oops"}) {
+    auto prepared = db->Prepare(sql);
+    ASSERT_FALSE(prepared) << sql;
+    EXPECT_EQ(prepared.error().code, Code::kInvalid) << sql;
+  }
+}
+
 TEST(SqliteIdentifier, QuotesWhateverItHolds) { EXPECT_EQ(SqliteIdentifier("a\"b"), "\"a\"\"b\""); }
 
 TEST_F(SqliteTest, BindsAndReadsEveryType) {
