@@ -248,6 +248,17 @@ TEST_P(ReadModelContract, WhatATransactionDidCountsOnlyTogetherWithTheCheckpoint
   EXPECT_TRUE(model_->Commit(*look, kInstance, {.moves = {{1, 1, 10, 20, 1, 1}}}));
 }
 
+TEST_P(ReadModelContract, AStatementThatEndsTheTransactionFailsOnSqlite) {
+  if (GetParam() != "sqlite") return;
+  for (const char* sql : {"COMMIT", "ROLLBACK"}) {
+    auto transaction = *model_->Begin();
+    ASSERT_TRUE(transaction->Execute("CREATE TABLE IF NOT EXISTS t (id TEXT)"));
+    const Status ended = transaction->Execute(sql);
+    ASSERT_FALSE(ended) << sql;
+    EXPECT_EQ(ended.error().code, Code::kInvalid);
+  }
+}
+
 // Where transactions lock rows.
 class RowLocks : public ReadModelContract {};
 

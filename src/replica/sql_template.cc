@@ -42,6 +42,58 @@ size_t SkipQuoted(std::string_view text, size_t at) {
   return at;
 }
 
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper;
+}
+
+// The transaction belongs to the caller, who commits it together with the checkpoint.
+bool ControlsTransaction(const std::string& word) {
+  static constexpr std::string_view kWords[] = {"BEGIN",    "START", "COMMIT",    "END",
+                                                "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
+// One statement, and one that leaves the transaction alone. The body of a trigger or a function,
+// from BEGIN on, may have semicolons.
+Status CheckStatement(std::string_view text) {
+  std::string first;
+  bool ended = false;
+  bool body = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t quoted = SkipQuoted(text, at);
+    const bool comment = quoted > at && (text[at] == '-' || text[at] == '/');
+    if (comment || std::isspace(static_cast<unsigned char>(text[at])) != 0) {
+      at = std::max(quoted, at + 1);
+      continue;
+    }
+    if (text[at] == ';') {
+      ended = !first.empty() && !body;
+      ++at;
+      continue;
+    }
+    if (ended) {
+      return Error{Code::kInvalid,
+                   "a second statement in one text: " + Shortened(text.substr(at), kQuotedBytes),
+                   "write a list with one statement each"};
+    }
+    size_t end = std::max(quoted, at + 1);
+    while (quoted == at && IsWord(text[at]) && end < text.size() && IsWord(text[end])) ++end;
+    const std::string word = Upper(text.substr(at, end - at));
+    if (first.empty()) first = word;
+    body = body || word == "BEGIN";
+    at = end;
+  }
+  if (first.empty()) {
+    return Error{Code::kInvalid, "a statement is empty",
+                 "write [] for a type of event that changes nothing"};
+  }
+  if (!ControlsTransaction(first)) return {};
+  return Error{Code::kInvalid, first + " is not allowed: events are handled in one transaction",
+               "leave it out: the transaction is committed together with the checkpoint"};
+}
+
 std::string TimeText(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
@@ -134,6 +186,7 @@ std::string VersionedTable(const std::string& table, int version) {
 
 Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
                                        const std::vector<std::string>& tables) {
+  MUSTER_TRY(CheckStatement(text));
   SqlTemplate parsed;
   std::map<std::string, size_t> numbers;
   std::string piece;

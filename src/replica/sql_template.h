@@ -21,7 +21,8 @@ namespace muster {
 // cast.
 class SqlTemplate {
  public:
-  // kInvalid: a place that is none of these, or a table that is not in `tables`.
+  // kInvalid: a place that is none of these, a table that is not in `tables`, not exactly one
+  // statement, or one that begins or ends a transaction.
   static Result<SqlTemplate> Parse(std::string_view text, const std::vector<std::string>& tables);
 
   // The statement for a version of the tables, with $1, $2, … for the places.

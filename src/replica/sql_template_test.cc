@@ -69,12 +69,38 @@ TEST(SqlTemplate, APayloadThatIsNotJsonIsAnError) {
 }
 
 TEST(SqlTemplate, ABraceThatIsNotClosedIsAnError) {
-  for (const char* text : {"{", "{orders", "UPDATE {orders} SET n = 1; DELETE FROM {orders"}) {
+  for (const char* text : {"{", "{orders", "UPDATE {orders} SET n = 1 WHERE {orders"}) {
     auto parsed = SqlTemplate::Parse(text, {"orders"});
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, Code::kInvalid);
     EXPECT_TRUE(parsed.error().message.starts_with("'{' is not closed: {"))
         << parsed.error().message;
+  }
+}
+
+TEST(SqlTemplate, IsOneStatement) {
+  for (const char* text :
+       {"SELECT 1;", "SELECT ';' ; -- a; b\n", "/* ; */ SELECT 1 ;; ",
+        "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END;",
+        "CREATE FUNCTION f() RETURNS int AS $$ BEGIN RETURN 1; END; $$ LANGUAGE plpgsql"}) {
+    auto parsed = SqlTemplate::Parse(text, {});
+    EXPECT_TRUE(parsed) << parsed.error().ToString();
+  }
+  for (const char* text : {"", "  ", "-- nothing", ";", "SELECT 1; SELECT 2",
+                           "INSERT INTO a VALUES (1);\nINSERT INTO b VALUES (1);"}) {
+    auto parsed = SqlTemplate::Parse(text, {});
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, Code::kInvalid);
+    EXPECT_FALSE(parsed.error().hint.empty());
+  }
+}
+
+TEST(SqlTemplate, LeavesTheTransactionAlone) {
+  for (const char* text : {"COMMIT", "rollback", " /* x */ End", "BEGIN", "START TRANSACTION",
+                           "ABORT;", "SAVEPOINT a", "RELEASE a", "ROLLBACK TO a"}) {
+    auto parsed = SqlTemplate::Parse(text, {});
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, Code::kInvalid);
   }
 }
 

@@ -495,6 +495,10 @@ Result<std::vector<std::vector<SqlValue>>> SqliteModelTransaction::Query(
     }
   }
   statement->Reset();
+  // What it did would count without its checkpoint, or not at all with it.
+  if (!model_.db_->InTransaction()) {
+    return Error{Code::kInvalid, "a statement has ended the transaction: " + sql};
+  }
   return rows;
 }
 
