@@ -136,15 +136,15 @@ class ExecProcessor final : public Processor {
     if (!child_) {
       MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
       received_.clear();
+      highest_sent_ = 0;
     }
     std::string lines;
     std::string_view unsent;
     size_t sent = 0;
     auto deadline = Clock::now() + spec_.timeout;
     for (;;) {
-      MUSTER_ASSIGN(const std::optional<int64_t> acknowledged, LastAcknowledged());
-      if (acknowledged) {
-        while (done < sent && events[done].position <= *acknowledged) ++done;
+      MUSTER_ASSIGN(const bool answered, TakeAnswers(events.first(sent), done));
+      if (answered) {
         deadline = Clock::now() + spec_.timeout;
         if (turn != nullptr) turn->Progress();
       }
@@ -154,6 +154,7 @@ class ExecProcessor final : public Processor {
         lines.clear();
         for (; sent < events.size() && sent - done < kWindow; ++sent) {
           lines += EventToJson(events[sent]) + "\n";
+          highest_sent_ = std::max(highest_sent_, events[sent].position);
         }
         unsent = lines;
       }
@@ -168,19 +169,23 @@ class ExecProcessor final : public Processor {
     }
   }
 
-  // Of the answers that have come in, if there are any.
-  Result<std::optional<int64_t>> LastAcknowledged() {
-    std::optional<int64_t> last;
+  // Raises `done` to where the answers that have come in acknowledge what was `sent`. False: none
+  // has come.
+  Result<bool> TakeAnswers(std::span<const Event> sent, size_t& done) {
+    bool answered = false;
     for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
-      const std::string line = received_.substr(0, end);
-      auto position = AnswerFrom(line);
+      const auto position = AnswerFrom(received_.substr(0, end));
       // What came before an error counts first; the error is met again the next time.
-      if (!position && last) return last;
+      if (!position && answered) return true;
       received_.erase(0, end + 1);
       if (!position) return position.error();
-      last = std::max(last.value_or(0), *position);
+      answered = true;
+      // One that is given twice says nothing about what was sent since.
+      for (size_t i = done; i < sent.size(); ++i) {
+        if (sent[i].position == *position) done = i + 1;
+      }
     }
-    return last;
+    return answered;
   }
 
   Result<int64_t> AnswerFrom(const std::string& line) const {
@@ -191,7 +196,12 @@ class ExecProcessor final : public Processor {
     if (!json.is_object() || !json.contains("ack") || !json["ack"].is_number_integer()) {
       return Failed("answers what is no acknowledgement: " + line.substr(0, 200));
     }
-    return json["ack"].get<int64_t>();
+    const auto position = json["ack"].get<int64_t>();
+    if (position > highest_sent_) {
+      return Failed("acknowledges position " + std::to_string(position) +
+                    ", which it was not sent");
+    }
+    return position;
   }
 
   Error Failed(const std::string& how) const {
@@ -202,6 +212,7 @@ class ExecProcessor final : public Processor {
   const Child::Variables variables_;
   std::unique_ptr<Child> child_;
   std::string received_;
+  int64_t highest_sent_ = 0;  // of the positions that this child was sent
 };
 
 class ExecProjection final : public Projection {

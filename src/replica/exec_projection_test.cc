@@ -60,6 +60,7 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
        "says: no such customer"},
       {"echo hello; sleep 9", "no acknowledgement: hello"},
       {"read -r line; exec sleep 60", "did not answer within 300 ms"},
+      {"read -r line; echo '{\"ack\":1000}'; sleep 9", "position 1000, which it was not sent"},
       {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that does not end"},
   };
   for (const auto& [script, reason] : cases) {
@@ -103,6 +104,23 @@ Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
   }
   MemoryTransaction transaction;
   return (*processor)->HandleSome(batch, transaction, turn);
+}
+
+// Parked events come later than those that follow them.
+TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
+  auto projection = NewExecProjection(
+      {.name = "mails",
+       .command = {"/bin/sh", "-c",
+                   "read -r line; printf '{\"ack\":9}\\n{\"ack\":9}\\n'; read -r line; sleep 9"},
+       .timeout = milliseconds(300)});
+  ASSERT_TRUE(projection);
+  auto processor = (*projection)->Build({});
+  ASSERT_TRUE(processor);
+  MemoryTransaction transaction;
+  Event event{.position = 9, .stream = "s", .id = "", .type = "T", .payload = "{}", .metadata = ""};
+  EXPECT_TRUE((*processor)->Handle({&event, 1}, transaction));
+  event.position = 5;
+  EXPECT_FALSE((*processor)->Handle({&event, 1}, transaction));
 }
 
 TEST(ExecProjection, WhatIsAcknowledgedBeforeAFailureCounts) {

@@ -85,7 +85,12 @@ class SqlProjection final : public Projection {
         .Need("clear", spec.clear)
         .Need("on", spec.on);
     MUSTER_TRY(fields.Check("the definition of projection '" + name_ + "'"));
-    return NewSqlProjection(spec, dialect_);
+    auto made = NewSqlProjection(spec, dialect_);
+    if (made) return made;
+    return Error{
+        made.error().code,
+        "the definition that projection '" + name_ + "' is run by: " + made.error().message,
+        "replace it by that of the file, with 'muster replica adopt' or 'rebuild'"};
   }
 
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
