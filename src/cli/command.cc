@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -242,6 +243,18 @@ void Command::Action(Context& context, std::function<Result<int>()> action) {
 }
 
 bool Command::Given(const std::string& option) const { return app_->count(option) > 0; }
+
+Status Command::CheckUse(const std::string& action, const std::vector<OptionUse>& uses) const {
+  for (const auto& [option, actions] : uses) {
+    if (!Given(option)) continue;
+    if (std::find(actions.begin(), actions.end(), action) != actions.end()) continue;
+    std::string names;
+    for (const std::string& name : actions) names += (names.empty() ? "" : ", ") + name;
+    return Error{Code::kInvalid, option + " is not for " + action, "it is for: " + names};
+  }
+  return {};
+}
+
 CommandInfo Command::Describe() const { return DescribeApp(*app_); }
 
 Program::Program(const std::string& name, const std::string& description,

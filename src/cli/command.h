@@ -54,6 +54,12 @@ class Option {
   CLI::Option* option_;
 };
 
+// An option or argument of a command that only some of its actions have.
+struct OptionUse {
+  std::string option;
+  std::vector<std::string> actions;
+};
+
 // A command, with its options and commands of its own. A handle: valid as long as its program.
 class Command {
  public:
@@ -89,6 +95,9 @@ class Command {
 
   // Whether the option was given, on the command line or by its environment variable. For actions.
   bool Given(const std::string& option) const;
+  // kInvalid: an option of `uses` was given that `action` does not have. To ignore it would do
+  // something else than was asked for.
+  Status CheckUse(const std::string& action, const std::vector<OptionUse>& uses) const;
   CommandInfo Describe() const;
 
  protected:

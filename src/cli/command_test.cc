@@ -68,6 +68,18 @@ TEST_F(CommandTest, ParseSetsValuesAndTheAction) {
   EXPECT_EQ(*context_.action(), 10);
 }
 
+TEST_F(CommandTest, AnOptionThatTheActionDoesNotHaveIsRefused) {
+  Command move = program_.AddCommand("move", "moves things");
+  move.AddOption("ACTION", kind_, "what to do");
+  move.AddOption("TARGET", from_, "what");
+  move.AddOption("--level", level_, "how much");
+  const std::vector<OptionUse> uses = {{"--level", {"up", "down"}}, {"TARGET", {"up", "off"}}};
+  ASSERT_TRUE(Parse({"move", "up", "x", "--level=3"}));
+  EXPECT_TRUE(move.CheckUse("up", uses));
+  EXPECT_EQ(move.CheckUse("off", uses).error().message, "--level is not for off");
+  EXPECT_EQ(move.CheckUse("down", uses).error().hint, "it is for: up, off");
+}
+
 TEST_F(CommandTest, TheInnermostCommandActs) {
   ASSERT_TRUE(Parse({"copy", "here", "fast"}));
   EXPECT_EQ(*context_.action(), 20);

@@ -176,17 +176,21 @@ void AddEventsCommand(Command& app, Context& context) {
       .OneOf({"append", "read"});
   command.AddOption("LOG", options->log, "The log's URL, as of a store").Required();
   command.AddOption("--stream", options->stream, "Only this one; for read").TypeName("NAME");
-  command.AddOption("--after", options->after, "Start after this position, or version of a stream")
+  command
+      .AddOption("--after", options->after,
+                 "Start after this position, or version of a stream; for read")
       .TypeName("N")
       .NonNegative();
-  command.AddOption("--limit", options->limit, "At most so many; all by default")
+  command.AddOption("--limit", options->limit, "At most so many, all by default; for read")
       .TypeName("N")
       .Positive();
   command.Footer(
       "  muster events append sqlite:shop.db < events.ndjson\n"
       "  muster events read sqlite:shop.db --stream order-1\n"
       "  muster events read sqlite:shop.db | muster events append sqlite:copy.db");
-  command.Action(context, [options, &context]() -> Result<int> {
+  command.Action(context, [command, options, &context]() -> Result<int> {
+    MUSTER_TRY(command.CheckUse(
+        options->action, {{"--stream", {"read"}}, {"--after", {"read"}}, {"--limit", {"read"}}}));
     MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env));
     if (options->action == "append") return Append(*log, context);
     return Read(*log, *options, context);

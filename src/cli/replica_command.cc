@@ -6,7 +6,25 @@
 namespace muster::cli {
 namespace {
 
-constexpr int kDefaultTimeout = 10;
+std::vector<OptionUse> Uses() {
+  const std::vector<std::string> target = {"pause", "resume", "reset", "rebuild", "scale",
+                                           "skip",  "replay", "audit", "adopt",   "forget"};
+  // A worker's calls end well before others take over from it.
+  std::vector<std::string> timeout = target;
+  timeout.push_back("status");
+  return {{"TARGET", target},
+          {"--workers", {"run"}},
+          {"--name", {"run"}},
+          {"--until-caught-up", {"run"}},
+          {"--serve", {"run"}},
+          {"--slots", {"status"}},
+          {"--position", {"skip"}},
+          {"--stream", {"replay", "skip"}},
+          {"--version", {"replay", "skip", "audit"}},
+          {"--timeout", timeout},
+          {"--rollback", {"rebuild"}},
+          {"--finish", {"rebuild"}}};
+}
 
 }  // namespace
 
@@ -14,10 +32,6 @@ Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Cont
   OpenReplica open;
   MUSTER_ASSIGN(open.file, ReadReplicaFile(options.file));
   MUSTER_ASSIGN(open.store, OpenStore(open.file.store.value_or(context.store), context.env));
-  if (options.action == "run" && options.timeout != kDefaultTimeout) {
-    return Error{Code::kInvalid, "--timeout is not for run",
-                 "a worker's calls end well before others take over from it"};
-  }
   const std::chrono::seconds timeout(options.timeout);
   open.file.event_options.call_timeout = timeout;
   MUSTER_ASSIGN(open.log, OpenEventLog(open.file.events, context.env, open.file.event_options));
@@ -68,7 +82,8 @@ void AddReplicaCommand(Command& app, Context& context) {
       "  muster replica pause orders.yaml order-totals\n"
       "  muster replica rebuild orders.yaml order-totals\n"
       "  muster replica scale orders.yaml 3");
-  command.Action(context, [options, &context]() -> Result<int> {
+  command.Action(context, [command, options, &context]() -> Result<int> {
+    MUSTER_TRY(command.CheckUse(options->action, Uses()));
     if (options->action == "run") return RunReplicaWorkers(*options, context);
     if (options->action == "status") return ShowReplicaStatus(*options, context);
     return OperateReplica(*options, context);

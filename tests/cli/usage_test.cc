@@ -90,6 +90,22 @@ TEST(Usage, WrongUsageIsAClearErrorWithExitCode2) {
   }
 }
 
+// What is ignored would have narrowed down what is changed.
+TEST(Usage, AnOptionOfAnotherActionIsRefused) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"replica", "reset", "set.yaml", "orders", "--version=2"},
+      {"replica", "pause", "set.yaml", "orders", "--stream=order-1"},
+      {"replica", "status", "set.yaml", "orders"},
+      {"replica", "run", "set.yaml", "orders"},
+      {"replica", "run", "set.yaml", "--timeout=10"},
+      {"events", "append", "memory:", "--limit=3"}};
+  for (const auto& arguments : wrong) {
+    Outcome outcome = RunMuster(arguments);
+    EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[1];
+    EXPECT_TRUE(Has(outcome.err, " is not for " + arguments[1])) << outcome.err;
+  }
+}
+
 TEST(Usage, SuggestsWhatWasMeant) {
   EXPECT_TRUE(Has(RunMuster({"docter"}).err, "did you mean 'doctor'?"));
   EXPECT_TRUE(Has(RunMuster({"doctor", "--stroe=x"}).err, "did you mean '--store'?"));
