@@ -239,6 +239,8 @@ WallTime PgResult::Time(int row, int column) const {
   return kServerEpoch + std::chrono::floor<milliseconds>(since);
 }
 
+bool IsPgDeadlock(const Error& error) { return error.message.find("[40P01]") != std::string::npos; }
+
 Code PgCodeOf(std::string_view sqlstate) {
   static constexpr std::pair<std::string_view, Code> kCodes[] = {
       {"08007", Code::kUnknownOutcome},  // transaction resolution unknown

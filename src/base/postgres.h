@@ -196,6 +196,8 @@ class PgConnection {
 
 // What an SQLSTATE means when the server reports that it rolled back.
 Code PgCodeOf(std::string_view sqlstate);
+// The server ended a transaction that waited for another which waited for it.
+bool IsPgDeadlock(const Error& error);
 
 // `name` as an SQL identifier, in double quotes.
 std::string PgIdentifier(std::string_view name);

@@ -417,6 +417,26 @@ TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
   for (const Event& event : followed) EXPECT_EQ(event.version, ++versions[event.stream]);
 }
 
+// Each waits for the other's stream. The server ends one of them, who has appended nothing.
+TEST_P(EventLogContract, AppendsToTheSameStreamsInAnotherOrderAllSucceed) {
+  constexpr int kWriters = 4;
+  constexpr int kAppends = 5;
+  const std::vector<NewEvent> many(400, NewEvent{"T"});
+  std::vector<std::jthread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&, writer] {
+      std::vector<StreamAppend> appends{{"a", kAnyVersion, many}, {"b", kAnyVersion, many}};
+      if (writer % 2 == 1) std::swap(appends[0], appends[1]);
+      for (int i = 0; i < kAppends; ++i) {
+        auto appended = log_->Append(appends);
+        EXPECT_TRUE(appended) << appended.error().ToString();
+      }
+    });
+  }
+  writers.clear();
+  EXPECT_EQ(All().size(), kWriters * kAppends * 2 * many.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Logs, EventLogContract,
                          ::testing::Values("memory", "sqlite", "postgresql"),
                          [](const auto& backend) { return backend.param; });

@@ -68,7 +68,8 @@ struct LogStatements : ReadStatements {
            "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY n(id, type, payload, metadata, "
            "nth) WHERE $2::bigint = -1 OR head.at = $2::bigint RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM head")};
-    // The heads of all streams are an array, in which the events find theirs without a join.
+    // The heads of all streams are an array, in which the events find theirs without a join. All
+    // appends insert in the order of the streams, so that two of them do not wait for each other.
     append_many = {
         "append_many",
         in("WITH heads AS MATERIALIZED (SELECT s.ord, s.needed, coalesce((SELECT version FROM "
@@ -76,12 +77,14 @@ struct LogStatements : ReadStatements {
            "unnest($1::text[], $2::bigint[]) WITH ORDINALITY s(stream, needed, ord)), "
            "known AS MATERIALIZED (SELECT array_agg(at ORDER BY ord) AS at, bool_and(needed IN "
            "(-1, at)) AS fit FROM heads), "
+           "numbered AS MATERIALIZED (SELECT nextval('$S.events_position') AS position, q.* FROM "
+           "(SELECT n.*, k.at[n.part] + n.nth AS version FROM known k CROSS JOIN "
+           "unnest($3::bigint[], $4::bigint[], $5::text[], $6::integer[], $7::text[], $8::text[], "
+           "$9::text[], $10::text[]) WITH ORDINALITY n(part, nth, stream, slot, id, type, payload, "
+           "metadata, line) WHERE k.fit ORDER BY n.line) q), "
            "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
-           "metadata) SELECT nextval('$S.events_position'), q.stream, q.version, q.slot, q.id, "
-           "q.type, q.payload, q.metadata FROM (SELECT n.*, k.at[n.part] + n.nth AS version FROM "
-           "known k CROSS JOIN unnest($3::bigint[], $4::bigint[], $5::text[], $6::integer[], "
-           "$7::text[], $8::text[], $9::text[], $10::text[]) WITH ORDINALITY n(part, nth, stream, "
-           "slot, id, type, payload, metadata, line) WHERE k.fit ORDER BY n.line) q RETURNING 1) "
+           "metadata) SELECT position, stream, version, slot, id, type, payload, metadata FROM "
+           "numbered ORDER BY stream COLLATE \"C\", version RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
     // Not the sequence, which a crash may take back to what was on disk: a reader that had gone
     // along with it would then skip what is appended next. An event that can be seen is on disk.
@@ -234,8 +237,9 @@ class PostgresEventLog final : public PostgresEventReader {
       auto heads = parts.streams.size() == 1 ? AppendOne(appends, parts.streams.front())
                                              : AppendMany(appends, parts);
       if (heads) return parts.Versions(appends, *std::move(heads));
-      // Two appended to one stream at once, and the other was faster: from the new end.
-      if (heads.error().code != Code::kConflict || tries == kMaxAppendTries) return heads;
+      // Others appended to one of the streams at once, and were faster: from the new end.
+      const bool again = heads.error().code == Code::kConflict || IsPgDeadlock(heads.error());
+      if (!again || tries == kMaxAppendTries) return heads;
     }
   }
 

@@ -401,9 +401,7 @@ class PostgresReadModel final : public ReadModel {
     static_cast<PostgresModelTransaction&>(transaction).LimitIdle(limit);
   }
 
-  bool IsDeadlock(const Error& error) const override {
-    return error.message.find("[40P01]") != std::string::npos;
-  }
+  bool IsDeadlock(const Error& error) const override { return IsPgDeadlock(error); }
 
   Status Serialize(Transaction& transaction, const Instance& instance) override {
     return transaction.Execute(
