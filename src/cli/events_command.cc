@@ -7,12 +7,14 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "events/event_json.h"
+#include "events/event_rules.h"
 #include "muster/events.h"
 
 namespace muster::cli {
 namespace {
 
 constexpr int kPage = 1'000;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct EventsOptions {
   std::string action;
@@ -27,10 +29,12 @@ class Batch {
  public:
   explicit Batch(EventLog& log) : log_(log) {}
 
-  Status Add(StreamAppend append) {
+  // `line` is the number of the line that it was read from.
+  Status Add(StreamAppend append, int64_t line) {
     const NewEvent& event = append.events.front();
     const size_t bytes = event.payload.size() + event.metadata.size();
     if (count_ == kMaxEventBatch || bytes_ + bytes > kMaxBytes) MUSTER_TRY(Flush());
+    last_line_ = line;
     ++count_;
     bytes_ += bytes;
     if (Follows(append)) {
@@ -52,9 +56,12 @@ class Batch {
     appends_.clear();
     count_ = 0;
     bytes_ = 0;
+    flushed_to_ = last_line_;
     return {};
   }
 
+  // The last line that is in the log with all before it.
+  int64_t flushed_to() const { return flushed_to_; }
   int64_t appended() const { return appended_; }
   int64_t repeated() const { return repeated_; }
 
@@ -121,17 +128,36 @@ class Batch {
   size_t bytes_ = 0;
   int64_t appended_ = 0;
   int64_t repeated_ = 0;
+  int64_t last_line_ = 0;
+  int64_t flushed_to_ = 0;
 };
+
+Status AppendLines(std::istream& in, Batch& batch) {
+  std::string line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    if (line.empty()) continue;
+    const std::string origin = "line " + std::to_string(number);
+    MUSTER_ASSIGN(auto append, AppendFromJson(line, origin));
+    if (Status fits = CheckAppends({&append, 1}); !fits) return fits.error().Within(origin);
+    MUSTER_TRY(batch.Add(std::move(append), number));
+  }
+  return batch.Flush();
+}
+
+// With where to go on: the lines before would be appended a second time.
+Error Interrupted(Error error, const Batch& batch) {
+  if (batch.flushed_to() == 0) return error;
+  const std::string next = std::to_string(batch.flushed_to() + 1);
+  error.message += "; lines 1 to " + std::to_string(batch.flushed_to()) + " are in the log";
+  if (!error.hint.empty()) error.hint += "; ";
+  error.hint += "go on with line " + next + ": tail -n +" + next + " FILE | muster events append";
+  return error;
+}
 
 Result<int> Append(EventLog& log, Context& context) {
   Batch batch(log);
-  std::string line;
-  for (int number = 1; std::getline(std::cin, line); ++number) {
-    if (line.empty()) continue;
-    MUSTER_ASSIGN(auto append, AppendFromJson(line, "line " + std::to_string(number)));
-    MUSTER_TRY(batch.Add(std::move(append)));
-  }
-  MUSTER_TRY(batch.Flush());
+  if (Status done = AppendLines(std::cin, batch); !done) return Interrupted(done.error(), batch);
   if (context.json) {
     context.out << ToJsonText(Json{{"appended", batch.appended()}, {"repeated", batch.repeated()}})
                 << '\n';

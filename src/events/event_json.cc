@@ -44,9 +44,9 @@ class AppendLine {
     MUSTER_TRY(NothingElse());
     StreamAppend append;
     NewEvent event;
-    append.stream = Text("stream");
-    event.type = Text("type");
-    event.id = Text("id");
+    MUSTER_TRY(Text("stream", append.stream));
+    MUSTER_TRY(Text("type", event.type));
+    MUSTER_TRY(Text("id", event.id));
     if (append.stream.empty()) return Invalid("'stream' is missing");
     if (event.type.empty()) return Invalid("'type' is missing");
     MUSTER_TRY(Content("payload", event.payload));
@@ -74,9 +74,12 @@ class AppendLine {
     return {};
   }
 
-  std::string Text(const char* name) const {
+  Status Text(const std::string& name, std::string& text) const {
     const auto found = json_.find(name);
-    return found != json_.end() && found->is_string() ? found->get<std::string>() : "";
+    if (found == json_.end()) return {};
+    if (!found->is_string()) return Invalid("'" + name + "' is no string");
+    text = found->get<std::string>();
+    return {};
   }
 
   // As it is written, or the text of a string where it is no JSON.

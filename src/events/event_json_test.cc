@@ -62,7 +62,7 @@ TEST(AppendFromJson, SaysWhatIsWrongAndWhere) {
         R"({"stream":"s","type":"T","more":1})", R"({"stream")",
         R"({"stream":"s","type":"T","expected":"x"})", R"({"stream":"s","type":"T","version":0})",
         R"({"stream":"s","type":"T","version":3,"expected":3})",
-        R"({"stream":"s","type":"T","payload_text":1})",
+        R"({"stream":"s","type":"T","id":5})", R"({"stream":"s","type":"T","payload_text":1})",
         R"({"stream":"s","type":"T","payload":1,"payload_text":"1"})",
         R"({"stream":"s","type":"T","p\u0061yload":1})"}) {
     auto append = AppendFromJson(line, "events.ndjson:3");
