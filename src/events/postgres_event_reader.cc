@@ -112,7 +112,7 @@ Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
                   PgParams().Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_));
   Learn(rows, asked);
   if (!rows) return std::move(rows).error();
-  Fill(page, *rows, asked);
+  MUSTER_TRY(Fill(page, *rows, asked));
   return page;
 }
 
@@ -129,7 +129,7 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
     auto rows = ReadIn(window, asked);
     Learn(rows, asked);
     if (!rows) return std::move(rows).error();
-    Fill(page, *rows, asked);
+    MUSTER_TRY(Fill(page, *rows, asked));
     if (!page.events.empty() || window.end == horizon) break;
   }
   return page;
@@ -153,11 +153,20 @@ void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
 }
 
 // A page that is full, in events or in bytes, has been read only to its last event.
-void PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int asked) const {
+Status PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int asked) const {
   page.events = EventsFrom(rows);
-  if (page.events.empty()) return;
+  if (page.events.empty()) return {};
+  const auto same = [](const Event& a, const Event& b) { return a.position == b.position; };
+  const auto twice = std::adjacent_find(page.events.begin(), page.events.end(), same);
+  if (twice != page.events.end()) {
+    return Error{Code::kCorrupt,
+                 "two events are at position " + std::to_string(twice->position) +
+                     ": a reader that goes on from there would skip one",
+                 "positions must be unique"};
+  }
   const bool full = rows.rows() == asked || rows.Int64(rows.rows() - 1, kTotal) >= read_bytes_;
   if (full) page.read_to = page.events.back().position;
+  return {};
 }
 
 Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {

@@ -73,7 +73,7 @@ class PostgresEventReader : public EventLog {
   void Learn(const Result<PgResult>& rows, int asked);
   Result<int64_t> HorizonBeyond(int64_t wanted);
   Result<PgResult> ReadIn(const ReadWindow& window, int limit);
-  void Fill(EventPage& page, const PgResult& rows, int asked) const;
+  Status Fill(EventPage& page, const PgResult& rows, int asked) const;
 
   std::atomic<int> rows_ = kMaxEventBatch;  // no more of the events seen last are asked for
 };

@@ -159,6 +159,7 @@ class PostgresTableLog final : public PostgresEventReader {
 
  private:
   const ReadStatements& statements() const override { return statements_; }
+  bool HasTime() const { return !names_.time.empty(); }
 
   // A view would have no locks to go by, and bytes are no text.
   Status Prepare() {
@@ -208,7 +209,7 @@ class PostgresTableLog final : public PostgresEventReader {
       if (slot.position >= last) continue;
       lag.events = (last - slot.position + slots_ - 1) / slots_;
       lag.estimated = true;
-      if (!first.events.empty()) lag.oldest = first.events.front().time;
+      if (HasTime() && !first.events.empty()) lag.oldest = first.events.front().time;
     }
     return lags;
   }
@@ -228,7 +229,7 @@ class PostgresTableLog final : public PostgresEventReader {
     for (int row = 0; row < rows.rows(); ++row) {
       SlotLag& lag = lags[entries.at(rows.Int32(row, 0))];
       lag.events = rows.Int64(row, 1);
-      lag.oldest = rows.Time(row, 2);
+      if (HasTime()) lag.oldest = rows.Time(row, 2);
     }
     return {};
   }

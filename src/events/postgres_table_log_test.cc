@@ -339,6 +339,31 @@ TEST_F(PostgresTable, WhoseEndOrStartCannotBeKnownIsRefused) {
   EXPECT_NE(zero.error().message.find("at position 0"), std::string::npos) << zero.error().message;
 }
 
+TEST_F(PostgresTable, WithTwoEventsAtOnePositionIsNotReadOn) {
+  for (int i = 1; i <= 3; ++i) Insert(*session_, i, 1);
+  Sql(*session_, "ALTER TABLE " + table_ + " DROP CONSTRAINT " + table_ + "_pkey");
+  Sql(*session_, "UPDATE " + table_ + " SET global_position = 2 WHERE global_position = 3");
+  const auto log = Open(Names());
+  auto page = log->ReadAll(0, 10);
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().code, Code::kCorrupt);
+  EXPECT_NE(page.error().message.find("at position 2"), std::string::npos) << page.error().message;
+}
+
+TEST_F(PostgresTable, WithoutTimesHasALagOfUnknownAge) {
+  Insert(*session_, 1, 1);
+  EventTable names = Names();
+  names.time = "";
+  const auto log = Open(names);
+  auto page = log->ReadAll(0, 10);
+  ASSERT_TRUE(page && page->events.size() == 1);
+  const SlotPosition from{page->events[0].slot, 0};
+  auto lag = log->Lag({&from, 1});
+  ASSERT_TRUE(lag) << lag.error().ToString();
+  EXPECT_EQ(lag->front().events, 1);
+  EXPECT_FALSE(lag->front().oldest);
+}
+
 TEST_F(PostgresTable, WithAWrongColumnIsRefusedByName) {
   EventTable names = Names();
   names.version = "revision";
