@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "base/yaml.h"
@@ -49,6 +50,14 @@ class Fields {
     return {};
   }
 
+  // As Text; "" says that there is none.
+  Status TextOrNone(std::string_view name, std::string& value) {
+    const YamlNode* node = Find(name);
+    if (node == nullptr || node->kind != YamlNode::Kind::kScalar) return Text(name, value);
+    value = node->text;
+    return {};
+  }
+
   Status Needed(std::string_view name, std::string& value) {
     if (Find(name) == nullptr) return document_.At(node_, what_ + " has no " + std::string(name));
     return Text(name, value);
@@ -79,6 +88,13 @@ class Fields {
     }
     value = milliseconds(number * factor);
     return {};
+  }
+
+  // A time-out that has passed before anything could happen.
+  Status Timeout(std::string_view name, milliseconds& value) {
+    MUSTER_TRY(Duration(name, value));
+    if (value.count() > 0) return {};
+    return document_.At(*Find(name), std::string(name) + " is 0: it would always have passed");
   }
 
   // One text or a list of them.
@@ -133,8 +149,8 @@ Status ReadEvents(const YamlDocument& document, const YamlNode& node, ReplicaFil
     MUSTER_TRY(names.Text("id", table.id));
     MUSTER_TRY(names.Text("type", table.type));
     MUSTER_TRY(names.Text("payload", table.payload));
-    MUSTER_TRY(names.Text("metadata", table.metadata));
-    MUSTER_TRY(names.Text("time", table.time));
+    MUSTER_TRY(names.TextOrNone("metadata", table.metadata));
+    MUSTER_TRY(names.TextOrNone("time", table.time));
     MUSTER_TRY(names.NothingElse());
     if (table.table.empty()) return document.At(*columns, "columns of which table?");
   }
@@ -158,7 +174,7 @@ Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
   if (exec != nullptr) {
     ExecProjectionSpec spec{.name = name, .command = {}};
     MUSTER_TRY(fields.Texts("exec", spec.command));
-    MUSTER_TRY(fields.Duration("timeout", spec.timeout));
+    MUSTER_TRY(fields.Timeout("timeout", spec.timeout));
     MUSTER_TRY(fields.NothingElse());
     auto made = NewExecProjection(spec);
     if (!made) return document.At(*exec, made.error().message);
@@ -182,6 +198,24 @@ Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
     return error;
   }
   return made;
+}
+
+// A table belongs to one projection: what resets, rebuilds or drops it has no regard for others.
+Status CheckTables(const YamlDocument& document, const YamlNode& projections) {
+  std::map<std::string, std::string> owners;
+  for (const YamlEntry& entry : projections.entries) {
+    const YamlNode* listed = entry.value.Find("tables");
+    if (listed == nullptr) continue;
+    std::vector<std::string> tables;
+    MUSTER_TRY(Fields(document, entry.value, "").TextsOf(*listed, "tables", tables));
+    for (const std::string& table : tables) {
+      const auto [owner, fresh] = owners.try_emplace(table, entry.key.text);
+      if (fresh) continue;
+      return document.At(
+          *listed, "table '" + table + "' is listed already by projection '" + owner->second + "'");
+    }
+  }
+  return {};
 }
 
 Result<ReplicaFile> FromDocument(const YamlDocument& document) {
@@ -208,12 +242,18 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
   MUSTER_TRY(fields.Number("batch", 1, kMaxEventBatch, file.options.batch));
   MUSTER_TRY(fields.Number("max_attempts", 1, 1000, file.options.max_attempts));
   MUSTER_TRY(fields.Duration("retry_delay", file.options.retry_delay));
-  MUSTER_TRY(fields.Duration("heartbeat", file.options.heartbeat_interval));
-  MUSTER_TRY(fields.Duration("heartbeat_timeout", file.options.heartbeat_timeout));
-  MUSTER_TRY(fields.Duration("barrier_timeout", file.options.barrier_timeout));
-  MUSTER_TRY(fields.Duration("handle_timeout", file.options.handle_timeout));
+  MUSTER_TRY(fields.Timeout("heartbeat", file.options.heartbeat_interval));
+  MUSTER_TRY(fields.Timeout("heartbeat_timeout", file.options.heartbeat_timeout));
+  MUSTER_TRY(fields.Timeout("barrier_timeout", file.options.barrier_timeout));
+  MUSTER_TRY(fields.Timeout("handle_timeout", file.options.handle_timeout));
   MUSTER_TRY(fields.Duration("quiet", file.options.quiet));
   MUSTER_TRY(fields.Duration("quiet_most", file.options.quiet_most));
+  if (file.options.heartbeat_interval >= file.options.heartbeat_timeout) {
+    const YamlNode* given = fields.Find("heartbeat");
+    return document.At(given != nullptr ? *given : *fields.Find("heartbeat_timeout"),
+                       "heartbeat is not shorter than heartbeat_timeout: every worker would count "
+                       "as dead");
+  }
   const YamlNode* projections = fields.Find("projections");
   if (projections == nullptr || projections->kind != YamlNode::Kind::kMap ||
       projections->entries.empty()) {
@@ -222,6 +262,7 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
   }
   const SqlDialect dialect =
       file.read_model.starts_with("sqlite:") ? SqlDialect::kSqlite : SqlDialect::kPostgres;
+  MUSTER_TRY(CheckTables(document, *projections));
   for (const YamlEntry& entry : projections->entries) {
     MUSTER_ASSIGN(auto projection, ReadProjection(document, entry, dialect));
     file.projections.push_back(std::move(projection));

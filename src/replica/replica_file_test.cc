@@ -41,6 +41,17 @@ TEST(ReplicaFile, SaysEverythingAboutASet) {
   EXPECT_FALSE(file->Find("other"));
 }
 
+TEST(ReplicaFile, ATableOfAnotherLibraryMayLackMetadataAndTime) {
+  std::string text(kGood);
+  const std::string_view columns = "stream: [kind, id]";
+  text.replace(text.find(columns), columns.size(), "metadata: \"\", time: ''");
+  auto file = ParseReplicaFile(text, "set.yaml");
+  ASSERT_TRUE(file) << file.error().ToString();
+  EXPECT_EQ(file->event_options.table->metadata, "");
+  EXPECT_EQ(file->event_options.table->time, "");
+  EXPECT_EQ(file->event_options.table->payload, "payload");
+}
+
 // Each replaces a line of the good file by a bad one.
 TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
   const std::pair<std::string_view, std::string_view> cases[] = {
@@ -50,6 +61,11 @@ TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
       {"batch: 50", "batch: 0"},
       {"batch: 50", "batch: many"},
       {"heartbeat: 1s", "heartbeat: 1 second"},
+      {"heartbeat: 1s", "heartbeat: 5s"},
+      {"heartbeat: 1s", "handle_timeout: 0s"},
+      {"    timeout: 5s", "    timeout: 0s"},
+      {"    tables: [totals]", "    tables: [totals, totals]"},
+      {"  mails:", "  other:\n    tables: [totals]\n    on: {Paid: SELECT 1}\n  mails:"},
       {"    exec: [python3, mails.py]", "    exec: []"},
       {"    exec: [python3, mails.py]", "    command: [python3, mails.py]"},
       {"        - INSERT INTO {totals} VALUES (:stream)", "        - INSERT :nonsense"},
