@@ -35,6 +35,11 @@ std::string PositionOf(int64_t seq_no) {
   return text;
 }
 
+// An index that never had a document has no mapping of the field, and refuses a plain sort.
+Json BySequenceNumber() {
+  return Json::array({{{"_seq_no", {{"order", "asc"}, {"unmapped_type", "long"}}}}});
+}
+
 Result<int64_t> SeqNoOf(const std::string& position, int64_t if_empty) {
   if (position.empty()) return if_empty;
   int64_t number = 0;
@@ -247,7 +252,7 @@ class RangeReader final : public ShardReader {
     auto answer = Search("&allow_partial_search_results=false",
                          {{"size", std::min(window_, kMaxWindow)},
                           {"query", {{"range", {{"_seq_no", {{"gte", next_}, {"lt", end}}}}}}},
-                          {"sort", {{{"_seq_no", "asc"}}}},
+                          {"sort", BySequenceNumber()},
                           {"track_total_hits", false},
                           {"stored_fields", {"_routing"}},
                           {"_source", true}});
@@ -333,7 +338,7 @@ class FollowingReader final : public ShardReader {
     return Search("&allow_partial_search_results=false&scroll=" + std::string(kKeep),
                   {{"size", size_},
                    {"query", {{"range", {{"_seq_no", {{"gte", next_}}}}}}},
-                   {"sort", {{{"_seq_no", "asc"}}}},
+                   {"sort", BySequenceNumber()},
                    {"stored_fields", {"_routing"}},
                    {"_source", true}});
   }

@@ -167,6 +167,16 @@ TEST_F(OpenSearchPipeline, AStoreOfOursIsNotCopied) {
   }
 }
 
+TEST_F(OpenSearchPipeline, AnIndexThatNeverHadADocumentIsEmpty) {
+  server_->Call("PUT", "/" + index_, R"({"settings":{"number_of_replicas":0}})");
+  const auto source = OpenSource("/" + index_);
+  const auto partitions = source->Partitions(index_);
+  ASSERT_TRUE(partitions) << partitions.error().ToString();
+  for (const Partition& partition : *partitions) {
+    EXPECT_EQ(ReadAll(*source, partition, "").read, 0);
+  }
+}
+
 TEST_F(OpenSearchPipeline, ReadingGoesOnFromEveryPosition) {
   Fill(index_, 1, 300);
   const auto source = OpenSource("/" + index_ + "?page_bytes=2000");
