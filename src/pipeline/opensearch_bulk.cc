@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <set>
 
 #include "base/json.h"
@@ -22,6 +21,8 @@ constexpr milliseconds kLongestRequest{60'000};
 // With no document taken for so long, the trouble is not one that sending again will mend.
 constexpr std::chrono::minutes kHopeless{3};
 constexpr size_t kIdDigits = 32;
+// The server refuses the whole request because of one longer id.
+constexpr size_t kLongestIdBytes = 512;
 // What lost a race for the type of a field is sent again so often.
 constexpr int kMostRaces = 5;
 // A version says of when a document is, then which rank its writer has, then leaves room for what
@@ -294,8 +295,15 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::SendHalves(const Batch& batch,
 Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Patience& patience) {
   races_.clear();
   std::vector<Refused> refused;
-  std::vector<size_t> left(batch.documents.size());
-  std::iota(left.begin(), left.end(), size_t{0});
+  std::vector<size_t> left;
+  for (size_t i = 0; i < batch.documents.size(); ++i) {
+    if (const size_t size = batch.documents[i].id.size(); size > kLongestIdBytes) {
+      refused.push_back({i, "its id has " + std::to_string(size) + " bytes; the limit is " +
+                                std::to_string(kLongestIdBytes)});
+    } else {
+      left.push_back(i);
+    }
+  }
   milliseconds pause = kFirstPause;
   MonoTime progress = env_.MonoNow();
   while (!left.empty()) {

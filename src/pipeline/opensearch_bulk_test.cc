@@ -118,6 +118,18 @@ TEST_F(BulkTest, WhatTheServerWillNeverTakeIsRefusedWithItsReason) {
   EXPECT_EQ(times_["b"], 1);
 }
 
+TEST_F(BulkTest, AnIdThatIsTooLongIsRefusedAloneAndNotSent) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const std::string longest(512, 'i');
+  const auto refused =
+      Write(Documents({{"a", "{}"}, {longest + "i", "{}"}, {longest, "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 1U);
+  EXPECT_EQ((*refused)[0].reason, "its id has 513 bytes; the limit is 512");
+  EXPECT_EQ(times_, (std::map<std::string, int>{{"a", 1}, {longest, 1}, {"c", 1}}));
+}
+
 TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
   std::atomic<int> requests = 0;
   int races = 2;
