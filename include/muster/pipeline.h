@@ -69,7 +69,7 @@ struct Partition {
 struct Counts {
   int64_t read = 0;
   int64_t written = 0;
-  int64_t skipped = 0;  // by a transform, or because the sink has a later version
+  int64_t skipped = 0;  // by a transform, or by the sink: see Refused
   int64_t failed = 0;   // in the dead letters, each with its reason
   int64_t bytes = 0;    // of the bodies read
 
@@ -239,7 +239,10 @@ struct Fence {
 struct Refused {
   size_t index = 0;
   std::string reason;
-  bool superseded = false;  // a later version of it is there: nothing is wrong
+  // Left out by the target's own rules: it has a later version, or a trigger drops the row. Counts
+  // as skipped and is no dead letter. A table says how many rows a trigger dropped, not which:
+  // their indices mean nothing.
+  bool skipped = false;
 };
 
 // Until when a call may go on, retries included.

@@ -120,7 +120,11 @@ Result<std::optional<PgRefusal>> PgCopyIn::Outcome() {
     PGresult* raw = PQgetResult(connection.connection_);
     if (raw == nullptr) break;
     const PgResult result(raw);
-    if (PQresultStatus(raw) != PGRES_COMMAND_OK && !refusal) refusal = RefusalOf(raw);
+    if (PQresultStatus(raw) == PGRES_COMMAND_OK) {
+      stored_ = result.affected();
+    } else if (!refusal) {
+      refusal = RefusalOf(raw);
+    }
   }
   // A server that goes away says so with an error of its own first.
   if (PQstatus(connection.connection_) == CONNECTION_BAD) {

@@ -32,8 +32,11 @@ class PgCopyIn {
   // Sends whole rows or parts of them. Waits while the server takes no more.
   Status Send(std::string_view rows);
 
-  // All rows are sent: what the server makes of them; none: it took them all.
+  // All rows are sent: what the server makes of them; none: it took them.
   Result<std::optional<PgRefusal>> End();
+
+  // After End: the rows that the table got, by the server's count. Triggers may drop some.
+  int64_t stored() const { return stored_; }
 
   // Ends the COPY without effect, and fails its transaction.
   Status Abandon(const std::string& reason);
@@ -43,6 +46,7 @@ class PgCopyIn {
   Result<std::optional<PgRefusal>> Outcome();
 
   PgConnection* connection_;
+  int64_t stored_ = 0;
 };
 
 // COPY … TO STDOUT. Rows are taken from the network as they are asked for, so that a slow reader

@@ -305,6 +305,8 @@ bool SqliteDb::HasMoved() const {
 
 int SqliteDb::Changes() const { return sqlite3_changes(db_); }
 
+int64_t SqliteDb::TotalChanges() const { return sqlite3_total_changes64(db_); }
+
 Result<int64_t> SqliteDb::QueryInt(std::string_view sql) {
   MUSTER_ASSIGN(SqliteStatement statement, Prepare(sql));
   MUSTER_ASSIGN(const bool row, statement.Step());

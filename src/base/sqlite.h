@@ -108,6 +108,9 @@ class SqliteDb {
   // How many rows the last insert, update or delete changed.
   int Changes() const;
 
+  // How many rows were changed since the connection was opened, those by triggers included.
+  int64_t TotalChanges() const;
+
   // Whether the file has lost its name since it was opened: it was removed, renamed or replaced.
   bool HasMoved() const;
 

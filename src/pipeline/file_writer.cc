@@ -87,7 +87,7 @@ Result<std::vector<Refused>> FileWriter::Write(const Batch& batch, const Progres
     }
     MUSTER_TRY(piece_->Append(scratch_));
   }
-  progress_ = WithRefused(after, refused.size());
+  progress_ = WithRefused(after, refused);
   return refused;
 }
 

@@ -53,10 +53,12 @@ Result<Progress> ProgressOf(const StoredFence& stored) {
   return Progress::FromJson(stored.progress);
 }
 
-Progress WithRefused(const Progress& after, size_t refused) {
+Progress WithRefused(const Progress& after, const std::vector<Refused>& refused) {
   Progress progress = after;
-  progress.counts.written -= static_cast<int64_t>(refused);
-  progress.counts.failed += static_cast<int64_t>(refused);
+  for (const Refused& one : refused) {
+    --progress.counts.written;
+    ++(one.skipped ? progress.counts.skipped : progress.counts.failed);
+  }
   return progress;
 }
 

@@ -35,7 +35,7 @@ Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::stri
 // The progress kept; Progress{} if nothing was written yet.
 Result<Progress> ProgressOf(const StoredFence& stored);
 
-// `after`, with the documents counted as failed that were refused.
-Progress WithRefused(const Progress& after, size_t refused);
+// `after`, with the refused documents counted as failed or skipped instead of written.
+Progress WithRefused(const Progress& after, const std::vector<Refused>& refused);
 
 }  // namespace muster

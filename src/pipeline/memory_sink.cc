@@ -39,7 +39,7 @@ class MemorySink::MemoryWriter final : public Writer {
       }
     }
     contents.batch_sizes.push_back(batch.documents.size());
-    item_.progress = WithRefused(after, refused.size());
+    item_.progress = WithRefused(after, refused);
     return refused;
   }
 

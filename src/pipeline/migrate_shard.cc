@@ -71,7 +71,7 @@ class ShardRun {
     MUSTER_ASSIGN(const std::vector<Refused> refused,
                   By(Party::kSink, writer_.Write(batch.batch, after, cursor_.NextPatience())));
     for (const Refused& one : refused) {
-      if (one.superseded) {
+      if (one.skipped) {
         --after.counts.written;
         ++after.counts.skipped;
         continue;

@@ -148,7 +148,7 @@ TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
   refused = Write(Documents({{"a", "{}"}}));
   ASSERT_TRUE(refused) << refused.error().ToString();
   ASSERT_EQ(refused->size(), 1U);
-  EXPECT_FALSE((*refused)[0].superseded);
+  EXPECT_FALSE((*refused)[0].skipped);
 }
 
 TEST_F(BulkTest, NothingIsSentWhenTheTimeIsOver) {
@@ -175,7 +175,7 @@ TEST_F(BulkTest, WhatALaterHolderHasWrittenStays) {
     const auto refused = Write(Documents({{"a", "{}"}}));
     ASSERT_TRUE(refused) << refused.error().ToString();
     ASSERT_EQ(refused->size(), 1U);
-    EXPECT_TRUE((*refused)[0].superseded);
+    EXPECT_TRUE((*refused)[0].skipped);
   }
 }
 
@@ -289,7 +289,7 @@ TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
   const auto refused = Write(batch);
   ASSERT_TRUE(refused) << refused.error().ToString();
   ASSERT_EQ(refused->size(), 2U);
-  for (const Refused& one : *refused) EXPECT_TRUE(one.superseded) << one.reason;
+  for (const Refused& one : *refused) EXPECT_TRUE(one.skipped) << one.reason;
   EXPECT_EQ(server_->requests().size(), 1U);
 }
 

@@ -187,6 +187,28 @@ TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
+TEST_F(PostgresSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
+  server_->Exec(
+      "CREATE TABLE t (id int PRIMARY KEY);"
+      "CREATE FUNCTION only_odd() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$BEGIN IF new.id % 2 = 0 THEN RETURN NULL; END IF; RETURN new; END$$;"
+      "CREATE TRIGGER odd BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION only_odd()");
+  auto sink = OpenTable();
+  auto writer = OpenWriter(*sink);
+  // With a row that is refused, so that the others are copied again.
+  const auto refused = writer->Write(
+      BatchOf({R"({"id":1})", R"({"id":2})", R"({"id":1})", R"({"id":4})", R"({"id":5})"}),
+      After(5), {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  const auto skipped = std::count_if(refused->begin(), refused->end(),
+                                     [](const Refused& one) { return one.skipped; });
+  EXPECT_EQ(skipped, 2);
+  EXPECT_EQ(refused->size(), 3U);
+  EXPECT_EQ(writer->Known()->counts,
+            (Counts{.read = 5, .written = 2, .skipped = 2, .failed = 1, .bytes = 0}));
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
+}
+
 TEST_F(PostgresSinkTest, AMissingFieldTakesTheDefaultAndComputedColumnsAreLeftAlone) {
   server_->Exec(
       "CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY, name text, state text DEFAULT"

@@ -128,18 +128,21 @@ Result<std::vector<Refused>> PostgresWriter::TryWrite(const Batch& batch, const 
     Attempt attempt = *std::exchange(doubtful_, std::nullopt);
     if (stored_.progress == attempt.after) {
       if (attempt.wanted != after) return Stale();
-      known_ = WithRefused(after, attempt.refused.size());
+      known_ = WithRefused(after, attempt.refused);
       durable_ = false;
       return std::move(attempt.refused);
     }
   }
   std::vector<Refused> refused;
   locked_ = false;
+  dropped_ = 0;
   MUSTER_TRY(CopyBatch(batch, refused));
   std::sort(refused.begin(), refused.end(),
             [](const Refused& one, const Refused& other) { return one.index < other.index; });
   MUSTER_TRY(Record(batch, refused));
-  const Progress kept = WithRefused(after, refused.size());
+  refused.insert(refused.end(), static_cast<size_t>(dropped_),
+                 {.index = 0, .reason = "a trigger of the table dropped it", .skipped = true});
+  const Progress kept = WithRefused(after, refused);
   std::string json = kept.ToJson();
   if (auto done = progress_.CommitWith(*connection_, json); !done) {
     if (done.error().code == Code::kUnknownOutcome) {
@@ -258,6 +261,7 @@ Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused
   MUSTER_TRY(SendRows(last_row));
   const size_t first = copying_->first;
   MUSTER_ASSIGN(auto refusal, copying_->copy.End());
+  if (!refusal) CountDropped(first, last_row, copying_->copy);
   copying_.reset();
   if (!refusal) return {};
   return Narrow(first, last_row, *std::move(refusal), refused);
@@ -318,7 +322,15 @@ Result<std::optional<PgRefusal>> PostgresWriter::CopyAgain(bool failed, size_t f
       PgCopyIn::Start(*connection_, savepoint + rows_.Statement(rows_.rows()[first].defaults)));
   MUSTER_TRY(copy.Ready());
   MUSTER_TRY(copy.Send(rows_.Text(first, last)));
-  return copy.End();
+  MUSTER_ASSIGN(auto refusal, copy.End());
+  if (!refusal) CountDropped(first, last, copy);
+  return refusal;
+}
+
+// Rows [first, last) are copied, but for those that a BEFORE trigger answers with NULL. A trigger
+// that puts rows into another table does the same: they are no error.
+void PostgresWriter::CountDropped(size_t first, size_t last, const PgCopyIn& copy) {
+  dropped_ += std::max<int64_t>(static_cast<int64_t>(last - first) - copy.stored(), 0);
 }
 
 // Before the commit: a crash after it would leave documents that are counted as failed, and gone.

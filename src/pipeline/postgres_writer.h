@@ -67,6 +67,7 @@ class PostgresWriter final : public Writer {
   Status FinishCopy(size_t last_row, std::vector<Refused>& refused);
   Status Narrow(size_t first, size_t last, PgRefusal refusal, std::vector<Refused>& refused);
   Result<std::optional<PgRefusal>> CopyAgain(bool failed, size_t first, size_t last);
+  void CountDropped(size_t first, size_t last, const PgCopyIn& copy);
   Result<std::optional<Progress>> TrySeal();
   Status LockOnly();
   Result<size_t> DeleteRows(const Batch& batch, size_t first);
@@ -88,6 +89,7 @@ class PostgresWriter final : public Writer {
   std::optional<Copying> copying_;
   std::vector<size_t> recorded_;  // documents of the batch under way
   bool locked_ = false;           // the transaction under way holds the item's row
+  int64_t dropped_ = 0;           // rows of the batch under way that triggers dropped
   bool constraints_now_ = false;  // a deferred one has failed at a commit before
   bool durable_ = true;
   bool forgotten_ = false;  // an item that is nobody else's has no progress any more

@@ -133,6 +133,21 @@ TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) 
             "4 7");
 }
 
+TEST_F(SqliteSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY);"
+      "CREATE TRIGGER odd BEFORE INSERT ON t WHEN new.id % 2 = 0 BEGIN SELECT raise(IGNORE); END"));
+  auto sink = OpenSink(Url(), RealEnv()).value();
+  auto writer = sink->Open("c", FenceOf(1)).value();
+  const auto refused =
+      writer->Write(BatchOf({R"({"id":1})", R"({"id":2})", R"({"id":1})", R"({"id":4})"}),
+                    {.position = "p", .counts = {.read = 4, .written = 4}}, {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_EQ(writer->Known()->counts,
+            (Counts{.read = 4, .written = 1, .skipped = 2, .failed = 1, .bytes = 0}));
+  EXPECT_EQ(Query("SELECT count(*) FROM t"), "1");
+}
+
 TEST_F(SqliteSinkTest, TablesAreCreatedFromWhatTheSourceKnows) {
   auto sink = OpenSink(Url(""), RealEnv()).value();
   const Collection table{"it's", R"x({"columns":[{"name":"id","type":"bigint","nullable":false},

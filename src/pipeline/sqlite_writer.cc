@@ -121,7 +121,7 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
     Attempt attempt = *std::exchange(doubtful_, std::nullopt);
     if (stored->progress == attempt.after && attempt.wanted == after) {
       stored_.progress = std::move(attempt.after);
-      known_ = WithRefused(after, attempt.refused.size());
+      known_ = WithRefused(after, attempt.refused);
       return std::move(attempt.refused);
     }
   }
@@ -132,7 +132,7 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
   MUSTER_TRY(target_.CheckBefore());
   MUSTER_ASSIGN(std::vector<Refused> refused, InsertRows(batch));
   MUSTER_TRY(target_.NoteAfter(batch));
-  const Progress kept = WithRefused(after, refused.size());
+  const Progress kept = WithRefused(after, refused);
   std::string json = kept.ToJson();
   MUSTER_TRY(Store("progress", json));
   if (auto done = transaction.Commit(); !done) {
@@ -151,8 +151,14 @@ Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
   std::vector<Refused> refused;
   for (size_t i = 0; i < batch.documents.size(); ++i) {
     const Document& document = batch.documents[i];
+    const int64_t before = db_->TotalChanges();
     auto done = document.deleted ? rows_.Delete(document) : rows_.Insert(document);
-    if (done) continue;
+    if (done) {
+      if (!document.deleted && db_->TotalChanges() == before) {
+        refused.push_back({.index = i, .reason = "a trigger dropped it", .skipped = true});
+      }
+      continue;
+    }
     if (!IsAboutARow(done.error().code)) return std::move(done).error();
     refused.push_back({i, std::move(done).error().message});
     if (!record_ || std::find(recorded_.begin(), recorded_.end(), i) != recorded_.end()) continue;
