@@ -187,6 +187,18 @@ TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
+TEST_F(PostgresSinkTest, ATriggerThatFailsAtTheCommitRefusesItsRowsAsWell) {
+  server_->Exec(
+      "CREATE TABLE t (id int);"
+      "CREATE FUNCTION no_two() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$BEGIN IF new.id = 2 THEN RAISE EXCEPTION 'no two'; END IF; RETURN new; END$$;"
+      "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED"
+      " FOR EACH ROW EXECUTE FUNCTION no_two()");
+  const auto reasons = WriteAll({R"({"id":1})", R"({"id":2})", R"({"id":3})"});
+  EXPECT_EQ(reasons, (std::vector<std::string>{"", "no two", ""}));
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
+}
+
 TEST_F(PostgresSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY);"

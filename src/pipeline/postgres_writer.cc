@@ -22,6 +22,12 @@ bool IsAboutARow(std::string_view sqlstate) {
          sqlstate.starts_with("54") || sqlstate.starts_with("P0");
 }
 
+// Of a COMMIT, where constraints and constraint triggers may be checked: RAISE EXCEPTION is
+// kInternal.
+bool MayBeAboutARow(Code code) {
+  return code == Code::kConflict || code == Code::kInvalid || code == Code::kInternal;
+}
+
 bool MayTryAgain(Code code) { return code == Code::kUnavailable || code == Code::kUnknownOutcome; }
 
 }  // namespace
@@ -113,7 +119,7 @@ Result<std::vector<Refused>> PostgresWriter::Write(const Batch& batch, const Pro
     auto refused = TryWrite(batch, after);
     // Whatever failed, the session is in the middle of something.
     if (!refused) connection_.reset();
-    if (!refused && refused.error().code == Code::kConflict && !constraints_now_) {
+    if (!refused && MayBeAboutARow(refused.error().code) && !constraints_now_) {
       constraints_now_ = true;
       MUSTER_TRY(Connect(patience));
       refused = TryWrite(batch, after);
