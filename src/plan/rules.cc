@@ -1,6 +1,7 @@
 #include "plan/rules.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/secrets.h"
@@ -16,6 +17,11 @@ std::vector<std::string> KeysOf(const Map& map) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : map) keys.push_back(key);
   return keys;
+}
+
+std::string Lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 // One run over a plan.
@@ -116,8 +122,15 @@ class Rules {
         }
       }
     }
+    // SQL does not tell them apart, and neither do some file systems.
+    std::map<std::string, std::string> folded;
     for (const auto& [name, object] : plan_.objects) {
       if (!extracts_.contains(name)) problems_.Add(object.position, "no rank extracts " + name);
+      const auto [other, is_new] = folded.emplace(Lower(name), name);
+      if (!is_new) {
+        problems_.Add(object.position,
+                      name + " and " + other->second + " differ in upper and lower case only");
+      }
     }
     for (const auto& [name, script] : plan_.scripts) {
       if (!runs_.contains(name)) problems_.Add(script.position, "no rank runs " + name);

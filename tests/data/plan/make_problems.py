@@ -36,6 +36,7 @@ edit("a rank needs itself","{rank: 100, ","{rank: 100, needs: 100, ","12:5: rank
 edit('a rank needs one that is not there', '{rank: 200, ', '{rank: 200, needs: [10], ', '10:46: s.b in rank 200 is loaded before s.a in rank 100, which its foreign key points to (let rank 200 need rank 100)', "13:5: rank 200 needs rank 10, which is not there (did you mean '100'?)")
 edit('no number of a rank', '{rank: 200, ', '{rank: 200, needs: [first], ', '10:46: s.b in rank 200 is loaded before s.a in rank 100, which its foreign key points to (let rank 200 need rank 100)', "13:25: 'first' is not the number of a rank")
 edit('a rank twice', 'rank: 200', 'rank: 100', '13:5: rank 100 is there twice', '13:5: rank 100 needs itself (ranks are numbered in the order they run in)')
+edit('objects that differ in case only', '  B: {rows: 20}\n', '  B: {rows: 20}\n  b: {}\n', '8:3: no rank extracts b', '8:3: b and B differ in upper and lower case only')
 edit('an object twice', 'extract: [B]', 'extract: [B, A]', '13:30: A is extracted twice, first in rank 100')
 edit("a table twice","table: b, references: [s.a]","table: a","13:43: the table s.a is loaded twice, first in rank 100")
 edit('a child before its parent', 'references: []', 'references: [s.b]', '9:46: s.a in rank 100 is loaded before s.b in rank 200, which its foreign key points to (let rank 100 need rank 200)')
