@@ -14,6 +14,8 @@
 #include "plan/plan_json.h"
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
+#include "states/definition.h"
+#include "states/interpreter.h"
 
 namespace muster::plan {
 namespace {
@@ -80,17 +82,36 @@ Result<RunState> Runs::Describe(const Record& record) {
   return run;
 }
 
-Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
+// Made before a run is recorded: what cannot be begun must not be left in progress.
+Result<ExecutionRequest> Runs::RequestOf(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
   CompileOptions options{.inline_ranks = true, .run = IdentityOf(run)};
   for (const auto& [task, result] : done.items()) options.done[task] = result;
   const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
-  return states_.Start({.name = run.execution,
-                        .definition = ToJsonText(compiled.main.definition),
-                        .origin = plan.path,
-                        .machine = plan.name,
-                        .input = ToJsonText(Json(run.inputs)),
-                        .queue = QueueOf(run)});
+  ExecutionRequest request{.name = run.execution,
+                           .definition = ToJsonText(compiled.main.definition),
+                           .origin = plan.path,
+                           .machine = plan.name,
+                           .input = ToJsonText(Json(run.inputs)),
+                           .queue = QueueOf(run)};
+  if (request.definition.size() > states::kMaxDefinitionBytes) {
+    return Error{Code::kInvalid,
+                 plan.path + ": its state machine has " +
+                     std::to_string(request.definition.size()) + " bytes; the limit is " +
+                     std::to_string(states::kMaxDefinitionBytes),
+                 "make it several plans"};
+  }
+  if (request.input.size() > states::kMaxPayloadBytes) {
+    return Error{Code::kInvalid, "the inputs have " + std::to_string(request.input.size()) +
+                                     " bytes; the limit is " +
+                                     std::to_string(states::kMaxPayloadBytes)};
+  }
+  return request;
+}
+
+Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
+  MUSTER_ASSIGN(const ExecutionRequest request, RequestOf(plan, run, done));
+  return states_.Start(request);
 }
 
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
@@ -114,6 +135,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .cause = {},
       .output = {},
       .first_start = env_.WallNow()};
+  MUSTER_TRY(RequestOf(plan, run, Json::object()));
   MUSTER_ASSIGN(std::optional<RunState> other, Create(run, plan));
   // A migration is one of its tenant in its environment: others may call theirs the same.
   if (other && !IsSameMigration(*other, run)) {
@@ -296,6 +318,7 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
   run.hash = HashOf(plan);
   run.variables = plan.given;
   run.status = "IN_PROGRESS";
+  MUSTER_TRY(RequestOf(plan, run, done));
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)

@@ -140,6 +140,7 @@ class Runs {
   Result<Json> HistoryOf(const RunState& run);
   Result<RunReport> ReportBy(const Json& history, const RunState& run);
   Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
+  Result<ExecutionRequest> RequestOf(const Plan& plan, const RunState& run, const Json& done);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const Record& record, const RunState& run, const Plan& plan,

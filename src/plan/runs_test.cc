@@ -227,6 +227,34 @@ TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   EXPECT_EQ(second.error().message, "migration 'm' is there already: IN_PROGRESS");
 }
 
+TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
+  std::string objects;
+  std::string names;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "Object" + std::string(50, '_') + std::to_string(i);
+    objects += (i == 0 ? "" : ", ") + name + ": {}";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  const CheckedPlan large = ParsePlan(R"(plan: p
+profiles: {local: {source: a, target: b, staging: c}}
+objects: {)" + objects + R"(}
+ranks:
+  - {rank: 1, extract: [)" + names + "]}\n",
+                                      "p.yaml", {});
+  ASSERT_TRUE(large.plan) << large.problems.front();
+  auto run = runs.Start(*large.plan, large.plan->profiles.front(), kInputs);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Code::kInvalid);
+  EXPECT_TRUE(run.error().message.starts_with("p.yaml: its state machine has "))
+      << run.error().ToString();
+  auto inputs = kInputs;
+  inputs["tenantId"] = std::string(300'000, 't');
+  run = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Code::kInvalid);
+  EXPECT_EQ(runs.Find("m").error().code, Code::kNotFound);
+}
+
 TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
   RunWhole();
   auto inputs = kInputs;
