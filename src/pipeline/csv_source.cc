@@ -64,6 +64,13 @@ Status CheckColumns(const std::vector<std::string>& columns, const std::string& 
   return {};
 }
 
+bool HasBareReturn(std::string_view text) {
+  for (size_t at = text.find('\r'); at != text.npos; at = text.find('\r', at + 1)) {
+    if (!text.substr(at).starts_with("\r\n")) return true;
+  }
+  return false;
+}
+
 Result<std::optional<size_t>> ColumnOf(const std::string& name, const CsvShape& shape,
                                        const std::string& path) {
   if (name.empty()) return std::nullopt;
@@ -260,6 +267,11 @@ class CsvSource final : public FileSource {
     }
     const std::string_view text = WithoutBom(header->text);
     if (!IsUtf8(text)) return Error{Code::kInvalid, file.path + ":1: invalid UTF-8 in the header"};
+    // The whole file would be the header, and no record would follow.
+    if (HasBareReturn(text)) {
+      return Error{Code::kInvalid, file.path + ":1: a carriage return in the header",
+                   "end lines with a line feed, or with both: tr '\\r' '\\n'"};
+    }
     CsvParser parser(options_.delimiter);
     if (const Status parsed = parser.Parse(text); !parsed) {
       return parsed.error().Within(file.path + ":1: the header");
