@@ -238,6 +238,11 @@ void SqliteReader::AppendValue(int column, const SqliteTable::Column& declared) 
   }
   if (ValidUtf8Prefix(text) != text.size()) {
     defect_ = "column '" + declared.name + "' is not valid UTF-8";
+    // As it is: with U+FFFD in its place the body would be a document, and written by a redrive.
+    body_ += '"';
+    body_ += text;
+    body_ += '"';
+    return;
   }
   AppendJsonString(body_, text);
 }
