@@ -82,7 +82,11 @@ CopyRows::CopyRows(const PgTable& table)
   int default_bits = 0;
   for (const PgTable::Column& column : table.columns) {
     Target target{.name = column.name, .written = !column.generated};
-    if (column.base == "json" || column.base == "jsonb") target.form = Form::kJson;
+    if (column.base == "json" || column.base == "jsonb") {
+      target.form = Form::kJson;
+      // Where NULL cannot be meant, it is the JSON null of a source's json column.
+      target.null_is_json = !column.nullable && !column.is_array;
+    }
     if (column.base == "bytea") target.form = Form::kBytes;
     if (column.base == "timestamp" || column.base == "timestamptz" || column.base == "date") {
       target.form = Form::kTime;
@@ -167,7 +171,7 @@ Result<uint64_t> CopyRows::AddFields(const Document& document) {
 Status CopyRows::AddValue(const Target& target, const FieldValue& value) {
   using Kind = FieldValue::Kind;
   if (value.kind == Kind::kNull) {
-    text_ += "\\N";
+    text_ += target.null_is_json ? "null" : "\\N";
     return {};
   }
   switch (target.form) {
@@ -185,8 +189,9 @@ Status CopyRows::AddValue(const Target& target, const FieldValue& value) {
       }
       break;
     case Form::kBytes:
-      if (value.kind == Kind::kString && !value.text.starts_with("\\x")) {
-        const auto bytes = DecodeBase64(value.text);
+      if (value.kind != Kind::kString || !value.text.starts_with("\\x")) {
+        // The server would take the text of a number for bytes.
+        const auto bytes = value.kind == Kind::kString ? DecodeBase64(value.text) : std::nullopt;
         if (!bytes) return Misfit(target.name, "is neither base64 nor hexadecimal after \\x");
         AppendHex(*bytes, text_);
         return {};

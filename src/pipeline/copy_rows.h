@@ -14,7 +14,8 @@ namespace muster {
 
 // Turns documents into rows of COPY's text format for one table, and keeps them. Fields go to the
 // columns of their names:
-// - null is NULL; a column whose field is missing is NULL too, or takes its default if it has one;
+// - null is NULL, in a json or jsonb column that is NOT NULL the JSON null; a column whose field is
+//   missing is NULL, or takes its default if it has one;
 // - strings, numbers and booleans are handed over as they are, for the server to read;
 // - json and jsonb columns take any value as JSON, array columns a JSON array, bytea columns base64
 //   or PostgreSQL's \x form, times and dates also milliseconds since 1970; in any other column a
@@ -54,6 +55,7 @@ class CopyRows {
     Form form = Form::kPlain;
     int default_bit = -1;
     bool written = true;
+    bool null_is_json = false;
   };
 
   static std::vector<std::string> FieldNames(const PgTable& table);

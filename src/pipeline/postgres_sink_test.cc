@@ -187,6 +187,19 @@ TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
+TEST_F(PostgresSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
+  server_->Exec("CREATE TABLE t (j jsonb NOT NULL, n jsonb)");
+  EXPECT_EQ(WriteAll({R"({"j":null,"n":null})"}), std::vector<std::string>{""});
+  EXPECT_EQ(server_->Exec("SELECT j::text || (n IS NULL)::text FROM t"), "nulltrue");
+}
+
+TEST_F(PostgresSinkTest, OnlyTextIsBytes) {
+  server_->Exec("CREATE TABLE t (b bytea)");
+  for (const auto& reason : WriteAll({R"({"b":1.5})", R"({"b":true})", R"({"b":[1]})"})) {
+    EXPECT_TRUE(Has(reason, "neither base64")) << reason;
+  }
+}
+
 TEST_F(PostgresSinkTest, ATriggerThatFailsAtTheCommitRefusesItsRowsAsWell) {
   server_->Exec(
       "CREATE TABLE t (id int);"

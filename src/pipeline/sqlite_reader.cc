@@ -231,6 +231,13 @@ void SqliteReader::AppendValue(int column, const SqliteTable::Column& declared) 
       break;
   }
   const std::string_view text = rows_->Text(column);
+  // Like the blobs of its column: what is base64 by chance would be taken for the bytes of another.
+  if (declared.form == SqliteTable::Form::kBlob) {
+    body_ += '"';
+    body_ += EncodeBase64(text);
+    body_ += '"';
+    return;
+  }
   if (declared.form == SqliteTable::Form::kJson &&
       CheckJsonObject("{\"value\":" + std::string(text) + "}")) {
     body_ += text;

@@ -130,7 +130,9 @@ Status SqliteRows::InsertFields(const Document& document) {
 
 Status SqliteRows::BindValue(SqliteStatement& statement, int index,
                              const SqliteTable::Column& column, const FieldValue& value) {
-  if (value.kind == Kind::kNull) {
+  // Where NULL cannot be meant, null is the JSON null of a source's json column.
+  const bool null_is_json = column.form == Form::kJson && !column.nullable;
+  if (value.kind == Kind::kNull && !null_is_json) {
     statement.BindAt(index, nullptr);
   } else if (column.form == Form::kJson) {
     statement.BindAt(index, value.json);

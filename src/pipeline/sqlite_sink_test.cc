@@ -133,6 +133,21 @@ TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) 
             "4 7");
 }
 
+TEST_F(SqliteSinkTest, TextInAColumnOfBlobsKeepsItsBytes) {
+  ASSERT_TRUE(
+      Db()->Execute("CREATE TABLE t (b BLOB); INSERT INTO t VALUES ('abcd'), ('\\x41'), ('é!')"));
+  const auto bodies = ReadAll();
+  ASSERT_TRUE(Db()->Execute("DELETE FROM t"));
+  EXPECT_EQ(WriteAll(bodies), std::vector<std::string>(3));
+  EXPECT_EQ(Query("SELECT group_concat(CAST(b AS TEXT), ' ') FROM t"), "abcd \\x41 é!");
+}
+
+TEST_F(SqliteSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (j JSON_TEXT NOT NULL, n JSON_TEXT)"));
+  EXPECT_EQ(WriteAll({R"({"j":null,"n":null})"}), std::vector<std::string>(1));
+  EXPECT_EQ(Query("SELECT quote(j) || quote(n) FROM t"), "'null'NULL");
+}
+
 TEST_F(SqliteSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
   ASSERT_TRUE(Db()->Execute(
       "CREATE TABLE t (id INTEGER PRIMARY KEY);"
