@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -33,10 +32,8 @@ Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Cont
   OpenReplica open;
   MUSTER_ASSIGN(open.file, ReadReplicaFile(options.file));
   MUSTER_ASSIGN(open.store, OpenStore(open.file.store.value_or(context.store), context.env));
-  milliseconds timeout = std::chrono::seconds(options.timeout);
+  const std::chrono::seconds timeout(options.timeout);
   open.file.event_options.call_timeout = timeout;
-  // A worker ends a call well before its batch counts as one that hangs.
-  if (options.action == "run") timeout = std::max(timeout, open.file.options.handle_timeout / 6);
   MUSTER_ASSIGN(open.log, OpenEventLog(open.file.events, context.env, open.file.event_options));
   MUSTER_ASSIGN(open.model, OpenReadModel(open.file.read_model, context.env, timeout));
   return open;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -10,6 +11,8 @@
 
 namespace muster {
 namespace {
+
+constexpr milliseconds kShortestCall{10'000};
 
 using std::chrono::nanoseconds;
 
@@ -171,7 +174,9 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     Store& store, EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
-  MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env));
+  // A call ends well before its batch counts as one that hangs.
+  const milliseconds timeout = std::max(kShortestCall, options.handle_timeout / 6);
+  MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env, timeout));
   return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);
 }
 

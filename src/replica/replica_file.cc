@@ -248,11 +248,10 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
   MUSTER_TRY(fields.Timeout("handle_timeout", file.options.handle_timeout));
   MUSTER_TRY(fields.Duration("quiet", file.options.quiet));
   MUSTER_TRY(fields.Duration("quiet_most", file.options.quiet_most));
-  if (file.options.heartbeat_interval >= file.options.heartbeat_timeout) {
+  if (file.options.heartbeat_timeout < file.options.heartbeat_interval * 2) {
     const YamlNode* given = fields.Find("heartbeat");
     return document.At(given != nullptr ? *given : *fields.Find("heartbeat_timeout"),
-                       "heartbeat is not shorter than heartbeat_timeout: every worker would count "
-                       "as dead");
+                       "heartbeat_timeout is less than twice the heartbeat");
   }
   const YamlNode* projections = fields.Find("projections");
   if (projections == nullptr || projections->kind != YamlNode::Kind::kMap ||
