@@ -114,6 +114,9 @@ class EventLog {
   // from there gets on. A slot whose position is beyond `read_to` was left out.
   virtual Result<EventPage> Read(std::span<const SlotPosition> from, int limit) = 0;
 
+  // The position of the last event that can be seen; 0: there is none. Earlier ones may still come.
+  virtual Result<int64_t> Last() = 0;
+
   // What lies beyond each position; counted where that is little, else estimated, so that it costs
   // about the same however much there is.
   virtual Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) = 0;

@@ -68,6 +68,7 @@ class ReplicaRun {
 
   Result<int> Run() {
     MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options_, context_));
+    MUSTER_TRY(CheckLog(open));
     StopOnSignals signals("");
     const InterruptScope scope(signals.Token());
     std::stop_callback on_signal(signals.Token(), [this] { stop_.request_stop(); });
@@ -118,6 +119,18 @@ class ReplicaRun {
     stop_.request_stop();
   }
 
+  static Result<SetStatus> Look(OpenReplica& open) {
+    std::vector<std::string> names;
+    for (const auto& projection : open.file.projections) names.push_back(projection->name());
+    return StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
+  }
+
+  // Databases that cannot be asked now are waited for by the workers.
+  static Status CheckLog(OpenReplica& open) {
+    const auto status = Look(open);
+    return status ? CheckLogIsWhole(*status) : Status();
+  }
+
   static Error PausedError(const InstanceStatus& instance) {
     return {Code::kConflict,
             "projection '" + instance.projection + "' is paused and cannot catch up",
@@ -126,19 +139,17 @@ class ReplicaRun {
 
   // Shows how far the set is, until it is told to stop or has caught up.
   void Watch(OpenReplica& open) {
-    std::vector<std::string> names;
-    for (const auto& projection : open.file.projections) names.push_back(projection->name());
     const bool watched = options_.until_caught_up || context_.progress != ProgressMode::kNone;
     milliseconds pause = kLook;
     while (context_.env.Sleep(pause, stop_.get_token())) {
       if (!watched) continue;
       const MonoTime began = context_.env.MonoNow();
-      const auto status =
-          StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
+      const auto status = Look(open);
       // However long that takes, the databases are left alone for most of the time.
       pause = std::max<milliseconds>(
           kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
+      if (const Status whole_log = CheckLogIsWhole(*status); !whole_log) Fail(whole_log.error());
       int64_t handled = 0, left = 0;
       parked_ = 0;
       bool whole = true;

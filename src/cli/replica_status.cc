@@ -60,6 +60,7 @@ Json ToJson(const SetStatus& status, const std::string& set) {
              {"lag_events", instance.lag_events},
              {"lag_estimated", instance.lag_estimated},
              {"lag_ms", instance.lag_time.count()},
+             {"log_is_whole", instance.log_cut_at < 0},
              {"parked", Json::array()},
              {"slots", Json::array()}};
     for (const ParkedStream& stream : instance.parked) {
@@ -220,6 +221,9 @@ Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& con
   PrintSet(status, set, context);
   PrintProjections(status, options.slots, context);
   PrintOtherDefinitions(status, open.file, context);
+  if (const Status whole = CheckLogIsWhole(status); !whole) {
+    context.out << '\n' << whole.error().message << "; " << whole.error().hint << '\n';
+  }
   return kDone;
 }
 

@@ -288,6 +288,13 @@ TEST_P(EventLogContract, ReadsAreBoundedInBytes) {
   EXPECT_EQ(version, 8);
 }
 
+TEST_P(EventLogContract, LastIsThePositionOfTheLastEvent) {
+  EXPECT_EQ(*log_->Last(), 0);
+  Append("a", 0, {{"A"}, {"B"}});
+  Append("b", 0, {{"A"}});
+  EXPECT_EQ(*log_->Last(), All().back().position);
+}
+
 TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   const int slot = SlotOf("s", 16);
   Append("s", 0, {{"A"}, {"B"}, {"C"}});

@@ -100,6 +100,11 @@ class MemoryEventLog final : public EventLog {
     return page;
   }
 
+  Result<int64_t> Last() override {
+    std::lock_guard lock(mutex_);
+    return events_.empty() ? 0 : events_.back().position;
+  }
+
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     std::vector<SlotLag> lags;

@@ -135,6 +135,11 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
   return page;
 }
 
+Result<int64_t> PostgresEventReader::Last() {
+  MUSTER_ASSIGN(const PgResult last, Run(statements().last, PgParams()));
+  return last.Int64(0, 0);
+}
+
 // What a query leaves out costs the server time, if it has to write it as text first: about twice
 // as many events are asked for as those of the last page would fit.
 int PostgresEventReader::RowsFor(int limit) const { return std::min(limit, rows_.load()); }

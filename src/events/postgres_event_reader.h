@@ -45,6 +45,7 @@ class PostgresEventReader : public EventLog {
   Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after, int limit) override;
   Result<EventPage> ReadAll(int64_t after, int limit) override;
   Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override;
+  Result<int64_t> Last() override;
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
 
  protected:

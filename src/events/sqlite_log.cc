@@ -161,6 +161,11 @@ class SqliteEventLog final : public EventLog {
     return page;
   }
 
+  Result<int64_t> Last() override {
+    std::lock_guard lock(reader_.mutex);
+    return OneInt(last_);
+  }
+
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     std::vector<SlotLag> lags;

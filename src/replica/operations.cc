@@ -55,9 +55,12 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   status.projection = instance.projection;
   status.version = instance.version;
   MUSTER_ASSIGN(status.slots, model.Slots(instance));
+  // After the checkpoints, which go along with it.
+  MUSTER_ASSIGN(const int64_t last, log.Last());
   std::map<int, int64_t> positions;
   for (const SlotState& slot : status.slots) {
     positions[slot.slot] = slot.position;
+    if (slot.position > last) status.log_cut_at = last;
     status.handled += slot.handled - slot.skipped;
     status.skipped += slot.skipped;
   }
@@ -293,6 +296,19 @@ Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const 
     }
   }
   return status;
+}
+
+Status CheckLogIsWhole(const SetStatus& status) {
+  for (const InstanceStatus& instance : status.instances) {
+    if (instance.log_cut_at < 0) continue;
+    return Error{Code::kCorrupt,
+                 "the event log ends at position " + std::to_string(instance.log_cut_at) +
+                     ", before what projection '" + instance.projection +
+                     "' has handled: it was replaced, or restored from a backup",
+                 "restore the log to where it was, or handle this one from the start with 'muster "
+                 "replica reset'"};
+  }
+  return {};
 }
 
 Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,

@@ -65,12 +65,14 @@ struct InstanceStatus {
   int version = 1;
   bool active = true;
   bool paused = false;
-  bool held = false;           // it stands still until versions are swapped
-  std::string definition;      // the hash of it; empty: not known
-  int64_t handled = 0;         // without those that are parked or skipped
-  int64_t parked_events = 0;   // passed by, but not handled
-  int64_t skipped = 0;         // left out by an operator
-  int64_t unread = 0;          // beyond the checkpoints
+  bool held = false;          // it stands still until versions are swapped
+  std::string definition;     // the hash of it; empty: not known
+  int64_t handled = 0;        // without those that are parked or skipped
+  int64_t parked_events = 0;  // passed by, but not handled
+  int64_t skipped = 0;        // left out by an operator
+  int64_t unread = 0;         // beyond the checkpoints
+  // The end of a log that ends before a checkpoint; -1: it does not.
+  int64_t log_cut_at = -1;
   bool lag_estimated = false;  // there are too many to count
   int64_t lag_events = 0;      // all that are not handled: unread or parked
   milliseconds lag_time{0};    // the age of the oldest event that is not handled
@@ -84,6 +86,9 @@ struct SetStatus {
   WallTime now{};  // the store's
   std::vector<InstanceStatus> instances;
 };
+// kCorrupt: the log has lost events that a version has handled. New ones would get their positions,
+// and be skipped.
+Status CheckLogIsWhole(const SetStatus& status);
 Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
                            const std::vector<std::string>& projections);
 

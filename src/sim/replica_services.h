@@ -21,6 +21,7 @@ class SimEventLog final : public EventLog {
   Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after, int limit) override;
   Result<EventPage> ReadAll(int64_t after, int limit) override;
   Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override;
+  Result<int64_t> Last() override { return truth_->Last(); }
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override;
   void Wait(milliseconds timeout, std::stop_token stop) override;
 

@@ -1,0 +1,72 @@
+// `muster replica`, as a script calls it.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "cli/program.h"
+
+namespace muster::testing {
+namespace {
+
+constexpr char kSet[] = R"(
+set: notes
+store: sqlite:store.db
+events: sqlite:log.db
+read_model: sqlite:read.db
+projections:
+  notes:
+    tables: [notes]
+    setup: CREATE TABLE IF NOT EXISTS {notes} (position INTEGER PRIMARY KEY, stream TEXT)
+    on:
+      T: INSERT INTO {notes} VALUES (:position, :stream)
+)";
+
+class ReplicaCommand : public ::testing::Test {
+ protected:
+  ReplicaCommand() { std::ofstream(folder_ / "set.yaml") << kSet; }
+
+  Outcome Shell(const std::string& command) {
+    return RunCommand({"sh", "-c", command}, folder_.path());
+  }
+  void Append(int events) {
+    std::ofstream lines(folder_ / "lines");
+    for (int i = 0; i < events; ++i)
+      lines << R"({"stream":"s)" << i % 5
+            << R"(","type":"T"})"
+               "\n";
+    lines.close();
+    EXPECT_EQ(Shell(MUSTER_PROGRAM " events append sqlite:log.db < lines").exit_code, 0);
+  }
+  Outcome Replica(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "replica");
+    return RunMuster(arguments, folder_.path());
+  }
+  Outcome CatchUp() { return Replica({"run", "set.yaml", "--until-caught-up", "--progress=none"}); }
+
+  TempFolder folder_;
+};
+
+TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
+  Append(10);
+  std::filesystem::copy(folder_ / "log.db", folder_ / "backup.db");
+  Append(10);
+  ASSERT_EQ(CatchUp().exit_code, 0);
+  ASSERT_EQ(Shell("rm log.db* && cp backup.db log.db").exit_code, 0);
+  Append(5);  // at positions that were handled before the log was restored
+  const Outcome run = CatchUp();
+  EXPECT_EQ(NotAClearError(run, 1), "") << run.err;
+  EXPECT_NE(run.err.find("the event log ends at position 15"), std::string::npos) << run.err;
+  const Outcome status = Replica({"status", "set.yaml"});
+  EXPECT_NE(status.out.find("the event log ends at position 15"), std::string::npos) << status.out;
+  // From the start it is whole again.
+  EXPECT_EQ(Replica({"reset", "set.yaml", "notes"}).exit_code, 0);
+  EXPECT_EQ(CatchUp().exit_code, 0);
+  const Json audit = Json::parse(Replica({"audit", "set.yaml", "notes", "--json"}).out);
+  EXPECT_EQ(audit["handled"], 15);
+}
+
+}  // namespace
+}  // namespace muster::testing
