@@ -2,16 +2,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace muster {
 
 using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 using MonoTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
-// Everything about the world that differs from run to run: time, waiting and chance. Code that
-// coordinates takes an Env instead of asking the system, so that the simulator can decide
+// Everything about the world that differs from run to run: time, waiting, chance and threads. Code
+// that coordinates takes an Env instead of asking the system, so that the simulator can decide
 // what it sees.
 //
 // Implementations are safe to use from any thread.
@@ -31,6 +33,10 @@ class Env {
 
   // 64 random bits.
   virtual uint64_t Random() = 0;
+
+  // Runs all of `threads` at once, the first on the calling thread and each other on one of its
+  // own, and returns when every one has returned. None may throw.
+  virtual void RunAll(std::vector<std::function<void()>> threads);
 
   // A name nobody else has: 128 random bits in hexadecimal.
   std::string NewId();

@@ -229,6 +229,8 @@ class WorkObserver {
   // `from` is where the work goes on, as the sink and the store know it.
   virtual void Acquired(const WorkItem& /*item*/, const Progress& /*from*/) {}
   virtual void Advanced(const WorkItem& /*item*/, const Progress& /*progress*/) {}
+  // A checkpoint or split has prolonged the lease.
+  virtual void Renewed(const WorkItem& /*item*/) {}
   virtual void Split(const WorkItem& /*item*/, const Progress& /*progress*/) {}
   virtual void Ended(const WorkItem& /*item*/, ShardOutcome /*outcome*/, const Error* /*why*/) {}
 };

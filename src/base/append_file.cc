@@ -53,12 +53,15 @@ class AppendFile::Lock {
 
 AppendFile::AppendFile(std::string path) : AppendFile(std::move(path), SystemFileCalls()) {}
 
+AppendFile::AppendFile(std::string path, FileCalls& calls)
+    : path_(std::move(path)), calls_(calls), threads_(calls.env()) {}
+
 AppendFile::~AppendFile() {
   if (fd_ >= 0) calls_.Close(fd_);
 }
 
 Status AppendFile::Append(std::string_view line, const std::function<bool()>& unless) {
-  const std::lock_guard threads(mutex_);
+  const std::lock_guard threads(threads_);
   MUSTER_TRY(outcome_);
   for (int tries = 0; tries < kMaxReopens; ++tries) {
     MUSTER_TRY(OpenIfNeeded());
@@ -75,7 +78,7 @@ Status AppendFile::Append(std::string_view line, const std::function<bool()>& un
 }
 
 Status AppendFile::Sync() {
-  const std::lock_guard threads(mutex_);
+  const std::lock_guard threads(threads_);
   return SyncFile();
 }
 

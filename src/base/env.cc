@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include "base/mono_clock.h"
 #include "base/planted_bug.h"
@@ -45,6 +46,13 @@ class SystemEnv final : public Env {
 
 clockid_t MonoClock() {
   return PLANTED_BUG(time_stops_while_suspended) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME;
+}
+
+void Env::RunAll(std::vector<std::function<void()>> threads) {
+  if (threads.empty()) return;
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < threads.size(); ++i) others.emplace_back(std::move(threads[i]));
+  threads.front()();
 }
 
 std::string Env::NewId() {

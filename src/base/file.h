@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/condition.h"
 #include "muster/result.h"
 
 namespace muster {
@@ -43,7 +43,7 @@ Status MakePrivateFolders(const std::string& path);
 class AppendFile {
  public:
   explicit AppendFile(std::string path);
-  AppendFile(std::string path, FileCalls& calls) : path_(std::move(path)), calls_(calls) {}
+  AppendFile(std::string path, FileCalls& calls);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
@@ -70,7 +70,7 @@ class AppendFile {
 
   const std::string path_;
   FileCalls& calls_;
-  std::mutex mutex_;
+  LongLock threads_;
   int fd_ = -1;
   bool is_regular_ = false;
   bool is_dirty_ = false;

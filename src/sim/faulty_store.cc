@@ -155,12 +155,13 @@ Result<WallTime> FaultyStore::Now() {
 
 // Nothing may rely on being woken, so nobody ever is.
 void FaultyStore::Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) {
-  if (!stop.stop_requested()) sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(timeout));
+  sim_.Sleep(sim_.random().UpTo<int64_t, std::nano>(timeout), stop);
 }
 
 Status FaultyStore::Throttled(const std::string& what) {
   if (harsher_ && sim_.Fires(Fault::kThrottle, 800)) {
     throttled_until_ = sim_.now() + sim_.random().UpTo(kLongestThrottle);
+    sim_.Lasts(throttled_until_ - sim_.now());
   }
   if (!sim_.faults_on() || sim_.now() >= throttled_until_ || sim_.random().OneIn(2)) return {};
   sim_.Pass(std::chrono::milliseconds(1));
@@ -218,6 +219,7 @@ void FaultyStore::LosePowerNowAndThen(bool deferred) {
 Status FaultyStore::RefuseWrites(const std::string& what) {
   if (sim_.Fires(Fault::kReadOnly, 1500)) {
     read_only_until_ = sim_.now() + sim_.random().UpTo(kLongestReadOnly);
+    sim_.Lasts(read_only_until_ - sim_.now());
   }
   if (!sim_.faults_on() || sim_.now() >= read_only_until_) return {};
   sim_.Pass(std::chrono::milliseconds(1));

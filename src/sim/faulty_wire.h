@@ -9,6 +9,10 @@
 
 namespace muster::sim {
 
+// The current thread waits for a service that does not answer, seldom and for minutes, or until it
+// is stopped; half of the time it does not hear of that either.
+void HangNowAndThen(Simulation& sim, const std::stop_token& stop);
+
 // The way between a process and a server: requests and replies take time and get lost, late or
 // doubled, and the server may be away.
 class FaultyWire {

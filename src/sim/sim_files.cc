@@ -110,6 +110,7 @@ std::string SimFiles::Content(const std::string& path) const {
 bool SimFiles::IsFull() {
   if (sim_.Fires(Fault::kReadOnly, 40)) {
     full_until_ = sim_.now() + sim_.random().UpTo(kLongestFull);
+    sim_.Lasts(full_until_ - sim_.now());
   }
   return sim_.faults_on() && sim_.now() < full_until_;
 }

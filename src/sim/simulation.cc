@@ -21,11 +21,23 @@ constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 constexpr std::string_view kFaultNames[kFaultKinds] = {
     "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
     "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump",   "torn-write",
-    "throttle",  "stale-read", "go-back",   "power-loss", "suspend"};
+    "throttle",  "stale-read", "go-back",   "power-loss", "suspend",      "hang"};
 
 }  // namespace
 
 std::string_view FaultName(Fault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
+
+struct Simulation::Thread {
+  Process& process;
+  std::string name;
+  Fiber fiber = {};
+  uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
+  bool alive = false;
+  // Its wait stands still with the machine, as the clock by which the system counts it does; how
+  // long the machine had been suspended when it began.
+  bool sleeps = false;
+  nanoseconds suspended{0};
+};
 
 struct Simulation::Process {
   std::string name;
@@ -34,12 +46,12 @@ struct Simulation::Process {
   std::stop_source stop;
   std::chrono::hours clock_skew{0};
   nanoseconds suspended{0};  // so far
-  Fiber fiber;
-  uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
-  bool waits_for_stop = false;
-  bool alive = false;
-  bool doomed = false;  // crashes as soon as it has the baton
+  nanoseconds stands_still_until{0};
+  std::vector<std::unique_ptr<Thread>> threads;  // main's first; those that have ended are reused
+  bool doomed = false;                           // each thread crashes as soon as it has the baton
   bool unwinding = false;
+
+  Thread& first() { return *threads.front(); }
 };
 
 // What a process sees of the world. Every call is a point where it may pause or crash.
@@ -49,7 +61,7 @@ class Simulation::ProcessEnv final : public Env {
 
   WallTime WallNow() override {
     const auto now = kStartOfTime + std::chrono::floor<milliseconds>(sim_.now_);
-    sim_.FaultPoint(process_);
+    sim_.FaultPoint();
     return now + process_.clock_skew;
   }
 
@@ -57,17 +69,21 @@ class Simulation::ProcessEnv final : public Env {
   MonoTime MonoNow() override {
     const bool goes_on = MonoClock() == CLOCK_BOOTTIME;
     const MonoTime now{sim_.now_ - (goes_on ? nanoseconds(0) : process_.suspended)};
-    sim_.FaultPoint(process_);
+    sim_.FaultPoint();
     return now;
   }
 
   bool Sleep(nanoseconds duration, std::stop_token stop) override {
-    return sim_.Sleep(process_, duration, stop);
+    return sim_.Sleep(duration, stop);
   }
 
   uint64_t Random() override {
-    sim_.FaultPoint(process_);
+    sim_.FaultPoint();
     return sim_.random_.Next();
+  }
+
+  void RunAll(std::vector<std::function<void()>> threads) override {
+    sim_.RunAll(process_, std::move(threads));
   }
 
  private:
@@ -88,11 +104,7 @@ Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
 
 // Whatever still runs is unwound, so that what it holds is freed.
 Simulation::~Simulation() {
-  for (const auto& process : processes_) {
-    if (!process->alive) continue;
-    process->doomed = true;
-    GiveBatonTo(*process);
-  }
+  for (const auto& process : processes_) End(*process);
 }
 
 void Simulation::AddProcess(std::string name, Main main) {
@@ -100,6 +112,7 @@ void Simulation::AddProcess(std::string name, Main main) {
   process->name = std::move(name);
   process->main = std::move(main);
   process->env = std::make_unique<ProcessEnv>(*this, *process);
+  NewThread(*process);
   Process& added = *process;
   processes_.push_back(std::move(process));
   After(random_.UpTo<int64_t, std::nano>(std::chrono::seconds(5)),
@@ -109,6 +122,8 @@ void Simulation::AddProcess(std::string name, Main main) {
 void Simulation::Run() {
   while (!events_.empty() && !violation_) {
     const Event event = Pop();
+    if (event.wakes != nullptr && (!event.wakes->alive || event.wakes->ticket != event.ticket))
+      continue;
     now_ = std::max(now_, event.time);
     if (now_ > kTimeLimit) {
       Violate("V", "not everything has ended after " +
@@ -118,10 +133,24 @@ void Simulation::Run() {
     }
     if (event.wakes == nullptr) {
       event.acts();
-    } else if (event.wakes->alive && event.wakes->ticket == event.ticket) {
-      GiveBatonTo(*event.wakes);
+    } else {
+      Wake(event);
     }
   }
+}
+
+void Simulation::Wake(const Event& event) {
+  Thread& thread = *event.wakes;
+  Process& process = thread.process;
+  nanoseconds time = std::max(now_, process.stands_still_until);
+  if (thread.sleeps) {
+    time = std::max(time, event.time + process.suspended - thread.suspended);
+    thread.suspended = process.suspended;
+  }
+  if (time > now_) return Push({time, random_.Next(), &thread, event.ticket, {}});
+  GiveBatonTo(thread);
+  // One of its threads has crashed, and with it the process.
+  if (process.unwinding) End(process);
 }
 
 void Simulation::Push(Event event) {
@@ -138,15 +167,18 @@ Simulation::Event Simulation::Pop() {
 
 void Simulation::Start(Process& process) {
   process.stop = std::stop_source();
-  process.alive = true;
   process.doomed = false;
   process.unwinding = false;
+  process.stands_still_until = now_;
   process.clock_skew = std::chrono::hours(0);
   if (Fires(Fault::kClockSkew, 4)) {
     process.clock_skew = random_.OneIn(2) ? kClockSkew : -kClockSkew;
   }
-  process.fiber.Start([this, &process] { RunProcess(process); });
-  GiveBatonTo(process);
+  Thread& thread = process.first();
+  thread.alive = true;
+  ++thread.ticket;
+  thread.fiber.Start([this, &process] { RunProcess(process); });
+  GiveBatonTo(thread);
 }
 
 void Simulation::RunProcess(Process& process) {
@@ -159,7 +191,7 @@ void Simulation::RunProcess(Process& process) {
   } catch (const ProcessCrash&) {
     crashed = true;
   }
-  process.alive = false;
+  process.first().alive = false;
   Ended(process, crashed);
 }
 
@@ -168,94 +200,186 @@ void Simulation::Ended(Process& process, bool crashed) {
   After(random_.UpTo(kLongestDowntime), [this, &process] { Start(process); });
 }
 
-// Runs the process until it waits for something or ends.
-void Simulation::GiveBatonTo(Process& process) {
-  current_ = &process;
-  process.fiber.Resume();
-  current_ = nullptr;
+Simulation::Thread& Simulation::NewThread(Process& process) {
+  for (const auto& thread : process.threads) {
+    if (!thread->alive) return *thread;
+  }
+  const std::string number = std::to_string(process.threads.size());
+  return *process.threads.emplace_back(new Thread{
+      .process = process, .name = process.name + (process.threads.empty() ? "" : "." + number)});
 }
 
-void Simulation::WakeAfter(Process& process, nanoseconds delay) {
-  Push({now_ + delay, random_.Next(), &process, process.ticket, {}});
+// Threads that a thread has started. If that one ends before them, by a crash, they end with it:
+// they may use what is about to go.
+class Simulation::Joining {
+ public:
+  explicit Joining(Simulation& sim) : sim_(sim), caller_(*sim.current_) {}
+  ~Joining() {
+    if (!running_.empty()) caller_.process.doomed = true;
+    while (!running_.empty()) sim_.GiveBatonTo(*running_.back());
+  }
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
+
+  void Start(std::function<void()> work) {
+    Thread& thread = NewThread(caller_.process);
+    running_.push_back(&thread);
+    thread.alive = true;
+    ++thread.ticket;
+    thread.fiber.Start([this, &thread, work = std::move(work)] { Run(thread, work); });
+    sim_.WakeAfter(thread, nanoseconds(0));
+  }
+
+  void Join() {
+    waits_ = true;
+    if (caller_.process.unwinding) throw ProcessCrash{};
+    while (!running_.empty()) sim_.LoseBaton(caller_, std::nullopt);
+  }
+
+ private:
+  void Run(Thread& thread, const std::function<void()>& work) {
+    try {
+      if (!thread.process.doomed) work();
+    } catch (const ProcessCrash&) {
+    }
+    thread.alive = false;
+    std::erase(running_, &thread);
+    if (running_.empty() && waits_) sim_.WakeAfter(caller_, nanoseconds(0));
+  }
+
+  Simulation& sim_;
+  Thread& caller_;
+  std::vector<Thread*> running_;
+  bool waits_ = false;
+};
+
+void Simulation::RunAll(Process& process, std::vector<std::function<void()>> works) {
+  if (works.empty() || process.unwinding) return;
+  Joining joining(*this);
+  for (size_t i = 1; i < works.size(); ++i) joining.Start(std::move(works[i]));
+  works.front()();
+  joining.Join();
+}
+
+// Runs the thread until it waits for something or ends.
+void Simulation::GiveBatonTo(Thread& thread) {
+  Thread* const before = std::exchange(current_, &thread);
+  thread.fiber.Resume();
+  current_ = before;
+}
+
+// Its first thread takes the others with it.
+void Simulation::End(Process& process) {
+  if (!process.first().alive) return;
+  process.doomed = true;
+  GiveBatonTo(process.first());
+}
+
+void Simulation::WakeAfter(Thread& thread, nanoseconds delay) {
+  Push({now_ + delay, random_.Next(), &thread, thread.ticket, {}});
 }
 
 void Simulation::Pass(nanoseconds duration) {
-  Process& process = *current_;
-  if (process.unwinding) return;
-  FaultPoint(process);
-  LoseBaton(process, duration);
+  if (current_->process.unwinding) return;
+  FaultPoint();
+  LoseBaton(*current_, duration);
 }
 
-void Simulation::LoseBaton(Process& process, nanoseconds duration) {
-  ++process.ticket;
-  WakeAfter(process, duration);
-  process.fiber.Yield();
-  if (process.doomed) {
-    process.unwinding = true;
+// Without a duration until it is woken.
+void Simulation::LoseBaton(Thread& thread, std::optional<nanoseconds> duration) {
+  ++thread.ticket;
+  thread.suspended = thread.process.suspended;
+  if (duration) WakeAfter(thread, *duration);
+  thread.fiber.Yield();
+  thread.sleeps = false;
+  if (thread.process.doomed) {
+    thread.process.unwinding = true;
     throw ProcessCrash{};
   }
 }
 
-bool Simulation::Sleep(Process& process, nanoseconds duration, const std::stop_token& stop) {
-  FaultPoint(process);
-  if (process.unwinding || stop.stop_requested()) return false;
+bool Simulation::Sleep(nanoseconds duration, const std::stop_token& stop) {
+  Thread& thread = *current_;
+  FaultPoint();
+  if (thread.process.unwinding || stop.stop_requested()) return false;
   const nanoseconds end = now_ + duration;
-  process.waits_for_stop = stop.stop_possible();
-  LoseBaton(process, duration);
-  process.waits_for_stop = false;
+  const std::stop_callback wake(stop, [this, &thread] {
+    thread.sleeps = false;
+    WakeAfter(thread, nanoseconds(0));
+  });
+  thread.sleeps = true;
+  LoseBaton(thread, duration);
   return now_ >= end && !stop.stop_requested();
 }
 
-void Simulation::FaultPoint(Process& process) {
+void Simulation::FaultPoint() {
+  Thread& thread = *current_;
+  Process& process = thread.process;
   if (process.unwinding) return;
   if (++calls_ == plan_.crash_at) Crash("planned");
   if (Fires(Fault::kCrash, 400)) Crash("fault");
-  if (Fires(Fault::kTerminate, 250)) {
-    After(random_.UpTo(kLongestGrace), [this, &process] { Terminate(process); });
-  }
+  if (Fires(Fault::kTerminate, 250)) AskToStop(random_.UpTo(kLongestGrace));
   if (Fires(Fault::kPause, 300)) {
     const nanoseconds pause = random_.UpTo(kLongestPause);
     Note("pauses for " + std::to_string(std::chrono::floor<milliseconds>(pause).count()) + " ms");
-    LoseBaton(process, pause);
+    StandStill(process, pause);
+    LoseBaton(thread, pause);
   }
-  if (Fires(Fault::kSuspend, 600)) Suspend(process);
+  if (Fires(Fault::kSuspend, 600)) LoseBaton(thread, Suspend(process));
 }
 
-void Simulation::Suspend(Process& process) {
+void Simulation::StandStill(Process& process, nanoseconds duration) {
+  process.stands_still_until = now_ + duration;
+  Lasts(duration);
+}
+
+// For how long.
+nanoseconds Simulation::Suspend(Process& process) {
   const nanoseconds time = added_random_.UpTo(kLongestSuspension);
-  Note("is suspended for " + std::to_string(std::chrono::floor<milliseconds>(time).count()) +
-       " ms");
+  Note(process.name + " is suspended for " +
+       std::to_string(std::chrono::floor<milliseconds>(time).count()) + " ms");
   Sometimes("a machine is suspended");
   process.suspended += time;
-  LoseBaton(process, time);
+  StandStill(process, time);
+  return time;
+}
+
+void Simulation::SuspendLater(nanoseconds delay) {
+  After(delay, [this, &process = current_->process] {
+    if (process.first().alive && process.stands_still_until <= now_) Suspend(process);
+  });
+}
+
+void Simulation::AskToStop(nanoseconds delay) {
+  After(delay, [this, &process = current_->process] { Terminate(process); });
 }
 
 void Simulation::Terminate(Process& process) {
-  if (!process.alive || process.stop.stop_requested()) return;
+  if (!process.first().alive || process.stop.stop_requested()) return;
   Note(process.name + " is asked to stop");
   process.stop.request_stop();
-  if (process.waits_for_stop) WakeAfter(process, nanoseconds(0));
 }
 
 void Simulation::Crash(std::string_view why) {
   Note("crashes: " + std::string(why));
-  current_->unwinding = true;
+  Lasts(nanoseconds(0));
+  ++crashes_;
+  current_->process.doomed = true;
+  current_->process.unwinding = true;
   throw ProcessCrash{};
 }
 
 void Simulation::CutPower() {
   Note("the power fails");
-  for (const auto& process : processes_) {
-    if (!process->alive) continue;
-    process->doomed = true;
-    GiveBatonTo(*process);
-  }
+  for (const auto& process : processes_) End(*process);
 }
 
-bool Simulation::Unwinding() const { return current_ != nullptr && current_->unwinding; }
+bool Simulation::Unwinding() const { return current_ != nullptr && current_->process.unwinding; }
+
+nanoseconds Simulation::RunsSince() const { return current_->process.stands_still_until; }
 
 std::string_view Simulation::CurrentName() const {
-  return current_ != nullptr ? std::string_view(current_->name) : "world";
+  return current_ != nullptr ? std::string_view(current_->process.name) : "world";
 }
 
 bool Simulation::Fires(Fault fault, uint64_t odds) {
@@ -267,6 +391,7 @@ bool Simulation::Fires(Fault fault, uint64_t odds) {
   if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
   ++faults_fired_;
   fired_[static_cast<size_t>(fault)] = true;
+  if (fault != Fault::kTerminate) Lasts(nanoseconds(0));
   Note("fault: " + std::string(FaultName(fault)));
   return true;
 }
@@ -282,12 +407,13 @@ void Simulation::Note(std::string_view text) {
                                         std::chrono::floor<std::chrono::microseconds>(now_).count())
                               .ptr;
   const std::string_view time(digits, static_cast<size_t>(end - digits));
-  const std::string_view parts[] = {kBlanks.substr(std::min(kBlanks.size(), time.size())),
-                                    time,
-                                    " us  ",
-                                    CurrentName(),
-                                    "  ",
-                                    text};
+  const std::string_view parts[] = {
+      kBlanks.substr(std::min(kBlanks.size(), time.size())),
+      time,
+      " us  ",
+      current_ != nullptr ? std::string_view(current_->name) : "world",
+      "  ",
+      text};
   for (const std::string_view part : parts) trace_hash_ = Fnv1a(part, trace_hash_);
   if (!keep_trace_) return;
   std::string& line = trace_.emplace_back();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -43,8 +44,9 @@ enum class Fault {
   // Each kind from here on draws its numbers apart: where it is not allowed, a seed that is older
   // does what it always did.
   kSuspend,  // the machine of a process is suspended: it stands still, and so do some of its clocks
+  kHang,     // a call of a thread hangs, longer than a lease may last; the others go on
 };
-inline constexpr size_t kFaultKinds = 17;
+inline constexpr size_t kFaultKinds = 18;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer of both make a failure easier to read.
@@ -71,10 +73,10 @@ struct Violation {
   std::string message;
 };
 
-// Many processes of real code in one thread. Each process is a fiber, and the one that has the
-// baton runs; at every call of its Env and of a simulated service it may lose the baton, pause or
-// crash. Who goes on, what fails, how often and how long everything takes follows from the seed
-// alone, so that a seed repeats a run exactly.
+// Many processes of real code in one thread. Each thread of a process is a fiber, and the one that
+// has the baton runs; at every call of its Env and of a simulated service it may lose the baton,
+// and its process may pause or crash. Who goes on, what fails, how often and how long everything
+// takes follows from the seed alone, so that a seed repeats a run exactly.
 //
 // Faults happen until kFaultTime has passed: the safety phase. In the liveness phase that follows
 // nothing fails any more, and every process must end before kTimeLimit.
@@ -102,6 +104,7 @@ class Simulation {
   std::vector<std::string>& trace() { return trace_; }
   uint64_t trace_hash() const { return trace_hash_; }
   int faults_fired() const { return faults_fired_; }
+  int crashes() const { return crashes_; }
   int64_t calls() const { return calls_; }  // of an Env or a service, by any process
   Counters& sometimes() { return sometimes_; }
 
@@ -119,8 +122,26 @@ class Simulation {
   // Decides whether a fault happens here, with a chance of one in `odds`.
   bool Fires(Fault fault, uint64_t odds);
 
-  // Lets `duration` pass for the current process while others run. It may crash here.
+  // A fault that has fired lasts for so long.
+  void Lasts(nanoseconds duration) { calm_since_ = std::max(calm_since_, now_ + duration); }
+
+  // When the last fault is over that has fired so far; one that asks a process to stop is none.
+  nanoseconds calm_since() const { return calm_since_; }
+
+  // Lets `duration` pass for the current thread while others run. Its process may crash here.
   void Pass(nanoseconds duration);
+
+  // As Env::Sleep of the current process.
+  bool Sleep(nanoseconds duration, const std::stop_token& stop);
+
+  // Since when the current process runs without having stood still.
+  nanoseconds RunsSince() const;
+
+  // The current process is asked to stop later, as by SIGTERM.
+  void AskToStop(nanoseconds delay);
+
+  // The machine of the current process is suspended later.
+  void SuspendLater(nanoseconds delay);
 
   // The current process disappears at once, as by kill -9.
   [[noreturn]] void Crash(std::string_view why);
@@ -137,7 +158,7 @@ class Simulation {
   // Runs `action` at a later time, apart from any process.
   void After(nanoseconds delay, std::function<void()> action);
 
-  // Adds a line to the trace.
+  // Adds a line to the trace, with the name of the current thread.
   void Note(std::string_view text);
 
   // Counts that something we want to see has really happened.
@@ -147,13 +168,15 @@ class Simulation {
 
  private:
   struct Process;
+  struct Thread;
   class ProcessEnv;
+  class Joining;
   struct ProcessCrash : ProcessEnd {};
   struct Event {
     nanoseconds time;
     uint64_t order;              // drawn at random: who acts first at the same time differs by seed
-    Process* wakes;              // most events only wake a process
-    uint64_t ticket;             // the wait of that process that it ends
+    Thread* wakes;               // most events only wake a thread
+    uint64_t ticket;             // the wait of that thread that it ends
     std::function<void()> acts;  // if it wakes none
     bool operator>(const Event& other) const {
       return std::tie(time, order) > std::tie(other.time, other.order);
@@ -162,14 +185,18 @@ class Simulation {
 
   void Push(Event event);
   Event Pop();
+  void Wake(const Event& event);
   void Start(Process& process);
   void RunProcess(Process& process);
-  void GiveBatonTo(Process& process);
-  void LoseBaton(Process& process, nanoseconds duration);
-  void WakeAfter(Process& process, nanoseconds delay);
-  bool Sleep(Process& process, nanoseconds duration, const std::stop_token& stop);
-  void FaultPoint(Process& process);
-  void Suspend(Process& process);
+  void RunAll(Process& process, std::vector<std::function<void()>> works);
+  static Thread& NewThread(Process& process);
+  void GiveBatonTo(Thread& thread);
+  void End(Process& process);
+  void LoseBaton(Thread& thread, std::optional<nanoseconds> duration);
+  void StandStill(Process& process, nanoseconds duration);
+  void WakeAfter(Thread& thread, nanoseconds delay);
+  void FaultPoint();
+  nanoseconds Suspend(Process& process);
   Random& RandomOf(Fault fault) { return fault < Fault::kSuspend ? random_ : added_random_; }
   void Ended(Process& process, bool crashed);
   void Terminate(Process& process);
@@ -186,8 +213,10 @@ class Simulation {
   nanoseconds now_{0};
   std::vector<Event> events_;  // a heap, the earliest first
   std::vector<std::unique_ptr<Process>> processes_;
-  Process* current_ = nullptr;
+  Thread* current_ = nullptr;
   int faults_fired_ = 0;
+  int crashes_ = 0;
+  nanoseconds calm_since_{0};
   std::array<bool, kFaultKinds> fired_{};
   int64_t calls_ = 0;
   std::optional<Violation> violation_;

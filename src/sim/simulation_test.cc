@@ -158,6 +158,96 @@ TEST(Simulation, ForbiddenFaultsNeverFire) {
   sim.Run();
 }
 
+TEST(Simulation, ThreadsOfAProcessRunSideBySide) {
+  Simulation sim(1, Only({}));
+  std::string order;
+  nanoseconds took{0};
+  sim.AddProcess("p", [&](Env& env, std::stop_token) {
+    const nanoseconds before = sim.now();
+    const auto step = [&](char name, nanoseconds pause) {
+      return [&, name, pause] {
+        for (int i = 0; i < 2; ++i) {
+          env.Sleep(pause, {});
+          order += name;
+        }
+      };
+    };
+    env.RunAll({step('a', 2s), step('b', 3s), step('c', 7s)});
+    took = sim.now() - before;
+  });
+  sim.Run();
+  EXPECT_EQ(order, "ababcc");
+  EXPECT_EQ(took, 14s);
+}
+
+TEST(Simulation, CrashOfAThreadTakesItsProcessWithItInnermostFirst) {
+  for (const char crashing : {'a', 'b', 'c'}) {
+    Simulation sim(1, Only({}));
+    std::string gone;
+    struct Last {
+      std::string& gone;
+      char name;
+      ~Last() { gone += name; }
+    };
+    int starts = 0;
+    sim.AddProcess("p", [&](Env& env, std::stop_token) {
+      if (++starts > 1) return;
+      const Last main{gone, 'm'};
+      const auto run = [&](char name) {
+        return [&, name] {
+          const Last last{gone, name};
+          env.Sleep(1s, {});
+          if (name == crashing) sim.Crash("on purpose");
+          env.Sleep(1h, {});
+        };
+      };
+      env.RunAll({run('a'), run('b'), run('c')});
+    });
+    sim.Run();
+    EXPECT_EQ(starts, 2);
+    EXPECT_EQ(gone.size(), 4u);
+    EXPECT_EQ(gone.back(), 'm');
+    EXPECT_LT(sim.now(), 1h);
+  }
+}
+
+TEST(Simulation, ThreadsOfAProcessStandStillTogether) {
+  bool paused = false;
+  for (uint64_t seed = 1; seed <= 10 && !paused; ++seed) {
+    Simulation sim(seed, Only({Fault::kPause, Fault::kSuspend}));
+    sim.AddProcess("p", [&](Env& env, std::stop_token) {
+      nanoseconds still_until{0};
+      const auto run = [&] {
+        for (int i = 0; i < 200; ++i) {
+          env.Sleep(1s, {});
+          EXPECT_GE(sim.now(), still_until);
+          still_until = std::max(still_until, sim.RunsSince());
+          paused = paused || sim.HasFired(Fault::kPause);
+        }
+      };
+      env.RunAll({run, run, run});
+    });
+    sim.Run();
+  }
+  EXPECT_TRUE(paused);
+}
+
+TEST(Simulation, ThreadWakesAnotherByAStopRequest) {
+  Simulation sim(1, Only({}));
+  bool slept = true;
+  sim.AddProcess("p", [&](Env& env, std::stop_token) {
+    std::stop_source wake;
+    env.RunAll({[&] { slept = env.Sleep(1h, wake.get_token()); },
+                [&] {
+                  env.Sleep(3s, {});
+                  wake.request_stop();
+                }});
+  });
+  sim.Run();
+  EXPECT_FALSE(slept);
+  EXPECT_LT(sim.now(), 1min);
+}
+
 // A workload that breaks as soon as a process has paused and another has crashed.
 class BreaksByTwoFaults final : public Workload {
  public:

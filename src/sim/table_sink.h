@@ -15,6 +15,8 @@ struct SinkObserver {
   // A request of a holder has reached the sink; `refused`: it had no effect, because it came from
   // an older holder.
   std::function<void(const Fence& fence, bool late, bool refused, bool empty)> reached;
+  // A holder begins to write a batch.
+  std::function<void(const Fence& fence)> begins;
 };
 
 // A target like a database: rows, and for every item the highest epoch it has seen with its

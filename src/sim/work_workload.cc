@@ -17,7 +17,6 @@
 #include "sim/workload.h"
 #include "work/item_body.h"
 #include "work/records.h"
-#include "work/slot.h"
 
 namespace muster::sim {
 namespace {
@@ -28,6 +27,9 @@ constexpr nanoseconds kOperatorTime = seconds(30);
 constexpr nanoseconds kLongestLoss = seconds(100);  // since the last backup
 constexpr nanoseconds kLongestLag = seconds(15);    // of a replica that takes over
 constexpr milliseconds kLongestRest = seconds(300);
+constexpr nanoseconds kNoticed = milliseconds(1'100);  // the end of a lease, by its holder
+constexpr nanoseconds kCalm = seconds(10);
+constexpr nanoseconds kStopTime = seconds(1);
 constexpr char kLetters[] = "letters";
 
 std::string WithEpoch(const std::string& key, int64_t epoch) {
@@ -64,9 +66,10 @@ class WorkWorkloadImpl final : public Workload {
       goes_back_ = true;
       store_->MayGoBack(restored_ ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
-    const SinkObserver observer{[this](const Fence& fence, bool late, bool refused, bool empty) {
-      Sinks(fence, late, refused, empty);
-    }};
+    const SinkObserver observer{
+        .reached = [this](const Fence& fence, bool late, bool refused,
+                          bool empty) { Sinks(fence, late, refused, empty); },
+        .begins = [this](const Fence& fence) { Begins(fence); }};
     if (random.OneIn(2)) {
       tables_ = std::make_unique<TableTarget>(sim, observer);
     } else {
@@ -82,12 +85,16 @@ class WorkWorkloadImpl final : public Workload {
     terms_ = world_.Terms(random);
     pace_ = random.UpTo<int64_t, std::nano>(seconds(3));
     buffered_ = random.OneIn(2);
-    abrupt_ = random.OneIn(2);
-    const int64_t workers = random.Between(1, 5);
+    // Many workers, or few of several slots: what a seed costs grows with all the slots together.
+    const bool many = random.OneIn(2);
+    const int64_t workers = random.Between(1, many ? 5 : 2);
     if (workers >= 3 && world_.roots() == 1) sim.Sometimes("18 many workers, one item");
     for (int64_t i = 0; i < workers; ++i) {
       const std::string name = "worker" + std::to_string(i);
-      sim.AddProcess(name, [this, name](Env& env, std::stop_token stop) { Work(name, env, stop); });
+      const auto slots = static_cast<int>(many ? 1 : random.Between(1, 3));
+      sim.AddProcess(name, [this, name, slots](Env& env, std::stop_token stop) {
+        Work(name, slots, env, stop);
+      });
     }
   }
 
@@ -109,14 +116,17 @@ class WorkWorkloadImpl final : public Workload {
     int64_t highest_epoch = 0;
     int claims = 0;
     int claims_without_progress = 0;
-    // Holders in a row whom faults have taken, so that they neither got on nor said why not.
+    // Holders in a row that a fault, or a poison item beside it, has taken: they neither got on nor
+    // said why not.
     int lost_holders = 0;
-    int faults_before_claim = 0;
+    int disturbances_before_claim = 0;
     int64_t read = 0;
   };
   struct HeldUntil {
     nanoseconds deadline{0};
     int faults_at_late_send = -1;
+    nanoseconds believed{0};  // the deadline as its holder knows it
+    bool lapsed = false;      // that has passed before the holder heard of a later one
   };
 
   class Letters final : public DeadLetters {
@@ -143,30 +153,59 @@ class WorkWorkloadImpl final : public Workload {
     std::set<std::string> pending_;
   };
 
+  // What a process knows of itself, from its start to its end.
   class Observer final : public WorkObserver {
    public:
-    Observer(WorkWorkloadImpl& workload, Env& env) : workload_(workload), env_(env) {}
+    Observer(WorkWorkloadImpl& workload, Env& env, std::stop_token stop)
+        : workload_(workload), env_(env), stop_(std::move(stop)), stopping_(stop_, [this] {
+            stopped_at_ = workload_.sim_->now();
+            calm_since_ = workload_.sim_->calm_since();
+          }) {}
+
     void Acquired(const WorkItem& item, const Progress& /*from*/) override {
+      for (const auto& [name, epoch] : holds_) {
+        if (name == item.name()) workload_.CheckOther(item, epoch);
+      }
+      holds_.emplace(item.name(), item.fence().epoch);
       workload_.Holds(item);
     }
     void Advanced(const WorkItem& item, const Progress& progress) override {
       workload_.Holds(item);
       workload_.Accounts(item.name(), progress.counts);
     }
+    void Renewed(const WorkItem& item) override { workload_.Holds(item); }
     void Split(const WorkItem& item, const Progress& /*progress*/) override {
       workload_.sim_->Sometimes("an item is split");
       workload_.Holds(item);
     }
     void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+      holds_.erase({item.name(), item.fence().epoch});
+      if (!stop_.stop_requested() && workload_.WasStopped(item, why)) stopped_ = item.name();
       workload_.Settled(env_, item, outcome, why);
+    }
+
+    // Its worker has returned. One that has failed stops all of its slots.
+    void Returned(bool failed) {
+      if (!stopped_.empty() && !failed)
+        workload_.Violate("V", stopped_ + " was stopped though its lease lasts");
+      stopped_.clear();
+      if (!holds_.empty() && !failed)
+        workload_.Violate("L", holds_.begin()->first + " is still held when its worker has ended");
+      if (stopped_at_) workload_.CheckEndOfStop(*stopped_at_, calm_since_);
     }
 
    private:
     WorkWorkloadImpl& workload_;
     Env& env_;
+    const std::stop_token stop_;
+    std::optional<nanoseconds> stopped_at_;
+    nanoseconds calm_since_{0};                        // when it was stopped
+    std::set<std::pair<std::string, int64_t>> holds_;  // names and epochs
+    std::string stopped_;  // an item that was stopped while its lease lasted
+    std::stop_callback<std::function<void()>> stopping_;
   };
 
-  void Work(const std::string& name, Env& env, std::stop_token stop) {
+  void Work(const std::string& name, int slots, Env& env, std::stop_token stop) {
     std::unique_ptr<Sink> sink;
     if (tables_) sink = std::make_unique<TableSink>(*tables_, env, pace_);
     if (documents_) sink = std::make_unique<DocumentSink>(*documents_, env, pace_, buffered_);
@@ -181,26 +220,18 @@ class WorkWorkloadImpl final : public Workload {
                       .dead_letters = letters,
                       .throttle = throttle,
                       .options = {.limits = world_.limits(), .read_ahead = false}};
-    Observer observer(*this, env);
-    WorkerOptions options{.run = {.name = "run"}, .terms = terms_, .worker = name};
-    const NextStops stops = [&] { return StopRequests{stop, abrupt_ ? stop : std::stop_token()}; };
+    Observer observer(*this, env, stop);
+    WorkerOptions options{.run = {.name = "run"}, .terms = terms_, .worker = name, .slots = slots};
     while (!stop.stop_requested()) {
       options.run.new_incarnation = std::exchange(new_incarnation_, false);
-      auto coordinator =
-          WorkCoordinator::Join(*store_, env, options.run, options.terms, options.worker);
-      Status ended;
-      if (coordinator) {
-        auto done = RunSlot(**coordinator, pipeline, options, observer, stops, stop);
-        if (done && !MayGoBackYet()) return;
-        if (done) {
-          env.Sleep(kOperatorTime, stop);
-          continue;
-        }
-        ended = done.error();
-      } else {
-        ended = coordinator.error();
-      }
-      if (ended.error().code == Code::kIncompatible && went_back_) {
+      const auto ended = RunWorker(*store_, pipeline, options, observer, stop);
+      observer.Returned(!ended.has_value());
+      if (ended && ended->all_done) {
+        if (!MayGoBackYet()) return;
+        env.Sleep(kOperatorTime, stop);
+      } else if (ended) {
+        if (!stop.stop_requested()) Violate("V", name + " ended before all was done");
+      } else if (ended.error().code == Code::kIncompatible && went_back_) {
         // Somebody reads the message and does what it says.
         sim_->Note("halts: " + ended.error().message);
         sim_->Sometimes("a worker halts loudly, and a new incarnation goes on");
@@ -238,10 +269,46 @@ class WorkWorkloadImpl final : public Workload {
     const std::string held =
         HeldBy(sim_->CurrentName(), ItemKey("run", item.name()), item.fence().epoch);
     const nanoseconds believed = item.deadline().time_since_epoch();
-    held_[held].deadline = believed;
+    HeldUntil& until = held_[held];
+    until.lapsed |= until.believed.count() > 0 && sim_->now() > until.believed;
+    until.believed = until.deadline = believed;
     if (const auto lasts = lasts_.find(held); lasts != lasts_.end() && believed > lasts->second) {
       Violate("F", item.name() + ": its holder counts on a longer lease than it has");
     }
+  }
+
+  // A slot acquires what another slot of its worker has not let go of, which must have lost it.
+  void CheckOther(const WorkItem& item, int64_t epoch) {
+    sim_->Sometimes("a slot acquires what another of its worker has lost");
+    if (!went_back_ && epoch == item.fence().epoch)
+      Violate("F", item.name() + " is held by two slots of a worker");
+  }
+
+  // Whoever holds an item stops when the lease has ended, and begins nothing any more.
+  void Begins(const Fence& fence) {
+    const auto held =
+        held_.find(HeldBy(sim_->CurrentName(), ItemKey("run", fence.item), fence.epoch));
+    if (held == held_.end() || sim_->Unwinding()) return;
+    if (sim_->now() > std::max(held->second.deadline, sim_->RunsSince()) + kNoticed)
+      Violate("F", fence.item + ": a batch begins after the lease has ended");
+  }
+
+  // Whether an item was stopped while its lease lasted.
+  bool WasStopped(const WorkItem& item, const Error* why) const {
+    if (went_back_ || why == nullptr || why->code != Code::kCancelled ||
+        why->message == "held long enough")
+      return false;
+    const auto held =
+        held_.find(HeldBy(sim_->CurrentName(), ItemKey("run", item.name()), item.fence().epoch));
+    return held != held_.end() && !held->second.lapsed && sim_->now() < held->second.believed;
+  }
+
+  // Where nothing else goes wrong, a worker that is asked to stop lets go of everything in time.
+  void CheckEndOfStop(nanoseconds stopped_at, nanoseconds calm_since) {
+    if (sim_->calm_since() != calm_since || stopped_at < calm_since + kCalm) return;
+    sim_->Sometimes("17 asked to stop while nothing else goes wrong");
+    if (sim_->now() > stopped_at + kStopTime + 2 * pace_)
+      Violate("V", "a worker was asked to stop, and went on");
   }
 
   void Accounts(const std::string& name, const Counts& counts) {
@@ -315,16 +382,21 @@ class WorkWorkloadImpl final : public Workload {
   void PausesBeforeASplit(const Change& change) {
     const auto stored = store_->Truth().Get(kWorkKind, change.record.key).value();
     if (!stored || !GivesAway(*stored, change.record) || !sim_->Fires(Fault::kPause, 5)) return;
-    sim_->Note("pauses before it splits " + change.record.key);
-    sim_->Pass(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
+    sim_->Note("hangs before it splits " + change.record.key);
+    Hang(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
   }
 
   // Who has judged that all is done says so only after the store has gone back.
   void PausesBeforeAnEnd(const Change& change) {
     const nanoseconds pause = sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss);
     if (!store_->GoBackBefore(pause)) return;
-    sim_->Note("pauses before it marks " + change.record.key);
-    sim_->Pass(pause);
+    sim_->Note("hangs before it marks " + change.record.key);
+    Hang(pause);
+  }
+
+  void Hang(nanoseconds time) {
+    sim_->Lasts(time);
+    sim_->Pass(time);
   }
 
   // A hand-over renews the lease, too, before it creates the successor.
@@ -466,10 +538,10 @@ class WorkWorkloadImpl final : public Workload {
     if (!before.owner.empty() && before.owner == request.owner) {
       sim_->Sometimes("11 a worker restarts under the same id");
     }
-    if (!before.owner.empty() && sim_->faults_fired() > known.faults_before_claim)
+    if (!before.owner.empty() && Disturbances() > known.disturbances_before_claim)
       ++known.lost_holders;
     // A late request is itself the work of a fault, which its sender does not see.
-    known.faults_before_claim = sim_->faults_fired() - (late ? 1 : 0);
+    known.disturbances_before_claim = Disturbances() - (late ? 1 : 0);
     known.highest_epoch = taken.epoch;
     // One that was removed and is there again begins anew with its epochs.
     const std::string held = HeldBy(request.owner, key, taken.epoch);
@@ -491,6 +563,9 @@ class WorkWorkloadImpl final : public Workload {
     }
     granted.emplace_back(key, taken.epoch);
   }
+
+  // A poison item takes those with it that other slots of its worker hold.
+  int Disturbances() const { return sim_->faults_fired() + sim_->crashes(); }
 
   void Reads(const std::optional<Record>& stored) {
     if (!stored || stored->kind != kWorkKind || stored->owner != sim_->CurrentName()) return;
@@ -552,7 +627,6 @@ class WorkWorkloadImpl final : public Workload {
   WorkTerms terms_;
   nanoseconds pace_{0};
   bool buffered_ = false;
-  bool abrupt_ = false;  // who is asked to stop does not wait for the batch in flight
   bool restored_ = false;
   bool goes_back_ = false;
   bool went_back_ = false;
@@ -610,7 +684,10 @@ WorkloadInfo WorkWorkload() {
                     "a full disk takes a part of a letter",
                     "a line of a letter is torn",
                     "24 a loss of power takes back letters that were not synced",
-                    "a machine is suspended"}};
+                    "a machine is suspended",
+                    "a call hangs",
+                    "a slot acquires what another of its worker has lost",
+                    "17 asked to stop while nothing else goes wrong"}};
 }
 
 const std::vector<WorkloadInfo>& Workloads() {

@@ -14,10 +14,12 @@ size_t NumberOf(const std::string& position, size_t otherwise) {
 // Kills its process when it comes to a poisonous document.
 class WorldReader final : public Reader {
  public:
-  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<Reader> reader)
-      : world_(world), sim_(sim), reader_(std::move(reader)) {}
+  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<Reader> reader,
+              std::stop_token stop)
+      : world_(world), sim_(sim), reader_(std::move(reader)), stop_(std::move(stop)) {}
 
   Result<std::optional<Document>> Next() override {
+    HangNowAndThen(sim_, stop_);
     auto document = reader_->Next();
     if (document && *document && world_.Poison(std::string((*document)->id))) sim_.Crash("poison");
     return document;
@@ -28,6 +30,7 @@ class WorldReader final : public Reader {
   const WorkWorld& world_;
   Simulation& sim_;
   std::unique_ptr<Reader> reader_;
+  const std::stop_token stop_;
 };
 
 }  // namespace
@@ -101,7 +104,7 @@ Result<std::unique_ptr<Reader>> WorldSource::Read(const Partition& partition,
                                                   std::stop_token stop) {
   sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(std::chrono::milliseconds(20)));
   MUSTER_ASSIGN(auto reader, world_.source().Read(partition, position, stop));
-  return std::make_unique<WorldReader>(world_, sim_, std::move(reader));
+  return std::make_unique<WorldReader>(world_, sim_, std::move(reader), stop);
 }
 
 void WorldCheck::Item(const ItemBody& body, bool unlucky) {

@@ -62,6 +62,9 @@ class StoreClock final : public Env {
     return env_.Sleep(duration, std::move(stop));
   }
   uint64_t Random() override { return env_.Random(); }
+  void RunAll(std::vector<std::function<void()>> threads) override {
+    env_.RunAll(std::move(threads));
+  }
 
  private:
   Env& env_;

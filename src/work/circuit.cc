@@ -24,13 +24,16 @@ std::string WhatIsWaitedFor(const Error& why) {
 
 }  // namespace
 
+// The clock and chance are asked before the lock is taken: the simulator may switch threads there.
+
 void Circuit::Succeeded(const std::string& item) {
+  const MonoTime now = env_.MonoNow();
   std::lock_guard lock(mutex_);
   ++successes_;
   // Its own successes say nothing about the others.
   if (const auto failed = failed_at_.find(item); failed != failed_at_.end()) ++failed->second;
   if (failures_ >= kWorthSaying) {
-    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(env_.MonoNow() - since_);
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - since_);
     // As loud as what it takes back.
     Log(Level::kWarning, "items get through again", {{"after_s", waited.count()}});
   }
@@ -39,17 +42,21 @@ void Circuit::Succeeded(const std::string& item) {
 }
 
 bool Circuit::Failed(const std::string& item, const Error& why) {
+  const MonoTime now = env_.MonoNow();
+  const uint64_t chance = env_.Random();
   std::lock_guard lock(mutex_);
   const auto before = failed_at_.find(item);
   const bool others_got_through = before != failed_at_.end() && before->second < successes_;
   if (failed_at_.size() >= kMostRemembered) failed_at_.clear();
   failed_at_[item] = successes_;
-  const MonoTime now = env_.MonoNow();
   // What was under way when it began is not one failure after the other.
   if (failures_ > 0 && !trying_ && now < next_try_) return others_got_through;
   if (failures_++ == 0) since_ = now;
   trying_ = false;
-  next_try_ = now + Pause() + env_.Jitter(Pause() / 4);
+  const std::chrono::nanoseconds jitter = Pause() / 4;
+  next_try_ = now + Pause();
+  if (jitter.count() > 0)
+    next_try_ += std::chrono::nanoseconds(chance % static_cast<uint64_t>(jitter.count()));
   if (failures_ >= kWorthSaying) {
     Log(Level::kWarning, "waiting for " + WhatIsWaitedFor(why),
         {{"tries", failures_},
@@ -66,15 +73,16 @@ milliseconds Circuit::Pause() const {
 
 bool Circuit::Await(const std::stop_token& stop) {
   for (;;) {
+    const MonoTime now = env_.MonoNow();
     std::chrono::nanoseconds wait;
     {
       std::lock_guard lock(mutex_);
       if (failures_ == 0) return true;
-      wait = next_try_ - env_.MonoNow();
+      wait = next_try_ - now;
       if (wait.count() <= 0) {
         // Ours; the others wait for what comes of it.
         trying_ = true;
-        next_try_ = env_.MonoNow() + Pause();
+        next_try_ = now + Pause();
         return true;
       }
     }
@@ -83,8 +91,9 @@ bool Circuit::Await(const std::stop_token& stop) {
 }
 
 void Circuit::Settled() {
+  const MonoTime now = env_.MonoNow();
   std::lock_guard lock(mutex_);
-  if (std::exchange(trying_, false)) next_try_ = env_.MonoNow();
+  if (std::exchange(trying_, false)) next_try_ = now;
 }
 
 }  // namespace muster

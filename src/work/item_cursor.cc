@@ -36,6 +36,7 @@ Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
   if (now >= item_.deadline()) return Error{Code::kLeaseLost, "the lease has ended"};
   if (now - saved_at_ >= terms.checkpoint_interval) {
     MUSTER_TRY(Save(progress, writer));
+    observer_.Renewed(item_);
     MUSTER_TRY(GiveAway(progress, writer, rest));
     saved_at_ = now;
   }
@@ -83,6 +84,7 @@ Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
   progress = lowered;
   acknowledged_ = lowered;
   observer_.Split(item_, progress);
+  observer_.Renewed(item_);
   return {};
 }
 

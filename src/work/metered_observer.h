@@ -22,6 +22,7 @@ class MeteredObserver final : public WorkObserver {
 
   void Acquired(const WorkItem& item, const Progress& from) override;
   void Advanced(const WorkItem& item, const Progress& progress) override;
+  void Renewed(const WorkItem& item) override { observer_.Renewed(item); }
   void Split(const WorkItem& item, const Progress& progress) override;
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override;
 

@@ -1,9 +1,10 @@
-#include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <set>
-#include <thread>
 
+#include "base/condition.h"
 #include "base/guard.h"
+#include "base/planted_bug.h"
 #include "work/circuit.h"
 #include "work/slot.h"
 
@@ -12,17 +13,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 50ms;
+// The wait for the end of a lease stands still while the machine is suspended; the lease does not.
+constexpr auto kLook = 1s;
+constexpr auto kUntilNotified = 1h;
 // How long a batch in flight is waited for after a stop was requested: what follows must fit into a
 // second.
 constexpr auto kGrace = 400ms;
 
-// One thread, and how whoever watches it can stop what it does: an item that is no longer ours, and
+// One thread, and how its watch can stop what it does: an item that is no longer ours, and
 // everything when the worker is to end.
 class WatchedSlot final : public WorkObserver {
  public:
-  WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer)
-      : coordinator_(std::move(coordinator)), observer_(observer) {}
+  // `sooner` is called when the lease ends sooner than the watch knows.
+  WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer,
+              std::function<void()> sooner)
+      : coordinator_(std::move(coordinator)), observer_(observer), sooner_(std::move(sooner)) {}
 
   WorkCoordinator& coordinator() { return *coordinator_; }
 
@@ -32,6 +37,7 @@ class WatchedSlot final : public WorkObserver {
     abort_item_ = std::stop_source();
     lease_ends_ = MonoTime::max();
     if (ending_) stop_item_.request_stop();
+    if (aborting_) abort_item_.request_stop();
     return {stop_item_.get_token(), abort_item_.get_token()};
   }
 
@@ -43,54 +49,66 @@ class WatchedSlot final : public WorkObserver {
 
   void AbortItem() {
     std::lock_guard lock(mutex_);
+    aborting_ = true;
     abort_item_.request_stop();
   }
 
-  void StopIfLost(MonoTime now) {
+  // When the lease of what it holds ends; far away: it holds nothing that is ours.
+  MonoTime StopIfLost(MonoTime now) {
     std::lock_guard lock(mutex_);
-    if (now < lease_ends_) return;
+    if (now < lease_ends_) return lease_ends_;
+    lease_ends_ = MonoTime::max();
+    if (PLANTED_BUG(lost_items_go_on)) return lease_ends_;
     stop_item_.request_stop();
     abort_item_.request_stop();
+    return lease_ends_;
   }
 
   void Acquired(const WorkItem& item, const Progress& from) override {
-    Renewed(item);
+    LeaseEnds(item.deadline());
     observer_.Acquired(item, from);
   }
   void Advanced(const WorkItem& item, const Progress& progress) override {
-    Renewed(item);
     observer_.Advanced(item, progress);
+  }
+  void Renewed(const WorkItem& item) override {
+    if (!PLANTED_BUG(renewals_are_not_noticed)) LeaseEnds(item.deadline());
+    observer_.Renewed(item);
   }
   void Split(const WorkItem& item, const Progress& progress) override {
     observer_.Split(item, progress);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
-    {
-      std::lock_guard lock(mutex_);
-      lease_ends_ = MonoTime::max();
-    }
+    LeaseEnds(MonoTime::max());
     observer_.Ended(item, outcome, why);
   }
 
  private:
-  void Renewed(const WorkItem& item) {
-    std::lock_guard lock(mutex_);
-    lease_ends_ = item.deadline();
+  // A renewal may shorten it: attempts without progress have longer leases.
+  void LeaseEnds(MonoTime end) {
+    {
+      std::lock_guard lock(mutex_);
+      std::swap(lease_ends_, end);
+      if (lease_ends_ >= end) return;
+    }
+    sooner_();
   }
 
   std::unique_ptr<WorkCoordinator> coordinator_;
   WorkObserver& observer_;
+  const std::function<void()> sooner_;
   std::mutex mutex_;
   std::stop_source stop_item_;
   std::stop_source abort_item_;
   MonoTime lease_ends_ = MonoTime::max();
   bool ending_ = false;
+  bool aborting_ = false;
 };
 
 class Worker {
  public:
   Worker(Pipeline& pipeline, const WorkerOptions& options)
-      : pipeline_(pipeline), options_(options) {}
+      : pipeline_(pipeline), options_(options), changed_(pipeline.env) {}
 
   Result<WorkerReport> Run(Store& store, WorkObserver& observer, const std::stop_token& stop) {
     RunSpec run = options_.run;
@@ -100,16 +118,13 @@ class Worker {
                     WorkCoordinator::Join(store, pipeline_.env, run, options_.terms,
                                           options_.worker, circuit));
       run.new_incarnation = false;  // once is enough
-      slots_.push_back(std::make_unique<WatchedSlot>(std::move(coordinator), observer));
+      slots_.push_back(
+          std::make_unique<WatchedSlot>(std::move(coordinator), observer, [this] { Notify(); }));
     }
     running_ = slots_.size();
-    {
-      std::vector<std::jthread> threads;
-      for (const auto& slot : slots_) {
-        threads.emplace_back([this, &slot] { RunOne(*slot); });
-      }
-      Watch(stop);
-    }
+    std::vector<std::function<void()>> threads{[this, &stop] { Watch(stop); }};
+    for (const auto& slot : slots_) threads.emplace_back([this, &slot] { RunOne(*slot); });
+    pipeline_.env.RunAll(std::move(threads));
     if (error_) return *error_;
     WorkerReport report{.all_done = all_done_};
     std::set<std::string> quarantined;
@@ -122,7 +137,7 @@ class Worker {
 
  private:
   void RunOne(WatchedSlot& slot) {
-    auto done = GuardedThread("a slot of this worker", [&] {
+    auto done = Guarded("a slot of this worker", [&] {
       return RunSlot(
           slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
           stop_.get_token());
@@ -132,25 +147,64 @@ class Worker {
     if (done && *done) all_done_ = true;
     // What one slot cannot get over, the others cannot either.
     if (!done && !error_) error_ = done.error();
-    changed_.notify_all();
+    NotifyLocked();
+  }
+
+  void Notify() {
+    std::lock_guard lock(mutex_);
+    NotifyLocked();
+  }
+
+  void NotifyLocked() {
+    notified_ = true;
+    changed_.NotifyAll();
   }
 
   // Until all slots have ended.
   void Watch(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
     std::optional<MonoTime> stopped_at;
-    for (; running_ > 0; changed_.wait_for(lock, kLook)) {
-      const MonoTime now = pipeline_.env.MonoNow();
-      if (!stopped_at && (stop.stop_requested() || error_)) {
-        stopped_at = now;
-        stop_.request_stop();
-        for (const auto& slot : slots_) slot->StopItem();
-      }
-      for (const auto& slot : slots_) {
-        slot->StopIfLost(now);
-        if (stopped_at && now - *stopped_at >= kGrace) slot->AbortItem();
-      }
+    while (AwaitChange(LookAtSlots(stop, stopped_at), stopped_at ? std::stop_token() : stop)) {
     }
+  }
+
+  // Stops what has to be stopped. Returns how long nothing is to be done.
+  std::chrono::nanoseconds LookAtSlots(const std::stop_token& stop,
+                                       std::optional<MonoTime>& stopped_at) {
+    const MonoTime now = pipeline_.env.MonoNow();
+    if (!stopped_at && (stop.stop_requested() || HasFailed())) {
+      stopped_at = now;
+      if (!PLANTED_BUG(stops_are_not_passed_on)) StopSlots();
+    }
+    MonoTime next = MonoTime::max();
+    for (const auto& slot : slots_) next = std::min(next, slot->StopIfLost(now));
+    std::chrono::nanoseconds wait = next == MonoTime::max() ? kUntilNotified : next - now;
+    if (next != MonoTime::max() && !PLANTED_BUG(suspensions_are_slept_through))
+      wait = std::min<std::chrono::nanoseconds>(wait, kLook);
+    if (!stopped_at || aborted_) return wait;
+    const std::chrono::nanoseconds grace = *stopped_at + kGrace - now;
+    if (grace.count() > 0) return std::min(wait, grace);
+    aborted_ = true;
+    if (PLANTED_BUG(batches_are_not_aborted)) return wait;
+    for (const auto& slot : slots_) slot->AbortItem();
+    return wait;
+  }
+
+  void StopSlots() {
+    stop_.request_stop();
+    for (const auto& slot : slots_) slot->StopItem();
+  }
+
+  bool HasFailed() {
+    std::lock_guard lock(mutex_);
+    return error_.has_value();
+  }
+
+  // False: all slots have ended.
+  bool AwaitChange(std::chrono::nanoseconds timeout, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    if (running_ > 0 && !notified_) changed_.Wait(lock, timeout, stop);
+    notified_ = false;
+    return running_ > 0;
   }
 
   Pipeline& pipeline_;
@@ -158,10 +212,12 @@ class Worker {
   std::vector<std::unique_ptr<WatchedSlot>> slots_;
   std::stop_source stop_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
+  bool notified_ = false;
   size_t running_ = 0;
   bool all_done_ = false;
   std::optional<Error> error_;
+  bool aborted_ = false;  // the watch's own
 };
 
 }  // namespace
