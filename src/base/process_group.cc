@@ -57,6 +57,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   if (joined && (program.directory.empty() || chdir(program.directory.c_str()) == 0)) {
     execvpe(command[0], command, environment);
   }

@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -17,9 +18,13 @@ void RaiseDescriptorLimit() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+// Beyond the largest size of a file (ulimit -f) a write then fails, like one to a full disk.
+void ReportFileSizeLimit() { static_cast<void>(signal(SIGXFSZ, SIG_IGN)); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   RaiseDescriptorLimit();
+  ReportFileSizeLimit();
   return muster::cli::RunCli(argc, argv, std::cout, std::cerr, muster::RealEnv());
 }
