@@ -39,6 +39,8 @@ Result<std::unique_ptr<PgConnection>> OpenPgReadSession(const std::string& uri) 
                                        // A table without a key is read in the order of its pages.
                                        {"max_parallel_workers_per_gather", "0"},
                                        {"synchronize_seqscans", "off"},
+                                       // Rows that a policy hides are an error, not missing.
+                                       {"row_security", "off"},
                                        {"DateStyle", "ISO"},
                                        {"IntervalStyle", "iso_8601"},
                                        {"extra_float_digits", "1"},

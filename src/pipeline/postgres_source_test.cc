@@ -6,6 +6,7 @@
 #include "muster/migrate.h"
 #include "support/fault_proxy.h"
 #include "support/postgres_test.h"
+#include "support/shared_server.h"
 
 // What only PostgreSQL can do or suffer: types, snapshots, lost connections. What every source
 // promises is in tests/contract.
@@ -195,6 +196,24 @@ TEST_F(PostgresSourceTest, ViewsAndQueriesNeedAKeyThatIsOne) {
   EXPECT_EQ(ReadAll(*Open(query + "#mine"), "mine").size(), 2);
   const Error wrong = PartitionsError(*Open("?key=id&query=SELEKT"), "query");
   EXPECT_NE(wrong.message.find("syntax error"), std::string::npos) << wrong.ToString();
+}
+
+TEST_F(PostgresSourceTest, RowsThatAPolicyHidesAreAnError) {
+  const std::string role = testing::UniqueName("limited");
+  server_->Exec(
+      "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2);"
+      "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY one ON t USING (id = 1);"
+      "CREATE ROLE " +
+      role + "; GRANT SELECT ON t TO " + role + "; GRANT USAGE ON SCHEMA public TO " + role);
+  EXPECT_EQ(ReadAll(*OpenAt(server_->Url() + "#t")).size(), 2U);
+  const std::string limited = server_->Url() + "?options=-c%20role%3D" + role;
+  const auto hidden = OpenAt(limited + "#t");
+  const auto reader = hidden->Read(hidden->Partitions("t").value().at(0), "", {});
+  ASSERT_FALSE(reader);
+  EXPECT_EQ(reader.error().code, Code::kPermission);
+  EXPECT_NE(reader.error().message.find("row-level security"), std::string::npos)
+      << reader.error().ToString();
+  EXPECT_EQ(ReadAll(*OpenAt(limited + "%20-c%20row_security%3Don#t")).size(), 1U);
 }
 
 TEST_F(PostgresSourceTest, WhatIsMissingIsSaidClearly) {
