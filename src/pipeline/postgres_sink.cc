@@ -65,10 +65,14 @@ class PostgresSink final : public Sink {
     if (!looking_ || !looking_->Usable()) {
       MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
     }
-    MUSTER_ASSIGN(const PgResult oid,
-                  looking_->Execute(PgStatement{"", "SELECT to_regclass($1)::oid::text", false},
-                                    PgParams().Text(name.Sql())));
-    if (!oid.IsNull(0, 0)) return std::string(oid.Text(0, 0));
+    // TRUNCATE gives a table another file. A new table's file has the number of its oid.
+    const PgStatement look{"",
+                           "SELECT oid::text || CASE WHEN relkind = 'r' AND relfilenode <> oid"
+                           " THEN '/' || relfilenode ELSE '' END"
+                           " FROM pg_class WHERE oid = to_regclass($1)",
+                           false};
+    MUSTER_ASSIGN(const PgResult table, looking_->Execute(look, PgParams().Text(name.Sql())));
+    if (table.rows() == 1) return std::string(table.Text(0, 0));
     return Error{Code::kNotFound, looking_->Place() + " has no table " + name.Sql()};
   }
 

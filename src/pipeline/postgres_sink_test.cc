@@ -187,6 +187,20 @@ TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
+TEST_F(PostgresSinkTest, ATableThatWasEmptiedOrCreatedAgainIsAnother) {
+  const auto identity = [] { return OpenTable()->Identity("c").value(); };
+  server_->Exec("CREATE TABLE t (id int); INSERT INTO t VALUES (1)");
+  const std::string before = identity();
+  server_->Exec("INSERT INTO t VALUES (2); DELETE FROM t WHERE id = 1");
+  EXPECT_EQ(identity(), before);
+  server_->Exec("TRUNCATE t");
+  const std::string emptied = identity();
+  EXPECT_NE(emptied, before);
+  server_->Exec("DROP TABLE t; CREATE TABLE t (id int)");
+  EXPECT_NE(identity(), emptied);
+  EXPECT_NE(identity(), before);
+}
+
 TEST_F(PostgresSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
   server_->Exec("CREATE TABLE t (j jsonb NOT NULL, n jsonb)");
   EXPECT_EQ(WriteAll({R"({"j":null,"n":null})"}), std::vector<std::string>{""});

@@ -36,7 +36,7 @@ Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std:
     MUSTER_ASSIGN(before, FirstOf(key, target, *identity));
   }
   if (before == *identity) return {};
-  return Changed(target, "it was removed and created again, or replaced");
+  return Changed(target, "it was removed and created again, emptied or replaced");
 }
 
 Status TargetCheck::CheckAll(Sink& sink, const std::string& incarnation) {
