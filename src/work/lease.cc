@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
 
@@ -12,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestPause{2'000};
+constexpr milliseconds kSilence{3'000};  // a store that is away for longer is told of
 constexpr int kMaxClaimTries = 8;
 
 // A holder has to get through to the store a few times within a lease.
@@ -25,6 +27,28 @@ void SayIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds l
        {"lease_ms", lease.count()},
        {"lease_needed_ms", 4 * took.count()}});
 }
+
+// A store that fails while an item is to be changed. Of one that stays away people are told once.
+class StoreOutage {
+ public:
+  StoreOutage(Env& env, const std::string& item) : env_(env), item_(item), since_(env.MonoNow()) {}
+
+  void Note(const Error& error) {
+    met_ = true;
+    if (told_ || env_.MonoNow() - since_ < kSilence) return;
+    told_ = true;
+    Log(Level::kWarning, "waiting for the store", {{"item", item_}, {"error", error.ToString()}});
+  }
+  bool met() const { return met_; }
+  MonoTime since() const { return since_; }
+
+ private:
+  Env& env_;
+  const std::string item_;
+  const MonoTime since_;
+  bool met_ = false;
+  bool told_ = false;
+};
 
 bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
 
@@ -132,9 +156,7 @@ bool Lease::Mine(const Record& stored) const {
 }
 
 Status Lease::Settle(Record next, Due due) {
-  const MonoTime asked = env_->MonoNow();
   Status settled = TrySettle(std::move(next), due);
-  SayIfSlow(*env_, record_.key, asked, terms_.lease);
   // What we know of the record may be out of date now: nothing may be written from it any more.
   if (!settled) deadline_ = MonoTime::min();
   return settled;
@@ -145,11 +167,14 @@ Status Lease::TrySettle(Record next, Due due) {
                    "another worker goes on from the last checkpoint"};
   Backoff backoff(*env_, {});
   const int64_t known_version = record_.version;
+  StoreOutage outage(*env_, record_.key);
   bool may_have_passed = false;
   for (;;) {
     if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return lost;
     const Change change = Change::Put(next, due);
     auto written = store_->Write({&change, 1});
+    if (!written) outage.Note(written.error());
+    if (!outage.met()) SayIfSlow(*env_, record_.key, outage.since(), terms_.lease);
     if (written && written->front().applied) {
       next.version = written->front().version;
       record_ = std::move(next);
@@ -175,7 +200,8 @@ Status Lease::TrySettle(Record next, Due due) {
         if (written) continue;  // it expected an older version than there is now: at once
       }
     }
-    if (!backoff.PauseBefore(deadline_)) {
+    // After the time to hand over nobody waits for it: the lease ends by itself.
+    if ((!written && Interrupted()) || !backoff.PauseBefore(deadline_)) {
       if (may_have_passed) {
         return Error{Code::kUnknownOutcome,
                      "the last change of item '" + record_.key + "' may not have been stored",

@@ -365,7 +365,7 @@ std::string_view ShardOutcomeName(ShardOutcome outcome) {
     case ShardOutcome::kQuarantined:
       return "item quarantined";
     case ShardOutcome::kLost:
-      return "item lost to another worker";
+      return "item no longer held";
     case ShardOutcome::kNothingDue:
       return "nothing is due";
     case ShardOutcome::kAllDone:
