@@ -36,7 +36,10 @@ std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
   }
   if (sum.held > 0) return "";
   if (!run.ready) return "its items are being made, or the worker that makes them has gone";
-  return sum.waiting > 0 ? "no worker holds an item: start one with 'muster worker'" : "";
+  if (sum.waiting == 0) return "";
+  // Workers may well be there, and wait for the same.
+  if (!sum.last_error.empty()) return "no worker holds an item, one failed last: " + sum.last_error;
+  return "no worker holds an item: start one with 'muster worker'";
 }
 
 std::string FormatSpan(milliseconds span) {
@@ -54,8 +57,9 @@ std::string WhyItem(const ItemInfo& item) {
   if (item.due_in && item.due_in->count() > 0) {
     return "tried again in " + FormatSpan(*item.due_in) + ": " + item.error;
   }
-  if (!item.holder.empty()) return "its holder has gone; waits for a worker";
-  return "waits for a worker";
+  const std::string failed = item.error.empty() ? "" : "; it failed last: " + item.error;
+  if (!item.holder.empty()) return "its holder has gone; waits for a worker" + failed;
+  return "waits for a worker" + failed;
 }
 
 }  // namespace muster

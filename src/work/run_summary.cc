@@ -86,6 +86,7 @@ void RunSummary::Add(const ItemInfo& item) {
   if (item.state != ItemInfo::State::kOpen) return;
   if (!IsHeld(item)) {
     ++waiting;
+    if (last_error.empty()) last_error = item.error;
     return;
   }
   ++held;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "work/item_body.h"
+#include "work/item_words.h"
 #include "work/records.h"
 
 namespace muster {
@@ -35,6 +36,20 @@ TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
   EXPECT_FALSE(sum.Documents());
   EXPECT_FALSE(sum.Left(100));
   EXPECT_EQ(sum.waiting, 1);
+}
+
+TEST(RunSummaryTest, WhatNobodyHoldsSaysWhyItFailedLast) {
+  RunInfo run;
+  run.ready = true;
+  RunSummary sum;
+  ItemInfo item;
+  sum.Add(item);
+  EXPECT_EQ(WhyItem(item), "waits for a worker");
+  EXPECT_EQ(WhyRun(run, sum), "no worker holds an item: start one with 'muster worker'");
+  item.error = "sink: connection refused";
+  sum.Add(item);
+  EXPECT_EQ(WhyItem(item), "waits for a worker; it failed last: sink: connection refused");
+  EXPECT_EQ(WhyRun(run, sum), "no worker holds an item, one failed last: sink: connection refused");
 }
 
 TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
