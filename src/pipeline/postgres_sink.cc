@@ -80,9 +80,10 @@ class PostgresSink final : public Sink {
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     MUSTER_ASSIGN(const PgName name, TableOf(collection));
-    MUSTER_ASSIGN(const auto connection, OpenPgWriteSession(uri_));
+    MUSTER_ASSIGN(auto connection, OpenPgWriteSession(uri_));
     MUSTER_TRY(PostgresProgress::EnsureTable(*connection, schema_));
     MUSTER_ASSIGN(PgTable table, DescribePgTable(*connection, name));
+    connection.reset();  // the writer has its own, and there may be few
     MUSTER_ASSIGN(auto writer, PostgresWriter::Open(env_, uri_, schema_, std::move(table), fence));
     return writer;
   }
