@@ -10,7 +10,7 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
                                          const std::string& dead_letters, Env& env,
                                          Metrics* metrics) {
   std::unique_ptr<Flow> flow(new Flow(env));
-  MUSTER_ASSIGN(flow->allowed_, FilterOf(settings));
+  MUSTER_ASSIGN(flow->allowed_, FilterOf(settings.collections));
   MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
   MUSTER_ASSIGN(flow->source_, OpenSource(settings.source, env));
   MUSTER_ASSIGN(flow->sink_, OpenSink(settings.sink, env));

@@ -68,19 +68,23 @@ bool AnyMatches(const std::vector<Pattern>& patterns, const std::string& name) {
 
 }  // namespace
 
+void AddCollectionOptions(Command& command, CollectionPatterns& patterns) {
+  command
+      .AddOption("--include", patterns.include,
+                 "Collections to take: a name, a glob, or /a regular expression/; all by default")
+      .TypeName("PATTERN")
+      .OneValuePerUse();
+  command.AddOption("--exclude", patterns.exclude, "Collections to leave out")
+      .TypeName("PATTERN")
+      .OneValuePerUse();
+}
+
 void AddPipelineOptions(Command& command, PipelineSettings& settings) {
   command.AddOption("SOURCE", settings.source, "Where documents come from, a URL").Required();
   command.AddOption("SINK", settings.sink, "Where they go, a URL").Required();
   command.AddOption("--transforms", settings.transforms, "What is done to them, a YAML file")
       .TypeName("FILE");
-  command
-      .AddOption("--include", settings.include,
-                 "Collections to take: a name, a glob, or /a regular expression/; all by default")
-      .TypeName("PATTERN")
-      .OneValuePerUse();
-  command.AddOption("--exclude", settings.exclude, "Collections to leave out")
-      .TypeName("PATTERN")
-      .OneValuePerUse();
+  AddCollectionOptions(command, settings.collections);
   command.AddFlag("--merge", settings.merge,
                   "Several collections may go to one: their ids are different");
   command
@@ -123,8 +127,8 @@ Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& se
 
 std::string SelectionOf(const PipelineSettings& settings) {
   std::string words;
-  for (const auto& [option, patterns] :
-       {std::pair{"--include ", &settings.include}, std::pair{"--exclude ", &settings.exclude}}) {
+  for (const auto& [option, patterns] : {std::pair{"--include ", &settings.collections.include},
+                                         std::pair{"--exclude ", &settings.collections.exclude}}) {
     // Their order means nothing.
     for (const std::string& pattern : std::set(patterns->begin(), patterns->end())) {
       words += (words.empty() ? "" : " ") + (option + pattern);
@@ -133,9 +137,9 @@ std::string SelectionOf(const PipelineSettings& settings) {
   return words;
 }
 
-Result<CollectionFilter> FilterOf(const PipelineSettings& settings) {
-  MUSTER_ASSIGN(auto include, PatternsOf(settings.include));
-  MUSTER_ASSIGN(auto exclude, PatternsOf(settings.exclude));
+Result<CollectionFilter> FilterOf(const CollectionPatterns& patterns) {
+  MUSTER_ASSIGN(auto include, PatternsOf(patterns.include));
+  MUSTER_ASSIGN(auto exclude, PatternsOf(patterns.exclude));
   return [include = std::move(include), exclude = std::move(exclude)](const std::string& name) {
     return (include.empty() || AnyMatches(include, name)) && !AnyMatches(exclude, name);
   };

@@ -11,6 +11,12 @@ namespace muster::cli {
 
 class Command;
 
+// Which collections a command is to take.
+struct CollectionPatterns {
+  std::vector<std::string> include;  // empty: everything
+  std::vector<std::string> exclude;
+};
+
 // What commands that move documents are told on the command line.
 struct PipelineSettings {
   std::string source;
@@ -18,14 +24,16 @@ struct PipelineSettings {
   std::string transforms;                    // a file; empty: none
   std::optional<size_t> max_docs_per_batch;  // none: as the sink prefers
   std::optional<size_t> max_bytes_per_batch;
-  std::vector<std::string> include;  // patterns; empty: everything
-  std::vector<std::string> exclude;
+  CollectionPatterns collections;
   bool merge = false;  // several collections may go to one
   double docs_per_second = 0;
   double mb_per_second = 0;
   std::string limits_file;
   std::string dead_letters;  // a file; empty: as the command chooses
 };
+
+// Adds --include and --exclude. `patterns` must live as long as `command`.
+void AddCollectionOptions(Command& command, CollectionPatterns& patterns);
 
 // Adds SOURCE, SINK and the options. `settings` must live as long as `command`.
 void AddPipelineOptions(Command& command, PipelineSettings& settings);
@@ -38,7 +46,7 @@ Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& se
 std::string SelectionOf(const PipelineSettings& settings);
 
 // Collections that some pattern includes and none excludes.
-Result<CollectionFilter> FilterOf(const PipelineSettings& settings);
+Result<CollectionFilter> FilterOf(const CollectionPatterns& patterns);
 
 // Sets a throttle as the options say and then, every second as long as it lives, as the limits file
 // says: a YAML map of docs_per_second and mb_per_second. A file that is not there says nothing; one
