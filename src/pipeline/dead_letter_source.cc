@@ -8,13 +8,11 @@
 #include "base/number.h"
 #include "base/sha256.h"
 #include "muster/migrate.h"
+#include "pipeline/json_scan.h"
 #include "pipeline/json_text.h"
 
 namespace muster {
 namespace {
-
-// The last field of a letter. Inside a string of JSON its quotes would be escaped.
-constexpr std::string_view kDocument = ",\"document\":";
 
 struct Letter {
   LetterGroup group;
@@ -60,11 +58,9 @@ uint64_t IdentityOf(const Letter& letter) {
 
 // None: the line is no letter, or not a whole one.
 std::optional<Letter> Parse(const std::string& line) {
-  const size_t document = line.find(kDocument);
-  const bool has_document = document != std::string::npos && line.ends_with('}');
-  const Json head =
-      Json::parse(has_document ? line.substr(0, document) + "}" : line, nullptr, false);
-  if (!head.is_object() || Text(head, "collection").empty()) return std::nullopt;
+  const auto parts = LetterLine::Of(line);
+  if (!parts || Text(parts->head, "collection").empty()) return std::nullopt;
+  const Json& head = parts->head;
   Letter letter{.group = {.run = Text(head, "run"), .target = Text(head, "target")},
                 .place = {.collection = Text(head, "collection"),
                           .item = Text(head, "item"),
@@ -78,9 +74,8 @@ std::optional<Letter> Parse(const std::string& line) {
       !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version)) {
     return std::nullopt;
   }
-  if (has_document) {
-    const size_t start = document + kDocument.size();
-    letter.body = line.substr(start, line.size() - 1 - start);
+  if (!parts->document.empty()) {
+    letter.body = parts->document;
     // A letter that was torn, and another that was written on to its line, look whole so far.
     if (!CheckJsonObject(letter.body)) return std::nullopt;
     return letter;
@@ -168,6 +163,24 @@ class LetterSource final : public Source {
 };
 
 }  // namespace
+
+std::optional<LetterLine> LetterLine::Of(std::string_view line) {
+  const size_t begin = SkipJsonSpace(line, 0);
+  if (begin == line.size() || line[begin] != '{') return std::nullopt;
+  std::string_view document;
+  JsonMembers members(line.substr(begin));
+  while (const auto member = members.Next()) {
+    if (JsonKeyIs(member->key, "document")) document = member->value;
+  }
+  // The document is not parsed: it may be large, and its numbers are to stay as they are.
+  std::string rest(line);
+  if (!document.empty()) {
+    rest.replace(static_cast<size_t>(document.data() - line.data()), document.size(), "0");
+  }
+  LetterLine parts{.head = Json::parse(rest, nullptr, false), .document = document};
+  if (!parts.head.is_object()) return std::nullopt;
+  return parts;
+}
 
 void BadLines::Add(size_t number) {
   if (first.size() < kMaxNamed) first.push_back(number);

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "muster/json.h"
 #include "muster/pipeline.h"
 
 namespace muster {
@@ -21,6 +24,16 @@ struct BadLines {
   void Add(size_t number);
   // "2 lines are no dead letters and were skipped: 3, 17"
   std::string ToString() const;
+};
+
+// A line of a file of dead letters, whichever order its fields are in and whatever space is between
+// them: people edit letters with tools of their own.
+struct LetterLine {
+  Json head;                  // all fields; the document's is not to be used
+  std::string_view document;  // as it stands in the line; empty: there is none
+
+  // None: the line is no JSON object, a document that is none aside.
+  static std::optional<LetterLine> Of(std::string_view line);
 };
 
 // Letters of one run that are to be written in one way.

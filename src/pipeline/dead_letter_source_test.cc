@@ -160,6 +160,26 @@ TEST_F(DeadLetterSourceTest, AFileThatIsReplacedWhileItIsReadIsAConflict) {
   EXPECT_EQ(reader->Next().error().code, Code::kConflict);
 }
 
+TEST_F(DeadLetterSourceTest, LettersThatOtherToolsHaveWrittenAreTheSame) {
+  Add(Of("1", R"({"n":1.0})"));
+  std::ofstream(path_, std::ios::app)
+      << R"({"run": "run", "collection": "orders", "target": "sales", "transformed": true, )"
+      << R"("item": "orders__0__0", "id": "2", "position": "2", "document": {"n": 2.0}})"
+      << "\n"
+      << R"({"collection":"orders","document":{"n":3.0,"document":{}},"id":"3","item":)"
+      << R"("orders__0__0","position":"3","run":"run","target":"sales","transformed":true})"
+      << "\r\n";
+  const auto log = DeadLetterLog::Open(path_);
+  ASSERT_TRUE(log) << log.error().ToString();
+  EXPECT_EQ(log->bad_lines().count, 0);
+  const auto source = log->Read(log->letters().at(group_));
+  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  std::vector<std::string> bodies;
+  while (const auto document = reader->Next().value()) bodies.emplace_back(document->body);
+  EXPECT_EQ(bodies, (std::vector<std::string>{R"({"n":1.0})", R"({"n": 2.0})",
+                                              R"({"n":3.0,"document":{}})"}));
+}
+
 TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {
   Add(Of("1", R"({"a":1})"));
   std::string letter;

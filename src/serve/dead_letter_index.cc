@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "pipeline/dead_letter_source.h"
 #include "serve/signature.h"
 
 namespace muster::serve {
@@ -22,13 +23,11 @@ bool IsLetterFile(const std::string& name) {
   return name.ends_with("dead-letters.jsonl") || name.ends_with("dead-letters.jsonl.again");
 }
 
-// A letter's fields come before its document, and a text cannot hold an unescaped quote: so that
-// the document, which may be large, is found without being parsed.
 std::optional<LetterHead> ReadHead(const std::string& line, int64_t offset, bool with_document) {
-  const size_t mark = line.find(",\"document");
-  if (mark == line.npos) return std::nullopt;
-  const Json json = Json::parse(line.substr(0, mark) + "}", nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const auto parts = LetterLine::Of(line);
+  if (!parts) return std::nullopt;
+  const Json& json = parts->head;
+  if (parts->document.empty() && !json.contains("document_base64")) return std::nullopt;
   const auto text = [&](const char* name) {
     const auto found = json.find(name);
     return found != json.end() && found->is_string() ? found->get<std::string>() : "";
@@ -41,11 +40,9 @@ std::optional<LetterHead> ReadHead(const std::string& line, int64_t offset, bool
                   .position = text("position"),
                   .error = text("error")};
   if (with_document) {
-    const size_t begin = line.find(':', mark) + 1;
-    const size_t end = line.rfind('}');
-    if (end != line.npos && end > begin) {
-      head.document = line.substr(begin, std::min(end - begin, kShownBytes));
-    }
+    head.document = parts->document.empty() ? '"' + text("document_base64") + '"'
+                                            : std::string(parts->document.substr(0, kShownBytes));
+    head.document.resize(std::min(head.document.size(), kShownBytes));
   }
   return head;
 }
