@@ -188,6 +188,7 @@ class WorkerCommand {
     const auto before = ReadRun(store, worker.run.name);
     auto report = RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
+    progress.Note("");  // the last look was seconds ago: the report says how it ended
     progress.Finish();
     if (!report) return report.error();
     Print(worker, tally, *report, flow->dead_letters_path());
