@@ -262,8 +262,8 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
   }
   Outcome outcome(
       call,
-      std::to_string(file.letters) + " dead letters are written to " + run.sink +
-          "; what fails again goes to " + AgainPathOf(file.name),
+      "of " + std::to_string(file.letters) + " dead letters those are written to " + run.sink +
+          " that were not redriven before; what fails again goes to " + AgainPathOf(file.name),
       CommandOn(*run.store, "work redrive " + Quoted(file.path) + " " + Quoted(run.sink)));
   for (const auto& [signature, count] : file.signatures) {
     outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
