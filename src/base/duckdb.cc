@@ -95,7 +95,8 @@ Result<DuckLibrary> LoadLibrary() {
   void* library = OpenLibrary();
   if (library == nullptr) {
     const char* reason = dlerror();
-    return Error{Code::kUnavailable,
+    // Not kUnavailable: it is looked for once, and waiting brings no library.
+    return Error{Code::kIncompatible,
                  "DuckDB cannot be loaded: " + std::string(reason != nullptr ? reason : "?"),
                  "put libduckdb.so into ../lib/muster beside the program's folder, or name it by "
                  "MUSTER_DUCKDB; in a checkout 'scripts/fetch duckdb' brings it"};
