@@ -65,11 +65,10 @@ class PostgresSink final : public Sink {
     if (!looking_ || !looking_->Usable()) {
       MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
     }
-    // TRUNCATE gives a table another file. A new table's file has the number of its oid.
+    // TRUNCATE gives a table another file.
     const PgStatement look{"",
-                           "SELECT oid::text || CASE WHEN relkind = 'r' AND relfilenode <> oid"
-                           " THEN '/' || relfilenode ELSE '' END"
-                           " FROM pg_class WHERE oid = to_regclass($1)",
+                           "SELECT oid::text || CASE relkind WHEN 'r' THEN '/' || relfilenode"
+                           " ELSE '' END FROM pg_class WHERE oid = to_regclass($1)",
                            false};
     MUSTER_ASSIGN(const PgResult table, looking_->Execute(look, PgParams().Text(name.Sql())));
     if (table.rows() == 1) return std::string(table.Text(0, 0));
