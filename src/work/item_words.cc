@@ -37,9 +37,10 @@ std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
   if (sum.held > 0) return "";
   if (!run.ready) return "its items are being made, or the worker that makes them has gone";
   if (sum.waiting == 0) return "";
+  std::string why = "no worker holds an item: start one with 'muster worker'";
   // Workers may well be there, and wait for the same.
-  if (!sum.last_error.empty()) return "no worker holds an item, one failed last: " + sum.last_error;
-  return "no worker holds an item: start one with 'muster worker'";
+  if (!sum.last_error.empty()) why += ", unless some wait for what failed last: " + sum.last_error;
+  return why;
 }
 
 std::string FormatSpan(milliseconds span) {

@@ -49,7 +49,9 @@ TEST(RunSummaryTest, WhatNobodyHoldsSaysWhyItFailedLast) {
   item.error = "sink: connection refused";
   sum.Add(item);
   EXPECT_EQ(WhyItem(item), "waits for a worker; it failed last: sink: connection refused");
-  EXPECT_EQ(WhyRun(run, sum), "no worker holds an item, one failed last: sink: connection refused");
+  EXPECT_EQ(WhyRun(run, sum),
+            "no worker holds an item: start one with 'muster worker', unless some wait for what "
+            "failed last: sink: connection refused");
 }
 
 TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
