@@ -165,6 +165,13 @@ Status Follower::Refresh() {
 }
 
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
+  pulse_.sound = false;  // also if it throws
+  auto outcome = TryStep(std::move(stop));
+  pulse_.sound = outcome.has_value();
+  return outcome;
+}
+
+Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
   const MonoTime now = env_.MonoNow();
   if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(LookAtParked());

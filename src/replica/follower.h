@@ -38,6 +38,7 @@ class FollowerPulse {
  public:
   std::atomic<int64_t> busy_since_ns = 0;  // by Env::MonoNow; 0: it is not
   std::atomic<int64_t> handled = 0;        // events so far
+  std::atomic<bool> sound = true;          // the last step has ended without a failure
 
   void Busy(MonoTime now) { busy_since_ns = std::max<int64_t>(1, now.time_since_epoch().count()); }
   void Take(std::span<const Event> events);
@@ -105,6 +106,7 @@ class Follower {
   std::vector<int> slots() const;
 
  private:
+  Result<Outcome> TryStep(std::stop_token stop);
   struct Owned {
     int64_t generation = 0;
     int64_t stored = 0;  // the checkpoint

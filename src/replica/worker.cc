@@ -123,14 +123,27 @@ Status Worker::Look() {
   return LookAfter(*view);
 }
 
+void Worker::TellTrouble(std::string& trouble, const std::string& error) {
+  trouble = error;
+  member_.state().error = error;
+  Tell(ReplicaEvent::Kind::kTrouble, error);
+}
+
+// Operators see what is wrong now, not what has been.
+void Worker::Recover(std::string& trouble) {
+  if (!trouble.empty() && member_.state().error == trouble) member_.state().error.clear();
+  trouble.clear();
+}
+
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
     // Projections are set up and built in it, and may throw whatever they like.
     if (Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
       if (!IsTransient(done.error().code)) return done;
-      member_.state().error = done.error().message;
-      Tell(ReplicaEvent::Kind::kTrouble, done.error().message);
+      TellTrouble(trouble_, done.error().message);
       env_.Sleep(env_.Jitter(kTroublePause), stop);
+    } else {
+      Recover(trouble_);
     }
     hands_.Wait(member_.Rest(), stop);
   }

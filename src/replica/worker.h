@@ -60,7 +60,8 @@ class Worker {
     int64_t touched = 0;
     std::string definition = {};  // its hash
     bool given = false;
-    bool asked_back = false;  // it steps no more, whatever has been wanted of it since
+    bool asked_back = false;   // it steps no more, whatever has been wanted of it since
+    std::string trouble = {};  // that it is in
   };
   using Name = std::pair<std::string, int>;  // projection, version
 
@@ -90,6 +91,8 @@ class Worker {
   void DropFollowers();
   void Reset();
   void Tell(ReplicaEvent::Kind kind, const std::string& error = {});
+  void TellTrouble(std::string& trouble, const std::string& error);
+  void Recover(std::string& trouble);
   Status SetUpOnce(Projection& projection, int version);
   static DesiredState DesiredOf(const SetView& view, const std::string& projection);
 
@@ -104,6 +107,7 @@ class Worker {
   std::map<Name, Running> running_;
   std::set<Name> set_up_;
   int failed_set_ups_ = 0;
+  std::string trouble_;   // of the worker itself, beside those of its followers
   int64_t prepared_ = 0;  // the generation that we are ready for; 0: none
   int64_t started_ = 0;   // the one that we are running in
   bool go_ = false;       // followers may run

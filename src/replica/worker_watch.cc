@@ -69,8 +69,9 @@ Status Worker::LookAfter(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         continue;
       }
-      member_.state().error = name.first + ": " + failure->message;
-      Tell(ReplicaEvent::Kind::kTrouble, member_.state().error);
+      TellTrouble(running.trouble, name.first + ": " + failure->message);
+    } else if (running.follower->pulse().sound) {
+      Recover(running.trouble);
     }
   }
   std::vector<std::string> serial = Serialized(view);

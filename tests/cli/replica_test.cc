@@ -68,5 +68,36 @@ TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
   EXPECT_EQ(audit["handled"], 15);
 }
 
+// A worker whose command is not there at first.
+TEST_F(ReplicaCommand, TroubleThatIsOverIsNotShownAnyMore) {
+  std::ofstream(folder_ / "set.yaml") << R"(
+set: notes
+store: sqlite:store.db
+events: sqlite:log.db
+read_model: sqlite:read.db
+projections:
+  notes: {exec: [./handler], timeout: 5s}
+)";
+  std::ofstream(folder_ / "later") << R"(#!/bin/sh
+while read -r line; do
+  position=${line#*:}
+  echo "{\"ack\":${position%%,*}}"
+done
+)";
+  Append(3);
+  const Outcome outcome =
+      Shell("muster=" MUSTER_PROGRAM
+            "; $muster replica run set.yaml --progress=none & worker=$!\n"
+            "status() { $muster replica status set.yaml; }\n"
+            "wait_for() { n=0; until status | grep -q \"$1\"; do\n"
+            "  n=$((n + 1)); [ $n -lt 300 ] || return 1; sleep 0.1; done; }\n"
+            "wait_for 'cannot start' || echo no trouble\n"
+            "chmod +x later; mv later handler\n"
+            "wait_for 'running  *3  *0 ' || echo not handled\n"
+            "wait_for 'running .* s *$' || echo trouble stays\n"
+            "status | grep 'cannot start'; kill $worker; wait $worker; echo ended $?");
+  EXPECT_EQ(outcome.out, "ended 0\n") << outcome.err;
+}
+
 }  // namespace
 }  // namespace muster::testing
