@@ -223,11 +223,13 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
     return Error{Code::kNotFound, "set '" + set + "' has no projection '" + name + "'"};
   const SiteReplica* replica = site_.FindReplica(store->number, set);
   const std::string file = replica == nullptr ? "FILE" : Quoted(replica->path);
+  const std::string stream = call.body.value("stream", "");
+  const std::string of = stream.empty() ? "" : " --stream " + Quoted(stream);
   Outcome outcome(call,
                   action == "pause"    ? "projection '" + name + "' is paused"
                   : action == "resume" ? "projection '" + name + "' goes on"
                                        : "parked streams of '" + name + "' will be tried again",
-                  "muster replica " + action + " " + file + " " + Quoted(name));
+                  "muster replica " + action + " " + file + " " + Quoted(name) + of);
   if (action != "replay") {
     outcome.Affects("projection", name,
                     action == "pause" ? "stands still; its lag grows" : "goes on where it stood");
@@ -238,7 +240,6 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
     return Error{Code::kConflict, "the file of set '" + set + "' is not known",
                  "start the server with --replica FILE"};
   }
-  const std::string stream = call.body.value("stream", "");
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*store->store, set, name));
   const Instance instance{set, name, desired.active};
   std::vector<int> slots(static_cast<size_t>(replica->log->slots()));
