@@ -34,6 +34,7 @@ Json ToJson(const SetStatus& status, const std::string& set) {
             {"phase", generation.phase == Generation::Phase::kRunning ? "running" : "preparing"},
             {"partitions", generation.assignment.members.size()},
             {"reason", generation.reason},
+            {"alive", CountAlive(status.view)},
             {"workers", Json::array()},
             {"projections", Json::array()}};
   if (status.view.scale) json["scale"] = *status.view.scale;
@@ -64,10 +65,13 @@ Json ToJson(const SetStatus& status, const std::string& set) {
              {"parked", Json::array()},
              {"slots", Json::array()}};
     for (const ParkedStream& stream : instance.parked) {
-      one["parked"].push_back({{"stream", stream.stream},
-                               {"state", stream.replay ? "replaying" : "parked"},
-                               {"events", stream.versions.size()},
-                               {"error", stream.error}});
+      Json parked{{"stream", stream.stream},
+                  {"state", stream.replay ? "replaying" : "parked"},
+                  {"events", stream.versions.size()},
+                  {"error", stream.error}};
+      const auto first = instance.parked_at.find(stream.stream);
+      if (first != instance.parked_at.end()) parked["position"] = first->second;
+      one["parked"].push_back(std::move(parked));
     }
     for (const SlotLag& lag : instance.lags) {
       Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
@@ -94,7 +98,11 @@ void PrintSet(const SetStatus& status, const std::string& set, Context& context)
               << (generation.phase == Generation::Phase::kRunning ? "running" : "preparing") << ", "
               << generation.assignment.members.size() << " partitions";
   if (status.view.scale) context.out << ", scaled to at most " << *status.view.scale;
-  context.out << "\n\n";
+  context.out << "\n";
+  if (CountAlive(status.view) == 0) {
+    context.out << "no worker is alive: start one with 'muster replica run'\n";
+  }
+  context.out << "\n";
   Table workers({{"WORKER"},
                  {"STATE"},
                  {"PARTITION", Table::Align::kRight},
@@ -151,16 +159,19 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                 {"VERSION", Table::Align::kRight},
                 {"STATE"},
                 {"EVENTS", Table::Align::kRight},
+                {"POSITION", Table::Align::kRight},
                 {"ERROR"}});
   bool any = false;
   for (const InstanceStatus& instance : status.instances) {
     for (const ParkedStream& stream : instance.parked) {
       any = true;
+      const auto first = instance.parked_at.find(stream.stream);
       parked.AddRow({{stream.stream},
                      {instance.projection},
                      {std::to_string(instance.version)},
                      {stream.replay ? "replaying" : "parked"},
                      {std::to_string(stream.versions.size())},
+                     {first == instance.parked_at.end() ? "" : std::to_string(first->second)},
                      {stream.error}});
     }
   }

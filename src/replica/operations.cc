@@ -42,7 +42,9 @@ Status CountParked(EventLog& log, WallTime now, InstanceStatus& status) {
     status.parked_events += std::ssize(stream.versions);
     if (++asked > kMaxAges || stream.versions.empty()) continue;
     MUSTER_ASSIGN(const auto first, log.ReadStream(stream.stream, stream.versions.front() - 1, 1));
-    if (!first.empty()) status.lag_time = std::max(status.lag_time, now - first.front().time);
+    if (first.empty()) continue;
+    status.lag_time = std::max(status.lag_time, now - first.front().time);
+    status.parked_at[stream.stream] = first.front().position;
   }
   status.handled -= status.parked_events;
   status.lag_events = status.unread + status.parked_events;
@@ -280,6 +282,7 @@ Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const 
   SetStatus status;
   MUSTER_ASSIGN(status.view, ReadSet(store, set));
   MUSTER_ASSIGN(status.now, store.Now());
+  ShowExpired(status.view, status.now);
   for (const std::string& projection : projections) {
     const auto found = status.view.projections.find(projection);
     const DesiredState desired =

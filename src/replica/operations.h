@@ -77,6 +77,7 @@ struct InstanceStatus {
   int64_t lag_events = 0;      // all that are not handled: unread or parked
   milliseconds lag_time{0};    // the age of the oldest event that is not handled
   std::vector<ParkedStream> parked;
+  std::map<std::string, int64_t> parked_at;  // positions of the first events of the first of them
   std::vector<SlotState> slots;
   std::vector<SlotLag> lags;  // per slot
 };
@@ -86,6 +87,7 @@ struct SetStatus {
   WallTime now{};  // the store's
   std::vector<InstanceStatus> instances;
 };
+
 // kCorrupt: the log has lost events that a version has handled. New ones would get their positions,
 // and be skipped.
 Status CheckLogIsWhole(const SetStatus& status);

@@ -236,6 +236,20 @@ Status ReadInto(SetView& view, const std::string& set, Record record) {
 
 }  // namespace
 
+void ShowExpired(SetView& view, WallTime now) {
+  for (auto& [id, member] : view.members) {
+    if (!member.state.Alive() || member.record.due > now) continue;
+    member.state.phase = MemberState::Phase::kDead;
+    member.state.error = "its heartbeat stopped";
+  }
+}
+
+int CountAlive(const SetView& view) {
+  return static_cast<int>(
+      std::count_if(view.members.begin(), view.members.end(),
+                    [](const auto& member) { return member.second.state.Alive(); }));
+}
+
 Result<SetView> ReadSet(Store& store, const std::string& set) {
   SetView view;
   view.set_record = Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};

@@ -125,6 +125,11 @@ struct SetView {
 // The names of the sets in a store.
 Result<std::vector<std::string>> ListSets(Store& store);
 
+// Shows a worker whose heartbeat has stopped as dead, as the next one that looks will declare it:
+// where none is left, nobody would. For those who look at a set, not for its workers.
+void ShowExpired(SetView& view, WallTime now);
+int CountAlive(const SetView& view);
+
 Result<SetView> ReadSet(Store& store, const std::string& set);
 
 // kInvalid, unless the name can be part of a key.

@@ -37,9 +37,7 @@ std::string NotReady(const SetView& view) {
 }
 
 std::string WhySet(const SetView& view) {
-  const bool alive = std::any_of(view.members.begin(), view.members.end(),
-                                 [](const auto& member) { return member.second.state.Alive(); });
-  if (!alive) return "it has no worker: start one with 'muster replica run'";
+  if (CountAlive(view) == 0) return "it has no worker: start one with 'muster replica run'";
   if (view.generation.number == 0) return "its first generation is about to be made";
   if (view.generation.phase == Generation::Phase::kRunning) return "";
   const std::string missing = NotReady(view);
@@ -65,11 +63,9 @@ std::string WhyMember(const SetView& view, const std::string& id, const MemberSt
 
 Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& view) {
   const Generation& generation = view.generation;
-  int alive = 0;
   int ready = 0;
   for (const auto& [id, member] : view.members) {
     if (!member.state.Alive()) continue;
-    ++alive;
     const bool part = generation.assignment.PartitionOf(id) >= 0;
     if (part && member.state.ReadyFor(generation.number)) ++ready;
   }
@@ -78,7 +74,7 @@ Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& vi
             {"generation", generation.number},
             {"phase", PhaseOf(generation)},
             {"partitions", generation.assignment.members.size()},
-            {"workers", alive},
+            {"workers", CountAlive(view)},
             {"ready", ready}};
   if (const std::string why = WhySet(view); !why.empty()) json["why"] = why;
   if (!generation.reason.empty()) json["reason"] = generation.reason;
@@ -271,8 +267,10 @@ Result<Json> ReplicaViews::Summary(const Site& site, const SiteStore& store,
                                    const std::string& set) {
   const SiteReplica* replica = site.FindReplica(store.number, set);
   if (replica == nullptr) {
-    MUSTER_ASSIGN(const SetView view, ReadSet(*store.store, set));
-    Notice(store.number + "/" + set, view, site.env().WallNow());
+    MUSTER_ASSIGN(SetView view, ReadSet(*store.store, set));
+    MUSTER_ASSIGN(const WallTime now, store.store->Now());
+    ShowExpired(view, now);
+    Notice(store.number + "/" + set, view, now);
     return SummaryOf(store, set, view);
   }
   MUSTER_ASSIGN(const SetStatus status,
@@ -293,6 +291,7 @@ Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const s
   } else {
     MUSTER_ASSIGN(status.view, ReadSet(*store.store, set));
     MUSTER_ASSIGN(status.now, store.store->Now());
+    ShowExpired(status.view, status.now);
     if (!status.view.Exists()) {
       return Error{Code::kNotFound, "there is no replica set '" + set + "' in this store"};
     }
