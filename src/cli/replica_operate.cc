@@ -29,7 +29,7 @@ class Operation {
   Result<int> Run() {
     if (options_.action == "scale") return Scale();
     if (options_.target.empty()) {
-      return Error{Code::kInvalid, "which projection is to be " + options_.action + "?",
+      return Error{Code::kInvalid, "which projection is '" + options_.action + "' for?",
                    "name one of the set's after the file"};
     }
     if (options_.action == "forget") return Forget();
@@ -163,7 +163,9 @@ class Operation {
   Result<int> Audited() {
     MUSTER_ASSIGN(const Instance instance, Target());
     MUSTER_ASSIGN(const auto slots, open_.model->Slots(instance));
-    if (slots.empty()) {
+    const bool started = std::any_of(slots.begin(), slots.end(),
+                                     [](const SlotState& slot) { return slot.position > 0; });
+    if (!started) {
       MUSTER_TRY(Say(Named() + " has not started yet"));
       return kNothingToDo;
     }
@@ -206,6 +208,12 @@ class Operation {
     MUSTER_ASSIGN(const int version, rebuild.Begin());
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
                       0, [] { return TerminalWidth(2); });
+    MUSTER_ASSIGN(SetView view, ReadSet(*open_.store, set_));
+    MUSTER_ASSIGN(const WallTime now, open_.store->Now());
+    ShowExpired(view, now);
+    if (CountAlive(view) == 0) {
+      progress.Say("no worker of set " + set_ + " is alive: waiting for 'muster replica run'");
+    }
     int64_t most = 0;
     MUSTER_TRY(rebuild.CatchUp(
         kNearlyThere,

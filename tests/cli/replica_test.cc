@@ -68,6 +68,41 @@ TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
   EXPECT_EQ(audit["handled"], 15);
 }
 
+TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
+  Append(3);
+  std::ofstream(folder_ / "lines") << R"({"stream":"s1","type":"T","id":"bad"})"
+                                      "\n";
+  ASSERT_EQ(Shell(MUSTER_PROGRAM " events append sqlite:log.db < lines").exit_code, 0);
+  std::string text = kSet;
+  text.replace(text.find("(:position, :stream)"), 20, "(nullif(:id, 'bad'), :stream)");
+  text.replace(text.find("position INTEGER"), 16, "position TEXT NOT NULL");
+  std::ofstream(folder_ / "set.yaml") << text << "max_attempts: 1\n";
+  EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 3);
+  EXPECT_EQ(CatchUp().exit_code, 4);
+  const Outcome status = Replica({"status", "set.yaml"});
+  EXPECT_NE(status.out.find("no worker is alive"), std::string::npos) << status.out;
+  const Json json = Json::parse(Replica({"status", "set.yaml", "--json"}).out);
+  EXPECT_EQ(json["alive"], 0);
+  EXPECT_EQ(json["projections"][0]["parked"][0]["position"], 4);
+  EXPECT_EQ(Replica({"skip", "set.yaml", "notes", "--position=4"}).exit_code, 0);
+  EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 0);
+  EXPECT_EQ(Replica({"reset", "set.yaml", "notes"}).exit_code, 0);
+  EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 3);
+}
+
+// Nobody is left who could declare it dead.
+TEST_F(ReplicaCommand, TheLastWorkerIsShownAsDeadWhenItWasKilled) {
+  const Outcome outcome =
+      Shell("muster=" MUSTER_PROGRAM
+            "; $muster replica run set.yaml --progress=none & worker=$!\n"
+            "wait_for() { n=0; until $muster replica status set.yaml | grep -q \"$1\"; do\n"
+            "  n=$((n + 1)); [ $n -lt 300 ] || return 1; sleep 0.1; done; }\n"
+            "wait_for ', running, 1 partitions' || echo does not run\n"
+            "kill -9 $worker; wait $worker\n"
+            "wait_for 'no worker is alive' && wait_for '  dead  ' && echo dead");
+  EXPECT_EQ(outcome.out, "dead\n") << outcome.err;
+}
+
 // A worker whose command is not there at first.
 TEST_F(ReplicaCommand, TroubleThatIsOverIsNotShownAnyMore) {
   std::ofstream(folder_ / "set.yaml") << R"(
