@@ -11,7 +11,7 @@ std::vector<OptionUse> Uses() {
                                            "skip",  "replay", "audit", "adopt",   "forget"};
   // A worker's calls end well before others take over from it.
   std::vector<std::string> timeout = target;
-  timeout.push_back("status");
+  timeout.emplace_back("status");
   return {{"TARGET", target},
           {"--workers", {"run"}},
           {"--name", {"run"}},
