@@ -1,8 +1,8 @@
 #include "plan/runs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
-#include <thread>
 
 #include "base/guard.h"
 #include "base/planted_bug.h"
@@ -328,23 +328,29 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
 }
 
 Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
-  std::vector<Status> ended(static_cast<size_t>(threads));
-  {
-    // Known before anything is begun.
-    MUSTER_ASSIGN(const bool draining, IsToDrain(run));
-    if (gate_ != nullptr && draining) gate_->Close();
-    if (gate_ != nullptr && !draining) gate_->Open();
-    const std::jthread attending([&](const std::stop_token& done) {
-      LogThrown("run '" + run.id + "'", [&] { Attend(run, done); });
+  // Known before anything is begun.
+  MUSTER_ASSIGN(const bool draining, IsToDrain(run));
+  if (gate_ != nullptr && draining) gate_->Close();
+  if (gate_ != nullptr && !draining) gate_->Open();
+  const std::string name = "run '" + run.id + "'";
+  std::vector<Status> ended(static_cast<size_t>(std::max(1, threads)));
+  std::atomic<size_t> working = ended.size();
+  std::stop_source done;
+  std::vector<std::function<void()>> all;
+  all.emplace_back([&] {
+    const Status attended = Guarded(name, [&]() -> Status {
+      Attend(run, done.get_token());
+      return {};
     });
-    std::vector<std::jthread> workers;
-    for (Status& status : ended) {
-      workers.emplace_back([&] {
-        status = GuardedThread("run '" + run.id + "'",
-                               [&] { return states_.Work(stop, run.execution); });
-      });
-    }
+    if (!attended) LogUnexpected(name, attended.error().message);
+  });
+  for (Status& status : ended) {
+    all.emplace_back([&] {
+      status = Guarded(name, [&] { return states_.Work(stop, run.execution); });
+      if (--working == 0) done.request_stop();
+    });
   }
+  env_.RunAll(std::move(all));
   Renew(run.id, true);
   for (const Status& status : ended) MUSTER_TRY(status);
   return Find(run.id);

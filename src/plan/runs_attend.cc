@@ -1,6 +1,8 @@
 // What goes on beside a run that is driven: its lease, what others wish, what people see.
 
+#include "base/guard.h"
 #include "base/json_fields.h"
+#include "base/planted_bug.h"
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
@@ -49,7 +51,7 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
   bool cancelled = false;
   while (env_.Sleep(kLookEvery, done)) {
     if (env_.MonoNow() >= renew) {
-      Renew(run.id, false);
+      if (!PLANTED_BUG(runs_are_not_renewed)) Renew(run.id, false);
       renew = env_.MonoNow() + kRenewEvery;
     }
     if (gate_ == nullptr) continue;
@@ -62,9 +64,21 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
     }
     // A store that does not answer is asked again; the wish stands.
     draining = draining || IsToDrain(run).value_or(false);
+    if (PLANTED_BUG(drains_are_not_heard_of)) draining = false;
     if (!draining || cancelled) continue;
     gate_->Close();
-    cancelled = IsDrained(run).value_or(false) && EndCancelled(run, "by 'muster cancel --drain'");
+    if (!IsDrained(run).value_or(false)) continue;
+    // What goes on elsewhere may take long to stop, and the run has to stay ours until then.
+    std::stop_source ended;
+    env_.RunAll({[&] {
+                   while (env_.Sleep(kRenewEvery, ended.get_token())) Renew(run.id, false);
+                 },
+                 [&] {
+                   cancelled = Guarded("run '" + run.id + "'", [&] {
+                                 return EndCancelled(run, "by 'muster cancel --drain'");
+                               }).has_value();
+                   ended.request_stop();
+                 }});
   }
 }
 

@@ -41,6 +41,11 @@ Status FaultyWire::Carry(std::string_view what, bool writes, const std::function
     // A reader has lost nothing by not knowing whether the request arrived.
     return Error{writes ? Code::kUnknownOutcome : Code::kUnavailable, "no reply in time"};
   };
+  const auto arrives_later = [&] {
+    const nanoseconds delay = sim_.random().UpTo(kLongestDelay);
+    sim_.Lasts(delay);
+    sim_.After(delay, later());
+  };
   sim_.Pass(sim_.random().UpTo(kLatency));
   if (sim_.Unwinding()) return Refused();
   if (sim_.Fires(Fault::kOutage, harsh_ ? 100 : 1500)) {
@@ -62,13 +67,13 @@ Status FaultyWire::Carry(std::string_view what, bool writes, const std::function
   }
   if (writes && sim_.Fires(Fault::kDelayedWrite, 100)) {
     note(": held up on the way");
-    sim_.After(sim_.random().UpTo(kLongestDelay), later());
+    arrives_later();
     return silence();
   }
   sim_.Note(what);
   now();
   if (writes && sim_.Fires(Fault::kDuplicate, 150)) {
-    sim_.After(sim_.random().UpTo(kLongestDelay), later());
+    arrives_later();
   }
   if (sim_.Fires(Fault::kLostReply, 100)) {
     note(": its reply is lost");

@@ -17,11 +17,12 @@ uint64_t Agenda::news() const {
 
 void Agenda::Rest(Store& store, uint64_t seen, milliseconds timeout, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  ++resting_;
-  const bool told =
-      changed_.wait_for(lock, stop, timeout, [&] { return news_ != seen || !watched_; });
-  --resting_;
-  if (!told || news_ != seen || stop.stop_requested()) return;
+  if (news_ == seen && watched_) {
+    ++resting_;
+    changed_.Wait(lock, timeout, stop);
+    --resting_;
+  }
+  if (news_ != seen || watched_ || stop.stop_requested()) return;
   watched_ = true;
   watch_ = std::stop_source();
   std::stop_source watch = watch_;
@@ -33,7 +34,7 @@ void Agenda::Rest(Store& store, uint64_t seen, milliseconds timeout, const std::
   lock.lock();
   watched_ = false;
   // Another one watches while this one works.
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void Agenda::Leave(size_t count) {
@@ -42,9 +43,9 @@ void Agenda::Leave(size_t count) {
   ++news_;
   if (count > resting_) watch_.request_stop();
   if (count >= resting_) {
-    changed_.notify_all();
+    changed_.NotifyAll();
   } else {
-    while (count-- > 0) changed_.notify_one();
+    while (count-- > 0) changed_.NotifyOne();
   }
 }
 
@@ -52,7 +53,7 @@ void Agenda::WakeAll() {
   const std::lock_guard lock(mutex_);
   ++news_;
   watch_.request_stop();
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void Agenda::NoteEnded(const std::string& parent) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -8,6 +7,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/condition.h"
 #include "muster/store.h"
 
 namespace muster::states {
@@ -17,6 +17,8 @@ namespace muster::states {
 // is told nothing looks by himself after a while. Thread-safe.
 class Agenda {
  public:
+  explicit Agenda(Env& env) : changed_(env) {}
+
   // To be asked before looking for work, and given to Rest if there was none.
   uint64_t news() const;
 
@@ -38,7 +40,7 @@ class Agenda {
 
  private:
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_;
   uint64_t news_ = 0;
   size_t resting_ = 0;  // beside the one that watches the store
   bool watched_ = false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <thread>
 #include <vector>
 
@@ -55,7 +56,7 @@ class AgendaTest : public ::testing::Test {
   }
 
   QuietStore store_;
-  Agenda agenda_;
+  Agenda agenda_{RealEnv()};
   std::atomic<int> rested_ = 0;
 };
 

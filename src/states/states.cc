@@ -78,7 +78,8 @@ class States::Impl {
         options_(std::move(options)),
         jsonata_(NewJsonataEngine(env)),
         machines_(store, jsonata_.get()),
-        codec_(store) {}
+        codec_(store),
+        agenda_(env) {}
 
   Status Start(const ExecutionRequest& request) {
     MUSTER_TRY(CheckName(request.name));
