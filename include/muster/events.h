@@ -149,6 +149,7 @@ struct EventLogOptions {
   int slots = 0;                          // 0: as many as the log has, kDefaultSlots in a new one
   size_t read_bytes = kDefaultReadBytes;  // beyond them a read goes no further; at least 1
   std::chrono::milliseconds call_timeout{10'000};  // of one call to a server
+  bool create = true;                              // SQLite only: a file that is not there
   // PostgreSQL only: read this table as it is instead of our own. Its writers must draw an event's
   // position, greater than 0, in the INSERT itself (a serial or identity column does).
   std::optional<EventTable> table = {};

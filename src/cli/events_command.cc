@@ -217,8 +217,10 @@ void AddEventsCommand(Command& app, Context& context) {
   command.Action(context, [command, options, &context]() -> Result<int> {
     MUSTER_TRY(command.CheckUse(
         options->action, {{"--stream", {"read"}}, {"--after", {"read"}}, {"--limit", {"read"}}}));
-    MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env));
-    if (options->action == "append") return Append(*log, context);
+    // A name that is misspelt is no empty log.
+    const bool append = options->action == "append";
+    MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env, {.create = append}));
+    if (append) return Append(*log, context);
     return Read(*log, *options, context);
   });
 }

@@ -85,9 +85,10 @@ class SqliteEventLog final : public EventLog {
  public:
   SqliteEventLog(Env& env, size_t read_bytes) : env_(env), read_bytes_(read_bytes) {}
 
-  Status Open(const std::string& path, const std::string& space, int slots) {
-    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
-    MUSTER_TRY(SetUp(space, slots));
+  Status Open(const std::string& path, const std::string& space, const EventLogOptions& options) {
+    const auto mode = options.create ? SqliteDb::Mode::kCreatePrivate : SqliteDb::Mode::kExisting;
+    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, mode, kBusyTimeout));
+    MUSTER_TRY(SetUp(space, options.slots));
     MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
     return Prepare(space + "_events");
   }
@@ -280,7 +281,7 @@ Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
                                                      const std::string& space, Env& env,
                                                      const EventLogOptions& options) {
   auto log = std::make_unique<SqliteEventLog>(env, options.read_bytes);
-  MUSTER_TRY(log->Open(path, space, options.slots));
+  MUSTER_TRY(log->Open(path, space, options));
   return log;
 }
 

@@ -52,6 +52,12 @@ TEST_F(EventsCommand, AnEventThatIsTooLargeIsNamedByItsLine) {
   EXPECT_NE(failed.err.find("line 3: "), std::string::npos) << failed.err;
 }
 
+TEST_F(EventsCommand, ReadingALogThatIsNotThereMakesNone) {
+  const Outcome failed = RunMuster({"events", "read", "sqlite:lgo.db"}, folder_.path());
+  EXPECT_EQ(NotAClearError(failed, 5), "") << failed.err;
+  EXPECT_EQ(folder_.Snapshot().size(), 0u);
+}
+
 TEST_F(EventsCommand, AByteOrderMarkIsPassedOver) {
   const Outcome appended = Append(
       "\xEF\xBB\xBF"
