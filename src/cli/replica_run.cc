@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
@@ -102,9 +103,16 @@ class ReplicaRun {
     progress_->Finish();
     std::lock_guard lock(mutex_);
     if (failure_) return *failure_;
-    if (!options_.until_caught_up || parked_ == 0) return kDone;
-    context_.err << parked_ << " events are parked; 'muster replica status' shows why\n";
-    return kDoneWithRejects;
+    if (!options_.until_caught_up) return kDone;
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{"set", open.file.options.set},
+                                      {"handled", handled_},
+                                      {"parked", parked_}})
+                   << '\n';
+    } else if (parked_ > 0) {
+      context_.err << parked_ << " events are parked; 'muster replica status' shows why\n";
+    }
+    return parked_ > 0 ? kDoneWithRejects : kDone;
   }
 
  private:
@@ -150,17 +158,18 @@ class ReplicaRun {
           kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
       if (const Status whole_log = CheckLogIsWhole(*status); !whole_log) Fail(whole_log.error());
-      int64_t handled = 0, left = 0;
+      handled_ = 0;
+      int64_t left = 0;
       parked_ = 0;
       bool whole = true;
       for (const InstanceStatus& instance : status->instances) {
         if (options_.until_caught_up && instance.paused) Fail(PausedError(instance));
-        handled += instance.handled;
+        handled_ += instance.handled;
         left += instance.unread + Replaying(instance);
         parked_ += instance.parked_events;
         whole &= instance.slots.size() == static_cast<size_t>(open.log->slots());
       }
-      progress_->Update(static_cast<uint64_t>(handled), static_cast<uint64_t>(handled + left));
+      progress_->Update(static_cast<uint64_t>(handled_), static_cast<uint64_t>(handled_ + left));
       if (options_.until_caught_up && whole && left == 0) stop_.request_stop();
     }
   }
@@ -169,7 +178,8 @@ class ReplicaRun {
   Context& context_;
   std::stop_source stop_;
   std::optional<Progress> progress_;
-  int64_t parked_ = 0;  // events, when the set was last looked at
+  int64_t handled_ = 0;  // events, when the set was last looked at
+  int64_t parked_ = 0;
   std::mutex mutex_;
   std::optional<Error> failure_;
 };

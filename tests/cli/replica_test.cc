@@ -78,7 +78,9 @@ TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
   text.replace(text.find("position INTEGER"), 16, "position TEXT NOT NULL");
   std::ofstream(folder_ / "set.yaml") << text << "max_attempts: 1\n";
   EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 3);
-  EXPECT_EQ(CatchUp().exit_code, 4);
+  const Outcome run = Replica({"run", "set.yaml", "--until-caught-up", "--json"});
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.out, "{\"set\":\"notes\",\"handled\":3,\"parked\":1}\n");
   const Outcome status = Replica({"status", "set.yaml"});
   EXPECT_NE(status.out.find("no worker is alive"), std::string::npos) << status.out;
   const Json json = Json::parse(Replica({"status", "set.yaml", "--json"}).out);
