@@ -11,9 +11,9 @@
 
 #include "arguments.h"
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "muster/states.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 #include "states_durable.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -81,7 +81,7 @@ void Transitions(int pairs, int runs, const testing::TemporaryFolder& folder, Ba
   const int transitions = 2 * pairs + 1;
   const auto start = Clock::now();
   for (int i = 0; i < runs; ++i) {
-    states::VirtualEnv env{WallTime{}};
+    VirtualEnv env{WallTime{}};
     const auto run = states::RunInMemory(
         definition, {.name = "bench", .input = states::MakeValue(Json{{"a", 1}})}, env, nullptr,
         nobody);

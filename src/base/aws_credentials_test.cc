@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/secrets.h"
+#include "base/virtual_env.h"
 #include "support/http_server.h"
 
 namespace muster {
@@ -24,19 +25,6 @@ using testing::HttpServerRequest;
 
 constexpr WallTime kNoon = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + 12h;
 constexpr const char* kNowhere = "http://127.0.0.1:1";
-
-// A clock that moves when told to.
-class StillEnv final : public Env {
- public:
-  WallTime WallNow() override { return kNoon + passed_; }
-  MonoTime MonoNow() override { return MonoTime(1h + passed_); }
-  bool Sleep(std::chrono::nanoseconds, std::stop_token) override { return true; }
-  uint64_t Random() override { return 4; }
-  void Pass(std::chrono::milliseconds time) { passed_ += time; }
-
- private:
-  std::chrono::milliseconds passed_{0};
-};
 
 class AwsCredentialChainTest : public ::testing::Test {
  protected:
@@ -67,7 +55,7 @@ class AwsCredentialChainTest : public ::testing::Test {
     std::ofstream(home_ + "/" + name) << text;
   }
 
-  StillEnv env_;
+  VirtualEnv env_{kNoon};
   std::string home_;
   std::string container_host_ = kNowhere;
   std::map<std::string, std::string> variables_;

@@ -7,24 +7,12 @@
 #include <string>
 #include <thread>
 
+#include "base/virtual_env.h"
+
 namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
-
-// The clock stands still at 2017-07-14T02:40:00.123Z.
-class StillEnv : public Env {
- public:
-  WallTime WallNow() override { return WallTime(milliseconds(1'500'000'000'123)); }
-  MonoTime MonoNow() override { return {}; }
-  bool Sleep(std::chrono::nanoseconds /*duration*/, std::stop_token /*stop*/) override {
-    return true;
-  }
-  uint64_t Random() override { return random_ += 0x9e3779b97f4a7c15U; }
-
- private:
-  std::atomic<uint64_t> random_ = 0;
-};
 
 class JsonataTest : public testing::Test {
  protected:
@@ -35,7 +23,7 @@ class JsonataTest : public testing::Test {
     return *value ? ToJsonText(**value) : "undefined";
   }
 
-  StillEnv env_;
+  VirtualEnv env_{WallTime(milliseconds(1'500'000'000'123))};
   Jsonata jsonata_{env_};
 };
 
@@ -88,7 +76,7 @@ TEST_F(JsonataTest, AnExpressionIsCheckedWithoutBeingEvaluated) {
 }
 
 TEST_F(JsonataTest, ChanceIsTheEnvs) {
-  StillEnv env;
+  VirtualEnv env;
   Jsonata twin(env);
   for (const char* expression : {"$random()", "$uuid()", "$shuffle([1..20])"}) {
     const auto first = jsonata_.Evaluate(expression, {});

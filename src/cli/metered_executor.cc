@@ -14,13 +14,6 @@ std::string RankIn(const std::string& state) {
 
 }  // namespace
 
-TaskExecutor* MeteredExecutor::Find(std::string_view resource) const {
-  for (TaskExecutor* executor : executors_) {
-    if (executor->Runs(resource)) return executor;
-  }
-  return nullptr;
-}
-
 TaskOutcome MeteredExecutor::Told(const TaskCall& call, TaskOutcome outcome, MonoTime start,
                                   TaskContext& context) {
   const char* name = std::holds_alternative<TaskSuccess>(outcome)   ? "succeeded"
@@ -64,16 +57,12 @@ TaskOutcome MeteredExecutor::Told(const TaskCall& call, TaskOutcome outcome, Mon
 
 TaskOutcome MeteredExecutor::Start(const TaskCall& call, TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
-  return Told(call, Find(call.resource)->Start(call, context), start, context);
+  return Told(call, ExecutorWrapper::Start(call, context), start, context);
 }
 
 TaskOutcome MeteredExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
-  return Told(call, Find(call.resource)->Poll(call, resume, context), start, context);
-}
-
-void MeteredExecutor::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
-  Find(call.resource)->Cancel(call, resume, context);
+  return Told(call, ExecutorWrapper::Poll(call, resume, context), start, context);
 }
 
 }  // namespace muster::cli

@@ -4,28 +4,24 @@
 
 #include "base/metrics.h"
 #include "base/tracer.h"
-#include "muster/task.h"
+#include "states/executor_wrapper.h"
 
 namespace muster::cli {
 
 // Passes calls on to those that can make them, and tells of them in metrics
 // (muster_task_outcomes_total by resource and outcome, muster_task_call_seconds), traces and logs.
 // Safe to use from any thread; what it is given must outlive it.
-class MeteredExecutor final : public TaskExecutor {
+class MeteredExecutor final : public states::ExecutorWrapper {
  public:
   MeteredExecutor(std::vector<TaskExecutor*> executors, Metrics& metrics, Tracer& tracer)
-      : executors_(std::move(executors)), metrics_(metrics), tracer_(tracer) {}
+      : ExecutorWrapper(std::move(executors)), metrics_(metrics), tracer_(tracer) {}
 
-  bool Runs(std::string_view resource) const override { return Find(resource) != nullptr; }
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
   TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
-  void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) override;
 
  private:
-  TaskExecutor* Find(std::string_view resource) const;
   TaskOutcome Told(const TaskCall& call, TaskOutcome outcome, MonoTime start, TaskContext& context);
 
-  const std::vector<TaskExecutor*> executors_;
   Metrics& metrics_;
   Tracer& tracer_;
 };

@@ -5,29 +5,16 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/virtual_env.h"
 
 namespace muster::cli {
 namespace {
 
-// Time stands still unless the test moves it.
-class StillEnv final : public Env {
- public:
-  WallTime WallNow() override { return WallTime{}; }
-  MonoTime MonoNow() override { return MonoTime{now}; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token) override {
-    now += duration;
-    return true;
-  }
-  uint64_t Random() override { return 0; }
-
-  std::chrono::nanoseconds now{0};
-};
-
 class ProgressTest : public testing::Test {
  protected:
-  void Pass(int milliseconds) { env_.now += std::chrono::milliseconds(milliseconds); }
+  void Pass(int milliseconds) { env_.Pass(std::chrono::milliseconds(milliseconds)); }
 
-  StillEnv env_;
+  VirtualEnv env_;
   std::ostringstream out_;
 };
 

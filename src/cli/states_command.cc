@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/guard.h"
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
@@ -17,7 +18,6 @@
 #include "states/mocks.h"
 #include "states/runner.h"
 #include "states/timestamp.h"
-#include "states/virtual_env.h"
 
 namespace muster::cli {
 namespace {
@@ -25,7 +25,6 @@ namespace {
 using states::ExecutionInfo;
 using states::MockExecutor;
 using states::RunResult;
-using states::VirtualEnv;
 
 constexpr size_t kMaxInputBytes = 1024 * 1024;
 constexpr size_t kMaxMocksBytes = 16 * 1024 * 1024;

@@ -26,15 +26,11 @@ TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
 }
 
 TaskOutcome WatchedExecutor::Start(const TaskCall& call, TaskContext& context) {
-  return Told(call, executor_.Start(call, context));
+  return Told(call, ExecutorWrapper::Start(call, context));
 }
 
 TaskOutcome WatchedExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
-  return Told(call, executor_.Poll(call, resume, context));
-}
-
-void WatchedExecutor::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
-  executor_.Cancel(call, resume, context);
+  return Told(call, ExecutorWrapper::Poll(call, resume, context));
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,7 @@
 #include "pipeline/metered_sink.h"
 
+#include "pipeline/wrappers.h"
+
 namespace muster {
 namespace {
 
@@ -27,24 +29,15 @@ struct SinkMeters {
   const Metrics::Counter fenced;
 };
 
-class MeteredWriter final : public Writer {
+class MeteredWriter final : public WriterWrapper {
  public:
   MeteredWriter(std::unique_ptr<Writer> writer, std::shared_ptr<const SinkMeters> meters, Env& env)
-      : writer_(std::move(writer)), meters_(std::move(meters)), env_(env) {}
-
-  const std::optional<Progress>& Known() const override { return writer_->Known(); }
-  bool Sealed() const override { return writer_->Sealed(); }
-  bool RecordsRefusals(RefusalRecorder record) override {
-    return writer_->RecordsRefusals(std::move(record));
-  }
-  Status Flush() override { return writer_->Flush(); }
-  Result<std::optional<Progress>> Seal() override { return writer_->Seal(); }
-  Status Finish() override { return writer_->Finish(); }
+      : WriterWrapper(std::move(writer)), meters_(std::move(meters)), env_(env) {}
 
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                      const Patience& patience) override {
     const MonoTime start = env_.MonoNow();
-    auto refused = writer_->Write(batch, after, patience);
+    auto refused = WriterWrapper::Write(batch, after, patience);
     meters_->seconds.Observe(std::chrono::duration<double>(env_.MonoNow() - start).count());
     if (refused) {
       meters_->refused.Add(static_cast<double>(refused->size()));
@@ -55,46 +48,25 @@ class MeteredWriter final : public Writer {
   }
 
  private:
-  const std::unique_ptr<Writer> writer_;
   const std::shared_ptr<const SinkMeters> meters_;
   Env& env_;
 };
 
-class MeteredSink final : public Sink {
+class MeteredSink final : public SinkWrapper {
  public:
   MeteredSink(Sink& sink, const std::string& run, Metrics& metrics, Env& env)
-      : sink_(sink), meters_(std::make_shared<const SinkMeters>(metrics, run)), env_(env) {}
+      : SinkWrapper(sink), meters_(std::make_shared<const SinkMeters>(metrics, run)), env_(env) {}
 
-  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
-    return sink_.Prepare(collection, evaluate);
-  }
-  Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata,
-                                                  bool evaluate) override {
-    return sink_.PrepareGlobal(metadata, evaluate);
-  }
-  bool CanDelete() const override { return sink_.CanDelete(); }
-  bool ReplacesById(const Collection& collection) const override {
-    return sink_.ReplacesById(collection);
-  }
-  std::string Place(const std::string& collection) const override {
-    return sink_.Place(collection);
-  }
-  Result<std::string> Identity(const std::string& collection) override {
-    return sink_.Identity(collection);
-  }
-  BatchLimits PreferredLimits() const override { return sink_.PreferredLimits(); }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
-    auto writer = sink_.Open(collection, fence);
+    auto writer = SinkWrapper::Open(collection, fence);
     if (!writer) {
       meters_->CountError(writer.error());
       return writer;
     }
     return std::make_unique<MeteredWriter>(*std::move(writer), meters_, env_);
   }
-  Status Finish(const std::string& collection) override { return sink_.Finish(collection); }
 
  private:
-  Sink& sink_;
   const std::shared_ptr<const SinkMeters> meters_;
   Env& env_;
 };

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "muster/migrate.h"
+#include "support/hasty_env.h"
 #include "support/http_server.h"
 #include "support/temporary_folder.h"
 
@@ -18,20 +19,10 @@ namespace muster {
 namespace {
 
 using testing::Answer;
+using testing::HastyEnv;
 using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
-
-// Waits take no time.
-class QuickEnv : public Env {
- public:
-  WallTime WallNow() override { return RealEnv().WallNow(); }
-  MonoTime MonoNow() override { return RealEnv().MonoNow(); }
-  bool Sleep(std::chrono::nanoseconds, std::stop_token stop) override {
-    return !stop.stop_requested();
-  }
-  uint64_t Random() override { return 4; }
-};
 
 class SalesforceTest : public ::testing::Test {
  protected:
@@ -118,7 +109,7 @@ class SalesforceTest : public ::testing::Test {
     }
   }
 
-  QuickEnv env_;
+  HastyEnv env_;
   int logins_ = 0;
   int polls_ = 0;
   int busy_ = 0;

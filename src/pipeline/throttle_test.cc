@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/virtual_env.h"
 #include "muster/migrate.h"
 
 namespace muster {
@@ -9,36 +10,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Time passes only by sleeping. For one thread.
-class VirtualEnv final : public Env {
+class ThrottledEnv final : public VirtualEnv {
  public:
-  WallTime WallNow() override { return {}; }
-  MonoTime MonoNow() override { return now_; }
   bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    if (stop.stop_requested()) return false;
-    now_ += duration;
-    if (on_sleep) on_sleep();
-    return true;
+    const bool slept = VirtualEnv::Sleep(duration, std::move(stop));
+    if (slept && on_sleep) on_sleep();
+    return slept;
   }
-  uint64_t Random() override { return 4; }
 
-  double Seconds() const { return std::chrono::duration<double>(now_.time_since_epoch()).count(); }
+  double Seconds() { return std::chrono::duration<double>(MonoNow() - start_).count(); }
 
   std::function<void()> on_sleep = {};
 
  private:
-  MonoTime now_{};
+  const MonoTime start_ = MonoNow();
 };
 
 TEST(Throttle, WithoutALimitNobodyWaits) {
-  VirtualEnv env;
+  ThrottledEnv env;
   Throttle throttle(env);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(throttle.Pass(1000, 1 << 20, {}));
   EXPECT_EQ(env.Seconds(), 0);
 }
 
 TEST(Throttle, LetsDocumentsPassAtTheRate) {
-  VirtualEnv env;
+  ThrottledEnv env;
   Throttle throttle(env);
   throttle.Set(100, 0);
   for (int i = 0; i < 101; ++i) ASSERT_TRUE(throttle.Pass(10, 1 << 30, {}));
@@ -46,7 +42,7 @@ TEST(Throttle, LetsDocumentsPassAtTheRate) {
 }
 
 TEST(Throttle, TheLimitThatIsReachedFirstCounts) {
-  VirtualEnv env;
+  ThrottledEnv env;
   Throttle throttle(env);
   throttle.Set(1000, 100);
   for (int i = 0; i < 11; ++i) ASSERT_TRUE(throttle.Pass(10, 100, {}));
@@ -54,7 +50,7 @@ TEST(Throttle, TheLimitThatIsReachedFirstCounts) {
 }
 
 TEST(Throttle, WhoWaitsIsFreedByAHigherLimit) {
-  VirtualEnv env;
+  ThrottledEnv env;
   Throttle throttle(env);
   throttle.Set(1, 0);
   ASSERT_TRUE(throttle.Pass(1'000'000, 0, {}));
@@ -76,7 +72,7 @@ TEST(Throttle, AStopEndsTheWait) {
 }
 
 TEST(Throttle, BatchesAreNoLargerThanWhatASecondLetsPass) {
-  VirtualEnv env;
+  ThrottledEnv env;
   Throttle throttle(env);
   EXPECT_EQ(throttle.Bounded({1000, 5000}).max_docs, 1000U);
   throttle.Set(10, 200);

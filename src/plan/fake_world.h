@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "muster/states.h"
 #include "plan/compile.h"
 #include "states/jsonata_engine.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 
 namespace muster::plan {
 
@@ -107,7 +107,7 @@ class FakeWorld final : public TaskExecutor {
   const CompiledPlan& compiled_;
   Answer answer_;
   const WallTime start_{};
-  states::VirtualEnv env_{WallTime{}};
+  VirtualEnv env_{WallTime{}};
   std::unique_ptr<states::JsonataEngine> jsonata_ = states::NewJsonataEngine(env_);
   std::vector<Call> calls_;
 };

@@ -2,6 +2,7 @@
 // driver at a time. Method: the real engine on the memory store, with tasks that fail on demand.
 
 #include "plan/runs.h"
+#include "base/virtual_env.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,6 @@
 #include "plan/past_runs.h"
 #include "plan/profile_states.h"
 #include "plan/run_progress.h"
-#include "states/virtual_env.h"
 
 namespace muster::plan {
 namespace {
@@ -784,7 +784,7 @@ TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {
 }
 
 TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
-  states::VirtualEnv env{WallTime(std::chrono::hours(1'000))};
+  VirtualEnv env{WallTime(std::chrono::hours(1'000))};
   const auto store = *OpenStore("memory:", env);
   Tasks tasks;
   States states(*store, env, {&tasks});

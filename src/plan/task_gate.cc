@@ -83,13 +83,6 @@ std::map<std::string, std::string> TaskGate::LiveWaits() const {
   return waits_;
 }
 
-TaskExecutor* TaskGate::Find(std::string_view resource) const {
-  for (TaskExecutor* executor : executors_) {
-    if (executor->Runs(resource)) return executor;
-  }
-  return nullptr;
-}
-
 bool TaskGate::Enter(const std::string& state, bool begins) {
   const std::lock_guard lock(mutex_);
   passages_[state] = begins && closed_ ? Passage::kHeld : Passage::kInside;
@@ -108,23 +101,23 @@ TaskOutcome TaskGate::Leave(const std::string& state, TaskOutcome outcome) {
 }
 
 TaskOutcome TaskGate::Start(const TaskCall& call, TaskContext& context) {
-  if (!IsPlanTask(call.resource)) return Find(call.resource)->Start(call, context);
+  if (!IsPlanTask(call.resource)) return ExecutorWrapper::Start(call, context);
   if (!Enter(call.state, true)) return Held();
   MeteredContext metered(*this, context, call.state);
-  return Leave(call.state, Find(call.resource)->Start(call, metered));
+  return Leave(call.state, ExecutorWrapper::Start(call, metered));
 }
 
 TaskOutcome TaskGate::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
-  if (!IsPlanTask(call.resource)) return Find(call.resource)->Poll(call, resume, context);
+  if (!IsPlanTask(call.resource)) return ExecutorWrapper::Poll(call, resume, context);
   if (resume.is_object() && resume.contains(kHeld)) return Start(call, context);
   Enter(call.state, false);
   MeteredContext metered(*this, context, call.state);
-  return Leave(call.state, Find(call.resource)->Poll(call, resume, metered));
+  return Leave(call.state, ExecutorWrapper::Poll(call, resume, metered));
 }
 
 void TaskGate::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
   if (resume.is_object() && resume.contains(kHeld)) return;
-  Find(call.resource)->Cancel(call, resume, context);
+  ExecutorWrapper::Cancel(call, resume, context);
 }
 
 }  // namespace muster::plan

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "muster/task.h"
+#include "states/executor_wrapper.h"
 
 namespace muster::plan {
 
@@ -17,11 +17,11 @@ bool IsPlanTask(std::string_view resource);
 // Passes calls on to those that can make them, and knows of the tasks of a plan which go on. Once
 // it is closed, no task is begun: it waits until the gate is opened or its run has ended. Safe to
 // use from any thread; what it is given must outlive it.
-class TaskGate final : public TaskExecutor {
+class TaskGate final : public states::ExecutorWrapper {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
 
-  explicit TaskGate(std::vector<TaskExecutor*> executors) : executors_(std::move(executors)) {}
+  explicit TaskGate(std::vector<TaskExecutor*> executors) : ExecutorWrapper(std::move(executors)) {}
 
   void Close();
   void Open();
@@ -40,7 +40,6 @@ class TaskGate final : public TaskExecutor {
   // What calls that go on wait for, by state.
   std::map<std::string, std::string> LiveWaits() const;
 
-  bool Runs(std::string_view resource) const override { return Find(resource) != nullptr; }
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
   TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
   void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) override;
@@ -48,12 +47,10 @@ class TaskGate final : public TaskExecutor {
  private:
   class MeteredContext;
 
-  TaskExecutor* Find(std::string_view resource) const;
   // False: it is closed, and the call has to wait.
   bool Enter(const std::string& state, bool begins);
   TaskOutcome Leave(const std::string& state, TaskOutcome outcome);
 
-  const std::vector<TaskExecutor*> executors_;
   mutable std::mutex mutex_;
   bool closed_ = false;
   std::map<std::string, Passage> passages_;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/log.h"
+#include "base/virtual_env.h"
 #include "replica/follower.h"
 #include "replica/memory_read_model.h"
 
@@ -17,21 +18,6 @@ using namespace std::chrono_literals;
 
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 const Instance kInstance{"set", "p", 1};
-
-// Its clock moves when code sleeps.
-class SteppedEnv final : public Env {
- public:
-  WallTime WallNow() override { return {}; }
-  MonoTime MonoNow() override { return now_; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    now_ += duration;
-    return !stop.stop_requested();
-  }
-  uint64_t Random() override { return 4; }
-
- private:
-  MonoTime now_{std::chrono::hours(1)};
-};
 
 class FollowerBatches : public ::testing::Test {
  protected:
@@ -105,7 +91,7 @@ class FollowerBatches : public ::testing::Test {
   size_t ParkedStreams() { return model_.Parked(kInstance, std::vector{0, 1, 2, 3})->size(); }
   size_t Handled() const { return model_.Statements().size(); }
 
-  SteppedEnv env_;
+  VirtualEnv env_;
   std::unique_ptr<EventLog> log_;
   MemoryReadModel model_;
   HandleOne handle_;

@@ -1,6 +1,7 @@
 // One follower on a log and a read model in memory, step by step.
 
 #include "replica/follower.h"
+#include "base/virtual_env.h"
 
 #include <gtest/gtest.h>
 
@@ -16,21 +17,6 @@ using namespace std::chrono_literals;
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 const Instance kInstance{"set", "totals", 1};
 const std::vector<int> kSlots{0, 1};
-
-// Its clock moves when it is told to.
-class SteppedEnv final : public Env {
- public:
-  WallTime WallNow() override { return WallTime(std::chrono::hours(1)); }
-  MonoTime MonoNow() override { return now_; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    now_ += duration;
-    return !stop.stop_requested();
-  }
-  uint64_t Random() override { return 0; }
-
- private:
-  MonoTime now_{std::chrono::hours(1)};
-};
 
 class FollowerTest : public ::testing::Test {
  protected:
@@ -85,7 +71,7 @@ class FollowerTest : public ::testing::Test {
 
   std::vector<ParkedStream> Parked() { return *model.Parked(kInstance, kSlots); }
 
-  SteppedEnv env;
+  VirtualEnv env;
   std::unique_ptr<EventLog> log = NewMemoryEventLog(env, 2);
   MemoryReadModel model;
   std::set<std::string> bad;

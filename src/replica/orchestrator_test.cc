@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/virtual_env.h"
 #include "muster/replica.h"
 #include "replica/definitions.h"
 #include "replica/member.h"
@@ -777,26 +778,9 @@ TEST_P(GenerationStore, WorkersShareTheEventsWhileTheyJoinAndLeave) {
 INSTANTIATE_TEST_SUITE_P(Servers, GenerationStore, ::testing::Values("opensearch", "dynamodb"),
                          [](const auto& backend) { return backend.param; });
 
-// Its clock moves when it is told to.
-class SteppedEnv final : public Env {
- public:
-  WallTime WallNow() override {
-    return WallTime(std::chrono::duration_cast<milliseconds>(now_.time_since_epoch()));
-  }
-  MonoTime MonoNow() override { return now_; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    now_ += duration;
-    return !stop.stop_requested();
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
- private:
-  MonoTime now_{std::chrono::hours(1)};
-};
-
 TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
   constexpr size_t kMembers = 100;
-  SteppedEnv env;
+  VirtualEnv env;
   const auto store = NewMemoryStore(env);
   ReplicaOptions options;
   options.set = "crowd";

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <sstream>
 
-#include "states/virtual_env.h"
+#include "base/virtual_env.h"
 #include "support/temporary_folder.h"
 
 namespace muster::serve {
@@ -24,7 +24,7 @@ class AuditLogTest : public ::testing::Test {
 
   const testing::TemporaryFolder folder_;
   const std::string path_ = folder_.At("audit");
-  states::VirtualEnv env_{WallTime{}};
+  VirtualEnv env_{WallTime{}};
 };
 
 TEST_F(AuditLogTest, AFloodOfRefusalsIsCounted) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "states/virtual_env.h"
+#include "base/virtual_env.h"
 #include "support/temporary_folder.h"
 
 namespace muster::serve {
@@ -18,7 +18,7 @@ class SessionsTest : public ::testing::Test {
 
   const testing::TemporaryFolder folder_;
   const Tokens tokens_{.for_operator = std::string(64, 'a'), .for_viewer = std::string(64, 'b')};
-  states::VirtualEnv env_{WallTime(hours(500'000))};
+  VirtualEnv env_{WallTime(hours(500'000))};
   std::unique_ptr<Sessions> sessions_ = Open();
 };
 

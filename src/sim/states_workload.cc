@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json_fields.h"
+#include "base/virtual_env.h"
 #include "muster/states.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
@@ -13,7 +14,6 @@
 #include "states/flow_record.h"
 #include "states/json_equal.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 
 namespace muster::sim {
 namespace {
@@ -428,7 +428,7 @@ class StatesWorkloadImpl final : public Workload {
       }
       void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
     } oracle;
-    states::VirtualEnv env{WallTime{}};
+    VirtualEnv env{WallTime{}};
     const auto definition = states::ReadDefinition(kDefinition, "sim", nullptr).value();
     const auto run = states::RunInMemory(
         definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);

@@ -1,11 +1,11 @@
 #include "states/cases.h"
 
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "states/json_equal.h"
 #include "states/mocks.h"
 #include "states/runner.h"
 #include "states/timestamp.h"
-#include "states/virtual_env.h"
 
 namespace muster::states {
 namespace {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "muster/states.h"
 #include "states/mocks.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 
 namespace muster::states {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/virtual_env.h"
 #include "states/mocks.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 
 namespace muster::states {
 namespace {

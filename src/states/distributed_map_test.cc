@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "base/json.h"
+#include "base/virtual_env.h"
 #include "muster/states.h"
 #include "states/runner.h"
-#include "states/virtual_env.h"
 
 namespace muster {
 namespace {
@@ -81,7 +81,7 @@ class DistributedMapTest : public testing::Test {
   }
 
   states::RunResult RunHere(const std::string& definition) {
-    states::VirtualEnv env{WallTime{}};
+    VirtualEnv env{WallTime{}};
     return states::RunInMemory(states::ReadDefinition(definition, "test", nullptr).value(),
                                {.name = "run", .input = states::MakeValue(Json::object())}, env,
                                nullptr, bucket_);

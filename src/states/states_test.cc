@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "states/json_equal.h"
+#include "store/store_wrapper.h"
 
 namespace muster {
 namespace {
@@ -62,33 +63,30 @@ Json Sorted(Json json) {
 
 // Counts what costs a commit, and may give JSON back in another order, as databases do that keep it
 // in their own way.
-class WatchedStore final : public Store {
+class WatchedStore final : public StoreWrapper {
  public:
-  explicit WatchedStore(Store& store, bool reorders = false) : reorders_(reorders), store_(store) {}
+  explicit WatchedStore(Store& store, bool reorders = false)
+      : StoreWrapper(store), reorders_(reorders) {}
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
-    auto record = store_.Get(kind, key);
+    auto record = inner().Get(kind, key);
     if (record && *record) Reorder(**record);
     return record;
   }
   Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
                                    std::string_view after, int limit) override {
-    auto records = store_.Scan(kind, prefix, after, limit);
+    auto records = inner().Scan(kind, prefix, after, limit);
     if (records) std::for_each(records->begin(), records->end(), [&](Record& it) { Reorder(it); });
     return records;
   }
   Result<std::vector<Written>> Write(std::span<const Change> changes) override {
     ++commits;
-    return store_.Write(changes);
+    return inner().Write(changes);
   }
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
-    auto claimed = store_.Claim(request);
+    auto claimed = inner().Claim(request);
     if (claimed && !claimed->empty()) ++commits;
     if (claimed) std::for_each(claimed->begin(), claimed->end(), [&](Record& it) { Reorder(it); });
     return claimed;
-  }
-  Result<WallTime> Now() override { return store_.Now(); }
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
-    store_.Wait(kind, timeout, std::move(stop));
   }
   std::atomic<int> commits = 0;
 
@@ -98,7 +96,6 @@ class WatchedStore final : public Store {
   }
 
   const bool reorders_;
-  Store& store_;
 };
 
 TaskOutcome Echo(const TaskCall& call, TaskContext&) { return TaskSuccess{call.input}; }

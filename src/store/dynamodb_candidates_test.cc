@@ -5,24 +5,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/virtual_env.h"
+
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
 using Candidate = DynamoDbCandidates::Candidate;
-
-class StillEnv final : public Env {
- public:
-  WallTime WallNow() override { return {}; }
-  MonoTime MonoNow() override { return now; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token) override {
-    now += duration;
-    return true;
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
-  MonoTime now{1h};
-};
 
 class DynamoDbCandidatesTest : public ::testing::Test {
  protected:
@@ -45,7 +34,7 @@ class DynamoDbCandidatesTest : public ::testing::Test {
     }
   }
 
-  StillEnv env_;
+  VirtualEnv env_;
   DynamoDbCandidates candidates_{env_};
   std::vector<Candidate> index_;
   int asked_ = 0;
@@ -61,7 +50,7 @@ TEST_F(DynamoDbCandidatesTest, OneAnswerServesManyClaimsInOrder) {
 TEST_F(DynamoDbCandidatesTest, AnAnswerGrowsOld) {
   Fill(0, 20);
   ASSERT_TRUE(Next().value());
-  env_.now += 2s;
+  env_.Pass(2s);
   EXPECT_EQ(Next().value()->key, "0");
   EXPECT_EQ(asked_, 2);
 }
@@ -73,7 +62,7 @@ TEST_F(DynamoDbCandidatesTest, WhatIsSettledIsNotProposedAgainForAWhile) {
   EXPECT_FALSE(Next().value());
   index_[0].version = 2;  // given back
   EXPECT_EQ(Next().value()->version, 2);
-  env_.now += 10s;
+  env_.Pass(10s);
   EXPECT_TRUE(Next().value());
   EXPECT_TRUE(Next().value());
 }

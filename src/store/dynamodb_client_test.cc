@@ -11,6 +11,7 @@
 #include "support/dynamodb_gate.h"
 #include "support/hasty_env.h"
 #include "support/http_server.h"
+#include "support/skewed_env.h"
 
 namespace muster {
 namespace {
@@ -22,20 +23,7 @@ using testing::HastyEnv;
 using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
-
-class SkewedEnv final : public Env {
- public:
-  explicit SkewedEnv(std::chrono::hours skew) : skew_(skew) {}
-  WallTime WallNow() override { return RealEnv().WallNow() + skew_; }
-  MonoTime MonoNow() override { return RealEnv().MonoNow(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    return RealEnv().Sleep(duration, std::move(stop));
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
- private:
-  std::chrono::hours skew_;
-};
+using testing::SkewedEnv;
 
 // What a Date header and a signature say of a moment.
 std::string Format(const char* format, WallTime time) {

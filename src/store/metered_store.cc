@@ -14,7 +14,7 @@ Metrics::Histogram SecondsOf(Metrics& metrics, const char* operation) {
 }  // namespace
 
 MeteredStore::MeteredStore(Store& store, Metrics& metrics, Env& env)
-    : store_(store),
+    : StoreWrapper(store),
       metrics_(metrics),
       env_(env),
       get_(SecondsOf(metrics, "get")),
@@ -42,16 +42,16 @@ auto MeteredStore::Timed(const char* operation, const Metrics::Histogram& second
 }
 
 Result<std::optional<Record>> MeteredStore::Get(std::string_view kind, std::string_view key) {
-  return Timed("get", get_, [&] { return store_.Get(kind, key); });
+  return Timed("get", get_, [&] { return inner().Get(kind, key); });
 }
 
 Result<std::vector<Record>> MeteredStore::Scan(std::string_view kind, std::string_view prefix,
                                                std::string_view after, int limit) {
-  return Timed("scan", scan_, [&] { return store_.Scan(kind, prefix, after, limit); });
+  return Timed("scan", scan_, [&] { return inner().Scan(kind, prefix, after, limit); });
 }
 
 Result<std::vector<Written>> MeteredStore::Write(std::span<const Change> changes) {
-  auto written = Timed("write", write_, [&] { return store_.Write(changes); });
+  auto written = Timed("write", write_, [&] { return inner().Write(changes); });
   if (written) {
     conflicts_.Add(static_cast<double>(std::count_if(
         written->begin(), written->end(), [](const Written& one) { return !one.applied; })));
@@ -60,17 +60,13 @@ Result<std::vector<Written>> MeteredStore::Write(std::span<const Change> changes
 }
 
 Result<std::vector<Record>> MeteredStore::Claim(const ClaimRequest& request) {
-  auto claimed = Timed("claim", claim_, [&] { return store_.Claim(request); });
+  auto claimed = Timed("claim", claim_, [&] { return inner().Claim(request); });
   if (claimed) claimed_.Add(static_cast<double>(claimed->size()));
   return claimed;
 }
 
 Result<WallTime> MeteredStore::Now() {
-  return Timed("now", now_, [&] { return store_.Now(); });
-}
-
-void MeteredStore::Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) {
-  store_.Wait(kind, timeout, std::move(stop));
+  return Timed("now", now_, [&] { return inner().Now(); });
 }
 
 }  // namespace muster

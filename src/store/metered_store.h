@@ -1,14 +1,14 @@
 #pragma once
 
 #include "base/metrics.h"
-#include "muster/store.h"
+#include "store/store_wrapper.h"
 
 namespace muster {
 
 // A store whose calls are counted and timed: muster_store_seconds by operation,
 // muster_store_errors_total by operation and code, muster_store_conflicts_total and
 // muster_store_claimed_total. What it is given must outlive it.
-class MeteredStore final : public Store {
+class MeteredStore final : public StoreWrapper {
  public:
   MeteredStore(Store& store, Metrics& metrics, Env& env);
 
@@ -18,13 +18,11 @@ class MeteredStore final : public Store {
   Result<std::vector<Written>> Write(std::span<const Change> changes) override;
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override;
   Result<WallTime> Now() override;
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override;
 
  private:
   template <class Call>
   auto Timed(const char* operation, const Metrics::Histogram& seconds, Call call);
 
-  Store& store_;
   Metrics& metrics_;
   Env& env_;
   const Metrics::Histogram get_;

@@ -4,53 +4,32 @@
 
 #include <deque>
 
+#include "base/virtual_env.h"
 #include "store/backends.h"
+#include "store/store_wrapper.h"
 
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Time moves only when somebody sleeps.
-class StillEnv final : public Env {
- public:
-  WallTime WallNow() override { return WallTime(std::chrono::floor<milliseconds>(now)); }
-  MonoTime MonoNow() override { return MonoTime{now}; }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    if (stop.stop_requested()) return false;
-    now += duration;
-    return true;
-  }
-  uint64_t Random() override { return ++random_ * 0x9e3779b97f4a7c15; }
-
-  std::chrono::nanoseconds now = 1h;
-
- private:
-  uint64_t random_ = 0;
-};
-
 // A store whose next calls fail as told.
-class UnluckyStore final : public Store {
+class UnluckyStore final : public StoreWrapper {
  public:
   enum class Luck { kGood, kDown, kLostRequest, kLostReply, kFull };
 
-  explicit UnluckyStore(Store& store) : store_(store) {}
+  explicit UnluckyStore(Store& store) : StoreWrapper(store) {}
 
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
-    return Try([&] { return store_.Get(kind, key); });
-  }
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override {
-    return store_.Scan(kind, prefix, after, limit);
+    return Try([&] { return inner().Get(kind, key); });
   }
   Result<std::vector<Written>> Write(std::span<const Change> changes) override {
     ++writes;
-    return Try([&] { return store_.Write(changes); });
+    return Try([&] { return inner().Write(changes); });
   }
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
-    return Try([&] { return store_.Claim(request); });
+    return Try([&] { return inner().Claim(request); });
   }
-  Result<WallTime> Now() override { return store_.Now(); }
   void Wait(std::string_view, milliseconds, std::stop_token) override {}
 
   std::deque<Luck> next;
@@ -72,8 +51,6 @@ class UnluckyStore final : public Store {
     if (luck == Luck::kLostReply) return Error{Code::kUnknownOutcome, "lost"};
     return answer;
   }
-
-  Store& store_;
 };
 
 class LeaseTest : public ::testing::Test {
@@ -92,7 +69,7 @@ class LeaseTest : public ::testing::Test {
   Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
   Record Stored() { return truth_->Get("work", "a").value().value(); }
 
-  StillEnv env_;
+  VirtualEnv env_;
   std::unique_ptr<Store> truth_ = NewMemoryStore(env_);
   UnluckyStore store_{*truth_};
   LeaseTerms terms_{.lease = 10s, .max_lease = 60s};
@@ -100,19 +77,19 @@ class LeaseTest : public ::testing::Test {
 
 TEST_F(LeaseTest, CheckpointStoresProgressAndRenews) {
   Lease lease = ClaimOne("me");
-  env_.now += 8s;
+  env_.Pass(8s);
   ASSERT_TRUE(lease.Renew("17"));
   EXPECT_EQ(Stored().body, "17");
   EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
   EXPECT_EQ(Stored().attempt, 0);
-  EXPECT_EQ(lease.deadline(), MonoTime{env_.now + 10s});
+  EXPECT_EQ(lease.deadline(), env_.MonoNow() + 10s);
 }
 
 TEST_F(LeaseTest, CompletedItemIsNeverDueAgain) {
   ASSERT_TRUE(ClaimOne("me").End("20"));
   EXPECT_EQ(Stored().body, "20");
   EXPECT_FALSE(Stored().due);
-  env_.now += 1h;
+  env_.Pass(1h);
   EXPECT_TRUE(Claim("other")->empty());
 }
 
@@ -128,15 +105,15 @@ TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
   EXPECT_EQ(Stored().body, "\"sink is on fire\"");
   EXPECT_EQ(Stored().owner, "");
   EXPECT_TRUE(Claim("other")->empty());
-  env_.now += 5s;
+  env_.Pass(5s);
   EXPECT_EQ(ClaimOne("other").attempt(), 2);
 }
 
 TEST_F(LeaseTest, AttemptsAreCountedAnew) {
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kOneMore));
-  env_.now += 5s;
+  env_.Pass(5s);
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kAnew));
-  env_.now += 5s;
+  env_.Pass(5s);
   EXPECT_EQ(ClaimOne("other").attempt(), 1);
 }
 
@@ -150,7 +127,7 @@ TEST_F(LeaseTest, ParkedItemIsNobodysAndNeverDue) {
 TEST_F(LeaseTest, HolderLearnsWhetherTheStoreStillSaysSo) {
   Lease lease = ClaimOne("me");
   EXPECT_TRUE(lease.StillOurs().value());
-  env_.now += 10s;
+  env_.Pass(10s);
   Lease other = ClaimOne("other");
   EXPECT_FALSE(lease.StillOurs().value());
   EXPECT_TRUE(other.StillOurs().value());
@@ -158,7 +135,7 @@ TEST_F(LeaseTest, HolderLearnsWhetherTheStoreStillSaysSo) {
 
 TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
   Lease late = ClaimOne("me");
-  env_.now += 10s;
+  env_.Pass(10s);
   Lease current = ClaimOne("other");
   EXPECT_EQ(late.Renew("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(late.End("1").error().code, Code::kLeaseLost);
@@ -169,7 +146,7 @@ TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
 
 TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
   Lease before = ClaimOne("me");
-  env_.now += 9s;
+  env_.Pass(9s);
   // By the store's clock the lease has ended; the former life has not noticed yet.
   Record stored = Stored();
   const Change expire = Change::Put(stored, Due::Now());
@@ -181,7 +158,7 @@ TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
 
 TEST_F(LeaseTest, ExpiredHolderAsksNobody) {
   Lease lease = ClaimOne("me");
-  env_.now += 10s;
+  env_.Pass(10s);
   const int writes = store_.writes;
   EXPECT_EQ(lease.Renew("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(store_.writes, writes);
@@ -204,7 +181,7 @@ TEST_F(LeaseTest, CompletionThatWasLostIsSentAgain) {
 TEST_F(LeaseTest, UnchangedProgressDoesNotPassForARenewal) {
   Lease lease = ClaimOne("me");
   ASSERT_TRUE(lease.Renew("5"));
-  env_.now += 8s;
+  env_.Pass(8s);
   store_.next = {Luck::kLostRequest};
   ASSERT_TRUE(lease.Renew("5"));
   EXPECT_GE(*Stored().due, env_.WallNow() + 9s);

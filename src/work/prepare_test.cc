@@ -9,6 +9,7 @@
 #include "muster/work.h"
 #include "pipeline/memory_sink.h"
 #include "pipeline/memory_source.h"
+#include "store/store_wrapper.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 #include "work/records.h"
@@ -27,36 +28,18 @@ constexpr size_t kItems = 100'000;
 // Of each thousand: the items, their page, and how far the preparation is.
 constexpr int kWrites = 3 * kItems / 1'000;
 
-// A store that counts how often it is written to.
-class CountedStore final : public Store {
+class CountedStore final : public StoreWrapper {
  public:
-  explicit CountedStore(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  explicit CountedStore(Store& store) : StoreWrapper(store) {}
 
-  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
-    return store_->Get(kind, key);
-  }
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override {
-    return store_->Scan(kind, prefix, after, limit);
-  }
   Result<std::vector<Written>> Write(std::span<const Change> changes) override {
     if (++writes == stop_at) stop.request_stop();
-    return store_->Write(changes);
-  }
-  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
-    return store_->Claim(request);
-  }
-  Result<WallTime> Now() override { return store_->Now(); }
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token until) override {
-    store_->Wait(kind, timeout, std::move(until));
+    return inner().Write(changes);
   }
 
   int writes = 0;
   int stop_at = 0;  // the write at which the preparation is told to stop
   std::stop_source stop;
-
- private:
-  const std::unique_ptr<Store> store_;
 };
 
 class NoDeadLetters final : public DeadLetters {
@@ -75,7 +58,8 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
       testing::PostgresServer::Shared().Clear();
       url = testing::PostgresServer::Shared().Url();
     }
-    store_.emplace(OpenStore(url, env_).value());
+    opened_ = OpenStore(url, env_).value();
+    store_.emplace(*opened_);
     for (size_t i = 0; i < kItems; ++i) source_.Add("orders", {std::to_string(i), "{}"});
   }
 
@@ -103,6 +87,7 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
 
   Env& env_ = RealEnv();
   testing::TemporaryFolder folder_;
+  std::unique_ptr<Store> opened_;
   std::optional<CountedStore> store_;
   MemorySource source_{1};  // each document is a shard
   MemorySink sink_;

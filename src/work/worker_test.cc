@@ -8,6 +8,7 @@
 #include "muster/work.h"
 #include "pipeline/memory_sink.h"
 #include "pipeline/memory_source.h"
+#include "pipeline/wrappers.h"
 #include "store/backends.h"
 #include "work/circuit.h"
 #include "work/item_body.h"
@@ -184,12 +185,11 @@ TEST_F(WorkerTest, AnotherSelectionIsAnotherMigration) {
 }
 
 // Of the first shard, a partition that follows comes first in the list and last in the run.
-class FollowedSource final : public Source {
+class FollowedSource final : public SourceWrapper {
  public:
-  explicit FollowedSource(MemorySource& source) : source_(source) {}
-  Result<std::vector<Collection>> Collections() override { return source_.Collections(); }
+  explicit FollowedSource(MemorySource& source) : SourceWrapper(source) {}
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    MUSTER_ASSIGN(auto partitions, source_.Partitions(collection));
+    MUSTER_ASSIGN(auto partitions, inner().Partitions(collection));
     Partition follower = partitions.front();
     follower.begin = "9";
     follower.follows = true;
@@ -202,7 +202,7 @@ class FollowedSource final : public Source {
       followed = true;
     else if (partition.shard == 0 && followed)
       order_kept = false;
-    return source_.Read(partition, position, stop);
+    return inner().Read(partition, position, stop);
   }
   Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>&) override {
     return count;
@@ -214,9 +214,6 @@ class FollowedSource final : public Source {
   std::optional<int64_t> count;
   std::atomic<bool> followed = false;
   std::atomic<bool> order_kept = true;
-
- private:
-  MemorySource& source_;
 };
 
 TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {

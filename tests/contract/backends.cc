@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include "store/backends.h"
+#include "store/metered_store.h"
+#include "store/store_wrapper.h"
 #include "support/dynamodb_server.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
@@ -21,42 +23,30 @@ std::unique_ptr<Store> OpenOrThrow(const std::string& url, Env& env) {
   return *std::move(store);
 }
 
-// Passes every call on to a store that is owned elsewhere.
-class SharedStore final : public Store {
- public:
-  explicit SharedStore(Store& store) : store_(store) {}
-  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
-    return store_.Get(kind, key);
-  }
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override {
-    return store_.Scan(kind, prefix, after, limit);
-  }
-  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
-    return store_.Write(changes);
-  }
-  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
-    return store_.Claim(request);
-  }
-  Result<WallTime> Now() override { return store_.Now(); }
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
-    store_.Wait(kind, timeout, stop);
-  }
-
- private:
-  Store& store_;
-};
-
 class MemoryBackend final : public Backend {
  public:
   std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
     auto& store = stores_[space];
     if (store == nullptr) store = NewMemoryStore(RealEnv());
-    return std::make_unique<SharedStore>(*store);
+    return std::make_unique<StoreWrapper>(*store);
   }
 
  private:
   std::map<std::string, std::unique_ptr<Store>> stores_;
+};
+
+// What counts and times must not change what it counts.
+class MeteredBackend final : public Backend {
+ public:
+  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+    auto& store = stores_.emplace_back(inner_.Open(space, env));
+    return std::make_unique<MeteredStore>(*store, metrics_, RealEnv());
+  }
+
+ private:
+  MemoryBackend inner_;
+  std::vector<std::unique_ptr<Store>> stores_;
+  Metrics metrics_;
 };
 
 class SqliteBackend final : public Backend {
@@ -133,11 +123,12 @@ class OpenSearchBackend final : public Backend {
 }  // namespace
 
 std::vector<std::string> BackendNames() {
-  return {"memory", "sqlite", "postgresql", "opensearch", "dynamodb"};
+  return {"memory", "metered", "sqlite", "postgresql", "opensearch", "dynamodb"};
 }
 
 std::unique_ptr<Backend> NewBackend(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryBackend>();
+  if (name == "metered") return std::make_unique<MeteredBackend>();
   if (name == "sqlite") return std::make_unique<SqliteBackend>();
   *reason = name == "opensearch" ? OpenSearchServer::Unavailable()
             : name == "dynamodb" ? DynamoDbServer::Unavailable()

@@ -12,6 +12,7 @@
 #include "pipeline/file_sink_state.h"
 #include "pipeline/memory_sink.h"
 #include "pipeline/metered_sink.h"
+#include "pipeline/wrappers.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
@@ -52,24 +53,14 @@ class MemoryUnderTest final : public SinkUnderTest {
   }
 
  private:
-  class Shared final : public Sink {
+  class Shared final : public SinkWrapper {
    public:
-    Shared(Sink& sink, const int& replaced) : sink_(sink), replaced_(replaced) {}
+    Shared(Sink& sink, const int& replaced) : SinkWrapper(sink), replaced_(replaced) {}
     Result<std::string> Identity(const std::string& /*collection*/) override {
       return std::to_string(replaced_);
     }
-    Result<std::vector<TargetChange>> Prepare(const Collection& collection,
-                                              bool evaluate) override {
-      return sink_.Prepare(collection, evaluate);
-    }
-    bool CanDelete() const override { return sink_.CanDelete(); }
-    Result<std::unique_ptr<Writer>> Open(const std::string& collection,
-                                         const Fence& fence) override {
-      return sink_.Open(collection, fence);
-    }
 
    private:
-    Sink& sink_;
     const int& replaced_;
   };
   MemorySink sink_;

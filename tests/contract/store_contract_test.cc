@@ -16,6 +16,7 @@
 
 #include "contract/backends.h"
 #include "muster/store.h"
+#include "support/skewed_env.h"
 
 extern char** environ;
 
@@ -27,21 +28,6 @@ using namespace std::chrono_literals;
 constexpr int kClaimers = 16;
 constexpr int kClaimerProcesses = 3;
 constexpr int kContended = 10'000;
-
-// A worker whose clock is off.
-class SkewedEnv final : public Env {
- public:
-  explicit SkewedEnv(std::chrono::hours skew) : skew_(skew) {}
-  WallTime WallNow() override { return RealEnv().WallNow() + skew_; }
-  MonoTime MonoNow() override { return RealEnv().MonoNow(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    return RealEnv().Sleep(duration, std::move(stop));
-  }
-  uint64_t Random() override { return RealEnv().Random(); }
-
- private:
-  std::chrono::hours skew_;
-};
 
 Record NewRecord(const std::string& key, const std::string& body = "{}") {
   return Record{.kind = "work", .queue = "q", .key = key, .body = body};

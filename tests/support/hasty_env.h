@@ -5,23 +5,22 @@
 #include <mutex>
 #include <vector>
 
-#include "muster/env.h"
+#include "base/env_wrapper.h"
 
 namespace muster::testing {
 
 // An Env whose pauses take no time: who waits for long has waited when it comes back. Clocks and
 // random numbers are real.
-class HastyEnv final : public Env {
+class HastyEnv final : public EnvWrapper {
  public:
-  WallTime WallNow() override { return RealEnv().WallNow(); }
-  MonoTime MonoNow() override { return RealEnv().MonoNow() + slept_.load(); }
+  HastyEnv() : EnvWrapper(RealEnv()) {}
+  MonoTime MonoNow() override { return inner().MonoNow() + slept_.load(); }
   bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
     std::lock_guard lock(mutex_);
     slept_ = slept_.load() + duration;
     pauses.push_back(duration);
     return !stop.stop_requested();
   }
-  uint64_t Random() override { return RealEnv().Random(); }
 
   std::vector<std::chrono::nanoseconds> pauses;  // all, once nobody sleeps any more
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/env_wrapper.h"
+
+namespace muster::testing {
+
+// A machine whose clock on the wall is wrong.
+class SkewedEnv final : public EnvWrapper {
+ public:
+  explicit SkewedEnv(std::chrono::hours skew) : EnvWrapper(RealEnv()), skew_(skew) {}
+  WallTime WallNow() override { return inner().WallNow() + skew_; }
+
+ private:
+  const std::chrono::hours skew_;
+};
+
+}  // namespace muster::testing
