@@ -27,4 +27,8 @@ void InterruptAll();
 // Whether this thread should wait no longer. Cheap.
 bool Interrupted();
 
+// Replaces what interrupts this thread, and returns what did: for what runs several threads of
+// control on one.
+std::stop_token ExchangeInterrupt(std::stop_token stop);
+
 }  // namespace muster

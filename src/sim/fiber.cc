@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define MUSTER_ASAN
@@ -214,11 +216,11 @@ class Fiber::Stack {
 
   void Enter() {
     entered = this;
-    Swap(exceptions_);
+    SwapKeptByThread();
     sanitizer_.Enters();
     switch_.Enter();
     sanitizer_.Returned();
-    Swap(exceptions_);
+    SwapKeptByThread();
   }
 
   void Leave() {
@@ -236,6 +238,11 @@ class Fiber::Stack {
     self.switch_.LeaveForGood();
   }
 
+  void SwapKeptByThread() {
+    Swap(exceptions_);
+    interrupt_ = ExchangeInterrupt(std::move(interrupt_));
+  }
+
   // makecontext has no room for a pointer: the one that is entered for the first time finds itself.
   static inline thread_local Stack* entered = nullptr;
 
@@ -245,6 +252,7 @@ class Fiber::Stack {
   FiberSanitizer sanitizer_;
   std::function<void()> main_;
   Exceptions exceptions_;
+  std::stop_token interrupt_;
   Switch switch_;
 };
 

@@ -28,8 +28,9 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
   CampaignResult all;
   std::mutex mutex;
   std::atomic<uint64_t> next = campaign.first;
+  std::atomic<bool> failed = false;
   const auto run_some = [&] {
-    while (!campaign.stop.stop_requested()) {
+    while (!failed && !campaign.stop.stop_requested()) {
       // Numbers are given out in order and what was begun is finished: the lowest failure is the
       // same however many jobs there are.
       const uint64_t seed = next++;
@@ -42,7 +43,7 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
       for (const auto& [what, count] : result.sometimes) ++all.sometimes[what];
       if (campaign.progress) campaign.progress(all.seeds);
       if (result.violation) {
-        next = campaign.last + 1;
+        failed = true;
         if (!all.failure || seed < all.failure->seed) all.failure = std::move(result);
       }
     }
@@ -75,7 +76,9 @@ SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
     plan.most = most;
     if (still_fails(plan)) break;
   }
-  return RunSeed(workload, failed.seed, best);
+  SeedResult minimal = RunSeed(workload, failed.seed, best);
+  // It cannot be repeated: something counts that is not in the seed.
+  return minimal.violation ? minimal : failed;
 }
 
 }  // namespace muster::sim

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "sim/run.h"
 
@@ -178,6 +179,27 @@ TEST(Simulation, ThreadsOfAProcessRunSideBySide) {
   sim.Run();
   EXPECT_EQ(order, "ababcc");
   EXPECT_EQ(took, 14s);
+}
+
+TEST(Simulation, InterruptsStayWithTheirThread) {
+  Simulation sim(1, FaultPlan::None());
+  std::stop_source stop;
+  stop.request_stop();
+  std::vector<bool> interrupted;
+  sim.AddProcess("p", [&](Env& env, std::stop_token) {
+    env.RunAll({[&] {
+                  const InterruptScope scope(stop.get_token());
+                  env.Sleep(2s, {});
+                  interrupted.push_back(Interrupted());
+                },
+                [&] {
+                  env.Sleep(1s, {});
+                  interrupted.push_back(Interrupted());
+                }});
+  });
+  sim.Run();
+  EXPECT_EQ(interrupted, (std::vector<bool>{false, true}));
+  EXPECT_FALSE(Interrupted());
 }
 
 TEST(Simulation, CrashOfAThreadTakesItsProcessWithItInnermostFirst) {

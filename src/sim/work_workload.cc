@@ -191,6 +191,7 @@ class WorkWorkloadImpl final : public Workload {
       stopped_.clear();
       if (!holds_.empty() && !failed)
         workload_.Violate("L", holds_.begin()->first + " is still held when its worker has ended");
+      holds_.clear();
       if (stopped_at_) workload_.CheckEndOfStop(*stopped_at_, calm_since_);
     }
 
