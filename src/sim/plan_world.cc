@@ -216,9 +216,11 @@ void PlanWorld::Changed(const Change& change, const std::optional<Record>& befor
   if (change.record.kind == "plan.run" && after && change.record.key == kMigration)
     let_go_ = change.due.delay == milliseconds(0);
   if (change.record.kind == "plan.wish" && after) {
-    const bool drains = after->body.find("drain") != std::string::npos;
-    if (!drains) drained_at_.reset();
+    const Json wish = Json::parse(after->body);
+    const bool drains = TextIn(wish, "cancel") == "drain";
+    if (!drains || TextIn(wish, "execution") != drained_) drained_at_.reset();
     if (drains && !drained_at_) drained_at_ = sim_.now();
+    drained_ = TextIn(wish, "execution");
   }
   if (!after || (before && before->body == after->body)) return;
   if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
@@ -285,7 +287,9 @@ void PlanWorld::CheckSaid(const plan::RunState& run, nanoseconds asked) {
 
 // Nothing is begun any more once its driver has had the time to hear that the run is to be drained.
 void PlanWorld::CheckDrain(const TaskCall& call) {
-  if (!drained_at_ || !plan::IsPlanTask(call.resource) || !Calm()) return;
+  // A wish that comes late may name an earlier attempt.
+  if (!drained_at_ || call.execution != drained_) return;
+  if (!plan::IsPlanTask(call.resource) || !Calm()) return;
   if (sim_.now() > std::max(*drained_at_, sim_.RunsSince()) + kSoon)
     Violate("R", call.token + " was begun though its run is to be drained");
 }

@@ -129,6 +129,7 @@ class PlanWorld {
   nanoseconds driven_changed_{0};          // when the first began or the last ended
   bool let_go_ = false;                    // the run's record was released
   std::optional<nanoseconds> drained_at_;  // since when the run is to be drained
+  std::string drained_;                    // which execution of it
   int64_t target_down_ = 0;        // how many notifications are refused, before it is up for good
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen

@@ -184,7 +184,6 @@ class Worker {
     const std::chrono::nanoseconds grace = *stopped_at + kGrace - now;
     if (grace.count() > 0) return std::min(wait, grace);
     aborted_ = true;
-    if (PLANTED_BUG(batches_are_not_aborted)) return wait;
     for (const auto& slot : slots_) slot->AbortItem();
     return wait;
   }
