@@ -2,7 +2,6 @@
 
 #include "base/guard.h"
 #include "base/json_fields.h"
-#include "base/planted_bug.h"
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
@@ -51,7 +50,7 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
   bool cancelled = false;
   while (env_.Sleep(kLookEvery, done)) {
     if (env_.MonoNow() >= renew) {
-      if (!PLANTED_BUG(runs_are_not_renewed)) Renew(run.id, false);
+      Renew(run.id, false);
       renew = env_.MonoNow() + kRenewEvery;
     }
     if (gate_ == nullptr) continue;
@@ -64,7 +63,6 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
     }
     // A store that does not answer is asked again; the wish stands.
     draining = draining || IsToDrain(run).value_or(false);
-    if (PLANTED_BUG(drains_are_not_heard_of)) draining = false;
     if (!draining || cancelled) continue;
     gate_->Close();
     if (!IsDrained(run).value_or(false)) continue;

@@ -20,24 +20,52 @@ StatesOptions OptionsOf(const std::string& name) {
   return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
 }
 
+// Calls something at each call of a store. A process that drives a run renews its lease in a thread
+// of its own; here a process has one.
+class AttendedStore final : public Store {
+ public:
+  AttendedStore(Store& store, std::function<void()> attend)
+      : store_(store), attend_(std::move(attend)) {}
+
+  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    attend_();
+    return store_.Get(kind, key);
+  }
+  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
+                                   std::string_view after, int limit) override {
+    attend_();
+    return store_.Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    attend_();
+    return store_.Write(changes);
+  }
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    attend_();
+    return store_.Claim(request);
+  }
+  Result<WallTime> Now() override { return store_.Now(); }
+  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
+    store_.Wait(kind, timeout, std::move(stop));
+  }
+
+ private:
+  Store& store_;
+  std::function<void()> attend_;
+};
+
 // Somebody with the program: runs the plan, and resumes it until it is completed.
 class PlanUser {
  public:
-  struct Manner {
-    int threads = 1;
-    bool gated = false;  // runs can be drained
-  };
-
-  PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, const Manner& manner,
-           Env& env)
+  PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, Env& env)
       : world_(world),
         sim_(sim),
         env_(env),
-        threads_(manner.threads),
         executor_(world.NewExecutor()),
-        gate_({executor_.get()}),
-        states_(world.store(), env, {&gate_}, OptionsOf(name)),
-        runs_(world.store(), states_, env, manner.gated ? &gate_ : nullptr) {}
+        store_(world.store(), [this] { RenewInTime(); }),
+        states_(store_, env, {executor_.get()}, OptionsOf(name)),
+        // What renews must not be asked to renew.
+        runs_(world.store(), states_, env) {}
 
   void Use(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
@@ -91,27 +119,6 @@ class PlanUser {
     }
   }
 
-  // Lets the run end with the tasks that it has begun.
-  void Drain(std::stop_token stop, nanoseconds after) {
-    env_.Sleep(after, stop);
-    const PlanWorld::Draining draining(world_);
-    while (!stop.stop_requested()) {
-      const auto drained = runs_.Drain(PlanWorld::kMigration, threads_, {}, stop);
-      if (drained && drained->status == "CANCELLED") sim_.Sometimes("46 a run is drained");
-      if (drained || drained.error().code == Code::kConflict) return;
-      env_.Sleep(seconds(2), stop);
-    }
-  }
-
-  // Asks now and then how the run stands.
-  void Look(std::stop_token stop) {
-    while (!stop.stop_requested() && !world_.Completed()) {
-      const nanoseconds asked = sim_.now();
-      if (const auto run = runs_.Find(PlanWorld::kMigration)) world_.CheckSaid(*run, asked);
-      env_.Sleep(seconds(7), stop);
-    }
-  }
-
  private:
   std::optional<RunState> Begin(std::stop_token stop) {
     auto run = runs_.Start(world_.plan(), world_.plan().profiles.front(), world_.inputs());
@@ -132,20 +139,31 @@ class PlanUser {
   }
 
   void Drive(const RunState& run, std::stop_token stop) {
-    const PlanWorld::Driving driving(world_);
-    const auto ended = runs_.Drive(run, threads_, stop);
-    if (!ended && !IsTransient(ended.error().code))
-      sim_.Violate("V", "a run cannot be driven: " + ended.error().ToString());
+    world_.CheckDriver();
+    renewed_ = env_.MonoNow();
+    driven_ = run.id;
+    const Status worked = states_.Work(stop, run.execution);
+    driven_.clear();
+    if (!worked && !IsTransient(worked.error().code))
+      sim_.Violate("V", "a run cannot be driven: " + worked.error().ToString());
+    runs_.Renew(run.id, true);
+  }
+
+  void RenewInTime() {
+    if (driven_.empty() || env_.MonoNow() - renewed_ < kLease / 3) return;
+    renewed_ = env_.MonoNow();
+    runs_.Renew(driven_, false);
   }
 
   PlanWorld& world_;
   Simulation& sim_;
   Env& env_;
-  const int threads_;
   std::unique_ptr<TaskExecutor> executor_;
-  plan::TaskGate gate_;
+  AttendedStore store_;
   States states_;
   Runs runs_;
+  std::string driven_;
+  MonoTime renewed_{};
 };
 
 class PlanWorkloadImpl final : public Workload {
@@ -154,8 +172,6 @@ class PlanWorkloadImpl final : public Workload {
     sim_ = &sim;
     world_ = std::make_unique<PlanWorld>(sim);
     Random& random = sim.random();
-    // A driver that may be told to drain asks for that twice a second, and each seed pays for it.
-    manner_ = {.threads = random.OneIn(3) ? 2 : 1, .gated = random.OneIn(5)};
     if (random.OneIn(4)) {
       sim.AddProcess("elder", [this](Env& env, std::stop_token stop) { RunByElder(env, stop); });
     }
@@ -170,13 +186,6 @@ class PlanWorkloadImpl final : public Workload {
       Add("canceller", [this, after](PlanUser& user, std::stop_token stop) {
         user.Cancel(stop, after, cancelled_);
       });
-    }
-    if (manner_.gated) {
-      const nanoseconds after = random.UpTo(nanoseconds(seconds(60)));
-      Add("drainer", [after](PlanUser& user, std::stop_token stop) { user.Drain(stop, after); });
-    }
-    if (random.OneIn(4)) {
-      Add("looker", [](PlanUser& user, std::stop_token stop) { user.Look(stop); });
     }
     if (random.OneIn(10)) {
       Record record{.kind = "plan.run", .queue = "default", .key = kNewer};
@@ -198,7 +207,7 @@ class PlanWorkloadImpl final : public Workload {
  private:
   void Add(const std::string& name, std::function<void(PlanUser&, std::stop_token)> act) {
     sim_->AddProcess(name, [this, name, act = std::move(act)](Env& env, std::stop_token stop) {
-      PlanUser user(*world_, *sim_, name, manner_, env);
+      PlanUser user(*world_, *sim_, name, env);
       act(user, stop);
       if (elder_began_ && name.starts_with("user") && world_->Completed())
         sim_->Sometimes("49 the run of an older version is gone on with");
@@ -240,7 +249,6 @@ class PlanWorkloadImpl final : public Workload {
 
   Simulation* sim_ = nullptr;
   std::unique_ptr<PlanWorld> world_;
-  PlanUser::Manner manner_;
   std::string cancelled_;  // what the canceller was told
   bool elder_began_ = false;
 };
@@ -256,9 +264,7 @@ WorkloadInfo PlanWorkload() {
                     "44 a backoff survives a change of hands", "44 a caught failure changes hands",
                     "44 a call whose answer is unknown is made again",
                     "45 a second that runs or resumes is refused", "46 a run is cancelled",
-                    "46 a cancel comes too late", "46 a run is drained",
-                    "a run is said to be driven", "a run is said not to be driven",
-                    "47 the target of a notification is down",
+                    "46 a cancel comes too late", "47 the target of a notification is down",
                     "47 a notification arrives again with the same key",
                     "48 a plan that was edited is refused",
                     "49 the run of a newer version is refused",

@@ -1,7 +1,5 @@
 #include "sim/plan_world.h"
 
-#include <algorithm>
-
 #include "base/json_fields.h"
 #include "plan/order.h"
 #include "plan/profile_states.h"
@@ -15,7 +13,6 @@ using std::chrono::seconds;
 
 constexpr int kNotifyRetries = 5;  // as the compiler has it
 constexpr int64_t kMostRetries = 2;
-constexpr nanoseconds kSoon = seconds(5);
 
 std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
@@ -44,7 +41,6 @@ class PlanWorld::Executor final : public TaskExecutor {
   bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
 
   TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
-    world_.CheckDrain(call);
     if (!world_.started_.contains(call.token))
       world_.Violate("H", call.token + " was called before its start was stored");
     if (world_.reached_.contains(call.token))
@@ -108,14 +104,14 @@ PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), flows_(ParseFlow), wire_(sim)
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
   store_ = std::make_unique<FaultyStore>(
-      sim, StoreObserver{
-               .sends = [this](const Change& change) { Sends(change); },
-               .changed = [this](const Change& change, const std::optional<Record>& before,
-                                 const std::optional<Record>& after,
-                                 bool) { Changed(change, before, after); },
-               .claimed = [this](const ClaimRequest& request, const std::vector<Record>& before,
-                                 const std::vector<Record>& taken,
-                                 bool) { Claimed(request, before, taken); }});
+      sim,
+      StoreObserver{
+          .sends = [this](const Change& change) { Sends(change); },
+          .changed = [this](const Change& change, const std::optional<Record>& before,
+                            const std::optional<Record>& after,
+                            bool) { Changed(change, before, after); },
+          .claimed = [this](const ClaimRequest& request, const std::vector<Record>&,
+                            const std::vector<Record>& taken, bool) { Claimed(request, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
 }
 
@@ -213,15 +209,6 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
 
 void PlanWorld::Changed(const Change& change, const std::optional<Record>& before,
                         const std::optional<Record>& after) {
-  if (change.record.kind == "plan.run" && after && change.record.key == kMigration)
-    let_go_ = change.due.delay == milliseconds(0);
-  if (change.record.kind == "plan.wish" && after) {
-    const Json wish = Json::parse(after->body);
-    const bool drains = TextIn(wish, "cancel") == "drain";
-    if (!drains || TextIn(wish, "execution") != drained_) drained_at_.reset();
-    if (drains && !drained_at_) drained_at_ = sim_.now();
-    drained_ = TextIn(wish, "execution");
-  }
   if (!after || (before && before->body == after->body)) return;
   if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
   if (change.record.kind == "plan.run" && !before) drivers_.insert(after->owner);
@@ -233,65 +220,16 @@ void PlanWorld::Sends(const Change& change) {
     known_as_.insert_or_assign(std::string(sim_.CurrentName()), change.record.owner);
 }
 
-void PlanWorld::Claimed(const ClaimRequest& request, const std::vector<Record>& before,
-                        const std::vector<Record>& taken) {
+void PlanWorld::Claimed(const ClaimRequest& request, const std::vector<Record>& taken) {
   if (request.kind != "plan.run") return;
   known_as_.insert_or_assign(std::string(sim_.CurrentName()), request.owner);
-  for (size_t i = 0; i < taken.size(); ++i) {
-    if (before[i].owner != request.owner) CheckTaken(before[i]);
-    drivers_.insert(taken[i].owner);
-    let_go_ = false;
-  }
+  for (const Record& record : taken) drivers_.insert(record.owner);
 }
 
-// Where nothing goes wrong, a run stays with the process that drives it.
-void PlanWorld::CheckTaken(const Record& before) {
-  if (let_go_ || !Calm()) return;
-  for (const std::string& name : driving_) {
-    const auto known = known_as_.find(name);
-    if (known != known_as_.end() && known->second == before.owner)
-      Violate("R", "the run was taken from " + name + ", which drives it");
-  }
-}
-
-PlanWorld::Driving::Driving(PlanWorld& world) : world_(world), name_(world.sim_.CurrentName()) {
-  const auto known = world.known_as_.find(name_);
-  if (known == world.known_as_.end() || !world.drivers_.contains(known->second))
-    world.Violate("R", name_ + " drives a run that it has not taken");
-  if (world.driving_.empty()) world.driven_changed_ = world.sim_.now();
-  world.driving_.insert(name_);
-}
-
-PlanWorld::Driving::~Driving() {
-  world_.driving_.erase(name_);
-  if (world_.driving_.empty()) world_.driven_changed_ = world_.sim_.now();
-}
-
-// Whether a process drives the run is known by its lease: nobody has to look for the process.
-void PlanWorld::CheckSaid(const plan::RunState& run, nanoseconds asked) {
-  // A clock that jumps lengthens the lease, or ends it.
-  if (run.status != "IN_PROGRESS" || !Calm() || sim_.HasFired(Fault::kClockJump)) return;
-  const bool settled = driven_changed_ + plan::kRunLease + kSoon < asked;
-  if (settled && driving_.empty() && draining_ == 0 && run.driven)
-    Violate("R", "a run that no process drives is said to be driven");
-  // One that has lost the run to another, which has ended since, may still be at it.
-  const auto stored = store_->Truth().Get("plan.run", kMigration).value();
-  const bool by_owner = std::ranges::any_of(driving_, [&](const std::string& name) {
-    return stored && known_as_.contains(name) && known_as_.at(name) == stored->owner;
-  });
-  if (settled && by_owner && !run.driven)
-    Violate("R", "a run that a process drives is said not to be driven");
-  if (settled)
-    sim_.Sometimes(run.driven ? "a run is said to be driven" : "a run is said not to be driven");
-}
-
-// Nothing is begun any more once its driver has had the time to hear that the run is to be drained.
-void PlanWorld::CheckDrain(const TaskCall& call) {
-  // A wish that comes late may name an earlier attempt.
-  if (!drained_at_ || call.execution != drained_) return;
-  if (!plan::IsPlanTask(call.resource) || !Calm()) return;
-  if (sim_.now() > std::max(*drained_at_, sim_.RunsSince()) + kSoon)
-    Violate("R", call.token + " was begun though its run is to be drained");
+void PlanWorld::CheckDriver() {
+  const auto known = known_as_.find(sim_.CurrentName());
+  if (known == known_as_.end() || !drivers_.contains(known->second))
+    Violate("R", std::string(sim_.CurrentName()) + " drives a run that it has not taken");
 }
 
 void PlanWorld::RunChanged(const Record& before, const Record& after) {

@@ -44,33 +44,8 @@ class PlanWorld {
   // Makes the calls of one process.
   std::unique_ptr<TaskExecutor> NewExecutor();
 
-  // While it lives, the current process drives the run: only one that has taken it may.
-  class Driving {
-   public:
-    explicit Driving(PlanWorld& world);
-    ~Driving();
-    Driving(const Driving&) = delete;
-    Driving& operator=(const Driving&) = delete;
-
-   private:
-    PlanWorld& world_;
-    const std::string name_;
-  };
-
-  // The same for a process that drives it only if no other does.
-  class Draining {
-   public:
-    explicit Draining(PlanWorld& world) : world_(world) { ++world_.draining_; }
-    ~Draining() { --world_.draining_; }
-    Draining(const Draining&) = delete;
-    Draining& operator=(const Draining&) = delete;
-
-   private:
-    PlanWorld& world_;
-  };
-
-  // What a person was told about the run, who had asked at `asked`.
-  void CheckSaid(const plan::RunState& run, nanoseconds asked);
+  // The current process begins to drive the run: only one that has taken it may.
+  void CheckDriver();
 
   // Whether the latest attempt, as it is stored, is completed.
   bool Completed();
@@ -89,11 +64,7 @@ class PlanWorld {
   void Changed(const Change& change, const std::optional<Record>& before,
                const std::optional<Record>& after);
   void Sends(const Change& change);
-  void Claimed(const ClaimRequest& request, const std::vector<Record>& before,
-               const std::vector<Record>& taken);
-  void CheckTaken(const Record& before);
-  void CheckDrain(const TaskCall& call);
-  bool Calm() const { return sim_.now() > sim_.calm_since() + 2 * plan::kRunLease; }
+  void Claimed(const ClaimRequest& request, const std::vector<Record>& taken);
   void RunChanged(const Record& before, const Record& after);
   void FlowChanged(const std::optional<Record>& before, const Record& after);
   void Began(const std::string& token, const std::string& state);
@@ -123,14 +94,8 @@ class PlanWorld {
   FaultyWire wire_;
   std::map<std::string, std::string, std::less<>> known_as_;  // what a process calls itself
   std::set<std::string>
-      drivers_;  // those who have had the run's record, by what they call themselves
-  std::set<std::string> driving_;          // processes that do, by name
-  int draining_ = 0;                       // processes that may
-  nanoseconds driven_changed_{0};          // when the first began or the last ended
-  bool let_go_ = false;                    // the run's record was released
-  std::optional<nanoseconds> drained_at_;  // since when the run is to be drained
-  std::string drained_;                    // which execution of it
-  int64_t target_down_ = 0;        // how many notifications are refused, before it is up for good
+      drivers_;              // those who have had the run's record, by what they call themselves
+  int64_t target_down_ = 0;  // how many notifications are refused, before it is up for good
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen
   std::set<std::string> done_;     // keys of tasks that have succeeded
