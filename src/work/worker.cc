@@ -163,7 +163,9 @@ class Worker {
   // Until all slots have ended.
   void Watch(const std::stop_token& stop) {
     std::optional<MonoTime> stopped_at;
-    while (AwaitChange(LookAtSlots(stop, stopped_at), stopped_at ? std::stop_token() : stop)) {
+    for (bool running = true; running;) {
+      const std::chrono::nanoseconds idle = LookAtSlots(stop, stopped_at);
+      running = AwaitChange(idle, stopped_at ? std::stop_token() : stop);
     }
   }
 
