@@ -178,7 +178,7 @@ Result<int> Verify(const Options& options, Context& context) {
   } else {
     PrintTables(all, options.checksums, context);
   }
-  // Nothing is equal to nothing, but whoever asked has meant something.
+  // Comparing nothing is not a success: the caller expected a match.
   if (all.empty()) return kNothingToDo;
   return equal ? kDone : kFailed;
 }

@@ -189,7 +189,7 @@ TEST_F(SqliteSinkTest, WholeDocumentsKeepTheirBytesIdsAndRouting) {
 TEST_F(SqliteSinkTest, TextThatIsNotUtf8IsADefect) {
   ASSERT_TRUE(Db()->Execute("CREATE TABLE t (n TEXT); INSERT INTO t VALUES (CAST(x'ff' AS TEXT))"));
   std::string defect;
-  // Its bytes are kept, so that nobody takes the body for the document.
+  // Its bytes are kept, so that the body is not mistaken for the document.
   EXPECT_EQ(ReadAll(&defect), std::vector<std::string>{"{\"n\":\"\xff\"}"});
   EXPECT_EQ(defect, "column 'n' is not valid UTF-8");
 }

@@ -126,7 +126,7 @@ struct SetView {
 Result<std::vector<std::string>> ListSets(Store& store);
 
 // Shows a worker whose heartbeat has stopped as dead, as the next one that looks will declare it:
-// where none is left, nobody would. For those who look at a set, not for its workers.
+// with no worker left, none would. For displays only, not for workers.
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 

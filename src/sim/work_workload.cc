@@ -36,7 +36,7 @@ std::string WithEpoch(const std::string& key, int64_t epoch) {
   return key + " epoch " + std::to_string(epoch);
 }
 
-// A store that goes back grants an epoch again, to somebody else.
+// A restored store may grant the same epoch to another owner.
 std::string HeldBy(std::string_view owner, const std::string& key, int64_t epoch) {
   return WithEpoch(key, epoch) + " of " + std::string(owner);
 }
@@ -289,7 +289,7 @@ class WorkWorkloadImpl final : public Workload {
       Violate("F", item.name() + " is held by two slots of a worker");
   }
 
-  // Whoever holds an item stops when the lease has ended, and begins nothing any more.
+  // A holder stops when its lease ends, and starts no further batch.
   void Begins(const Fence& fence) {
     const auto held =
         held_.find(HeldBy(sim_->CurrentName(), ItemKey("run", fence.item), fence.epoch));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/env_wrapper.h"
 #include "muster/states.h"
 #include "states/agenda.h"
 #include "states/definition.h"
@@ -44,9 +45,9 @@ void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,
 
 // The store's clock without asking for it: what it said at the last claim, and what has passed
 // since. Times in records are judged by it, not by the clocks of processes, which differ.
-class StoreClock final : public Env {
+class StoreClock final : public EnvWrapper {
  public:
-  explicit StoreClock(Env& env) : env_(env) {}
+  explicit StoreClock(Env& env) : EnvWrapper(env) {}
 
   void Set(WallTime store_now, MonoTime at) {
     store_now_ = store_now;
@@ -54,20 +55,11 @@ class StoreClock final : public Env {
   }
 
   WallTime WallNow() override {
-    if (!store_now_) return env_.WallNow();
-    return *store_now_ + std::chrono::duration_cast<milliseconds>(env_.MonoNow() - at_);
-  }
-  MonoTime MonoNow() override { return env_.MonoNow(); }
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    return env_.Sleep(duration, std::move(stop));
-  }
-  uint64_t Random() override { return env_.Random(); }
-  void RunAll(std::vector<std::function<void()>> threads) override {
-    env_.RunAll(std::move(threads));
+    if (!store_now_) return inner().WallNow();
+    return *store_now_ + std::chrono::duration_cast<milliseconds>(inner().MonoNow() - at_);
   }
 
  private:
-  Env& env_;
   std::optional<WallTime> store_now_;
   MonoTime at_;
 };

@@ -200,7 +200,7 @@ Status Lease::TrySettle(Record next, Due due) {
         if (written) continue;  // it expected an older version than there is now: at once
       }
     }
-    // After the time to hand over nobody waits for it: the lease ends by itself.
+    // Past the hand-over deadline there is no point in waiting: the lease expires by itself.
     if ((!written && Interrupted()) || !backoff.PauseBefore(deadline_)) {
       if (may_have_passed) {
         return Error{Code::kUnknownOutcome,

@@ -48,7 +48,7 @@ class RunSummary {
   int64_t waiting = 0;
   int64_t quarantined = 0;
   int64_t unreadable = 0;
-  std::string last_error;  // of an item that nobody holds
+  std::string last_error;  // of an item without a holder
   Counts counts;
   // Recently; 0 once nothing is left to do.
   double docs_per_second() const { return held + waiting > 0 ? pace_.PerSecond() : 0; }
