@@ -92,7 +92,7 @@ double Ours(const plan::Plan& plan, int tasks, const std::string& url, const std
   const auto ended = runs.Drive(*run, 8, {});
   const std::chrono::duration<double, std::milli> taken = Clock::now() - start;
   if (!ended) throw std::runtime_error(ended.error().ToString());
-  if (ended->status != "COMPLETED") throw std::runtime_error(ended->cause);
+  if (ended->status != RunStatus::kCompleted) throw std::runtime_error(ended->cause);
   return taken.count() / tasks;
 }
 

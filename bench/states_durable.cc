@@ -234,7 +234,8 @@ void LargeInput(const StatesLoad& load, Bars& bars) {
     States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
     Must(states.Start({.name = "map", .definition = definition, .input = ToJsonText(input)}));
     const double taken = InThreads(load.threads, [&](int) { Must(states.Work({}, "map")); });
-    if (Must(states.Find("map"))->status != "SUCCEEDED") throw std::runtime_error("a Map failed");
+    if (Must(states.Find("map"))->status != ExecutionStatus::kSucceeded)
+      throw std::runtime_error("a Map failed");
     return taken;
   };
   std::vector<double> small;

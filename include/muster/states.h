@@ -25,12 +25,23 @@ struct ExecutionRequest {
   std::string queue = {};             // empty: that of StatesOptions
 };
 
+enum class ExecutionStatus {
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kTimedOut,
+  kAborted,
+  kUnreadable,  // in lists only: `cause` says why
+};
+
+// As AWS names them: "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"; "UNREADABLE".
+std::string_view NameOf(ExecutionStatus status);
+
 // An execution as it stands in the store.
 struct Execution {
   std::string name;
   std::string machine;
-  // RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED; in a list also UNREADABLE, for the `cause`
-  std::string status;
+  ExecutionStatus status = ExecutionStatus::kRunning;
   std::string state;  // the state it is in, or ended in
   WallTime start{};
   std::optional<WallTime> stop = {};

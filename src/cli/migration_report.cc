@@ -100,11 +100,9 @@ void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
   }
 }
 
-std::string WordOf(Phase phase) { return phase == Phase::kExtract ? "extract" : "transform"; }
-
 Json TaskJson(const RankReport& rank, const TaskReport& task) {
   Json json{{"rank", rank.number},
-            {"phase", WordOf(task.phase)},
+            {"phase", NameOf(task.phase)},
             {"task", task.name},
             {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
@@ -121,15 +119,15 @@ std::string RetryText(const plan::RetryReport& retry) {
          states::FormatTimestamp(retry.next);
 }
 
-Style StyleOfStatus(const std::string& status) {
-  if (status == "COMPLETED") return Style::kGood;
-  return status == "IN_PROGRESS" ? Style::kNone : Style::kBad;
+Style StyleOfStatus(RunStatus status) {
+  if (status == RunStatus::kCompleted) return Style::kGood;
+  return status == RunStatus::kInProgress ? Style::kNone : Style::kBad;
 }
 
 Json MigrationJson(const plan::RunState& run) {
   Json json{{"tenant_id", run.Input("tenantId")},
             {"migration_id", run.Input("migrationId")},
-            {"status", run.status},
+            {"status", NameOf(run.status)},
             {"started_at", states::FormatTimestamp(run.FirstStart())}};
   if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
   json["environment"] = run.Input("environment");
@@ -141,7 +139,7 @@ Json MigrationJson(const plan::RunState& run) {
   json["profile"] = run.profile;
   json["attempt"] = run.attempt;
   json["execution"] = run.execution;
-  if (run.status == "IN_PROGRESS") json["driven"] = run.driven;
+  if (run.status == RunStatus::kInProgress) json["driven"] = run.driven;
   if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
   if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
   return json;
@@ -161,7 +159,8 @@ Json AttemptsJson(const std::vector<plan::AttemptReport>& attempts) {
 }
 
 std::string TextOf(const plan::AttemptReport& attempt) {
-  std::string text = "attempt " + std::to_string(attempt.attempt.number) + ": " + attempt.status;
+  std::string text =
+      "attempt " + std::to_string(attempt.attempt.number) + ": " + NameOf(attempt.status);
   if (attempt.start && attempt.stop && *attempt.stop >= *attempt.start) {
     using std::chrono::seconds;
     text += " after " + FormatSeconds(static_cast<uint64_t>(
@@ -181,7 +180,7 @@ std::string TextOf(const plan::AttemptReport& attempt) {
       }
       std::string state = NameOf(task.state);
       for (char& c : state) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      others += ", " + WordOf(task.phase) + "/" + task.name + " " + state;
+      others += ", " + KeyOf(task.phase, task.name) + " " + state;
     }
   }
   if (!attempt.did.ranks.empty())
@@ -202,7 +201,7 @@ std::string AttemptsText(const plan::RunState& run,
   if (attempts.size() > kMostTold) begin = attempts.size() - kMostTold;
   if (begin > 0) text += "…, ";
   for (size_t i = begin; i < attempts.size(); ++i)
-    text += (i == begin ? "" : ", ") + attempts[i].status;
+    text += (i == begin ? "" : ", ") + NameOf(attempts[i].status);
   return text;
 }
 
@@ -225,8 +224,8 @@ void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt, const J
 }
 
 std::string StatusText(const plan::RunState& run) {
-  const bool left = run.status == "IN_PROGRESS" && !run.driven;
-  return left ? run.status + " (no process is driving it)" : run.status;
+  const bool left = run.status == RunStatus::kInProgress && !run.driven;
+  return NameOf(run.status) + (left ? " (no process is driving it)" : "");
 }
 
 Json MigrationJson(const Migration& migration) {
@@ -248,9 +247,9 @@ Json MigrationJson(const Migration& migration) {
 void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
   const plan::RunState& run = migration.run;
   const plan::RunReport& report = migration.report;
-  out << run.id << ": " << Styled(run.status, StyleOfStatus(run.status), color)
+  out << run.id << ": " << Styled(NameOf(run.status), StyleOfStatus(run.status), color)
       << (run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "");
-  if (run.status == "IN_PROGRESS" && !run.driven)
+  if (run.status == RunStatus::kInProgress && !run.driven)
     out << " (no process is driving it; resume with 'muster resume " << run.id << "')";
   out << '\n';
   constexpr auto kRight = Table::Align::kRight;
@@ -279,7 +278,7 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
   for (const plan::AttemptReport& attempt : migration.attempts) {
     if (migration.attempts.size() > 1) out << Redact(TextOf(attempt)) << '\n';
   }
-  if (run.status == "FAILED" || run.status == "CANCELLED")
+  if (run.status == RunStatus::kFailed || run.status == RunStatus::kCancelled)
     out << "'muster resume " << run.id << "' does what did not succeed\n";
 }
 

@@ -44,6 +44,6 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color);
 // "attempt 1 of 3 has failed (Copy.Unavailable); the next one begins at 2026-01-01T10:00:00.000Z"
 std::string RetryText(const plan::RetryReport& retry);
 
-Style StyleOfStatus(const std::string& status);
+Style StyleOfStatus(RunStatus status);
 
 }  // namespace muster::cli

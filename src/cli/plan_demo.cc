@@ -175,8 +175,9 @@ class PlanDemo {
       MUSTER_ASSIGN(status, Muster({"resume", kMigration}, ""));
     }
     MUSTER_ASSIGN(plan::RunState run, Find());
-    if (run.status != "FAILED")
-      return Error{Code::kInternal, "the migration should have failed, but is " + run.status};
+    if (run.status != RunStatus::kFailed)
+      return Error{Code::kInternal,
+                   "the migration should have failed, but is " + NameOf(run.status)};
     Say("it went on where it was, and failed: " + run.cause);
     MUSTER_ASSIGN(const std::string news, ReadAll(folder_ / "notifications.jsonl"));
     Say("notifications.jsonl: " + MessageIn(news));
@@ -232,7 +233,7 @@ class PlanDemo {
       rejected += bad;
     }
     if (context_.json) {
-      context_.out << ToJsonText(Json{{"status", run.status},
+      context_.out << ToJsonText(Json{{"status", NameOf(run.status)},
                                       {"attempt", run.attempt},
                                       {"objects", plan.objects.size()},
                                       {"scripts", plan.scripts.size()},
@@ -245,9 +246,10 @@ class PlanDemo {
     }
     table.Print(context_.out, context_.color);
     context_.out << '\n'
-                 << run.status << " in attempt " << run.attempt << ": " << plan.objects.size()
-                 << " objects, " << plan.scripts.size() << " scripts, " << extracted
-                 << " rows extracted; " << broken << " broken references in the target\n";
+                 << NameOf(run.status) << " in attempt " << run.attempt << ": "
+                 << plan.objects.size() << " objects, " << plan.scripts.size() << " scripts, "
+                 << extracted << " rows extracted; " << broken
+                 << " broken references in the target\n";
     if (keep_) {
       context_.out << "Everything is in " << folder_.string()
                    << "; to see it in a browser: muster serve --store sqlite:"

@@ -124,7 +124,7 @@ class RunCommand {
     MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, say, signals_.Token()));
     MUSTER_TRY(Report(run));
     // It may have come to its end before.
-    return run.status == "FAILED" ? kFailed : kDone;
+    return run.status == RunStatus::kFailed ? kFailed : kDone;
   }
 
   Result<int> ShowStatus() {
@@ -141,7 +141,7 @@ class RunCommand {
                          context_.json ? RunFollower::Events::kJson : RunFollower::Events::kText);
     MUSTER_ASSIGN(const RunState seen, follower.Follow(signals_.Token()));
     progress_->Finish();
-    if (seen.status == "IN_PROGRESS") return kInterrupted;
+    if (seen.status == RunStatus::kInProgress) return kInterrupted;
     return Report(seen);
   }
 
@@ -180,11 +180,17 @@ class RunCommand {
                  {"STARTED"}});
     int exit_code = kDone;
     for (const RunState& run : runs) {
-      if (run.status == plan::kUnreadable) {
-        list.push_back({{"migration_id", run.id}, {"status", run.status}, {"cause", run.cause}});
+      if (run.status == RunStatus::kUnreadable) {
+        list.push_back(
+            {{"migration_id", run.id}, {"status", NameOf(run.status)}, {"cause", run.cause}});
         exit_code = kFailed;
-        table.AddRow(
-            {{run.id}, {""}, {""}, {""}, {run.status, StyleOfStatus(run.status)}, {""}, {""}});
+        table.AddRow({{run.id},
+                      {""},
+                      {""},
+                      {""},
+                      {NameOf(run.status), StyleOfStatus(run.status)},
+                      {""},
+                      {""}});
         context_.err << run.cause << '\n';
         continue;
       }
@@ -296,7 +302,7 @@ class RunCommand {
     progress_->Finish();
     // Who cannot be told soon is told of, and tried again by the next who drives the run.
     MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
-    if (ended->status == "IN_PROGRESS")
+    if (ended->status == RunStatus::kInProgress)
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' goes on with it"};
     return Report(*ended);
@@ -318,7 +324,7 @@ class RunCommand {
                              .end = run.stop.value_or(context_.env.WallNow()),
                              .attributes = {{"muster.run", run.execution},
                                             {"muster.migration", run.id},
-                                            {"muster.status", run.status}},
+                                            {"muster.status", NameOf(run.status)}},
                              .error = run.error});
   }
 
@@ -326,7 +332,7 @@ class RunCommand {
     Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
     MUSTER_ASSIGN(migration.report, runs_->Report(run));
     MUSTER_ASSIGN(migration.attempts, runs_->Attempts(run, true));
-    if (run.status == "IN_PROGRESS") {
+    if (run.status == RunStatus::kInProgress) {
       MUSTER_ASSIGN(const plan::LiveRun live, runs_->Live(run));
       migration.report.SetWaits(live.waits);
     }
@@ -336,9 +342,10 @@ class RunCommand {
     } else {
       PrintMigration(context_.out, migration, context_.color);
     }
-    if (run.status == "FAILED" || run.status == "CANCELLED") return kFailed;
-    return run.status == "COMPLETED" && migration.report.Unreadable() > 0 ? kDoneWithRejects
-                                                                          : kDone;
+    if (run.status == RunStatus::kFailed || run.status == RunStatus::kCancelled) return kFailed;
+    return run.status == RunStatus::kCompleted && migration.report.Unreadable() > 0
+               ? kDoneWithRejects
+               : kDone;
   }
 
   const RunCommandOptions& options_;

@@ -50,7 +50,7 @@ Result<plan::RunState> RunFollower::Follow(const std::stop_token& stop) {
     const MonoTime end = env.MonoNow();
     if (looked) answered = end;
     if (!looked && end - answered > kPatience) return looked.error();
-    if (run_.status != "IN_PROGRESS") return run_;
+    if (run_.status != RunStatus::kInProgress) return run_;
     const auto pause = std::chrono::ceil<milliseconds>((end - begin) * kPauseFactor);
     if (env.Sleep(std::max(kLookEvery, pause), stop)) continue;
     // Most often because it has ended: that is the last to be shown.
@@ -85,13 +85,13 @@ void RunFollower::TellTasks(const plan::RunReport& report,
       std::optional<int64_t> rows = task.rows;
       if (!rows && task.state == PartState::kRunning && row != live.end()) rows = row->second;
       // As text only what begins and ends: the rest is in the rank's line.
-      const std::string state = plan::NameOf(task.state);
+      const std::string state = NameOf(task.state);
       const std::string now =
           events_ == Events::kJson && rows ? state + std::to_string(*rows) : state;
       std::string& told = tasks_[task.first_state];
       if (told == now || (told.empty() && task.state == PartState::kWaiting)) continue;
       told = now;
-      const std::string phase = task.phase == plan::Phase::kExtract ? "extract" : "transform";
+      const std::string phase = NameOf(task.phase);
       if (events_ == Events::kJson) {
         Json json{{"event", "task"},
                   {"rank", rank.number},
@@ -117,7 +117,7 @@ void RunFollower::TellRetries(const plan::RunReport& report) {
     for (const plan::TaskReport& task : rank.tasks) {
       if (!task.retry || retries_[task.first_state] == task.retry->failed) continue;
       retries_[task.first_state] = task.retry->failed;
-      const std::string phase = task.phase == plan::Phase::kExtract ? "extract" : "transform";
+      const std::string phase = NameOf(task.phase);
       if (events_ == Events::kJson) {
         context_.out << ToJsonText({{"event", "retry"},
                                     {"rank", rank.number},
@@ -148,7 +148,7 @@ void RunFollower::TellRanks(const plan::RunProgress& progress) {
 }
 
 void RunFollower::TellIfLeft() {
-  const bool left = run_.status == "IN_PROGRESS" && !run_.driven;
+  const bool left = run_.status == RunStatus::kInProgress && !run_.driven;
   if (left && !left_)
     progress_.Say("no process is driving it: 'muster resume " + run_.id + "' goes on with it");
   left_ = left;

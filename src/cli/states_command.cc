@@ -45,15 +45,15 @@ struct StatesCommandOptions {
   int limit = 1'000;
 };
 
-std::string NameOf(const std::string& path) {
+std::string MachineName(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   name = name.substr(0, name.find('.'));
   return name.empty() ? "machine" : name;
 }
 
-Style StyleOf(const std::string& status) {
-  if (status == "SUCCEEDED") return Style::kGood;
-  return status == "RUNNING" ? Style::kNone : Style::kBad;
+Style StyleOf(ExecutionStatus status) {
+  if (status == ExecutionStatus::kSucceeded) return Style::kGood;
+  return status == ExecutionStatus::kRunning ? Style::kNone : Style::kBad;
 }
 
 class StatesRun {
@@ -124,21 +124,23 @@ class StatesRun {
     }
     const bool whole = mocks_json.is_object() && mocks_json.contains("StateMachines");
     const std::string machine =
-        whole && mocks_json["StateMachines"].contains(NameOf(argument())) ? NameOf(argument()) : "";
+        whole && mocks_json["StateMachines"].contains(MachineName(argument()))
+            ? MachineName(argument())
+            : "";
     MUSTER_ASSIGN(const auto mocks,
                   MockExecutor::FromJson(mocks_json, machine, options_.test_case));
     VirtualEnv virtual_env(context_.env.WallNow(), context_.env.Random());
     Env& env = options_.virtual_time ? static_cast<Env&>(virtual_env) : context_.env;
     const StopOnSignals signals;
     const ExecutionInfo info{.name = "run",
-                             .machine_name = NameOf(argument()),
+                             .machine_name = MachineName(argument()),
                              .input = states::MakeValue(std::move(input))};
     const RunResult run =
         states::RunInMemory(definition, info, env, jsonata.get(), *mocks, signals.Token());
     Json events = Json::array();
     for (const states::Event& event : run.events) events.push_back(event.ToShort());
-    return Report(std::string(states::StatusName(run.status)), run.output ? *run.output : Json(),
-                  run.failure.error, run.failure.cause, std::move(events));
+    return Report(run.status, run.output ? *run.output : Json(), run.failure.error,
+                  run.failure.cause, std::move(events));
   }
 
   // With real calls: branches wait for theirs at the same time.
@@ -149,7 +151,7 @@ class StatesRun {
     MUSTER_TRY(states.Start({.name = "run",
                              .definition = definition,
                              .origin = argument(),
-                             .machine = NameOf(argument()),
+                             .machine = MachineName(argument()),
                              .input = input}));
     const StopOnSignals signals;
     MUSTER_TRY(WorkInThreads(states, signals.Token(), "run"));
@@ -168,11 +170,11 @@ class StatesRun {
     return Report(execution->status, output, execution->error, execution->cause, std::move(events));
   }
 
-  Result<int> Report(const std::string& status, const Json& output, const std::string& error,
+  Result<int> Report(ExecutionStatus status, const Json& output, const std::string& error,
                      const std::string& cause, Json events) {
-    const bool succeeded = status == "SUCCEEDED";
+    const bool succeeded = status == ExecutionStatus::kSucceeded;
     if (context_.json) {
-      Json result = {{"status", status}};
+      Json result = {{"status", NameOf(status)}};
       if (succeeded) result["output"] = output;
       if (!succeeded) {
         result["error"] = error;
@@ -190,7 +192,7 @@ class StatesRun {
       context_.out << ToJsonText(output) << '\n';
       return kDone;
     }
-    context_.err << status << (error.empty() ? "" : ": " + error)
+    context_.err << NameOf(status) << (error.empty() ? "" : ": " + error)
                  << (cause.empty() ? "" : ": " + cause) << '\n';
     return kFailed;
   }
@@ -276,7 +278,7 @@ class StatesRun {
     MUSTER_TRY(opened.states->Start({.name = name,
                                      .definition = definition,
                                      .origin = argument(),
-                                     .machine = NameOf(argument()),
+                                     .machine = MachineName(argument()),
                                      .input = input}));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"name", name}}) << '\n';
@@ -297,11 +299,11 @@ class StatesRun {
   static Json ToJson(const Execution& execution) {
     Json json = {{"name", execution.name},
                  {"machine", execution.machine},
-                 {"status", execution.status},
+                 {"status", NameOf(execution.status)},
                  {"state", execution.state},
                  {"start", states::FormatTimestamp(execution.start)}};
     if (execution.stop) json["stop"] = states::FormatTimestamp(*execution.stop);
-    if (execution.due && execution.status == "RUNNING")
+    if (execution.due && execution.status == ExecutionStatus::kRunning)
       json["due"] = states::FormatTimestamp(*execution.due);
     if (execution.redrives > 0) json["redrives"] = execution.redrives;
     if (!execution.output.empty()) json["output"] = Json::parse(execution.output);
@@ -321,13 +323,13 @@ class StatesRun {
       if (page.empty()) break;
       for (const Execution& execution : page) {
         list.push_back(ToJson(execution));
-        if (execution.status == "UNREADABLE") {
+        if (execution.status == ExecutionStatus::kUnreadable) {
           exit_code = kFailed;
           context_.err << execution.cause << '\n';
         }
-        const bool waits = execution.due && execution.status == "RUNNING";
+        const bool waits = execution.due && execution.status == ExecutionStatus::kRunning;
         table.AddRow({{execution.name},
-                      {execution.status, StyleOf(execution.status)},
+                      {std::string(NameOf(execution.status)), StyleOf(execution.status)},
                       {execution.state},
                       {states::FormatTimestamp(execution.start)},
                       {waits ? states::FormatTimestamp(*execution.due) : ""},

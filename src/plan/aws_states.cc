@@ -121,7 +121,7 @@ class AwsStates final : public ProfileStates {
   Json Initialize() const override {
     if (run_.attempt > 1) return InitializeAgain();
     Json item = Key();
-    item["status"] = {{"S", "IN_PROGRESS"}};
+    item["status"] = {{"S", NameOf(RunStatus::kInProgress)}};
     item["started_at"] = {{"S.$", "$$.State.EnteredTime"}};
     Json parameters;
     names_.Put(parameters, "TableName", plan_.names.status_table);
@@ -141,17 +141,17 @@ class AwsStates final : public ProfileStates {
         "#completed_at";
     parameters["ExpressionAttributeNames"] = {
         {"#status", "status"}, {"#started_at", "started_at"}, {"#completed_at", "completed_at"}};
-    parameters["ExpressionAttributeValues"] = {{":status", {{"S", "IN_PROGRESS"}}},
+    parameters["ExpressionAttributeValues"] = {{":status", {{"S", NameOf(RunStatus::kInProgress)}}},
                                                {":now", {{"S.$", "$$.State.EnteredTime"}}}};
     return {{"Type", "Task"},
             {"Resource", "arn:aws:states:::aws-sdk:dynamodb:updateItem"},
             {"Parameters", parameters}};
   }
 
-  Json Update(const std::string& status) const override {
-    const bool completed = status == "COMPLETED";
+  Json Update(RunStatus status) const override {
+    const bool completed = status == RunStatus::kCompleted;
     Json attributes{{"#status", "status"}};
-    Json values{{":status", {{"S", status}}}};
+    Json values{{":status", {{"S", NameOf(status)}}}};
     if (completed) {
       attributes["#completed_at"] = "completed_at";
       values[":completed_at"] = {{"S.$", "$$.State.EnteredTime"}};

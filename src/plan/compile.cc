@@ -28,13 +28,13 @@ class PlanCompiler {
     collected["appflow"] = std::move(appflow_);
     collected["glue"] = std::move(glue_);
     chain.Add("CollectResults", {{"Type", "Pass"}, {"Parameters", std::move(collected)}});
-    Json complete = states_->Update("COMPLETED");
+    Json complete = states_->Update(RunStatus::kCompleted);
     complete["ResultPath"] = "$.completeResult";
     complete["Retry"] = RetryService();
     complete["Catch"] = CatchAll("$.failure", kFail);
     chain.Add("CompleteMigration", std::move(complete));
     const CountRange count = WithStartAndEnd(chain.count());
-    Json fail = states_->Update("FAILED");
+    Json fail = states_->Update(RunStatus::kFailed);
     fail["ResultPath"] = "$.failResult";
     fail["Retry"] = RetryService();
     fail["Catch"] = CatchAll("$.untold", kFailed);

@@ -29,7 +29,7 @@ class RankCompiler {
 
   void AddPhase(Phase phase, const std::vector<Lane>& lanes, Json& results) {
     const bool extract = phase == Phase::kExtract;
-    const std::string name = extract ? "extract" : "transform";
+    const std::string name = NameOf(phase);
     const std::string output = extract ? "appflow" : "glue";
     const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
     if (lanes.empty()) {
@@ -127,7 +127,7 @@ class RankCompiler {
   }
 
   void AddTask(Chain& branch, Phase phase, const std::string& task) {
-    const auto done = done_.find((phase == Phase::kExtract ? "extract/" : "transform/") + task);
+    const auto done = done_.find(KeyOf(phase, task));
     if (done != done_.end()) {
       branch.Add(profile_.LastState(rank_, phase, task),
                  {{"Type", "Pass"}, {"Result", done->second}, {"ResultPath", ResultPathOf(task)}});

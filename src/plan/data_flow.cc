@@ -80,10 +80,6 @@ std::map<std::string, Json> CallsOf(const Plan& plan, const Profile& profile) {
 
 }  // namespace
 
-std::string KeyOf(Phase phase, const std::string& task) {
-  return (phase == Phase::kExtract ? "extract/" : "transform/") + task;
-}
-
 std::string ReconcileKey(int64_t rank) { return "reconcile/" + std::to_string(rank); }
 
 std::vector<std::string> Invalidate(const Plan& plan, const std::set<std::string>& tasks,

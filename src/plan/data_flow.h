@@ -8,9 +8,6 @@
 
 namespace muster::plan {
 
-// What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
-std::string KeyOf(Phase phase, const std::string& task);
-
 // What they know the reconciliation of a rank by: "reconcile/NUMBER".
 std::string ReconcileKey(int64_t rank);
 

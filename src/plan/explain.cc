@@ -10,8 +10,6 @@ double Cents(double amount) { return std::round(amount * 100) / 100; }
 
 Json RangeJson(double min, double max) { return {{"min_s", min}, {"max_s", max}}; }
 
-const char* PhaseWord(Phase phase) { return phase == Phase::kExtract ? "extract" : "transform"; }
-
 // Where ranks of a kind begin and end in a schedule, and which of their tasks takes longest.
 struct Span {
   double start_s = -1;
@@ -36,7 +34,7 @@ Span SpanOf(const Schedule& schedule, Wanted wanted) {
 Json Bottleneck(const Plan& plan, const Span& slow) {
   if (slow.longest == nullptr) return nullptr;
   return {{"rank", plan.ranks[slow.longest->rank].number},
-          {"phase", PhaseWord(slow.longest->phase)},
+          {"phase", NameOf(slow.longest->phase)},
           {"task", slow.longest->name},
           {"max_s", slow.longest->length_s()}};
 }
@@ -214,7 +212,7 @@ Json ToJson(const Outlook& outlook) {
   for (const size_t place : outlook.slow.critical) {
     const TaskTime& task = outlook.slow.tasks[place];
     critical.push_back({{"rank", plan.ranks[task.rank].number},
-                        {"phase", PhaseWord(task.phase)},
+                        {"phase", NameOf(task.phase)},
                         {"task", task.name},
                         {"max_s", task.length_s()}});
   }

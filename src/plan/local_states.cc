@@ -130,9 +130,9 @@ class LocalStates final : public ProfileStates {
                 std::to_string(rank.number) + "/" + task, {{"task", task}}, "$.failed");
   }
 
-  Json Initialize() const override { return Status("IN_PROGRESS", "started_at"); }
-  Json Update(const std::string& status) const override {
-    return Status(status, status == "COMPLETED" ? "completed_at" : "");
+  Json Initialize() const override { return Status(RunStatus::kInProgress, "started_at"); }
+  Json Update(RunStatus status) const override {
+    return Status(status, status == RunStatus::kCompleted ? "completed_at" : "");
   }
 
   std::optional<Json> StopExtract() const override { return std::nullopt; }
@@ -205,11 +205,11 @@ class LocalStates final : public ProfileStates {
     return {{"ErrorEquals", errors}, {"MaxAttempts", 0}};
   }
 
-  Json Status(const std::string& status, const std::string& time) const {
+  Json Status(RunStatus status, const std::string& time) const {
     Json parameters;
     names_.Put(parameters, "tenant_id", "{tenantId}");
     PutMigration(parameters, "migration_id");
-    parameters["status"] = status;
+    parameters["status"] = NameOf(status);
     if (!time.empty()) parameters[time + ".$"] = "$$.State.EnteredTime";
     return {{"Type", "Task"}, {"Resource", "muster:status"}, {"Parameters", parameters}};
   }

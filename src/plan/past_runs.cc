@@ -90,7 +90,7 @@ class PastReader {
         return false;
       if (profile.format == StagingFormat::kParquet) seconds *= plan_.rates.parquet_speedup;
     }
-    const std::string key = (task.phase == Phase::kExtract ? "extract/" : "transform/") + task.name;
+    const std::string key = KeyOf(task.phase, task.name);
     const auto [place, is_new] = past_.times.emplace(key, SecondsRange{seconds, seconds});
     if (!is_new) {
       place->second.min = std::min(place->second.min, seconds);
@@ -116,11 +116,11 @@ Result<PastRuns> ReadPastRuns(Store& store, States& states, const Plan& plan,
 void ApplyPast(const PastRuns& past, Plan& plan) {
   for (auto& [name, object] : plan.objects) {
     if (const auto rows = past.rows.find(name); rows != past.rows.end()) object.rows = rows->second;
-    if (const auto time = past.times.find("extract/" + name); time != past.times.end())
+    if (const auto time = past.times.find(KeyOf(Phase::kExtract, name)); time != past.times.end())
       object.time = time->second;
   }
   for (auto& [name, script] : plan.scripts) {
-    if (const auto time = past.times.find("transform/" + name); time != past.times.end())
+    if (const auto time = past.times.find(KeyOf(Phase::kTransform, name)); time != past.times.end())
       script.time = time->second;
   }
 }

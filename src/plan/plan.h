@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "muster/plan.h"
@@ -29,6 +30,17 @@ struct RetryRule {
 };
 
 enum class Phase { kExtract, kTransform };
+
+inline constexpr EnumNames<Phase, 2> kPhaseNames{{{
+    {Phase::kExtract, "extract"},
+    {Phase::kTransform, "transform"},
+}}};
+inline std::string NameOf(Phase phase) { return std::string(kPhaseNames.NameOf(phase)); }
+
+// What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
+inline std::string KeyOf(Phase phase, const std::string& task) {
+  return NameOf(phase) + "/" + task;
+}
 
 // What all tasks of a phase do unless they say otherwise.
 struct PhaseRules {

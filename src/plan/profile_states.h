@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/run_status.h"
 #include "plan/chain.h"
 #include "plan/plan.h"
 
@@ -58,7 +59,7 @@ class ProfileStates {
 
   // Writes down that a migration begins, and what has become of it.
   virtual Json Initialize() const = 0;
-  virtual Json Update(const std::string& status) const = 0;
+  virtual Json Update(RunStatus status) const = 0;
 
   // Stops an extraction that goes on elsewhere, by the parameters of its first state at `$.asked`
   // and that state's result at `$.answered`. None: what runs ends with the execution.

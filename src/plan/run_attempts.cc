@@ -40,10 +40,21 @@ Result<bool> HasInputsOf(States& states, const std::string& execution, const Run
 
 }  // namespace
 
-std::string StatusOf(const std::optional<Execution>& execution) {
-  if (!execution || execution->status == "RUNNING") return "IN_PROGRESS";
-  if (execution->status == "SUCCEEDED") return "COMPLETED";
-  return execution->status == "ABORTED" ? "CANCELLED" : "FAILED";
+RunStatus StatusOf(const std::optional<Execution>& execution) {
+  if (!execution) return RunStatus::kInProgress;
+  switch (execution->status) {
+    case ExecutionStatus::kRunning:
+      return RunStatus::kInProgress;
+    case ExecutionStatus::kSucceeded:
+      return RunStatus::kCompleted;
+    case ExecutionStatus::kAborted:
+      return RunStatus::kCancelled;
+    case ExecutionStatus::kFailed:
+    case ExecutionStatus::kTimedOut:
+    case ExecutionStatus::kUnreadable:
+      break;
+  }
+  return RunStatus::kFailed;
 }
 
 std::string ExecutionOf(const RunState& run, int64_t attempt) {
@@ -119,7 +130,8 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
   }
   std::vector<AttemptReport> reports;
   for (const Attempt& attempt : run.attempts) {
-    AttemptReport report{.attempt = attempt, .status = "CANCELLED", .error = {}, .cause = {}};
+    AttemptReport report{
+        .attempt = attempt, .status = RunStatus::kCancelled, .error = {}, .cause = {}};
     const bool current = attempt.number == run.attempt;
     MUSTER_ASSIGN(const auto execution, states_.Find(attempt.execution));
     if (execution || current) report.status = StatusOf(execution);
@@ -134,7 +146,7 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
     if (plan && execution) {
       MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
       MUSTER_ASSIGN(const Json history, states_.History(attempt.execution));
-      const bool ended = report.status != "IN_PROGRESS";
+      const bool ended = report.status != RunStatus::kInProgress;
       report.did = MakeReport(*plan, *profile, history, Json::object(), ended);
       report.did.KeepBegun();
     }
@@ -146,7 +158,7 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
 Json ToJson(const AttemptReport& report) {
   Json json{{"attempt", report.attempt.number},
             {"execution", report.attempt.execution},
-            {"status", report.status}};
+            {"status", NameOf(report.status)}};
   if (report.start) json["started_at"] = states::FormatTimestamp(*report.start);
   if (report.stop) json["ended_at"] = states::FormatTimestamp(*report.stop);
   if (!report.error.empty() || !report.cause.empty())

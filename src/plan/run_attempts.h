@@ -7,8 +7,8 @@
 
 namespace muster::plan {
 
-// How a run stands by its current execution: IN_PROGRESS, COMPLETED, FAILED or CANCELLED.
-std::string StatusOf(const std::optional<Execution>& execution);
+// The status of a run by its current execution; without one, it is in progress.
+RunStatus StatusOf(const std::optional<Execution>& execution);
 
 // The name of an attempt's execution. It has the run's incarnation in it, so that no other run has
 // the same, whatever that is called.

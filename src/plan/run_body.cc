@@ -30,7 +30,7 @@ Json CancelMachine(const Plan& plan, const RunState& run) {
   const auto found = plan.FindProfile(run.profile);
   if (!found) return nullptr;
   const auto profile_states = NewProfileStates(plan, **found, IdentityOf(run));
-  Json mark = profile_states->Update("CANCELLED");
+  Json mark = profile_states->Update(RunStatus::kCancelled);
   mark["Retry"] = RetryService();
   mark["ResultPath"] = nullptr;
   Json states;

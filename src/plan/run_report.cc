@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/enum_names.h"
 #include "base/json_fields.h"
 #include "plan/history_states.h"
 #include "plan/profile_states.h"
@@ -93,7 +94,7 @@ class ReportMaker {
   void AddTask(RankReport& rank, Phase phase, const std::string& name, const Json& done) {
     TaskReport task{.phase = phase, .name = name};
     if (phase == Phase::kExtract) task.expected_rows = plan_.objects.at(name).rows;
-    const std::string key = (phase == Phase::kExtract ? "extract/" : "transform/") + name;
+    const std::string key = KeyOf(phase, name);
     if (done.contains(key)) Succeed(task, done[key]);
     rank.tasks.push_back(std::move(task));
   }
@@ -243,9 +244,7 @@ Json FailureJson(const FailureReport& failure) {
 }
 
 Json TaskJson(const TaskReport& task) {
-  Json json{{"task", task.name},
-            {"phase", task.phase == Phase::kExtract ? "extract" : "transform"},
-            {"status", NameOf(task.state)}};
+  Json json{{"task", task.name}, {"phase", NameOf(task.phase)}, {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
   if (task.rows && task.phase == Phase::kExtract) json["unreadable"] = task.unreadable;
   if (task.start) json["started_at"] = states::FormatTimestamp(*task.start);
@@ -264,20 +263,15 @@ Json TaskJson(const TaskReport& task) {
 
 }  // namespace
 
-const char* NameOf(PartState state) {
-  switch (state) {
-    case PartState::kWaiting:
-      return "WAITING";
-    case PartState::kRunning:
-      return "RUNNING";
-    case PartState::kSucceeded:
-      return "SUCCEEDED";
-    case PartState::kFailed:
-      return "FAILED";
-    case PartState::kStopped:
-      return "STOPPED";
-  }
-  return "";
+std::string NameOf(PartState state) {
+  static constexpr EnumNames<PartState, 5> kNames{{{
+      {PartState::kWaiting, "WAITING"},
+      {PartState::kRunning, "RUNNING"},
+      {PartState::kSucceeded, "SUCCEEDED"},
+      {PartState::kFailed, "FAILED"},
+      {PartState::kStopped, "STOPPED"},
+  }}};
+  return std::string(kNames.NameOf(state));
 }
 
 int64_t RankReport::Unreadable() const {

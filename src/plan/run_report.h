@@ -12,7 +12,7 @@ namespace muster::plan {
 
 // WAITING, RUNNING, SUCCEEDED, FAILED; STOPPED: the run has ended while it was running.
 enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
-const char* NameOf(PartState state);
+std::string NameOf(PartState state);
 
 // A failure as it was told, and what experience says of failures like it.
 struct FailureReport {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/run_status.h"
 #include "muster/env.h"
 
 namespace muster::plan {
@@ -34,7 +35,7 @@ struct RunState {
   int64_t attempt = 1;
   std::string execution;               // its state machine's, of this attempt
   std::vector<Attempt> attempts = {};  // the latest 100, this one last
-  std::string status;  // IN_PROGRESS, COMPLETED, FAILED, CANCELLED; in a list: kUnreadable
+  RunStatus status = RunStatus::kInProgress;
   std::string error;
   std::string cause;
   std::string output;                        // JSON text, once it is completed

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/enum_names.h"
 #include "base/json_fields.h"
 #include "plan/estimate.h"
 #include "plan/history_states.h"
@@ -47,8 +48,25 @@ TaskStatus StatusOf(PartState state) {
   return TaskStatus::kWaiting;
 }
 
+// Of the last attempt of a task that no longer runs.
+AttemptStatus LastStatus(TaskStatus task) {
+  switch (task) {
+    case TaskStatus::kSucceeded:
+      return AttemptStatus::kSucceeded;
+    case TaskStatus::kStopped:
+      return AttemptStatus::kStopped;
+    case TaskStatus::kFailed:
+    case TaskStatus::kBackoff:
+      return AttemptStatus::kFailed;
+    case TaskStatus::kWaiting:
+    case TaskStatus::kRunning:
+      break;
+  }
+  return AttemptStatus::kRunning;
+}
+
 bool EndedBadly(const TaskAttempt& attempt) {
-  return attempt.status == "failed" || attempt.status == "timed_out";
+  return attempt.status == AttemptStatus::kFailed || attempt.status == AttemptStatus::kTimedOut;
 }
 
 class Viewer {
@@ -75,7 +93,7 @@ class Viewer {
       }
     }
     FindCriticalPath();
-    if (view_.run.status == "IN_PROGRESS") Expect();
+    if (view_.run.status == RunStatus::kInProgress) Expect();
     return std::move(view_);
   }
 
@@ -145,7 +163,7 @@ class Viewer {
       if (!task.attempts.empty()) {
         TaskAttempt& before = task.attempts.back();
         if (!before.end) before.end = at;
-        if (before.status == "running") before.status = "failed";
+        if (before.status == AttemptStatus::kRunning) before.status = AttemptStatus::kFailed;
         before.backoff_until = at;
       }
       task.attempts.push_back({.start = at});
@@ -159,7 +177,7 @@ class Viewer {
     if (!failure || task.attempts.empty()) return;
     TaskAttempt& attempt = task.attempts.back();
     attempt.end = at;
-    attempt.status = type.ends_with("TimedOut") ? "timed_out" : "failed";
+    attempt.status = type.ends_with("TimedOut") ? AttemptStatus::kTimedOut : AttemptStatus::kFailed;
     attempt.error = error;
     attempt.cause = cause;
   }
@@ -208,7 +226,7 @@ class Viewer {
     if (task.status == TaskStatus::kStopped) task.end = last.end ? last.end : view_.run.stop;
     if (task.status == TaskStatus::kRunning || last.end) return;
     last.end = task.end;
-    last.status = TaskStatusName(task.status);
+    last.status = LastStatus(task.status);
   }
 
   void Settle(RankView& rank) {
@@ -246,8 +264,8 @@ class Viewer {
       waits += (waits.empty() ? "waits for " : ", ") + RankWord(need);
     }
     if (!waits.empty()) return waits;
-    if (view_.run.status == "FAILED") return "the run has failed before";
-    if (view_.run.status == "CANCELLED") return "the run was cancelled before";
+    if (view_.run.status == RunStatus::kFailed) return "the run has failed before";
+    if (view_.run.status == RunStatus::kCancelled) return "the run was cancelled before";
     return "comes next";
   }
 
@@ -281,7 +299,7 @@ class Viewer {
       task.why = rank.status == TaskStatus::kFailed
                      ? "the extract phase of " + RankWord(rank.number) + " has failed"
                      : "waits for the extract phase of " + RankWord(rank.number);
-    } else if (view_.run.status == "IN_PROGRESS") {
+    } else if (view_.run.status == RunStatus::kInProgress) {
       task.why = "waits for a free place";
     }
   }
@@ -396,26 +414,27 @@ class Viewer {
 
 }  // namespace
 
-std::string_view TaskStatusName(TaskStatus status) {
-  switch (status) {
-    case TaskStatus::kWaiting:
-      return "waiting";
-    case TaskStatus::kRunning:
-      return "running";
-    case TaskStatus::kBackoff:
-      return "backoff";
-    case TaskStatus::kSucceeded:
-      return "succeeded";
-    case TaskStatus::kFailed:
-      return "failed";
-    case TaskStatus::kStopped:
-      return "stopped";
-  }
-  return "";
+std::string NameOf(TaskStatus status) {
+  static constexpr EnumNames<TaskStatus, 6> kNames{{{
+      {TaskStatus::kWaiting, "waiting"},
+      {TaskStatus::kRunning, "running"},
+      {TaskStatus::kBackoff, "backoff"},
+      {TaskStatus::kSucceeded, "succeeded"},
+      {TaskStatus::kFailed, "failed"},
+      {TaskStatus::kStopped, "stopped"},
+  }}};
+  return std::string(kNames.NameOf(status));
 }
 
-std::string_view PhaseWord(Phase phase) {
-  return phase == Phase::kExtract ? "extract" : "transform";
+std::string NameOf(AttemptStatus status) {
+  static constexpr EnumNames<AttemptStatus, 5> kNames{{{
+      {AttemptStatus::kRunning, "running"},
+      {AttemptStatus::kSucceeded, "succeeded"},
+      {AttemptStatus::kFailed, "failed"},
+      {AttemptStatus::kTimedOut, "timed_out"},
+      {AttemptStatus::kStopped, "stopped"},
+  }}};
+  return std::string(kNames.NameOf(status));
 }
 
 const TaskView* RunView::Find(Phase phase, const std::string& name) const {

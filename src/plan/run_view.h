@@ -18,14 +18,16 @@ namespace muster::plan {
 
 // A PartState; kBackoff: it is RUNNING, and waits for its next attempt.
 enum class TaskStatus { kWaiting, kRunning, kBackoff, kSucceeded, kFailed, kStopped };
-std::string_view TaskStatusName(TaskStatus status);  // "waiting"
-std::string_view PhaseWord(Phase phase);             // "extract"
+std::string NameOf(TaskStatus status);  // "waiting"
+
+enum class AttemptStatus { kRunning, kSucceeded, kFailed, kTimedOut, kStopped };
+std::string NameOf(AttemptStatus status);  // "timed_out"
 
 // One call of a task's first state.
 struct TaskAttempt {
   WallTime start{};
   std::optional<WallTime> end = {};
-  std::string status = "running";  // or succeeded, failed, timed_out, stopped
+  AttemptStatus status = AttemptStatus::kRunning;
   std::string error = {};
   std::string cause = {};
   std::optional<WallTime> backoff_until = {};  // of a failed one that is followed by another
@@ -59,7 +61,7 @@ struct TaskView {
   std::string output = {};
   std::vector<TaskLogLine> log = {};
 
-  std::string Key() const { return std::string(PhaseWord(phase)) + "/" + name; }
+  std::string Key() const { return KeyOf(phase, name); }
 };
 
 struct RankView {

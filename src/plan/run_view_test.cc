@@ -88,7 +88,7 @@ TEST_F(RunViewTest, APlanSurvivesItsCanonicalForm) {
 
 TEST_F(RunViewTest, ARunThatSucceededShowsEveryTaskOnItsCriticalPath) {
   const RunView view = Start(true);
-  EXPECT_EQ(view.run.status, "COMPLETED") << view.run.cause;
+  EXPECT_EQ(view.run.status, RunStatus::kCompleted) << view.run.cause;
   const std::vector<std::string> path{"extract/A", "transform/load-a", "extract/B", "extract/C"};
   EXPECT_EQ(view.critical_path, path);
   for (const RankView& rank : view.ranks) {
@@ -96,7 +96,7 @@ TEST_F(RunViewTest, ARunThatSucceededShowsEveryTaskOnItsCriticalPath) {
     EXPECT_EQ(rank.why, "");
     for (const TaskView& task : rank.tasks) {
       ASSERT_EQ(task.attempts.size(), 1U);
-      EXPECT_EQ(task.attempts[0].status, "succeeded");
+      EXPECT_EQ(task.attempts[0].status, AttemptStatus::kSucceeded);
       EXPECT_EQ(task.output, R"({"rows":1})");
       EXPECT_NE(task.input, "");
     }
@@ -106,12 +106,12 @@ TEST_F(RunViewTest, ARunThatSucceededShowsEveryTaskOnItsCriticalPath) {
 TEST_F(RunViewTest, AFailureIsShownWithItsAttemptsAndWhyOthersWait) {
   tasks.failing = {"Extract-2-B"};
   const RunView view = Start(true);
-  EXPECT_EQ(view.run.status, "FAILED");
+  EXPECT_EQ(view.run.status, RunStatus::kFailed);
   const TaskView* failed = view.Find(Phase::kExtract, "B");
   ASSERT_NE(failed, nullptr);
   EXPECT_EQ(failed->status, TaskStatus::kFailed);
   ASSERT_EQ(failed->attempts.size(), 2U);
-  EXPECT_EQ(failed->attempts[0].status, "failed");
+  EXPECT_EQ(failed->attempts[0].status, AttemptStatus::kFailed);
   EXPECT_EQ(failed->attempts[0].backoff_until, failed->attempts[1].start);
   ASSERT_TRUE(failed->failure);
   EXPECT_EQ(failed->failure->error, "Broken");
@@ -127,7 +127,7 @@ TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
   tasks.failing = {};
   const auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   const RunView view = runs.View("m").value();
   EXPECT_TRUE(view.Find(Phase::kExtract, "A")->earlier);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->status, TaskStatus::kSucceeded);
@@ -147,7 +147,7 @@ TEST_F(RunViewTest, WhatIsLeftIsExpectedAtThePaceOfWhatIsDone) {
   tasks.failing = {"Extract-2-B"};
   tasks.stop_at_failure = true;
   const RunView view = Start(true);
-  EXPECT_EQ(view.run.status, "IN_PROGRESS");
+  EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->status, TaskStatus::kSucceeded);
   ASSERT_TRUE(view.expected_end);
   // The plan expects minutes, and what was done took milliseconds.
@@ -156,7 +156,7 @@ TEST_F(RunViewTest, WhatIsLeftIsExpectedAtThePaceOfWhatIsDone) {
 
 TEST_F(RunViewTest, BeforeAnythingRunsEverythingSaysWhatItWaitsFor) {
   const RunView view = Start(false);
-  EXPECT_EQ(view.run.status, "IN_PROGRESS");
+  EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->why, "comes next");
   EXPECT_EQ(view.Find(Phase::kExtract, "B")->why, "waits for rank 1");
   ASSERT_TRUE(view.expected_end);

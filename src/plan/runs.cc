@@ -68,7 +68,7 @@ Result<RunState> Runs::Describe(const Record& record) {
   MUSTER_TRY(DropForeignAttempts(store_, states_, run));
   MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
   run.status = StatusOf(execution);
-  if (run.status == "IN_PROGRESS") {
+  if (run.status == RunStatus::kInProgress) {
     MUSTER_ASSIGN(const WallTime now, store_.Now());
     run.driven = record.due && *record.due > now;
   }
@@ -130,7 +130,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .inputs = std::move(inputs),
       .variables = plan.given,
       .execution = {},
-      .status = "IN_PROGRESS",
+      .status = RunStatus::kInProgress,
       .error = {},
       .cause = {},
       .output = {},
@@ -143,11 +143,11 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
     MUSTER_ASSIGN(other, Create(run, plan));
   }
   if (other) {
-    const std::string next = other->status == "COMPLETED"
+    const std::string next = other->status == RunStatus::kCompleted
                                  ? "give the new one a migrationId of its own"
                                  : "'muster resume " + run.id + "' goes on with it";
-    return Error{Code::kConflict, "migration '" + run.id + "' is there already: " + other->status,
-                 next};
+    return Error{Code::kConflict,
+                 "migration '" + run.id + "' is there already: " + NameOf(other->status), next};
   }
   MUSTER_TRY(Begin(plan, run, Json::object()));
   return run;
@@ -281,19 +281,19 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   MUSTER_TRY(TasksOf(plan, options.again));
   const Error completed{Code::kConflict, "migration '" + id + "' is completed",
                         "'muster retry " + id + " --rank N' does a part of it again"};
-  if (run.status == "COMPLETED" && !again) return completed;
+  if (run.status == RunStatus::kCompleted && !again) return completed;
   const std::string hash = run.hash;
   MUSTER_ASSIGN(Record record, Take(id, options.say, stop));
   MUSTER_ASSIGN(run, Describe(record));
   // While this one waited, another may have completed it, or gone on by another plan.
   if (!PLANTED_BUG(completed_runs_are_begun_again) &&
-      (run.hash != hash || (run.status == "COMPLETED" && !again))) {
+      (run.hash != hash || (run.status == RunStatus::kCompleted && !again))) {
     Renew(id, true);
     if (run.hash == hash) return completed;
     return Error{Code::kConflict, "another process has resumed migration '" + id + "'"};
   }
   MUSTER_TRY(DropWish(id));
-  if (run.status == "IN_PROGRESS") {
+  if (run.status == RunStatus::kInProgress) {
     // Left by another process, perhaps before it had begun. A version that makes another machine of
     // the same plan goes on with the one that was begun.
     MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
@@ -317,7 +317,7 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
   AddAttempt(run);
   run.hash = HashOf(plan);
   run.variables = plan.given;
-  run.status = "IN_PROGRESS";
+  run.status = RunStatus::kInProgress;
   MUSTER_TRY(RequestOf(plan, run, done));
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
@@ -373,7 +373,7 @@ Result<RunReport> Runs::ReportBy(const Json& history, const RunState& run) {
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   if (!plan) return RunReport();
   MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
-  return MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
+  return MakeReport(*plan, *profile, history, DoneOf(record), run.status != RunStatus::kInProgress);
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
@@ -393,7 +393,7 @@ Result<RunView> Runs::View(const std::string& id) {
   MUSTER_ASSIGN(const Json history, HistoryOf(run));
   MUSTER_ASSIGN(LiveRun live, Live(run));
   RunReport report =
-      MakeReport(*plan, *profile, history, DoneOf(record), run.status != "IN_PROGRESS");
+      MakeReport(*plan, *profile, history, DoneOf(record), run.status != RunStatus::kInProgress);
   report.SetWaits(live.waits);
   return ViewRun(*plan, std::move(run), report, history, std::move(live), env_.WallNow());
 }
@@ -408,7 +408,7 @@ Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {
       if (error.code != Code::kInvalid && error.code != Code::kCorrupt) return error;
       RunState unreadable;
       unreadable.id = record.key;
-      unreadable.status = kUnreadable;
+      unreadable.status = RunStatus::kUnreadable;
       unreadable.cause = error.ToString();
       run = std::move(unreadable);
     }

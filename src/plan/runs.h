@@ -22,9 +22,6 @@ inline constexpr milliseconds kRunLease{15'000};
 // What the store calls the records of runs.
 inline constexpr const char* kRunKind = "plan.run";
 
-// The status of a run that this version cannot read.
-inline constexpr const char* kUnreadable = "UNREADABLE";
-
 // What is to be done again although it succeeded.
 struct Again {
   std::optional<int64_t> rank = {};
@@ -34,7 +31,7 @@ struct Again {
 // What an attempt of a run did, and why it ended.
 struct AttemptReport {
   Attempt attempt;
-  std::string status;  // as in RunState
+  RunStatus status = RunStatus::kInProgress;
   std::string error;
   std::string cause;
   std::optional<WallTime> start = {};  // none: it has not begun

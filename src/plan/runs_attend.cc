@@ -163,14 +163,15 @@ Status Runs::MarkCancelled(const RunState& run) {
                            .machine = run.plan + ".cancel",
                            .input = ToJsonText(input),
                            .queue = QueueOf(run)});
-  } else if (before->status != "RUNNING" && before->status != "SUCCEEDED") {
+  } else if (before->status != ExecutionStatus::kRunning &&
+             before->status != ExecutionStatus::kSucceeded) {
     begun = states_.Redrive(name);
   }
   // A conflict is another process that cancels it at the same time.
   if (!begun && begun.error().code != Code::kConflict) return begun;
   MUSTER_TRY(states_.Work({}, name));
   MUSTER_ASSIGN(const auto marked, states_.Find(name));
-  if (marked && marked->status == "SUCCEEDED") return {};
+  if (marked && marked->status == ExecutionStatus::kSucceeded) return {};
   return Error{Code::kUnavailable,
                "migration '" + run.id +
                    "' is cancelled, but its status could not be written, or what goes on elsewhere "
@@ -181,12 +182,12 @@ Status Runs::MarkCancelled(const RunState& run) {
 
 Status Runs::Cancel(const std::string& id) {
   MUSTER_ASSIGN(const RunState run, Find(id));
-  if (run.status == "IN_PROGRESS") return EndCancelled(run, "by 'muster cancel'");
-  if (run.status == "CANCELLED") {
+  if (run.status == RunStatus::kInProgress) return EndCancelled(run, "by 'muster cancel'");
+  if (run.status == RunStatus::kCancelled) {
     MUSTER_ASSIGN(const auto marked, states_.Find(run.execution + ".c"));
-    if (!marked || marked->status != "SUCCEEDED") return MarkCancelled(run);
+    if (!marked || marked->status != ExecutionStatus::kSucceeded) return MarkCancelled(run);
   }
-  return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
+  return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
 }
 
 // "waiting for transform posts, which waits for the write lock of …"
@@ -198,8 +199,7 @@ Result<std::string> Runs::WhatIsWaitedFor(const RunState& run) {
     for (const TaskReport& task : rank.tasks) {
       // Of one that was stopped, its process may still be at it.
       if (task.state != PartState::kRunning && task.state != PartState::kStopped) continue;
-      text += (text.empty() ? "waiting for " : ", ") +
-              std::string(task.phase == Phase::kExtract ? "extract " : "transform ") + task.name;
+      text += (text.empty() ? "waiting for " : ", ") + NameOf(task.phase) + " " + task.name;
       const auto what = live.waits.find(task.first_state);
       if (what != live.waits.end()) text += ", which waits for " + what->second;
     }
@@ -216,12 +216,12 @@ Result<bool> Runs::IsLetGo(const std::string& id) {
 Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& say,
                              std::stop_token stop) {
   MUSTER_ASSIGN(RunState run, Find(id));
-  if (run.status != "IN_PROGRESS")
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
+  if (run.status != RunStatus::kInProgress)
+    return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
   MUSTER_TRY(
       Put(store_, kWishKind, id, ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
   std::string said;
-  while (run.status == "IN_PROGRESS" && !stop.stop_requested()) {
+  while (run.status == RunStatus::kInProgress && !stop.stop_requested()) {
     MUSTER_ASSIGN(const auto claimed, Claim(id));
     if (claimed) return Drive(run, threads, stop);
     MUSTER_ASSIGN(const std::string waits, WhatIsWaitedFor(run));

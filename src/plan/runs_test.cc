@@ -127,7 +127,7 @@ class RunsTest : public ::testing::Test {
 
 TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
   const RunState run = RunWhole();
-  EXPECT_EQ(run.status, "COMPLETED") << run.cause;
+  EXPECT_EQ(run.status, RunStatus::kCompleted) << run.cause;
   EXPECT_EQ(Json::parse(run.output)["glue"]["load-c"]["rows"], 1);
   EXPECT_EQ(run.attempt, 1);
   EXPECT_EQ(run.hash.size(), 64U);
@@ -142,9 +142,9 @@ TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
   const auto listed = runs.List("", 10);
   ASSERT_TRUE(listed) << listed.error().ToString();
   ASSERT_EQ(listed->size(), 2U);
-  EXPECT_EQ((*listed)[0].status, kUnreadable);
+  EXPECT_EQ((*listed)[0].status, RunStatus::kUnreadable);
   EXPECT_NE((*listed)[0].cause.find("newer version"), std::string::npos) << (*listed)[0].cause;
-  EXPECT_EQ((*listed)[1].status, "COMPLETED");
+  EXPECT_EQ((*listed)[1].status, RunStatus::kCompleted);
 }
 
 // Every field of a run's record, with a value of every other type.
@@ -181,7 +181,7 @@ TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
     ASSERT_TRUE(listed) << listed.error().ToString();
     ASSERT_EQ(listed->size(), 1U);
     EXPECT_EQ(listed->front().id, "m");
-    if (listed->front().status == kUnreadable) {
+    if (listed->front().status == RunStatus::kUnreadable) {
       ++unreadable;
       EXPECT_FALSE(listed->front().cause.empty());
     }
@@ -262,7 +262,7 @@ TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
   const auto other = runs.Start(plan, plan.profiles.front(), inputs);
   ASSERT_TRUE(other) << other.error().ToString();
   EXPECT_NE(other->id, "m");
-  EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 2);
   // Again it is there already, by its own name.
   const auto again = runs.Start(plan, plan.profiles.front(), inputs);
@@ -289,29 +289,29 @@ std::map<std::string, std::string> InputsOf(const std::string& migration) {
 // Attempts are named independently of runs.
 TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
   tasks.failing = {"Extract-1-B"};
-  ASSERT_EQ(RunWhole().status, "FAILED");
+  ASSERT_EQ(RunWhole().status, RunStatus::kFailed);
   tasks.failing = {};
   for (const char* name : {"m.2", "m.c", "m.2.c"}) {
     const auto other = runs.Start(plan, plan.profiles.front(), InputsOf(name));
     ASSERT_TRUE(other) << other.error().ToString();
-    EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+    EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   }
   tasks.failing = {"Transform-2-load-c"};
   const auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
-  EXPECT_EQ(runs.Find("m")->status, "FAILED");
-  EXPECT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
+  EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
   // The other way round: the attempt is there first.
   const auto third = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(third) << third.error().ToString();
-  EXPECT_EQ(runs.Drive(*third, 2, {})->status, "FAILED");
+  EXPECT_EQ(runs.Drive(*third, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   const auto late = runs.Start(plan, plan.profiles.front(), InputsOf("m.3"));
   ASSERT_TRUE(late) << late.error().ToString();
-  EXPECT_EQ(runs.Drive(*late, 2, {})->status, "COMPLETED");
-  EXPECT_EQ(runs.Find("m")->status, "FAILED");
+  EXPECT_EQ(runs.Drive(*late, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
 }
 
 // An abandoned run waits for its resume; other processes leave it alone.
@@ -321,9 +321,9 @@ TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
   EXPECT_FALSE(runs.Find("m")->driven);
   const auto other = runs.Start(plan, plan.profiles.front(), InputsOf("other"));
   ASSERT_TRUE(other);
-  EXPECT_EQ(runs.Drive(*other, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
-  EXPECT_EQ(runs.Find("m")->status, "IN_PROGRESS");
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
 }
 
 // As older versions have stored it: attempts are known by their names alone.
@@ -354,15 +354,15 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   begin_as_older("m");
   tasks.failing = {};
   begin_as_older("m.2");
-  ASSERT_EQ(runs.Find("m")->status, "FAILED");
-  ASSERT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  ASSERT_EQ(runs.Find("m")->status, RunStatus::kFailed);
+  ASSERT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   // The second attempt was written down, and could not begin.
   store_as_older("m", 2);
-  EXPECT_EQ(runs.Find("m")->status, "IN_PROGRESS");
-  EXPECT_EQ(runs.Find("m.2")->status, "COMPLETED");
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
+  EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   const auto resumed = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(resumed) << resumed.error().ToString();
-  EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempt, 2);
   EXPECT_EQ(tasks.calls()["Extract-1-B"], 3);
 }
@@ -370,17 +370,17 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
 TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   tasks.failing = {"Extract-1-B"};
   const RunState failed = RunWhole();
-  EXPECT_EQ(failed.status, "FAILED");
+  EXPECT_EQ(failed.status, RunStatus::kFailed);
   EXPECT_EQ(failed.error, "RankFailed");
   tasks.failing = {"Transform-2-load-c"};
   auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
-  EXPECT_EQ(done.status, "COMPLETED") << done.cause;
+  EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
   EXPECT_EQ(done.attempt, 3);
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 1);
@@ -410,11 +410,11 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
   const std::string last =
       names_of->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
   tasks.failing = {last};
-  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   const auto again = runs.Resume("m", lane, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   for (const auto& [state, calls] : tasks.calls()) {
     if (!state.starts_with("Extract-")) continue;
     EXPECT_EQ(calls, state == last ? 2 : 1) << state;
@@ -446,7 +446,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   ASSERT_TRUE(run) << run.error().ToString();
   tasks.failing = {"Reconcile-Rank1"};
   RunState ended = *runs.Drive(*run, 2, {});
-  ASSERT_EQ(ended.status, "FAILED");
+  ASSERT_EQ(ended.status, RunStatus::kFailed);
   auto report = runs.Report(ended);
   ASSERT_TRUE(report) << report.error().ToString();
   ASSERT_TRUE(report->ranks[0].failure);
@@ -456,7 +456,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   const auto again = runs.Resume("m", wide, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   ended = *runs.Drive(*again, 2, {});
-  ASSERT_EQ(ended.status, "COMPLETED") << ended.cause;
+  ASSERT_EQ(ended.status, RunStatus::kCompleted) << ended.cause;
   report = runs.Report(ended);
   EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
   for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
@@ -479,7 +479,7 @@ TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
       << refused.error().message;
   const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
-  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
 }
 
 TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
@@ -487,7 +487,7 @@ TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
   EXPECT_EQ(runs.Resume("m", plan, {}, {}).error().code, Code::kConflict);
   const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
-  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 1);
   EXPECT_EQ(calls["Extract-2-C"], 2);
@@ -502,7 +502,7 @@ TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(retried->invalidated, (std::vector<std::string>{"extract/A", "transform/load-a"}));
   EXPECT_EQ(*foreseen, retried->invalidated);
-  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 2);
   EXPECT_EQ(calls["Extract-1-B"], 1);
@@ -517,18 +517,18 @@ TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
   tasks.failing = {"Transform-1-load-a", "Extract-2-C"};
   const auto run = runs.Start(going_on, going_on.profiles.front(), kInputs);
   ASSERT_TRUE(run);
-  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 1);
   tasks.failing = {"Extract-2-C"};
   const auto again = runs.Resume("m", going_on, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  ASSERT_EQ(runs.Drive(*again, 2, {})->status, "FAILED");
+  ASSERT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 2);
   tasks.failing = {};
   const auto last = runs.Resume("m", going_on, {}, {});
   ASSERT_TRUE(last) << last.error().ToString();
-  EXPECT_EQ(runs.Drive(*last, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*last, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 3);
 }
@@ -539,7 +539,7 @@ TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
   const auto run = runs.Start(pinned, pinned.profiles.front(), kInputs);
   ASSERT_TRUE(run);
   tasks.failing = {"Transform-2-load-c"};
-  ASSERT_EQ(runs.Drive(*run, 2, {})->status, "FAILED");
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   Plan edited = pinned;
   edited.scripts.at("load-a").sha256 = "two";
@@ -551,7 +551,7 @@ TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
   const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->invalidated, std::vector<std::string>{"transform/load-a"});
-  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
   EXPECT_EQ(tasks.calls()["Transform-1-load-a"], 2);
 }
@@ -566,14 +566,14 @@ TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
       std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
   tasks.AwaitCall("Transform-1-load-a");
   stop.request_stop();
-  ASSERT_EQ(driven.get()->status, "IN_PROGRESS");
+  ASSERT_EQ(driven.get()->status, RunStatus::kInProgress);
   tasks.Release("Transform-1-load-a");
   Plan edited = plan;
   edited.scripts.at("load-a").sha256 = "two";
   const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->attempt, 2);
-  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
 }
 
@@ -590,7 +590,7 @@ TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
   looked_into.scripts.at("load-a").sha256 = "one";
   const auto again = runs.Resume("m", looked_into, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
 
 TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
@@ -599,13 +599,13 @@ TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
   ASSERT_TRUE(run);
   const Status cancelled = runs.Cancel("m");
   ASSERT_TRUE(cancelled) << cancelled.error().ToString();
-  EXPECT_EQ(runs.Find("m")->status, "CANCELLED");
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses(), std::vector<std::string>{"CANCELLED"});
   EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
   Expire();
   const auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
 }
 
@@ -617,7 +617,7 @@ TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
   tasks.AwaitCall("Extract-1-A");
   const Status cancelled = runs.Cancel("m");
   ASSERT_TRUE(cancelled) << cancelled.error().ToString();
-  EXPECT_EQ(driven.get()->status, "CANCELLED");
+  EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
   const auto report = runs.Report(*runs.Find("m"));
   ASSERT_TRUE(report);
@@ -636,13 +636,13 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   // The wish is known before the last task that runs may end.
   while (!gate.closed()) std::this_thread::yield();
   tasks.Release("Extract-1-A");
-  EXPECT_EQ(drained.get()->status, "CANCELLED");
-  EXPECT_EQ(driven.get()->status, "CANCELLED");
+  EXPECT_EQ(drained.get()->status, RunStatus::kCancelled);
+  EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
   EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
   const auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
-  EXPECT_EQ(runs.Drive(*again, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
   EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
 }
@@ -653,7 +653,7 @@ TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
   Runs other(*store, states, RealEnv(), &gate);
   const auto drained = other.Drain("m", 2, {}, {});
   ASSERT_TRUE(drained) << drained.error().ToString();
-  EXPECT_EQ(drained->status, "CANCELLED");
+  EXPECT_EQ(drained->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses().back(), "CANCELLED");
   EXPECT_FALSE(tasks.calls().contains("Extract-1-A"));
 }
@@ -661,7 +661,7 @@ TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
 TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   tasks.failing = {"Reconcile-Rank1"};
   const RunState failed = RunWhole();
-  EXPECT_EQ(failed.status, "FAILED");
+  EXPECT_EQ(failed.status, RunStatus::kFailed);
   EXPECT_EQ(failed.error, "RankFailed");
   EXPECT_EQ(failed.cause, "on purpose");
   const auto report = runs.Report(failed);
@@ -673,7 +673,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   const auto again = runs.Resume("m", plan, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
-  EXPECT_EQ(done.status, "COMPLETED") << done.cause;
+  EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 1);
   EXPECT_EQ(calls["Transform-1-load-a"], 1);
@@ -682,7 +682,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   // What is done again is reconciled again, and nothing else.
   const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
-  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, "COMPLETED");
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   calls = tasks.calls();
   EXPECT_EQ(calls["Reconcile-Rank1"], 2);
   EXPECT_EQ(calls["Reconcile-Rank2"], 2);
@@ -698,7 +698,7 @@ TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
   const auto run = runs.Start(lenient, lenient.profiles.front(), kInputs);
   ASSERT_TRUE(run);
   const RunState done = *runs.Drive(*run, 2, {});
-  EXPECT_EQ(done.status, "FAILED");
+  EXPECT_EQ(done.status, RunStatus::kFailed);
   EXPECT_EQ(done.error, "MigrationFailed");
   EXPECT_EQ(tasks.calls()["Transform-2-load-c"], 1);
 }
@@ -715,7 +715,7 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   EXPECT_EQ(other.Live(*run)->rows.at("Extract-1-A"), 7);
   EXPECT_TRUE(other.Find("m")->driven);
   tasks.Release("Extract-1-A");
-  EXPECT_EQ(driven.get()->status, "COMPLETED");
+  EXPECT_EQ(driven.get()->status, RunStatus::kCompleted);
   EXPECT_FALSE(other.Find("m")->driven);
 }
 
@@ -734,7 +734,7 @@ TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
     std::this_thread::yield();
   }
   stop.request_stop();
-  ASSERT_EQ(driven.get()->status, "IN_PROGRESS");
+  ASSERT_EQ(driven.get()->status, RunStatus::kInProgress);
   EXPECT_EQ(retry->failed, 1);
   EXPECT_EQ(retry->of, 3);
   EXPECT_EQ(retry->why.error, "Broken");

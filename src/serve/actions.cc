@@ -71,8 +71,8 @@ Result<Json> Actions::CancelMigration(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& id = call.names[1];
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
-  if (run.status != "IN_PROGRESS")
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + run.status};
+  if (run.status != RunStatus::kInProgress)
+    return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
   Outcome outcome(call, "migration '" + id + "' ends; what it has started is cancelled",
                   CommandOn(*store, "cancel " + Quoted(id)));
   outcome.Affects("migration", id, "ends as CANCELLED; a retry goes on with it");
@@ -103,10 +103,10 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
     arguments += " --task " + Quoted(*options.again.task);
   }
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
-  if (run.status == "IN_PROGRESS" && run.driven)
+  if (run.status == RunStatus::kInProgress && run.driven)
     return Error{Code::kConflict, "migration '" + id + "' runs",
                  "wait until it has ended, or cancel it first"};
-  if (run.status == "COMPLETED" && !options.again.rank && !options.again.task)
+  if (run.status == RunStatus::kCompleted && !options.again.rank && !options.again.task)
     return Error{Code::kConflict, "migration '" + id + "' is completed",
                  "name a rank or task that is to be done again"};
   Outcome outcome(call, "this server goes on with migration '" + id + "'",
@@ -121,7 +121,7 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
                         MUSTER_ASSIGN(
                             const plan::RunState ended,
                             MigrationDriver(*store, site_.env()).Retry(id, loaded, options, stop));
-                        return id + ": " + ended.status;
+                        return id + ": " + NameOf(ended.status);
                       }));
   return outcome.Take();
 }

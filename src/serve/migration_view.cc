@@ -29,12 +29,12 @@ Json SummaryOf(const SiteStore& store, const RunState& run) {
             {"tenant", tenant == run.inputs.end() ? "" : tenant->second},
             {"plan", run.plan},
             {"profile", run.profile},
-            {"status", run.status},
+            {"status", NameOf(run.status)},
             {"attempt", run.attempt},
             {"started_at", Ms(run.FirstStart())},
             {"tasks", Json::object()}};
   PutTime(json, "ended_at", run.stop);
-  if (run.status == "IN_PROGRESS") json["driven"] = run.driven;
+  if (run.status == RunStatus::kInProgress) json["driven"] = run.driven;
   PutText(json, "why", WhyRun(run));
   PutText(json, "error", run.error);
   return json;
@@ -54,7 +54,7 @@ void AddTasks(const RunView& view, Json& json) {
     }
   }
   json["tasks"]["total"] = total;
-  for (const auto& [status, count] : counts) json["tasks"][plan::TaskStatusName(status)] = count;
+  for (const auto& [status, count] : counts) json["tasks"][NameOf(status)] = count;
   if (!current.empty()) json["current_ranks"] = std::move(current);
   // To the second: what moves all the time would be news all the time.
   if (view.expected_end) {
@@ -65,7 +65,7 @@ void AddTasks(const RunView& view, Json& json) {
 Json AttemptsOf(const TaskView& task) {
   Json attempts = Json::array();
   for (const plan::TaskAttempt& attempt : task.attempts) {
-    Json json{{"status", attempt.status}, {"started_at", Ms(attempt.start)}};
+    Json json{{"status", NameOf(attempt.status)}, {"started_at", Ms(attempt.start)}};
     PutTime(json, "ended_at", attempt.end);
     PutTime(json, "backoff_until_at", attempt.backoff_until);
     PutText(json, "error", attempt.error);
@@ -76,10 +76,10 @@ Json AttemptsOf(const TaskView& task) {
 }
 
 Json TaskOf(const TaskView& task) {
-  Json json{{"phase", plan::PhaseWord(task.phase)},
+  Json json{{"phase", NameOf(task.phase)},
             {"task", task.name},
             {"rank", task.rank},
-            {"status", plan::TaskStatusName(task.status)},
+            {"status", NameOf(task.status)},
             {"max_attempts", task.max_attempts},
             {"attempts", AttemptsOf(task)}};
   PutText(json, "why", task.why);
@@ -98,7 +98,7 @@ Json TaskOf(const TaskView& task) {
 Json RankOf(const RankView& rank) {
   Json json{{"rank", rank.number},
             {"needs", rank.needs},
-            {"status", plan::TaskStatusName(rank.status)},
+            {"status", NameOf(rank.status)},
             {"tasks", Json::object()}};
   PutText(json, "name", rank.name);
   PutText(json, "group", rank.group);
@@ -119,23 +119,25 @@ Json RankOf(const RankView& rank) {
 
 Json RunActions(const SiteStore& store, const RunState& run, const Json& retry_body,
                 const std::string& why_no_retry) {
-  const bool runs = run.status == "IN_PROGRESS";
-  return {{"retry", Offer(ApiPath("stores", store.number, "migrations", run.id, "retry"),
-                          retry_body, why_no_retry)},
-          {"cancel", Offer(ApiPath("stores", store.number, "migrations", run.id, "cancel"),
-                           Json::object(), runs ? "" : "the run has ended: " + run.status)}};
+  const bool runs = run.status == RunStatus::kInProgress;
+  return {
+      {"retry", Offer(ApiPath("stores", store.number, "migrations", run.id, "retry"), retry_body,
+                      why_no_retry)},
+      {"cancel", Offer(ApiPath("stores", store.number, "migrations", run.id, "cancel"),
+                       Json::object(), runs ? "" : "the run has ended: " + NameOf(run.status))}};
 }
 
 std::string WhyNoRetry(const RunState& run) {
-  if (run.status == "COMPLETED") return "it is completed: there is nothing that did not succeed";
-  if (run.status == "IN_PROGRESS" && run.driven) return "it runs";
+  if (run.status == RunStatus::kCompleted)
+    return "it is completed: there is nothing that did not succeed";
+  if (run.status == RunStatus::kInProgress && run.driven) return "it runs";
   return "";
 }
 
 // What an attempt began, and what became of it.
 Json RunAttemptOf(const plan::AttemptReport& report) {
   Json json{{"attempt", report.attempt.number},
-            {"status", report.status},
+            {"status", NameOf(report.status)},
             {"done_again", report.attempt.again},
             {"tasks", Json::array()}};
   PutTime(json, "started_at", report.start);
@@ -144,10 +146,10 @@ Json RunAttemptOf(const plan::AttemptReport& report) {
   PutText(json, "cause", report.cause);
   for (const plan::RankReport& rank : report.did.ranks) {
     for (const plan::TaskReport& task : rank.tasks) {
-      Json did{{"phase", plan::PhaseWord(task.phase)},
+      Json did{{"phase", NameOf(task.phase)},
                {"task", task.name},
                {"rank", rank.number},
-               {"status", plan::NameOf(task.state)}};
+               {"status", NameOf(task.state)}};
       if (task.rows) did["rows"] = *task.rows;
       if (task.failure) did["error"] = task.failure->error;
       json["tasks"].push_back(std::move(did));
@@ -159,13 +161,13 @@ Json RunAttemptOf(const plan::AttemptReport& report) {
 }  // namespace
 
 std::string WhyRun(const RunState& run) {
-  if (run.status == plan::kUnreadable) return run.cause;
-  if (run.status == "FAILED") {
+  if (run.status == RunStatus::kUnreadable) return run.cause;
+  if (run.status == RunStatus::kFailed) {
     return "failed: " + run.error + (run.cause.empty() ? "" : ": " + run.cause) +
            "; a retry does what did not succeed";
   }
-  if (run.status == "CANCELLED") return "cancelled; a retry goes on with it";
-  if (run.status == "IN_PROGRESS" && !run.driven) {
+  if (run.status == RunStatus::kCancelled) return "cancelled; a retry goes on with it";
+  if (run.status == RunStatus::kInProgress && !run.driven) {
     return "no process is driving it; a retry goes on with it";
   }
   return "";
@@ -234,8 +236,8 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
   MUSTER_ASSIGN(const RunView view, store.runs->View(id));
   const TaskView* task = view.Find(phase, name);
   if (task == nullptr) {
-    return Error{Code::kNotFound, "migration '" + id + "' has no task '" + name + "' to " +
-                                      std::string(plan::PhaseWord(phase))};
+    return Error{Code::kNotFound,
+                 "migration '" + id + "' has no task '" + name + "' to " + NameOf(phase)};
   }
   Json json = TaskOf(*task);
   json["store"] = store.number;
@@ -258,7 +260,7 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
       CommandLine("Do it again, and what did not succeed",
                   CommandOn(store, "retry " + Quoted(id) + " --task " + Quoted(name))),
       CommandLine("Tell what the run has done", CommandOn(store, "history " + Quoted(id)))};
-  const bool runs = view.run.status == "IN_PROGRESS" && view.run.driven;
+  const bool runs = view.run.status == RunStatus::kInProgress && view.run.driven;
   json["actions"] =
       RunActions(store, view.run, {{"task", name}}, runs ? "the run has not ended" : "");
   return json;

@@ -99,7 +99,7 @@ const plan::TaskAttempt* FailureOf(const plan::TaskView& task) {
 Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups) {
   MUSTER_ASSIGN(const auto runs, store.runs->List("", kMaxBatch));
   for (const plan::RunState& run : runs) {
-    if (run.status == "COMPLETED" || run.status == "CANCELLED") continue;
+    if (run.status == RunStatus::kCompleted || run.status == RunStatus::kCancelled) continue;
     const auto view = store.runs->View(run.id);
     bool told = false;
     for (const plan::RankView& rank : view ? view->ranks : std::vector<plan::RankView>{}) {
@@ -114,10 +114,11 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
                     .error = failure->error + (failure->cause.empty() ? "" : ": " + failure->cause),
                     .at = failure->end,
                     .path = ApiPath("stores", store.number, "migrations", run.id, "tasks",
-                                    plan::PhaseWord(task.phase), task.name)});
+                                    NameOf(task.phase), task.name)});
       }
     }
-    if (told || (run.status != "FAILED" && run.status != plan::kUnreadable)) continue;
+    if (told || (run.status != RunStatus::kFailed && run.status != RunStatus::kUnreadable))
+      continue;
     groups.Add({.kind = "task",
                 .store = store.number,
                 .run = run.id,

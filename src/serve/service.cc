@@ -143,7 +143,7 @@ const std::vector<Service::Resource>& Service::Resources() {
        [](Service& all, const Values& names) -> Result<Json> {
          MUSTER_ASSIGN(const SiteStore* store, all.site_->FindStore(names[0]));
          for (const plan::Phase phase : {plan::Phase::kExtract, plan::Phase::kTransform}) {
-           if (names[2] != plan::PhaseWord(phase)) continue;
+           if (names[2] != NameOf(phase)) continue;
            return MigrationViews::Task(*store, names[1], phase, names[3]);
          }
          return Error{Code::kNotFound, "there is no phase '" + names[2] + "'"};

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/metrics.h"
+#include "base/run_status.h"
 
 namespace muster::serve {
 namespace {
@@ -73,13 +74,14 @@ std::string StateMetrics(const Json& overview) {
         .Set(store["reachable"].get<bool>() ? 1 : 0);
   }
   std::map<std::string, int> migrations;
-  for (const char* status : {"IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED"}) {
-    migrations[status] = 0;
+  for (const RunStatus status :
+       {RunStatus::kInProgress, RunStatus::kCompleted, RunStatus::kFailed, RunStatus::kCancelled}) {
+    migrations[NameOf(status)] = 0;
   }
   int left = 0;
   for (const auto& [key, run] : overview["migrations"].items()) {
     ++migrations[TextIn(run, "status")];
-    if (TextIn(run, "status") == "IN_PROGRESS" && run.contains("why")) ++left;
+    if (TextIn(run, "status") == NameOf(RunStatus::kInProgress) && run.contains("why")) ++left;
   }
   for (const auto& [status, count] : migrations) {
     metrics.GetGauge("muster_migrations", "Runs of plans by status", {{"status", status}})

@@ -432,8 +432,7 @@ class StatesWorkloadImpl final : public Workload {
     const auto definition = states::ReadDefinition(kDefinition, "sim", nullptr).value();
     const auto run = states::RunInMemory(
         definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
-    return {{"status", states::StatusName(run.status)},
-            {"output", run.output ? *run.output : Json()}};
+    return {{"status", NameOf(run.status)}, {"output", run.output ? *run.output : Json()}};
   }
 
   void Violate(const std::string& invariant, std::string message) {

@@ -129,7 +129,7 @@ TEST(Context, BranchesSeeTheInputOfTheirOwnExecution) {
   }
   for (int i = 0; i < kExecutions; ++i) {
     const Execution execution = states.Find("run" + std::to_string(i)).value().value();
-    ASSERT_EQ(execution.status, "SUCCEEDED") << execution.cause;
+    ASSERT_EQ(execution.status, ExecutionStatus::kSucceeded) << execution.cause;
     const Json output = Json::parse(execution.output);
     ASSERT_EQ(output.size(), 9u);
     for (const Json& seen : output)

@@ -98,7 +98,7 @@ TEST_F(DistributedMapTest, EveryItemOfManyPiecesHasOneChild) {
                      "ResultSelector":{"first.$":"$[0].id"})"),
       4);
   // The outputs together are larger than what may be passed on.
-  EXPECT_EQ(execution.status, "FAILED");
+  EXPECT_EQ(execution.status, ExecutionStatus::kFailed);
   EXPECT_EQ(execution.error, "States.DataLimitExceeded");
   EXPECT_EQ(bucket_.seen.size(), 3'000u);
   for (const auto& [id, calls] : bucket_.seen) EXPECT_EQ(calls, 1) << id;
@@ -108,7 +108,7 @@ TEST_F(DistributedMapTest, ResultsAreWrittenAsAwsDoes) {
   SetUpItems(5);
   bucket_.fails = {3};
   const Execution execution = Run(Machine(std::string(kWriter) + R"(,"ToleratedFailureCount":1)"));
-  ASSERT_EQ(execution.status, "SUCCEEDED") << execution.cause;
+  ASSERT_EQ(execution.status, ExecutionStatus::kSucceeded) << execution.cause;
   EXPECT_EQ(
       Json::parse(execution.output),
       Json::parse(R"({"MapRunArn":"arn:aws:states:us-east-1:111111111111:mapRun:machine/Each:run",
@@ -143,7 +143,7 @@ TEST_F(DistributedMapTest, AMapThatFailsHasWrittenWhatThereIs) {
   SetUpItems(5);
   bucket_.fails = {0};
   const Execution execution = Run(Machine(std::string(kWriter) + R"(,"MaxConcurrency":1)"), 1);
-  EXPECT_EQ(execution.status, "FAILED");
+  EXPECT_EQ(execution.status, ExecutionStatus::kFailed);
   EXPECT_EQ(execution.error, "States.ExceedToleratedFailureThreshold");
   EXPECT_EQ(Json::parse(bucket_.bodies["out/run-1/FAILED_0.json"]).size(), 1u);
   EXPECT_EQ(Json::parse(bucket_.bodies["out/run-1/PENDING_0.json"]).size(), 4u);
@@ -156,7 +156,7 @@ TEST_F(DistributedMapTest, ManyResultsAreInSeveralFiles) {
       Run(Machine(R"(,"ResultWriter":{"Resource":"arn:aws:states:::s3:putObject",
         "Parameters":{"Bucket":"b"},
         "WriterConfig":{"OutputType":"JSONL","Transformation":"COMPACT"}})"));
-  ASSERT_EQ(execution.status, "SUCCEEDED") << execution.cause;
+  ASSERT_EQ(execution.status, ExecutionStatus::kSucceeded) << execution.cause;
   const Json manifest = Json::parse(bucket_.bodies["run-1/manifest.json"]);
   const Json& files = manifest["ResultFiles"]["SUCCEEDED"];
   ASSERT_GT(files.size(), 1u);
@@ -173,7 +173,7 @@ TEST_F(DistributedMapTest, AWriterThatFailsFailsTheMap) {
   SetUpItems(2);
   bucket_.refuse = true;
   const Execution execution = Run(Machine(kWriter));
-  EXPECT_EQ(execution.status, "FAILED");
+  EXPECT_EQ(execution.status, ExecutionStatus::kFailed);
   EXPECT_EQ(execution.error, "States.ResultWriterFailed");
 }
 
@@ -201,7 +201,7 @@ TEST_F(DistributedMapTest, AChildIsAnExecutionOfItsOwn) {
         {"StartAt":"One","States":{"One":{"Type":"Pass","End":true,
           "Parameters":{"input.$":"$$.Execution.Input","name.$":"$$.Execution.Name"}}}}]}}}}}})";
   const Execution durable = Run(machine);
-  ASSERT_EQ(durable.status, "SUCCEEDED") << durable.cause;
+  ASSERT_EQ(durable.status, ExecutionStatus::kSucceeded) << durable.cause;
   const states::RunResult here = RunHere(machine);
   EXPECT_EQ(Json::parse(durable.output), *here.output);
   EXPECT_EQ((*here.output)[1][0]["input"], (Json{{"item", 1}}));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "muster/states.h"
 #include "states/failure.h"
 #include "states/scope.h"
 
@@ -20,10 +21,11 @@ enum class Wants {
   kChildren,  // the branches or iterations in `children`
 };
 
-enum class FlowStatus { kRunning, kSucceeded, kFailed, kTimedOut, kAborted };
+// A flow is never kUnreadable.
+using FlowStatus = ExecutionStatus;
 
-// "RUNNING", "SUCCEEDED", …
-std::string_view StatusName(FlowStatus status);
+// The status of a name that NameOf gives a flow; none: there is no such status.
+std::optional<FlowStatus> FindFlowStatus(std::string_view name);
 
 // A call of a Task, or one that a Map needs to read its items or write its results.
 struct TaskProgress {

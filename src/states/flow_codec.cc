@@ -172,11 +172,7 @@ ResultsProgress ResultsFromJson(const Json& json) {
 }
 
 FlowStatus StatusOf(std::string_view name) {
-  for (const FlowStatus status :
-       {FlowStatus::kSucceeded, FlowStatus::kFailed, FlowStatus::kTimedOut, FlowStatus::kAborted}) {
-    if (StatusName(status) == name) return status;
-  }
-  if (name == StatusName(FlowStatus::kRunning)) return FlowStatus::kRunning;
+  if (const auto status = FindFlowStatus(name)) return *status;
   throw Json::Exception("there is no status '" + std::string(name) + "'");
 }
 
@@ -191,7 +187,7 @@ void CheckFlow(const Flow& flow) {
 
 std::string FlowToJson(const Flow& flow, bool with_items) {
   ObjectText json;
-  json.Text("state", flow.state).Text("status", StatusName(flow.status));
+  json.Text("state", flow.state).Text("status", NameOf(flow.status));
   if (flow.machine != 0) json.Number("machine", flow.machine);
   if (!flow.path.empty()) json.Text("path", flow.path);
   if (flow.wants != Wants::kNothing) json.Number("wants", static_cast<int64_t>(flow.wants));

@@ -128,7 +128,7 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
   std::vector<std::string> keys;
   for (Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
     encoded.parts.push_back(std::move(change));
-  encoded.body = ToJsonText(Json{{"status", StatusName(record.flow.status)}, {"parts", keys}});
+  encoded.body = ToJsonText(Json{{"status", NameOf(record.flow.status)}, {"parts", keys}});
   return encoded;
 }
 

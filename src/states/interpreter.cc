@@ -56,22 +56,6 @@ size_t TextBytes(const std::string& text) {
 
 }  // namespace
 
-std::string_view StatusName(FlowStatus status) {
-  switch (status) {
-    case FlowStatus::kRunning:
-      return "RUNNING";
-    case FlowStatus::kSucceeded:
-      return "SUCCEEDED";
-    case FlowStatus::kFailed:
-      return "FAILED";
-    case FlowStatus::kTimedOut:
-      return "TIMED_OUT";
-    case FlowStatus::kAborted:
-      return "ABORTED";
-  }
-  return "";
-}
-
 size_t JsonBytes(const Json& value, size_t limit) {
   switch (value.type()) {
     case Json::Type::kString:
@@ -784,6 +768,7 @@ void Interpreter::End(Flow& root) {
       Add(root, "ExecutionAborted", {}, {}, root.failure);
       break;
     case FlowStatus::kRunning:
+    case FlowStatus::kUnreadable:
       break;
   }
 }

@@ -23,6 +23,7 @@ const char* ListOf(FlowStatus status) {
     case FlowStatus::kFailed:
     case FlowStatus::kTimedOut:
     case FlowStatus::kAborted:
+    case FlowStatus::kUnreadable:
       break;
   }
   return "FAILED";
@@ -83,7 +84,7 @@ Json DescribeChild(const ChildResult& child, const std::string& machine) {
     json["StartDate"] = FormatTimestamp(child.start);
   }
   json["StateMachineArn"] = std::string(kAccount) + "stateMachine:" + machine;
-  json["Status"] = started ? std::string(StatusName(child.status)) : "PENDING";
+  json["Status"] = started ? std::string(NameOf(child.status)) : "PENDING";
   if (started) json["StopDate"] = FormatTimestamp(child.stop);
   return json;
 }

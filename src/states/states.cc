@@ -35,7 +35,7 @@ Status CheckName(const std::string& name) {
 Execution Describe(const FlowRecord& record) {
   Execution execution{.name = record.execution,
                       .machine = record.info.machine_name,
-                      .status = std::string(StatusName(record.flow.status)),
+                      .status = record.flow.status,
                       .state = record.flow.state,
                       .start = record.info.start,
                       .stop = record.stop,
@@ -51,7 +51,7 @@ Execution Describe(const FlowRecord& record) {
 Execution Unreadable(const Record& stored, const Error& error) {
   Execution execution;
   execution.name = stored.key;
-  execution.status = "UNREADABLE";
+  execution.status = ExecutionStatus::kUnreadable;
   execution.due = stored.due;
   execution.cause = error.ToString();
   return execution;
@@ -360,7 +360,7 @@ class States::Impl {
 
   static Error HasEnded(const FlowRecord& record) {
     return {Code::kConflict, "the execution '" + record.execution +
-                                 "' has ended: " + std::string(StatusName(record.flow.status))};
+                                 "' has ended: " + std::string(NameOf(record.flow.status))};
   }
 
   // Makes a flow that has not succeeded run again from where it failed.

@@ -150,7 +150,7 @@ TEST_F(StatesTest, AnExecutorThatThrowsFailsItsTask) {
   });
   Start(kTask, "T");
   const Execution ended = Finish();
-  EXPECT_EQ(ended.status, "FAILED");
+  EXPECT_EQ(ended.status, ExecutionStatus::kFailed);
   EXPECT_EQ(ended.error, "States.Runtime");
   EXPECT_NE(ended.cause.find("the executor of 'test:call'"), std::string::npos) << ended.cause;
   EXPECT_NE(ended.cause.find("key 'missing' not found"), std::string::npos) << ended.cause;
@@ -191,11 +191,11 @@ TEST_F(StatesTest, ADamagedExecutionIsListedAndTheOthersGoOn) {
     SCOPED_TRACE(one);
     const std::string name = "good" + std::to_string(++executions);
     Start(kTask, "T", "{}", name);
-    EXPECT_EQ(Finish(name).status, "SUCCEEDED");
+    EXPECT_EQ(Finish(name).status, ExecutionStatus::kSucceeded);
     const auto listed = states_->List("", 1'000);
     ASSERT_TRUE(listed) << listed.error().ToString();
     EXPECT_EQ(listed->size(), static_cast<size_t>(executions) + 1);
-    if (listed->front().status == "UNREADABLE") {
+    if (listed->front().status == ExecutionStatus::kUnreadable) {
       ++unreadable;
       EXPECT_EQ(listed->front().name, "bad");
       EXPECT_NE(listed->front().cause.find("'bad'"), std::string::npos) << listed->front().cause;
@@ -237,13 +237,13 @@ TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
        .definition = R"({"StartAt":"P0","States":{)" + chain + R"("P20":{"Type":"Succeed"}}})"}));
   ASSERT_TRUE(states.Work({}, "run"));
   EXPECT_EQ(counting.commits, 3);
-  EXPECT_EQ(states.Find("run").value()->status, "SUCCEEDED");
+  EXPECT_EQ(states.Find("run").value()->status, ExecutionStatus::kSucceeded);
 }
 
 TEST_F(StatesTest, HistoryHasTheEventsOfAws) {
   Open(Echo);
   Start(R"("P":{"Type":"Pass","Next":"T"},)" + std::string(kTask), "P");
-  EXPECT_EQ(Finish().status, "SUCCEEDED");
+  EXPECT_EQ(Finish().status, ExecutionStatus::kSucceeded);
   const std::vector<std::string> expected = {
       "ExecutionStarted", "PassStateEntered", "PassStateExited",
       "TaskStateEntered", "TaskScheduled",    "TaskStarted",
@@ -260,7 +260,7 @@ TEST_F(StatesTest, ParallelAndMapRunAsRecordsOfTheirOwn) {
         "I":{"Type":"Task","Resource":"test:i","End":true}}},"End":true})",
       "P", R"({"items":[1,2,3,4,5,6,7]})");
   const Execution ended = Finish("run", 3);
-  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  ASSERT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
   const Json output = Json::parse(ended.output);
   EXPECT_EQ(output["m"], Json::parse("[1,2,3,4,5,6,7]"));
   EXPECT_EQ(output["p"][1], 2);
@@ -291,7 +291,7 @@ TEST_F(StatesTest, RecordsMayComeBackInAnotherOrder) {
     ASSERT_TRUE(started) << started.error().message;
     ASSERT_TRUE(states.Work({}, name));
     const Execution ended = states.Find(name).value().value();
-    EXPECT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+    EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
     outputs.push_back(ended.output);
     events.push_back(states.History(name).value().size());
   }
@@ -312,7 +312,7 @@ TEST_F(StatesTest, AFailedBranchEndsItsSiblings) {
         "H":{"Type":"Pass","End":true})",
       "P");
   const Execution ended = Finish("run", 3);
-  EXPECT_EQ(ended.status, "SUCCEEDED");
+  EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded);
   EXPECT_EQ(ended.output, R"({"Error":"Bad","Cause":"it is"})");
 }
 
@@ -327,9 +327,9 @@ TEST_F(StatesTest, ACallThatWasCutShortIsMadeAgainWithItsToken) {
   });
   Start(kTask, "T");
   ASSERT_TRUE(states_->Work(stop.get_token()));
-  EXPECT_EQ(states_->Find("run").value()->status, "RUNNING");
+  EXPECT_EQ(states_->Find("run").value()->status, ExecutionStatus::kRunning);
   const Execution ended = Finish();
-  EXPECT_EQ(ended.status, "SUCCEEDED");
+  EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded);
   ASSERT_EQ(executor_->calls().size(), 1u);
   EXPECT_EQ(executor_->calls().begin()->second, 2);
 }
@@ -343,7 +343,7 @@ TEST_F(StatesTest, ALongCallKeepsItsExecution) {
     return TaskSuccess{"done"};
   });
   Start(kTask, "T");
-  EXPECT_EQ(Finish().status, "SUCCEEDED");
+  EXPECT_EQ(Finish().status, ExecutionStatus::kSucceeded);
   EXPECT_EQ(executor_->calls().begin()->second, 1);
 }
 
@@ -363,7 +363,7 @@ TEST_F(StatesTest, ATaskTimesOutAndWhatItStartedIsCancelled) {
   });
   Start(R"("T":{"Type":"Task","Resource":"test:job.sync","TimeoutSeconds":1,"End":true})", "T");
   const Execution ended = Finish();
-  EXPECT_EQ(ended.status, "FAILED");
+  EXPECT_EQ(ended.status, ExecutionStatus::kFailed);
   EXPECT_EQ(ended.error, "States.Timeout");
   EXPECT_EQ(executor_->cancels, 1);
 }
@@ -408,7 +408,7 @@ TEST_F(StatesTest, AStoppedExecutionStaysStopped) {
   EXPECT_EQ(states_->Stop("run", "", "").error().code, Code::kConflict);
   stop.request_stop();
   const Execution ended = states_->Find("run").value().value();
-  EXPECT_EQ(ended.status, "ABORTED");
+  EXPECT_EQ(ended.status, ExecutionStatus::kAborted);
   EXPECT_EQ(ended.error, "Enough");
   EXPECT_EQ(EventTypes().back(), "ExecutionAborted");
 }
@@ -426,7 +426,7 @@ TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
   EXPECT_EQ(states_->Redrive("run").has_value(), true);
   mended = true;
   const Execution ended = Finish();
-  EXPECT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
   EXPECT_EQ(ended.output, "[1,2,3]");
   EXPECT_EQ(ended.redrives, 1);
   int calls_of_first = 0;
@@ -462,7 +462,7 @@ TEST_F(StatesTest, LargeValuesAndLongHistoriesAreKeptInParts) {
   Start(chain + R"("P60":{"Type":"Pass","Assign":{"v.$":"$"},"Next":"T"},)" + kTask, "P0",
         "\"" + big + "\"");
   const Execution ended = Finish();
-  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  ASSERT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
   EXPECT_EQ(ended.output.size(), big.size() + 2);
   EXPECT_EQ(EventTypes().size(), 1 + 61 * 2 + 5 + 1u);
 }
@@ -476,7 +476,7 @@ TEST_F(StatesTest, AMapOverManyItemsIsDrivenByManyThreads) {
         "I":{"Type":"Pass","End":true}}},"End":true})",
       "M", items.dump());
   const Execution ended = Finish("run", 3);
-  ASSERT_EQ(ended.status, "SUCCEEDED") << ended.cause;
+  ASSERT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
   EXPECT_EQ(Json::parse(ended.output), items);
 }
 

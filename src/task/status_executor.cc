@@ -1,9 +1,9 @@
 #include "task/status_executor.h"
 
-#include <algorithm>
 #include <array>
 #include <mutex>
 
+#include "base/run_status.h"
 #include "base/secrets.h"
 #include "base/url.h"
 #include "task/parameters.h"
@@ -21,18 +21,18 @@ std::string KeyOf(const std::string& tenant, const std::string& migration) {
 struct StatusCall {
   std::string tenant;
   std::string migration;
-  std::string status;
+  RunStatus status = RunStatus::kInProgress;
   std::string started_at;    // counts once: a migration that is resumed began before
   std::string completed_at;  // empty: as it was
 
   Json Over(Json before) const {
-    Json after{{"tenant_id", tenant}, {"migration_id", migration}, {"status", status}};
+    Json after{{"tenant_id", tenant}, {"migration_id", migration}, {"status", NameOf(status)}};
     const auto keep = [&](const char* field, const std::string& given) {
       if (!given.empty()) after[field] = given;
       if (given.empty() && before.contains(field)) after[field] = before[field];
     };
     keep("started_at", before.contains("started_at") ? std::string() : started_at);
-    if (status != "IN_PROGRESS") keep("completed_at", completed_at);
+    if (status != RunStatus::kInProgress) keep("completed_at", completed_at);
     return after;
   }
 };
@@ -44,13 +44,14 @@ Result<StatusCall> ReadCall(const TaskCall& call) {
   StatusCall status;
   MUSTER_ASSIGN(status.tenant, parameters.Required("tenant_id"));
   MUSTER_ASSIGN(status.migration, parameters.Required("migration_id"));
-  MUSTER_ASSIGN(status.status, parameters.Required("status"));
+  MUSTER_ASSIGN(const std::string name, parameters.Required("status"));
   MUSTER_ASSIGN(status.started_at, parameters.Optional("started_at"));
   MUSTER_ASSIGN(status.completed_at, parameters.Optional("completed_at"));
-  constexpr std::array kStatuses{"IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED"};
-  if (std::find(kStatuses.begin(), kStatuses.end(), status.status) == kStatuses.end()) {
+  const auto known = kRunStatusNames.Find(name);
+  if (!known || *known == RunStatus::kUnreadable) {
     return parameters.Wrong("status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
   }
+  status.status = *known;
   return status;
 }
 
