@@ -16,13 +16,13 @@
 #include "plan/run_body.h"
 #include "states/definition.h"
 #include "states/interpreter.h"
+#include "store/update.h"
 
 namespace muster::plan {
 namespace {
 
 constexpr const char* kQueue = "default";
 constexpr milliseconds kRenewEvery = kRunLease / 3;
-constexpr int kMaxTries = 5;
 
 Error NoSuchRun(const std::string& id) {
   return {Code::kNotFound, "there is no migration '" + id + "'",
@@ -225,14 +225,13 @@ Result<Record> Runs::Take(const std::string& id, const Sayer& say, std::stop_tok
   }
 }
 
+// Best effort: a run that is not renewed is taken over when its lease ends.
 void Runs::Renew(const std::string& id, bool release) {
-  for (int i = 0; i < kMaxTries; ++i) {
-    auto record = store_.Get(kRunKind, id);
-    if (!record || !*record || (*record)->owner != owner_) return;
-    const Due due = release ? Due::Now() : Due::After(kRunLease);
-    const auto written = store_.Write({{Change::Put(**record, due)}});
-    if (written && written->front().applied) return;
-  }
+  static_cast<void>(Update(
+      store_, kRunKind, id, [&](std::optional<Record> record) -> Result<std::optional<Change>> {
+        if (!record || record->owner != owner_) return std::nullopt;
+        return Change::Put(*std::move(record), release ? Due::Now() : Due::After(kRunLease));
+      }));
 }
 
 Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {

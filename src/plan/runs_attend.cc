@@ -5,6 +5,7 @@
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
+#include "store/update.h"
 
 namespace muster::plan {
 namespace {
@@ -14,20 +15,17 @@ constexpr const char* kLiveKind = "plan.rows";
 constexpr const char* kQueue = "default";
 constexpr milliseconds kLookEvery{500};
 constexpr milliseconds kRenewEvery = kRunLease / 3;
-constexpr int kMaxTries = 5;
 
 // Creates or replaces a record that one process at a time has to do with.
 Status Put(Store& store, const char* kind, const std::string& key, const std::string& body,
            bool deferred = false) {
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    MUSTER_ASSIGN(const auto found, store.Get(kind, key));
-    Record record = found.value_or(Record{.kind = kind, .queue = kQueue, .key = key});
-    record.body = body;
-    const auto written = store.Write({{Change::Put(std::move(record), Due::Never(), deferred)}});
-    if (!written && written.error().code != Code::kUnknownOutcome) return written.error();
-    if (written && written->front().applied) return {};
-  }
-  return Error{Code::kConflict, "others keep changing the record '" + key + "'"};
+  return Update(store, kind, key,
+                [&](std::optional<Record> found) -> Result<std::optional<Change>> {
+                  Record record =
+                      std::move(found).value_or(Record{.kind = kind, .queue = kQueue, .key = key});
+                  record.body = body;
+                  return Change::Put(std::move(record), Due::Never(), deferred);
+                });
 }
 
 // The body of a record about this attempt of a run; null: there is none.

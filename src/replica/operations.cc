@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "replica/definitions.h"
+#include "store/update.h"
 
 namespace muster {
 namespace {
 
-constexpr int kMaxTries = 20;
 constexpr int kPage = 5'000;
 constexpr size_t kMaxAges = 100;  // of parked streams that are looked up
 
@@ -20,19 +20,15 @@ std::vector<int> AllSlots(const EventLog& log) {
 // Changes one record, created if it is not there.
 Status ChangeRecord(Store& store, const std::string& set, const std::string& key,
                     const std::function<Result<std::string>(const std::string& body)>& change) {
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, key));
-    Record record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
-    if (stored) record = *stored;
+  const auto update = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+    Record record = stored ? *std::move(stored)
+                           : Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
     MUSTER_ASSIGN(record.body, change(record.body));
-    const Change put = Change::Put(record, Due::Never());
-    MUSTER_ASSIGN(const auto written, store.Write({&put, 1}));
-    if (!written.front().applied) continue;
-    SignalSet(store, set);
-    return {};
-  }
-  return Error{Code::kUnavailable, "the record " + key + " keeps being changed by others",
-               "try again"};
+    return Change::Put(std::move(record), Due::Never());
+  };
+  MUSTER_TRY(Update(store, kReplicaKind, key, update));
+  SignalSet(store, set);
+  return {};
 }
 
 // What is parked was passed by, but is not handled.

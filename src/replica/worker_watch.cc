@@ -5,6 +5,7 @@
 
 #include "base/planted_bug.h"
 #include "replica/worker.h"
+#include "store/update.h"
 
 namespace muster {
 namespace {
@@ -84,24 +85,22 @@ Status Worker::LookAfter(const SetView& view) {
 // Puts down which events a worker has in hand, or that it has none any more.
 Status Worker::NoteInHand(const Instance& instance, const std::vector<int64_t>& positions,
                           int hangs) {
-  Record record{
-      .kind = kReplicaKind,
-      .queue = kReplicaQueue,
-      .key = SuspectKey(options_.set, instance.projection, instance.version, member_.id())};
-  MUSTER_ASSIGN(const auto stored, store_.Get(record.kind, record.key));
-  if (stored) record = *stored;
-  if (!stored && positions.empty()) return {};
-  if (stored) {
-    MUSTER_ASSIGN(const Suspect known, Suspect::FromBody(stored->body));
-    if (known.hangs > 0) return {};
-  }
-  const Suspect suspect{instance.projection, instance.version, member_.id(), positions, hangs};
-  record.body = suspect.ToBody();
-  const Change change =
-      positions.empty() ? Change::Delete(record) : Change::Put(record, Due::After(kRemembered));
-  MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
-  if (written.front().applied) return {};
-  return Error{Code::kUnavailable, "concurrent updates to record '" + record.key + "'"};
+  const std::string key =
+      SuspectKey(options_.set, instance.projection, instance.version, member_.id());
+  const auto note = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+    if (!stored && positions.empty()) return std::nullopt;
+    if (stored) {
+      MUSTER_ASSIGN(const Suspect known, Suspect::FromBody(stored->body));
+      if (known.hangs > 0) return std::nullopt;
+    }
+    Record record = stored ? *std::move(stored)
+                           : Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
+    if (positions.empty()) return Change::Delete(std::move(record));
+    const Suspect suspect{instance.projection, instance.version, member_.id(), positions, hangs};
+    record.body = suspect.ToBody();
+    return Change::Put(std::move(record), Due::After(kRemembered));
+  };
+  return Update(store_, kReplicaKind, key, note);
 }
 
 // A processor does not come back. Its thread cannot be ended, but the others need not wait: the

@@ -1,10 +1,12 @@
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/planted_bug.h"
 #include "states/engine.h"
 #include "states/runner.h"
+#include "store/update.h"
 
 namespace muster::states {
 namespace {
@@ -36,13 +38,8 @@ Status Driver::StartChildren(Drive& drive) {
   std::vector<Change> changes;
   std::optional<Failure> failure;
   const auto write = [&]() -> Status {
-    for (int tries = 0; !changes.empty(); ++tries) {
-      auto written = store_.Write(changes);
-      if (written) break;
-      if (!IsTransient(written.error().code) || drive.holder.Expired() || tries == 10)
-        return written.error();
-      env_.Sleep(kFirstPoll * (1 << std::min(tries, 6)), {});
-    }
+    if (changes.empty()) return {};
+    MUSTER_TRY(RetryBefore(drive.holder.deadline(), env_, [&] { return store_.Write(changes); }));
     changes.clear();
     return {};
   };
@@ -199,28 +196,21 @@ Status Driver::AbortChildren(Drive& drive, const ChildrenProgress& children) {
 }
 
 Status Driver::EndFrom(const std::string& key, FlowStatus status, const Failure& failure) {
-  for (int tries = 0;; ++tries) {
-    MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
-    if (!stored) return {};
+  const auto end = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+    if (!stored) return std::nullopt;
     MUSTER_ASSIGN(FlowRecord record, codec_.Decode(*std::move(stored)));
-    if (record.flow.ended()) return {};
+    if (record.flow.ended()) return std::nullopt;
     MUSTER_ASSIGN(auto definition, machines_.FindFor(record));
     FlowLog log(record);
     Interpreter interpreter(definition, record.info, env_, jsonata_, log);
     EndFlow(record, interpreter, status, failure, env_.WallNow());
     FlowCodec::Encoded encoded = codec_.Encode(record);
-    std::vector<Change> changes = std::move(encoded.parts);
+    if (!encoded.parts.empty()) MUSTER_TRY(store_.Write(encoded.parts));
     Record next = record.record;
     next.body = std::move(encoded.body);
-    if (!changes.empty()) MUSTER_TRY(store_.Write(changes));
-    const Change change = Change::Put(std::move(next), record.cleanup ? Due::Now() : Due::Never());
-    auto written = store_.Write({&change, 1});
-    if (written && written->front().applied) return {};
-    if (!written && !IsTransient(written.error().code)) return written.error();
-    if (tries == 20)
-      return Error{Code::kUnavailable, "'" + key + "' changes too often to be ended"};
-    if (!written) env_.Sleep(kFirstPoll * (1 << std::min(tries, 6)), {});
-  }
+    return Change::Put(std::move(next), record.cleanup ? Due::Now() : Due::Never());
+  };
+  return Update(store_, kKind, key, end);
 }
 
 void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/backoff.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/sha256.h"
 #include "states/engine.h"
 #include "states/flow_codec.h"
+#include "store/update.h"
 
 namespace muster {
 
@@ -18,7 +20,6 @@ namespace {
 
 constexpr size_t kMaxNameChars = 80;
 constexpr int kMaxTries = 10;
-constexpr milliseconds kPause{20};
 constexpr std::chrono::hours kRedriveWindow{14 * 24};
 constexpr int kScanPage = 100;
 
@@ -114,6 +115,7 @@ class States::Impl {
     for (Change& part : encoded.parts) changes.push_back(std::move(part));
     record.record.body = std::move(encoded.body);
     changes.push_back(Change::Put(record.record, Due::Now()));
+    Backoff backoff(env_);
     for (int tries = 1;; ++tries) {
       auto written = store_.Write(changes);
       if (written && written->back().applied) break;
@@ -134,7 +136,7 @@ class States::Impl {
       if (tries == kMaxTries)
         return written ? Error{Code::kUnavailable, "the store keeps refusing the execution"}
                        : written.error();
-      env_.Sleep(kPause * tries, {});
+      backoff.Pause();
     }
     machines_.Put(machine, known);
     agenda_.Leave(1);
@@ -144,8 +146,7 @@ class States::Impl {
   Result<Record> LoadRecord(const std::string& key) {
     MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
     if (stored) return *std::move(stored);
-    return Error{Code::kNotFound, "there is no execution '" + key + "'",
-                 "'muster states list' shows those there are"};
+    return NoExecution(key);
   }
 
   Result<FlowRecord> Load(const std::string& key) {
@@ -248,56 +249,50 @@ class States::Impl {
 
   Status Redrive(const std::string& name) {
     MUSTER_TRY(CheckName(name));
-    for (int tries = 1;; ++tries) {
-      MUSTER_ASSIGN(FlowRecord record, Load(name));
-      if (!record.flow.ended())
-        return Error{Code::kConflict, "the execution '" + name + "' is running"};
-      if (record.flow.status == FlowStatus::kSucceeded) return HasEnded(record);
-      if (record.cleanup)
-        return Error{Code::kConflict, "the branches of '" + name + "' are still being ended",
-                     "try again in a moment"};
-      MUSTER_ASSIGN(const WallTime now, store_.Now());
-      if (record.stop && now - *record.stop > kRedriveWindow) {
-        return Error{Code::kConflict, "the execution '" + name + "' ended more than 14 days ago"};
-      }
-      if (record.event_count + record.branch_events >= kMaxEvents - 1) {
-        return Error{Code::kConflict, "the history of '" + name + "' is full"};
-      }
-      MUSTER_ASSIGN(auto definition, machines_.FindFor(record));
-      MUSTER_TRY(Reset(record, *definition));
-      ++record.info.redrive_count;
-      if (definition->timeout_s)
-        record.deadline = now + std::chrono::seconds(*definition->timeout_s);
-      FlowLog log(record);
-      log.Add({.previous = record.flow.last_event,
-               .type = "ExecutionRedriven",
-               .time = now,
-               .details = {{"redriveCount", record.info.redrive_count}}});
-      MUSTER_ASSIGN(const bool stored, Replace(record));
-      if (stored) return {};
-      if (tries == kMaxTries)
-        return Error{Code::kUnavailable, "'" + name + "' changes too often to be redriven"};
+    return Update(store_, kKind, name, [&](std::optional<Record> stored) {
+      return RedriveFrom(name, std::move(stored));
+    });
+  }
+
+  Result<std::optional<Change>> RedriveFrom(const std::string& name, std::optional<Record> stored) {
+    if (!stored) return NoExecution(name);
+    MUSTER_ASSIGN(FlowRecord record, codec_.Decode(*std::move(stored)));
+    if (!record.flow.ended())
+      return Error{Code::kConflict, "the execution '" + name + "' is running"};
+    if (record.flow.status == FlowStatus::kSucceeded) return HasEnded(record);
+    if (record.cleanup)
+      return Error{Code::kConflict, "the branches of '" + name + "' are still being ended",
+                   "try again in a moment"};
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
+    if (record.stop && now - *record.stop > kRedriveWindow) {
+      return Error{Code::kConflict, "the execution '" + name + "' ended more than 14 days ago"};
     }
+    if (record.event_count + record.branch_events >= kMaxEvents - 1) {
+      return Error{Code::kConflict, "the history of '" + name + "' is full"};
+    }
+    MUSTER_ASSIGN(auto definition, machines_.FindFor(record));
+    MUSTER_TRY(Reset(record, *definition));
+    ++record.info.redrive_count;
+    if (definition->timeout_s) record.deadline = now + std::chrono::seconds(*definition->timeout_s);
+    FlowLog log(record);
+    log.Add({.previous = record.flow.last_event,
+             .type = "ExecutionRedriven",
+             .time = now,
+             .details = {{"redriveCount", record.info.redrive_count}}});
+    return Freed(record);
   }
 
   Status Answer(const std::string& token, const Json& answer) {
     MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
     MUSTER_TRY(CheckWaits(key, token));
-    const Change change = Change::Put(
-        Record{.kind = kCallbackKind, .queue = "none", .key = token, .body = ToJsonText(answer)},
-        Due::Never());
-    for (int tries = 1;; ++tries) {
-      auto written = store_.Write({&change, 1});
-      if (written && written->front().applied) break;
-      if (!written && !IsTransient(written.error().code)) return written.error();
-      auto stored = store_.Get(kCallbackKind, token);
-      if (stored && *stored) {
-        if ((*stored)->body == change.record.body) break;
-        return Error{Code::kConflict, "the task has been answered already"};
-      }
-      if (tries == kMaxTries) return Error{Code::kUnavailable, "the answer could not be stored"};
-      env_.Sleep(kPause * tries, {});
-    }
+    const Record record{
+        .kind = kCallbackKind, .queue = "none", .key = token, .body = ToJsonText(answer)};
+    const auto create = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+      if (!stored) return Change::Put(record, Due::Never());
+      if (stored->body == record.body) return std::nullopt;
+      return Error{Code::kConflict, "the task has been answered already"};
+    };
+    MUSTER_TRY(Update(store_, kCallbackKind, token, create));
     return Wake(key, token);
   }
 
@@ -358,6 +353,11 @@ class States::Impl {
     }
   }
 
+  static Error NoExecution(const std::string& name) {
+    return {Code::kNotFound, "there is no execution '" + name + "'",
+            "'muster states list' shows those there are"};
+  }
+
   static Error HasEnded(const FlowRecord& record) {
     return {Code::kConflict, "the execution '" + record.execution +
                                  "' has ended: " + std::string(NameOf(record.flow.status))};
@@ -405,7 +405,8 @@ class States::Impl {
         }
         if (!child.flow.ended()) continue;
         MUSTER_TRY(Reset(child, definition));
-        MUSTER_TRY(Replace(child));
+        MUSTER_ASSIGN(const Change change, Freed(child));
+        MUSTER_TRY(store_.Write({&change, 1}));
       }
       if (page.size() < static_cast<size_t>(kScanPage)) break;
     }
@@ -413,17 +414,15 @@ class States::Impl {
     return {};
   }
 
-  // Stores a record that nobody holds, due at once. False: it was changed meanwhile.
-  Result<bool> Replace(FlowRecord& record) {
+  // The change that stores a record, held by nobody and due at once. Its parts are written first.
+  Result<Change> Freed(FlowRecord& record) {
     FlowCodec::Encoded encoded = codec_.Encode(record);
     if (!encoded.parts.empty()) MUSTER_TRY(store_.Write(encoded.parts));
     Record next = record.record;
     next.body = std::move(encoded.body);
     next.owner.clear();
     next.attempt = 0;
-    const Change change = Change::Put(std::move(next), Due::Now());
-    MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
-    return written.front().applied;
+    return Change::Put(std::move(next), Due::Now());
   }
 
   Status CheckWaits(const std::string& key, const std::string& token) {
@@ -439,23 +438,17 @@ class States::Impl {
 
   // The answer is stored: whoever drives the flow finds it. This only makes it look at once.
   Status Wake(const std::string& key, const std::string& token) {
-    for (int tries = 1; tries <= kMaxTries; ++tries) {
-      auto stored = store_.Get(kKind, key);
-      if (!stored && !IsTransient(stored.error().code)) return stored.error();
-      if (stored && !*stored) return {};
-      if (stored) {
-        MUSTER_ASSIGN(const FlowRecord record, codec_.Decode(**stored));
-        const bool waits = record.flow.wants == Wants::kCallback && record.flow.task &&
-                           record.flow.task->token == token;
-        // Not yet waiting: it looks for the answer when it does.
-        if (!waits || !record.record.owner.empty()) return {};
-        const Change change = Change::Put(record.record, Due::Now());
-        auto written = store_.Write({&change, 1});
-        if (written && written->front().applied) return {};
-        if (!written && !IsTransient(written.error().code)) return written.error();
-      }
-      env_.Sleep(kPause * tries, {});
-    }
+    const auto wake = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+      if (!stored) return std::nullopt;
+      MUSTER_ASSIGN(FlowRecord record, codec_.Decode(*std::move(stored)));
+      const bool waits = record.flow.wants == Wants::kCallback && record.flow.task &&
+                         record.flow.task->token == token;
+      // Not yet waiting: it looks for the answer when it does.
+      if (!waits || !record.record.owner.empty()) return std::nullopt;
+      return Change::Put(std::move(record.record), Due::Now());
+    };
+    const Status woken = Update(store_, kKind, key, wake);
+    if (woken || !IsTransient(woken.error().code)) return woken;
     return Error{Code::kUnavailable, "the answer is stored, but the execution could not be woken",
                  "send it again"};
   }

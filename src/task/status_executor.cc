@@ -6,13 +6,13 @@
 #include "base/run_status.h"
 #include "base/secrets.h"
 #include "base/url.h"
+#include "store/update.h"
 #include "task/parameters.h"
 
 namespace muster::task {
 namespace {
 
 constexpr const char* kKind = "migration_status";
-constexpr int kTries = 10;
 
 std::string KeyOf(const std::string& tenant, const std::string& migration) {
   return PercentEncode(tenant) + "/" + PercentEncode(migration);
@@ -55,23 +55,19 @@ Result<StatusCall> ReadCall(const TaskCall& call) {
   return status;
 }
 
-// Reads, then writes what was read and changed; whoever came in between is read again. An unknown
-// outcome is, too: the status is then there or not.
 Result<Json> Keep(Store& store, const StatusCall& call) {
-  for (int tries = 0; tries < kTries; ++tries) {
-    MUSTER_ASSIGN(auto found, store.Get(kKind, KeyOf(call.tenant, call.migration)));
-    Record record = found.value_or(
-        Record{.kind = kKind, .queue = "status", .key = KeyOf(call.tenant, call.migration)});
+  const std::string key = KeyOf(call.tenant, call.migration);
+  Json after;
+  const auto update = [&](std::optional<Record> found) -> Result<std::optional<Change>> {
+    Record record = std::move(found).value_or(Record{.kind = kKind, .queue = "status", .key = key});
     MUSTER_ASSIGN(const Json before, ParseJson(record.body, "the status in the store"));
-    Json after = call.Over(before);
-    if (record.version > 0 && after == before) return after;
+    after = call.Over(before);
+    if (record.version > 0 && after == before) return std::nullopt;
     record.body = ToJsonText(after);
-    const std::array<Change, 1> changes{Change::Put(std::move(record), Due::Never())};
-    const auto written = store.Write(changes);
-    if (!written && written.error().code != Code::kUnknownOutcome) return written.error();
-    if (written && written->front().applied) return after;
-  }
-  return Error{Code::kConflict, "others keep changing the status of this migration"};
+    return Change::Put(std::move(record), Due::Never());
+  };
+  MUSTER_TRY(Update(store, kKind, key, update));
+  return after;
 }
 
 class StatusExecutor : public TaskExecutor {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "store/update.h"
 #include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/lease.h"
@@ -14,8 +15,6 @@
 
 namespace muster {
 namespace {
-
-constexpr int kTries = 8;
 
 bool SameSelection(const RunSpec& spec, const RunBody& stored) {
   return stored.selection.value_or(spec.selection) == spec.selection;
@@ -50,47 +49,39 @@ void SayUnreadable(const std::string& key, const Error& error) {
   Log(Level::kError, "an item cannot be read", {{"item", key}, {"error", error.ToString()}});
 }
 
-// Brings the run record into being, or to a new incarnation. Every try begins with a read, so that
-// an unknown outcome is found out.
+// Creates the run record, or brings it to a new incarnation.
 class Joining {
  public:
   Joining(Store& store, Env& env, const RunSpec& spec)
       : store_(store), env_(env), spec_(spec), incarnation_(env.NewId()) {}
 
   Status Join() {
-    Backoff backoff(env_, {});
-    for (int tries = 1;; ++tries) {
-      Result<bool> joined = Try();
-      if (joined && *joined) return {};
-      if (!joined && (!IsTransient(joined.error().code) || tries == kTries)) return joined.error();
-      backoff.PauseBefore(MonoTime::max());
-    }
+    return Update(store_, kRunKind, spec_.name, [&](std::optional<Record> stored) {
+      return stored ? Enter(*std::move(stored)) : Create();
+    });
   }
 
  private:
-  // False: try again.
-  Result<bool> Try() {
-    MUSTER_ASSIGN(std::optional<Record> stored, store_.Get(kRunKind, spec_.name));
-    if (!stored) {
-      RunBody body{.incarnation = incarnation_,
-                   .adopts = spec_.new_incarnation,
-                   .source = spec_.source,
-                   .sink = spec_.sink,
-                   .transforms = spec_.transforms,
-                   .selection = spec_.selection,
-                   .created_ms = NowMs(),
-                   .since_ms = NowMs()};
-      // What leads to the items comes last: who finds the run finds all that it needs.
-      MUSTER_TRY(BeginPreparation(store_, spec_.name));
-      const Change run = Change::Put(
-          Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
-          Due::Never());
-      MUSTER_TRY(store_.Write({&run, 1}));
-      return false;
-    }
-    MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored->body));
+  Result<std::optional<Change>> Create() {
+    const RunBody body{.incarnation = incarnation_,
+                       .adopts = spec_.new_incarnation,
+                       .source = spec_.source,
+                       .sink = spec_.sink,
+                       .transforms = spec_.transforms,
+                       .selection = spec_.selection,
+                       .created_ms = NowMs(),
+                       .since_ms = NowMs()};
+    // What leads to the items comes last: who finds the run finds all that it needs.
+    MUSTER_TRY(BeginPreparation(store_, spec_.name));
+    return Change::Put(
+        Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
+        Due::Never());
+  }
+
+  Result<std::optional<Change>> Enter(Record stored) {
+    MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored.body));
     if (!SameMigration(spec_, body)) return OtherMigration(spec_, body);
-    if (!spec_.new_incarnation || body.incarnation == incarnation_) return true;
+    if (!spec_.new_incarnation || body.incarnation == incarnation_) return std::nullopt;
     if (body.ready) {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
@@ -99,10 +90,8 @@ class Joining {
     body.finished = false;  // what has been done is for this incarnation to find out
     body.incarnation = incarnation_;
     body.adopts = true;
-    stored->body = body.ToJson();
-    const Change change = Change::Put(*std::move(stored), Due::Never());
-    MUSTER_TRY(store_.Write({&change, 1}));
-    return false;
+    stored.body = body.ToJson();
+    return Change::Put(std::move(stored), Due::Never());
   }
 
   int64_t NowMs() const { return env_.WallNow().time_since_epoch().count(); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "muster/work.h"
+#include "store/update.h"
 #include "work/item_body.h"
 #include "work/records.h"
 
@@ -9,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kTries = 5;
 constexpr milliseconds kRecently{30'000};
 
 Error NoRun(const std::string& run) {
@@ -102,20 +102,16 @@ ItemInfo Unreadable(const Record& record, const std::string& run, const Error& e
   return info;
 }
 
-// Reads the item and replaces it by what `change` makes of it, until that has held.
 Status Edit(Store& store, const std::string& run, const std::string& name,
-            const std::function<Status(Record&, ItemBody&)>& change) {
-  for (int tries = 0; tries < kTries; ++tries) {
-    MUSTER_ASSIGN(std::optional<Record> record, store.Get(kWorkKind, ItemKey(run, name)));
+            const std::function<Status(Record&, ItemBody&)>& edit) {
+  const auto update = [&](std::optional<Record> record) -> Result<std::optional<Change>> {
     if (!record) return NoItem(run, name);
     MUSTER_ASSIGN(ItemBody body, ItemBody::FromJson(record->body));
-    MUSTER_TRY(change(*record, body));
+    MUSTER_TRY(edit(*record, body));
     record->body = body.ToJson();
-    const Change put = Change::Put(*std::move(record), Due::AtOnce());
-    MUSTER_ASSIGN(const std::vector<Written> written, store.Write({&put, 1}));
-    if (written.front().applied) return {};
-  }
-  return Error{Code::kConflict, "item '" + name + "' changes all the time", "try again"};
+    return Change::Put(*std::move(record), Due::AtOnce());
+  };
+  return Update(store, kWorkKind, ItemKey(run, name), update);
 }
 
 }  // namespace

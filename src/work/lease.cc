@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
@@ -12,7 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLongestPause{2'000};
 constexpr milliseconds kSilence{3'000};  // a store that is away for longer is told of
 constexpr int kMaxClaimTries = 8;
 
@@ -53,13 +53,6 @@ class StoreOutage {
 bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
 
 }  // namespace
-
-bool Backoff::PauseBefore(MonoTime deadline) {
-  const std::chrono::nanoseconds pause = pause_ + env_.Jitter(pause_);
-  pause_ = std::min(pause_ * 2, kLongestPause);
-  if (!PLANTED_BUG(retries_outlive_the_lease) && env_.MonoNow() + pause >= deadline) return false;
-  return env_.Sleep(pause, stop_);
-}
 
 Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::string& kind,
                                         const std::string& queue, const std::string& owner,
@@ -165,7 +158,7 @@ Status Lease::Settle(Record next, Due due) {
 Status Lease::TrySettle(Record next, Due due) {
   const Error lost{Code::kLeaseLost, "item '" + record_.key + "' is no longer ours",
                    "another worker goes on from the last checkpoint"};
-  Backoff backoff(*env_, {});
+  Backoff backoff(*env_);
   const int64_t known_version = record_.version;
   StoreOutage outage(*env_, record_.key);
   bool may_have_passed = false;

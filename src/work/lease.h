@@ -86,18 +86,4 @@ class Lease {
   MonoTime deadline_;
 };
 
-// Pauses that double, with jitter, so that many who failed together don't come back together.
-class Backoff {
- public:
-  Backoff(Env& env, std::stop_token stop) : env_(env), stop_(std::move(stop)) {}
-
-  // False: a stop was requested, or the pause would not end before `deadline`.
-  bool PauseBefore(MonoTime deadline);
-
- private:
-  Env& env_;
-  std::stop_token stop_;
-  milliseconds pause_{20};
-};
-
 }  // namespace muster

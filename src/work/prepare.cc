@@ -1,8 +1,10 @@
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/interrupt.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "store/update.h"
 #include "work/item_body.h"
 #include "work/lease.h"
 #include "work/records.h"
@@ -131,28 +133,21 @@ class Preparation {
   }
 
   Status MakeReady() {
-    for (;;) {
-      MUSTER_ASSIGN(std::optional<Record> run,
-                    Retry([&] { return coordinator_.store().Get(kRunKind, coordinator_.run()); }));
+    const auto update = [&](std::optional<Record> run) -> Result<std::optional<Change>> {
       if (!run) return Error{Code::kIncompatible, "the run is gone from the store"};
       MUSTER_ASSIGN(RunBody body, RunBody::FromJson(run->body));
-      if (body.ready) return {};
+      if (body.ready) return std::nullopt;
       body.ready = true;
       body.pages = done_.pages;
       run->body = body.ToJson();
-      const Change change = Change::Put(*std::move(run), Due::Never());
-      MUSTER_TRY(Retry([&] { return coordinator_.store().Write({&change, 1}); }));
-    }
+      return Change::Put(*std::move(run), Due::Never());
+    };
+    return Update(coordinator_.store(), kRunKind, coordinator_.run(), update);
   }
 
   template <class Call>
   auto Retry(Call call) -> decltype(call()) {
-    Backoff backoff(coordinator_.env(), {});
-    for (;;) {
-      auto answer = call();
-      if (answer || !IsTransient(answer.error().code)) return answer;
-      if (!backoff.PauseBefore(lease_.deadline())) return answer;
-    }
+    return RetryBefore(lease_.deadline(), coordinator_.env(), std::move(call));
   }
 
   WorkCoordinator& coordinator_;

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "store/update.h"
 #include "work/records.h"
 
 namespace muster {
-namespace {
-
-constexpr int kTries = 20;
-
-}  // namespace
+namespace {}  // namespace
 
 Status SettledLetters::Load() {
   for (std::string after;;) {
@@ -34,8 +31,8 @@ Status SettledLetters::Add(const std::vector<uint64_t>& letters, int64_t skipped
 // `skipped` are those that no record counts yet.
 Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> letters,
                              int64_t& skipped) {
-  for (int tries = 0; tries < kTries; ++tries) {
-    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kRedriveKind, key));
+  int64_t skips = 0;
+  const auto update = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
     RedriveBody body;
     if (stored) {
       MUSTER_ASSIGN(body, RedriveBody::FromJson(stored->body));
@@ -43,20 +40,19 @@ Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> lette
     const auto before = static_cast<int64_t>(body.letters.size());
     body.letters.insert(letters.begin(), letters.end());
     const int64_t added = static_cast<int64_t>(body.letters.size()) - before;
-    if (added == 0) return {};
-    const int64_t skips = std::min(skipped, added);
+    skips = std::min(skipped, added);
+    if (added == 0) return std::nullopt;
     body.skipped += skips;
     body.written += added - skips;
-    Record record = stored ? *stored : Record{.kind = kRedriveKind, .queue = run_, .key = key};
+    Record record =
+        stored ? *std::move(stored) : Record{.kind = kRedriveKind, .queue = run_, .key = key};
     record.body = body.ToJson();
-    const Change change = Change::Put(std::move(record), Due::Never());
-    MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
-    if (!written.front().applied) continue;
-    skipped -= skips;
-    settled_.insert(letters.begin(), letters.end());
-    return {};
-  }
-  return Error{Code::kUnavailable, "record " + key + " is changed by others all the time"};
+    return Change::Put(std::move(record), Due::Never());
+  };
+  MUSTER_TRY(Update(store_, kRedriveKind, key, update));
+  skipped -= skips;
+  settled_.insert(letters.begin(), letters.end());
+  return {};
 }
 
 }  // namespace muster

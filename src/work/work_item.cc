@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
 #include "work/item_body.h"
@@ -42,15 +43,10 @@ Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   for (size_t i = body_->created; i < parts.size(); ++i) {
     changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_, fence_.rank)));
   }
-  Backoff backoff(lease_->env(), {});
-  for (;;) {
-    // One that is there already answers with a conflict, which is as good.
-    auto written = lease_->store().Write(changes);
-    if (written) break;
-    if (!IsTransient(written.error().code) || !backoff.PauseBefore(lease_->deadline())) {
-      return written.error().Within("successor of '" + name_ + "'");
-    }
-  }
+  // One that is there already answers with a conflict, which is as good.
+  const auto written = RetryBefore(lease_->deadline(), lease_->env(),
+                                   [&] { return lease_->store().Write(changes); });
+  if (!written) return written.error().Within("successor of '" + name_ + "'");
   body_->created = parts.size();
   return {};
 }
