@@ -7,6 +7,7 @@
 #include "cli/exit_codes.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
+#include "serve/api_document.h"
 
 namespace muster::cli {
 namespace {
@@ -20,9 +21,22 @@ struct ServeCommandOptions {
                                        .audit_log = DefaultAuditLog()};
   bool login_link = false;
   std::string otlp;
+  std::string describe;
 };
 
+// Prints docs/api/openapi.yaml or web/src/api/types.ts.
+Result<int> Describe(const std::string& what, Context& context) {
+  if (what == "openapi") {
+    context.out << serve::ApiDocument();
+    return kDone;
+  }
+  MUSTER_ASSIGN(const std::string types, serve::ApiTypes());
+  context.out << types;
+  return kDone;
+}
+
 Result<int> Serve(const ServeCommandOptions& options, Context& context) {
+  if (!options.describe.empty()) return Describe(options.describe, context);
   serve::DashboardOptions dashboard = options.dashboard;
   if (dashboard.site.stores.empty()) dashboard.site.stores = {context.store};
   Metrics metrics;
@@ -96,6 +110,9 @@ void AddServeCommand(Command& app, Context& context) {
       .TypeName("FILE");
   command.AddFlag("--login-link", options->login_link, "Print the login link again");
   AddOtlpOption(command, options->otlp);
+  command.AddOption("--describe", options->describe, "Print the API's document or types")
+      .OneOf({"openapi", "types"})
+      .Hidden();
   command.Footer(
       "  muster serve --store sqlite:work.db\n"
       "  muster serve --store postgresql://me@db/app --replica orders.yaml --read-only");

@@ -5,38 +5,57 @@
 
 #include "base/metrics.h"
 #include "serve/access.h"
+#include "serve/routes.h"
 #include "serve/service.h"
 #include "serve/web_server.h"
 
 namespace muster::serve {
 
-// The service over HTTP: docs/api/openapi.yaml and the page. Paths match exactly, and what is not
-// known is refused.
+// A request that has found its route.
+struct ApiCall {
+  const WebRequest& request;
+  const Caller& caller;  // of an open route: nobody in particular
+  const Names& names;    // the values in its path
+  const Json& query;     // the parameters its route knows
+};
+
+// The service over HTTP, by the table of routes.
 class Api final : public WebHandler {
  public:
   Api(Service& service, Metrics& metrics) : service_(service), metrics_(metrics) {}
 
-  // To be called once, before the first request.
+  // Call once, before the first request.
   void Open(const Access& access) { access_.emplace(access); }
 
   std::optional<WebResponse> Refuse(const WebRequest& head) override;
   WebResponse Handle(const WebRequest& request) override;
 
  private:
-  WebResponse Answer(const WebRequest& request);
-  WebResponse Login(const WebRequest& request) const;
-  WebResponse Get(const WebRequest& request, const Caller& caller);
-  WebResponse Post(const WebRequest& request, const Caller& caller);
-  WebResponse Events(const WebRequest& request, const Caller& caller);
-  WebResponse Letters(const WebRequest& request, const Caller& caller, const std::string& file);
-  WebResponse MetricsText(const Caller& caller);
+  friend class RouteTable;
+
+  // Handlers of routes that are neither views nor actions.
+  WebResponse Health(const ApiCall& call) const;
+  WebResponse Ready(const ApiCall& call) const;
+  WebResponse MetricsText(const ApiCall& call) const;
+  WebResponse Document(const ApiCall& call) const;
+  WebResponse Login(const ApiCall& call) const;
+  WebResponse Session(const ApiCall& call) const;
+  WebResponse Logout(const ApiCall& call) const;
+  WebResponse Events(const ApiCall& call) const;
+  WebResponse Letters(const ApiCall& call) const;
+  WebResponse PageFile(const ApiCall& call) const;
+
+  std::optional<WebResponse> RefuseRoute(const WebRequest& head) const;
+  WebResponse Dispatch(const WebRequest& request);
+  WebResponse Call(const Route& route, const Names& names, const WebRequest& request,
+                   const Caller& caller);
 
   Service& service_;
   Metrics& metrics_;
   std::optional<Access> access_;
 };
 
-// The headers of every answer: what a browser must not do with it.
+// Headers of every answer: what a browser must not do with it.
 HttpHeaders SecurityHeaders(bool tls);
 
 }  // namespace muster::serve

@@ -17,7 +17,7 @@ std::string TypeOf(std::string_view path) {
 std::vector<Asset> Load() {
   std::vector<Asset> assets;
   for (const EmbeddedFile& file : EmbeddedFiles()) {
-    if (file.name == kApiDocumentName) continue;
+    if (file.name == kApiTemplateName) continue;
     const std::string name(file.name);
     assets.push_back({.path = name == "index.html" ? "/" : "/" + name,
                       .content_type = TypeOf(name),
@@ -34,9 +34,9 @@ const std::vector<Asset>& Assets() {
   return kAssets;
 }
 
-std::string_view ApiDocument() {
+std::string_view EmbeddedText(std::string_view name) {
   for (const EmbeddedFile& file : EmbeddedFiles()) {
-    if (file.name == kApiDocumentName) return file.bytes;
+    if (file.name == name) return file.bytes;
   }
   return {};
 }

@@ -6,7 +6,7 @@
 
 namespace muster::serve {
 
-// A file of the page, in the program.
+// A file of the embedded page.
 struct Asset {
   std::string path;  // "/app.js"; of index.html "/"
   std::string content_type;
@@ -14,10 +14,6 @@ struct Asset {
   std::string packed;  // the same by gzip
 };
 
-// The page that was built in.
 const std::vector<Asset>& Assets();
-
-// docs/api/openapi.yaml
-std::string_view ApiDocument();
 
 }  // namespace muster::serve

@@ -12,6 +12,8 @@
 
 namespace muster::serve {
 
+constexpr int kMaxLetters = 1'000;  // in one answer
+
 // A letter without its document.
 struct LetterHead {
   int64_t offset = 0;

@@ -5,15 +5,18 @@
 
 namespace muster::serve {
 
-// A file that the build has put into the program.
+// A file that is part of the program.
 struct EmbeddedFile {
   std::string_view name;
   std::string_view bytes;
 };
 
-inline constexpr std::string_view kApiDocumentName = "openapi.yaml";
+inline constexpr std::string_view kApiTemplateName = "openapi.in.yaml";
 
 // Made by cmake/embed_files.cmake.
 std::span<const EmbeddedFile> EmbeddedFiles();
+
+// The bytes of one of them; empty: there is none of that name.
+std::string_view EmbeddedText(std::string_view name);
 
 }  // namespace muster::serve

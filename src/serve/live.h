@@ -21,6 +21,8 @@
 
 namespace muster::serve {
 
+constexpr size_t kMaxTopics = 16;  // of one stream
+
 struct LiveOptions {
   int max_viewers = 64;
   std::chrono::milliseconds look{250};    // how often topics are read

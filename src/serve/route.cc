@@ -29,7 +29,7 @@ std::optional<std::string> Decode(std::string_view segment) {
   return text;
 }
 
-// The segment at the front, which is taken away with the slash before it.
+// Removes the first segment, with the slash before it, and returns it.
 std::optional<std::string_view> TakeSegment(std::string_view& path) {
   if (!path.starts_with('/')) return std::nullopt;
   path.remove_prefix(1);
@@ -46,7 +46,7 @@ std::optional<std::vector<std::string>> MatchPath(std::string_view pattern, std:
     const auto wanted = TakeSegment(pattern);
     const auto given = TakeSegment(path);
     if (!wanted || !given) return std::nullopt;
-    if (*wanted != "{}") {
+    if (!wanted->starts_with('{')) {
       if (*wanted != *given) return std::nullopt;
       continue;
     }

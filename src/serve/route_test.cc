@@ -8,7 +8,7 @@ namespace {
 using Values = std::vector<std::string>;
 
 TEST(RouteTest, ValuesAreDecoded) {
-  EXPECT_EQ(MatchPath("/s/{}/w/{}", "/s/0/w/a%2Fb__0__%C3%A4"), (Values{"0", "a/b__0__ä"}));
+  EXPECT_EQ(MatchPath("/s/{store}/w/{run}", "/s/0/w/a%2Fb__0__%C3%A4"), (Values{"0", "a/b__0__ä"}));
   EXPECT_EQ(MatchPath("/healthz", "/healthz"), Values{});
 }
 
@@ -17,7 +17,7 @@ TEST(RouteTest, OnlyTheExactPathMatches) {
        {"/s/0", "/s/0/", "/s/0/w", "/s/0/w/", "/s/0/w/a/", "/s/0/w/a/b", "//s/0/w/a", "/S/0/w/a",
         "s/0/w/a", "/s//w/a", "/s/0/w/..", "/s/0/w/.", "/s/0/w/%2e%2e", "/s/0/w/%00", "/s/0/w/%0a",
         "/s/0/w/%zz", "/s/0/w/%2", "/s/%30/w/../w/a", ""}) {
-    EXPECT_FALSE(MatchPath("/s/{}/w/{}", path)) << path;
+    EXPECT_FALSE(MatchPath("/s/{store}/w/{run}", path)) << path;
   }
 }
 

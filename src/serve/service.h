@@ -13,16 +13,12 @@
 #include "serve/dead_letter_index.h"
 #include "serve/jobs.h"
 #include "serve/live.h"
-#include "serve/migration_view.h"
-#include "serve/overview.h"
 #include "serve/readings.h"
-#include "serve/replica_view.h"
-#include "serve/series.h"
+#include "serve/routes.h"
 #include "serve/site.h"
+#include "serve/views.h"
 
 namespace muster::serve {
-
-constexpr int kMaxLetters = 1'000;  // in one answer
 
 struct ServiceOptions {
   bool read_only = false;
@@ -30,59 +26,55 @@ struct ServiceOptions {
   LiveOptions live = {};
 };
 
-// What callers may see and do. Everything is asked for in somebody's name, and this is where it is
-// decided whether they may: viewers look and preview, operators act, and every action is in the
-// audit log before it is done. What is not in the tables of its .cc does not exist. Thread-safe.
+// What callers may see and do. Viewers read and preview, operators act, and every action is in the
+// audit log before it is done. Thread-safe.
 class Service {
  public:
   // `metrics` are this process'; they must outlive it.
   Service(std::unique_ptr<Site> site, const ServiceOptions& options, const Metrics& metrics);
 
-  // kNotFound: there is no such resource.
-  Result<std::shared_ptr<const Reading>> Read(const Caller& caller, const std::string& path);
+  // The resource at a path. kNotFound: no such resource.
+  Result<std::shared_ptr<const Reading>> Read(const std::string& path);
 
-  Result<Json> ReadLetters(const Caller& caller, const std::string& file, int64_t after, int limit,
+  Result<Json> ReadLetters(const std::string& file, int64_t after, int limit,
                            const std::string& signature);
 
-  // A seat for live events of some resources. kNotFound: one of them is none that can be followed.
-  // kFull: as many look as may.
-  Result<std::shared_ptr<LiveHub::Seat>> Follow(const Caller& caller,
-                                                const std::vector<std::string>& topics,
+  // A subscription to live resources. kNotFound: a topic is not a live resource. kFull: the viewer
+  // limit is reached.
+  Result<std::shared_ptr<LiveHub::Seat>> Follow(const std::vector<std::string>& topics,
                                                 const std::string& last_event_id);
   void Serve(LiveHub::Seat& seat, WebStream& stream) { live_.Serve(seat, stream); }
 
-  // kPermission: not by this caller. kNotFound: there is no such action. kInvalid: not that body.
-  Result<Json> Act(const Caller& caller, const std::string& path, const std::string& body);
+  // The parts of a request for an action: the values in its path, and its body, which is checked.
+  struct Request {
+    const Names& names;
+    const Json& body;
+  };
+  // kPermission: not allowed for this caller, or the server is read-only.
+  Result<Json> Act(const Caller& caller, const std::string& path, serve::Act act,
+                   const Request& request);
 
-  // Whether somebody may act at all.
-  bool IsAction(const std::string& path) const;
-  // Something was refused before it came here.
+  // Audits a request that was refused before it got here.
   void NoteRefusal(const std::string& actor, const std::string& path, const std::string& why);
 
   Json Session(const Caller& caller);
   Status Ready();  // kUnavailable names the store that does not answer
   int viewers() const { return live_.viewers(); }
-  const Site& site() const { return *site_; }
-  Readings& readings() { return readings_; }
 
  private:
-  struct Resource;
-  static const std::vector<Resource>& Resources();
   Result<Json> ReadNow(const std::string& path);
+  // Why the caller may not act; empty: allowed.
+  std::string WhyNot(const Caller& caller) const;
 
   const std::unique_ptr<Site> site_;
   const ServiceOptions options_;
-  const Metrics& metrics_;
   AuditLog audit_;
-  SeriesBook series_;
   DeadLetterIndex letters_;
-  MigrationViews migrations_;
-  ReplicaViews replicas_;
-  Overview overview_;
+  Views views_;
   Actions actions_;
   Readings readings_;
-  Jobs jobs_;     // whose threads use all but readings
-  LiveHub live_;  // whose thread uses all
+  Jobs jobs_;     // its threads use all but the readings
+  LiveHub live_;  // its thread uses all
 };
 
 }  // namespace muster::serve
