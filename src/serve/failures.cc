@@ -30,6 +30,18 @@ void FailureGroups::Add(const Failure& failure, int64_t count) {
   total_ += count;
 }
 
+void FailureGroups::Add(const FailureGroups& other) {
+  for (const auto& [signature, added] : other.groups_) {
+    Group& group = groups_[signature];
+    group.count += added.count;
+    for (const auto& [kind, count] : added.kinds) group.kinds[kind] += count;
+    for (const Failure& example : added.examples) {
+      if (group.examples.size() < kMaxExamples) group.examples.push_back(example);
+    }
+  }
+  total_ += other.total_;
+}
+
 Json FailureGroups::Largest(size_t most) const {
   std::vector<const std::pair<const std::string, Group>*> sorted;
   for (const auto& group : groups_) sorted.push_back(&group);

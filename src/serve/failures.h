@@ -25,6 +25,8 @@ class FailureGroups {
  public:
   void Add(const Failure& failure, int64_t count = 1);
 
+  void Add(const FailureGroups& other);
+
   int64_t total() const { return total_; }
   // The groups with the most failures, by signature.
   Json Largest(size_t most) const;

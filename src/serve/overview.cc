@@ -75,7 +75,7 @@ FailureGroups Overview::Collect(Json& work) {
   FailureGroups groups;
   for (const SiteStore& store : site_.stores()) {
     Status status = CollectMigrations(store, groups);
-    if (status) status = AddWorkSummaries(store, work, groups);
+    if (status) status = AddWorkSummaries(store, tallies_.at(store.number), work, groups);
     if (status) status = CollectReplicas(store, groups);
     if (!status) {
       groups.Add({.kind = "store",

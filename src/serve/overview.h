@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/json.h"
@@ -9,25 +10,29 @@
 #include "serve/jobs.h"
 #include "serve/migration_view.h"
 #include "serve/replica_view.h"
+#include "serve/run_tally.h"
 #include "serve/site.h"
 
 namespace muster::serve {
 
-// What goes beyond one store. Thread-safe.
+// What concerns all stores. Thread-safe.
 class Overview {
  public:
   Overview(const Site& site, MigrationViews& migrations, ReplicaViews& replicas,
            DeadLetterIndex& letters, const Jobs& jobs)
-      : site_(site), migrations_(migrations), replicas_(replicas), letters_(letters), jobs_(jobs) {}
+      : site_(site), migrations_(migrations), replicas_(replicas), letters_(letters), jobs_(jobs) {
+    for (const SiteStore& store : site.stores()) tallies_[store.number];
+  }
 
-  // Everything in short. A store that does not answer is told as such, and the others are shown.
+  // Everything in brief. A store that does not answer is reported as unreachable; the others are
+  // shown.
   Json All();
   Json Stores();
   Json Failures();
   Result<Json> DeadLetterFiles();
 
  private:
-  // The items of runs are walked for their failures: what the runs come to is known with that.
+  // Also fills in the summaries of runs, which come from the same items as their failures.
   FailureGroups Collect(Json& work);
   Status CollectMigrations(const SiteStore& store, FailureGroups& groups);
   Status CollectReplicas(const SiteStore& store, FailureGroups& groups);
@@ -38,6 +43,7 @@ class Overview {
   ReplicaViews& replicas_;
   DeadLetterIndex& letters_;
   const Jobs& jobs_;
+  std::map<std::string, RunTallies> tallies_;  // by the store's number
 };
 
 // The job of a file of dead letters.

@@ -71,31 +71,21 @@ int64_t FencedOf(const ItemInfo& item) { return std::max<int64_t>(0, item.epoch 
 
 }  // namespace
 
-Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failures) {
-  MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store.store));
-  for (const RunInfo& run : runs) {
-    RunSummary sum;
-    const std::string path = ApiPath("stores", store.number, "work", run.name);
-    if (!run.unreadable.empty()) {
+Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
+                        FailureGroups& failures) {
+  MUSTER_ASSIGN(const std::vector<RunTallies::Run> runs, tallies.Refresh(store));
+  for (const RunTallies::Run& run : runs) {
+    const std::string& name = run.info.name;
+    if (!run.info.unreadable.empty()) {
       failures.Add({.kind = "item",
                     .store = store.number,
-                    .run = run.name,
-                    .name = run.name,
-                    .error = run.unreadable,
-                    .path = path});
+                    .run = name,
+                    .name = name,
+                    .error = run.info.unreadable,
+                    .path = ApiPath("stores", store.number, "work", name)});
     }
-    MUSTER_TRY(EachItem(*store.store, run.name, [&](const ItemInfo& item) {
-      sum.Add(item);
-      if (item.error.empty() || item.state == ItemInfo::State::kDone) return;
-      failures.Add({.kind = "item",
-                    .store = store.number,
-                    .run = run.name,
-                    .name = item.name,
-                    .error = item.error,
-                    .path = ApiPath("stores", store.number, "work", run.name, "items", item.name)});
-    }));
-    MUSTER_TRY(sum.AddRedrives(*store.store, run.name));
-    AppendMember(into, store.number + "/" + run.name, SummaryOf(store, run, sum));
+    failures.Add(run.failures);
+    AppendMember(into, store.number + "/" + name, SummaryOf(store, run.info, run.sum));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "muster/result.h"
 #include "serve/failures.h"
+#include "serve/run_tally.h"
 #include "serve/series.h"
 #include "serve/site.h"
 
@@ -14,8 +15,9 @@ namespace muster::serve {
 // Migrations that workers share, as docs/api/openapi.yaml describes them. Each reads what the
 // commands under `muster work` read.
 
-// The runs of a store by "STORE/RUN", and the items of theirs that have failed.
-Status AddWorkSummaries(const SiteStore& store, Json& into, FailureGroups& failures);
+// The runs of a store by "STORE/RUN", and their items that have failed.
+Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
+                        FailureGroups& failures);
 
 // `metrics` are this process': if it is a worker of the run, they tell how long writes take.
 Result<Json> WorkDetail(const SiteStore& store, const std::string& run, SeriesBook& series,

@@ -33,6 +33,11 @@ void RecentRate::Add(const ItemInfo& item) {
   span_ = std::max(span_, item.recent);
 }
 
+void RecentRate::Add(const RecentRate& other) {
+  documents_ += other.documents_;
+  span_ = std::max(span_, other.span_);
+}
+
 double RecentRate::PerSecond() const {
   return span_.count() > 0 ? documents_ * 1000 / static_cast<double>(span_.count()) : 0;
 }
@@ -91,6 +96,21 @@ void RunSummary::Add(const ItemInfo& item) {
   }
   ++held;
   if (const auto needs = TimeLeft(item)) longest_ = std::max(longest_.value_or(*needs), *needs);
+}
+
+void RunSummary::Add(const RunSummary& other) {
+  items += other.items;
+  done += other.done;
+  held += other.held;
+  waiting += other.waiting;
+  quarantined += other.quarantined;
+  unreadable += other.unreadable;
+  if (last_error.empty()) last_error = other.last_error;
+  counts += other.counts;
+  pace_.Add(other.pace_);
+  if (other.longest_) longest_ = std::max(longest_.value_or(*other.longest_), *other.longest_);
+  sizes_ += other.sizes_;
+  sized_ += other.sized_;
 }
 
 std::optional<double> RunSummary::Documents() const {

@@ -15,6 +15,7 @@ bool IsHeld(const ItemInfo& item);
 class RecentRate {
  public:
   void Add(const ItemInfo& item);
+  void Add(const RecentRate& other);
   double PerSecond() const;
 
  private:
@@ -31,6 +32,8 @@ class RunSummary {
   static Result<RunSummary> Of(Store& store, const std::string& run);
 
   void Add(const ItemInfo& item);
+  // The items of another summary of the same run.
+  void Add(const RunSummary& other);
 
   // Moves what was redriven from `failed` to what became of it.
   Status AddRedrives(Store& store, const std::string& run);
