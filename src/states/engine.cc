@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kMaxCachedMachines = 1'000;
 constexpr size_t kMaxCachedInputs = 4;
-constexpr int kMaxClaimTries = 8;
-constexpr milliseconds kClaimPause{50};
 constexpr milliseconds kFirstPoll{20};
 constexpr std::chrono::hours kLongestCallbackPoll{1};
 
@@ -132,34 +130,22 @@ Result<bool> Driver::WorkOnce(std::stop_token stop) {
 }
 
 Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_token stop) {
-  ClaimRequest request{.kind = kKind,
-                       .queue = options_.queue,
-                       .limit = batch_,
-                       .owner = options_.owner,
-                       .claim_id = env_.NewId(),
-                       .lease = options_.lease,
-                       .max_lease = options_.max_lease,
-                       .deferred = true};
-  MonoTime asked = env_.MonoNow();
-  auto claimed = store_.Claim(request);
-  for (int tries = 1; !claimed && IsTransient(claimed.error().code); ++tries) {
-    if (tries == kMaxClaimTries ||
-        !env_.Sleep(kClaimPause * tries + env_.Jitter(kClaimPause), stop))
-      return claimed.error();
-    if (claimed.error().code == Code::kUnknownOutcome) request.repeat = true;
-    if (!request.repeat) asked = env_.MonoNow();
-    if (env_.MonoNow() >= asked + options_.lease) return claimed.error();
-    claimed = store_.Claim(request);
-  }
-  if (!claimed) return claimed.error();
+  const LeaseTerms terms{.lease = options_.lease, .max_lease = options_.max_lease};
+  MUSTER_ASSIGN(std::vector<Lease> claimed, Lease::Claim(store_, env_,
+                                                         {.kind = kKind,
+                                                          .queue = options_.queue,
+                                                          .owner = options_.owner,
+                                                          .limit = batch_,
+                                                          .terms = terms,
+                                                          .deferred = true},
+                                                         std::move(stop)));
   std::vector<std::unique_ptr<Drive>> drives;
-  for (Record& record : *claimed) {
-    const milliseconds lease = LeaseFor(record.attempt, options_.lease, options_.max_lease);
-    const MonoTime deadline = asked + lease;
-    if (record.due) env_.Set(*record.due - lease, asked);
-    const std::string key = record.key;
-    auto drive =
-        Guarded("execution '" + key + "'", [&] { return Open(std::move(record), deadline); });
+  for (Lease& lease : claimed) {
+    const milliseconds granted = LeaseFor(lease.attempt(), terms.lease, terms.max_lease);
+    const std::optional<WallTime> due = lease.record().due;
+    if (due) env_.Set(*due - granted, lease.deadline() - granted);
+    const std::string key = lease.key();
+    auto drive = Guarded("execution '" + key + "'", [&] { return Open(std::move(lease)); });
     if (drive) {
       drives.push_back(*std::move(drive));
     } else if (!IsTransient(drive.error().code)) {
@@ -171,10 +157,10 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
   return drives;
 }
 
-Result<std::unique_ptr<Driver::Drive>> Driver::Open(Record record, MonoTime deadline) {
-  MUSTER_ASSIGN(FlowRecord decoded, codec_.Decode(std::move(record)));
+Result<std::unique_ptr<Driver::Drive>> Driver::Open(Lease lease) {
+  MUSTER_ASSIGN(FlowRecord decoded, codec_.Decode(lease.record()));
   MUSTER_ASSIGN(auto definition, machines_.FindFor(decoded));
-  auto drive = std::make_unique<Drive>(store_, env_, std::move(decoded), deadline);
+  auto drive = std::make_unique<Drive>(std::move(lease), std::move(decoded));
   if (!drive->record().info.input && definition->uses_context) MUSTER_TRY(LookAtExecution(*drive));
   drive->interpreter =
       std::make_unique<Interpreter>(definition, drive->record().info, env_, jsonata_, drive->log);
@@ -346,6 +332,7 @@ Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
     if (pending.back().parts.empty()) changes.push_back(pending.back().ToChange());
   }
   std::vector<Written> answers;
+  const MonoTime asked = env_.MonoNow();
   if (changes.size() > 1) {
     auto written = store_.Write(changes);
     if (written) answers = *std::move(written);
@@ -355,7 +342,7 @@ Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
     const bool together = pending[i].parts.empty() && answer < answers.size();
     const Written written = together ? answers[answer++] : Written{};
     if (written.applied) {
-      drives[i]->holder.Applied(std::move(pending[i]), written.version);
+      drives[i]->holder.Applied(std::move(pending[i]), written.version, asked);
       continue;
     }
     const Status committed = drives[i]->holder.Commit(std::move(pending[i]));

@@ -84,8 +84,8 @@ class Driver {
 
   // A flow in hand.
   struct Drive {
-    Drive(Store& store, Env& env, FlowRecord record, MonoTime deadline)
-        : holder(store, env, std::move(record), deadline), log(holder.flow_record()) {}
+    Drive(Lease lease, FlowRecord record)
+        : holder(std::move(lease), std::move(record)), log(holder.flow_record()) {}
     FlowRecord& record() { return holder.flow_record(); }
     const FlowRecord& record() const { return holder.flow_record(); }
     Flow& flow() { return holder.flow_record().flow; }
@@ -119,7 +119,7 @@ class Driver {
   };
 
   Result<std::vector<std::unique_ptr<Drive>>> Claim(std::stop_token stop);
-  Result<std::unique_ptr<Drive>> Open(Record record, MonoTime deadline);
+  Result<std::unique_ptr<Drive>> Open(Lease lease);
   Status LookAtExecution(Drive& drive);
   // Gives the flow what it waited for and runs it up to its next effect. Only reads the store.
   Status Advance(Drive& drive);

@@ -1,27 +1,23 @@
 #include "states/holder.h"
 
 #include <algorithm>
-#include <span>
+#include <utility>
 
-#include "base/planted_bug.h"
+#include "base/backoff.h"
 
 namespace muster::states {
 namespace {
 
-constexpr milliseconds kFirstPause{20};
-constexpr milliseconds kLongestPause{2'000};
 constexpr size_t kPartsPerWrite = 16;
 
 }  // namespace
 
-Holder::Holder(Store& store, Env& env, FlowRecord record, MonoTime deadline)
-    : store_(store),
-      env_(env),
-      codec_(store),
+Holder::Holder(Lease lease, FlowRecord record)
+    : lease_(std::move(lease)),
+      codec_(lease_.store()),
       record_(std::move(record)),
-      claimed_body_(record_.record.body),
-      claimed_attempt_(record_.record.attempt),
-      deadline_(deadline) {}
+      claimed_body_(lease_.body()),
+      claimed_attempt_(lease_.attempt()) {}
 
 Holder::Pending Holder::Prepare(Due due, bool release, bool deferred) {
   FlowCodec::Encoded encoded = codec_.Encode(record_);
@@ -41,79 +37,40 @@ Holder::Pending Holder::PrepareReturn() const {
   return pending;
 }
 
-void Holder::Applied(Pending pending, int64_t version) {
-  record_.record = std::move(pending.next);
-  record_.record.version = version;
+void Holder::Applied(Pending pending, int64_t version, MonoTime asked) {
+  lease_.Committed(std::move(pending.next), version, pending.due, asked);
+  record_.record = lease_.record();
 }
 
 Status Holder::Commit(Pending pending) {
-  Status committed = TryCommit(pending);
-  if (!committed) Lost();
-  return committed;
+  if (const Status written = WriteParts(pending.parts); !written) {
+    lease_.Abandon();
+    return written;
+  }
+  return CommitRecord(std::move(pending.next), pending.due, pending.deferred);
 }
 
-Status Holder::TryCommit(Pending& pending) {
-  const Error lost{Code::kLeaseLost, "'" + record_.record.key + "' is no longer ours",
-                   "another process goes on with it"};
-  const std::string known_body = record_.record.body;
-  const std::string owner = record_.record.owner;
-  const int64_t known_version = record_.record.version;
-  milliseconds pause = kFirstPause;
-  // A record never names a part that is not there. One that exists is ours, from an earlier try.
-  for (std::span<const Change> parts = pending.parts; !parts.empty();) {
-    if (Expired()) return lost;
+// A record never names a part that is not there. One that exists is ours, from an earlier try.
+Status Holder::WriteParts(std::span<const Change> parts) {
+  while (!parts.empty()) {
     const auto some = parts.first(std::min(kPartsPerWrite, parts.size()));
-    const auto written = store_.Write(some);
-    if (written) {
-      parts = parts.subspan(some.size());
-      continue;
-    }
-    if (!IsTransient(written.error().code)) return written.error();
-    env_.Sleep(pause + env_.Jitter(pause), {});
-    pause = std::min(pause * 2, kLongestPause);
+    MUSTER_TRY(
+        RetryBefore(lease_.deadline(), lease_.env(), [&] { return lease_.store().Write(some); }));
+    parts = parts.subspan(some.size());
   }
-  for (;;) {
-    if (Expired()) return lost;
-    const Change change = pending.ToChange();
-    auto written = store_.Write({&change, 1});
-    if (written && written->front().applied) {
-      Applied(std::move(pending), written->front().version);
-      return {};
-    }
-    if (!written && !IsTransient(written.error().code)) return written.error();
-    if (written || written.error().code == Code::kUnknownOutcome) {
-      auto stored = store_.Get(record_.record.kind, record_.record.key);
-      if (stored) {
-        if (!*stored || (*stored)->epoch != pending.next.epoch) return lost;
-        const bool came_through = (*stored)->version > known_version &&
-                                  (*stored)->body == pending.next.body &&
-                                  (*stored)->owner == pending.next.owner;
-        if (came_through) {
-          record_.record = **std::move(stored);
-          return {};
-        }
-        // Somebody else has ended it.
-        if (!PLANTED_BUG(a_stop_is_overwritten) &&
-            ((*stored)->owner != owner || (*stored)->body != known_body))
-          return lost;
-        pending.next.version = (*stored)->version;
-        if (written) continue;
-      }
-    }
-    const std::chrono::nanoseconds wait = pause + env_.Jitter(pause);
-    pause = std::min(pause * 2, kLongestPause);
-    if (env_.MonoNow() + wait >= deadline_) return lost;
-    env_.Sleep(wait, {});
-  }
+  return {};
+}
+
+Status Holder::CommitRecord(Record next, Due due, bool deferred) {
+  MUSTER_TRY(lease_.Commit(std::move(next), due, deferred));
+  record_.record = lease_.record();
+  return {};
 }
 
 Status Holder::Renew(milliseconds lease) {
-  const MonoTime asked = env_.MonoNow();
-  Pending pending{.next = record_.record, .parts = {}, .due = Due::After(lease), .deferred = true};
-  pending.next.attempt = 0;
-  Status renewed = Commit(std::move(pending));
-  if (renewed) deadline_ = asked + lease;
-  return renewed;
+  Record next = lease_.record();
+  next.attempt = 0;
+  return CommitRecord(std::move(next), Due::After(lease), true);
 }
 
 }  // namespace muster::states

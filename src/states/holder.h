@@ -1,28 +1,26 @@
 #pragma once
 
-#include <optional>
-#include <stop_token>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "muster/env.h"
 #include "muster/store.h"
 #include "states/flow_record.h"
+#include "store/lease.h"
 
 namespace muster::states {
 
-// A claimed record of a flow. Every change is a compare-and-swap that holds only while the claim
-// does; kLeaseLost means that somebody else goes on with it, or ended it.
-//
-// A conflict need not mean that: others may have made the record due earlier (a branch that has
-// ended, a callback), which leaves its body as it was. Then the change is simply made again.
+// A flow whose record is leased. Every change holds only while the lease does; kLeaseLost means
+// that another process goes on with the flow, or has ended it.
 class Holder {
  public:
-  Holder(Store& store, Env& env, FlowRecord record, MonoTime deadline);
+  Holder(Lease lease, FlowRecord record);
 
   FlowRecord& flow_record() { return record_; }
   const FlowRecord& flow_record() const { return record_; }
-  MonoTime deadline() const { return deadline_; }
-  bool Expired() const { return env_.MonoNow() >= deadline_; }
+  MonoTime deadline() const { return lease_.deadline(); }
+  bool Expired() const { return lease_.Expired(); }
 
   // The change that stores what the record says now. `release`: nobody holds it afterwards.
   struct Pending {
@@ -38,27 +36,24 @@ class Holder {
   // Gives it back as it was claimed, due at once.
   Pending PrepareReturn() const;
 
-  // Makes one change, whatever becomes of single calls.
+  // Makes one change, its parts first.
   Status Commit(Pending pending);
 
-  // A change that was written together with others.
-  void Applied(Pending pending, int64_t version);
+  // A change that was written together with others, in a write that was sent at `asked`.
+  void Applied(Pending pending, int64_t version, MonoTime asked);
 
   // Keeps the claim for another `lease`.
   Status Renew(milliseconds lease);
 
-  void Lost() { deadline_ = MonoTime::min(); }
-
  private:
-  Status TryCommit(Pending& pending);
+  Status WriteParts(std::span<const Change> parts);
+  Status CommitRecord(Record next, Due due, bool deferred);
 
-  Store& store_;
-  Env& env_;
+  Lease lease_;
   FlowCodec codec_;
   FlowRecord record_;
-  std::string claimed_body_;
-  int claimed_attempt_;
-  MonoTime deadline_;
+  const std::string claimed_body_;
+  const int claimed_attempt_;
 };
 
 }  // namespace muster::states

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "store/lease.h"
 #include "store/update.h"
 #include "work/circuit.h"
 #include "work/item_body.h"
-#include "work/lease.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
@@ -162,10 +162,12 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
 // None: nothing is due. A store that went back may get an item from somebody who still remembers
 // how another was split before. What that other one does not know of is nobody's work.
 Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token& stop) {
-  const LeaseTerms terms{.lease = terms_.lease, .max_lease = terms_.max_lease};
+  const LeaseRequest request{.kind = kWorkKind,
+                             .queue = spec_.name,
+                             .owner = worker_,
+                             .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease}};
   for (;;) {
-    MUSTER_ASSIGN(std::vector<Lease> claimed,
-                  Lease::Claim(store_, env_, kWorkKind, spec_.name, worker_, terms, 1, stop));
+    MUSTER_ASSIGN(std::vector<Lease> claimed, Lease::Claim(store_, env_, request, stop));
     if (claimed.empty()) return nullptr;
     Lease& lease = claimed.front();
     const auto item = ItemBody::FromJson(lease.body());

@@ -4,9 +4,9 @@
 #include "base/interrupt.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "store/lease.h"
 #include "store/update.h"
 #include "work/item_body.h"
-#include "work/lease.h"
 #include "work/records.h"
 
 namespace muster {
@@ -169,9 +169,12 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
   if (ready) return true;
   const WorkTerms& terms = coordinator.terms();
   MUSTER_ASSIGN(std::vector<Lease> claimed,
-                Lease::Claim(coordinator.store(), coordinator.env(), kPrepareKind,
-                             coordinator.run(), coordinator.worker(),
-                             {.lease = terms.lease, .max_lease = terms.max_lease}, 1, stop));
+                Lease::Claim(coordinator.store(), coordinator.env(),
+                             {.kind = kPrepareKind,
+                              .queue = coordinator.run(),
+                              .owner = coordinator.worker(),
+                              .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
+                             stop));
   if (claimed.empty()) {
     MUSTER_TRY(BeginAgainIfForgotten(coordinator));
     return false;

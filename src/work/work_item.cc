@@ -3,8 +3,8 @@
 #include "base/backoff.h"
 #include "base/planted_bug.h"
 #include "muster/work.h"
+#include "store/lease.h"
 #include "work/item_body.h"
-#include "work/lease.h"
 #include "work/records.h"
 
 namespace muster {

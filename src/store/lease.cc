@@ -1,4 +1,4 @@
-#include "work/lease.h"
+#include "store/lease.h"
 
 #include <algorithm>
 #include <utility>
@@ -54,16 +54,18 @@ bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutc
 
 }  // namespace
 
-Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::string& kind,
-                                        const std::string& queue, const std::string& owner,
-                                        const LeaseTerms& terms, int limit, std::stop_token stop) {
-  ClaimRequest request{.kind = kind,
-                       .queue = queue,
-                       .limit = limit,
-                       .owner = owner,
+Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const LeaseRequest& wanted,
+                                        std::stop_token stop) {
+  const LeaseTerms& terms = wanted.terms;
+  ClaimRequest request{.kind = wanted.kind,
+                       .queue = wanted.queue,
+                       .key = wanted.key,
+                       .limit = wanted.limit,
+                       .owner = wanted.owner,
                        .claim_id = env.NewId(),
                        .lease = terms.lease,
-                       .max_lease = terms.max_lease};
+                       .max_lease = terms.max_lease,
+                       .deferred = wanted.deferred};
   Backoff backoff(env, stop);
   // The lease runs from the moment the store grants it. We count from before the first request that
   // may have been granted, so that we always stop earlier than the store does.
@@ -88,39 +90,47 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const std::strin
   return leases;
 }
 
+Result<Lease> Lease::Create(Store& store, Env& env, Record record, milliseconds lease) {
+  const MonoTime deadline = env.MonoNow() + lease;
+  const LeaseTerms terms{.lease = lease, .max_lease = lease};
+  Lease created(store, env, terms, std::move(record), deadline);
+  MUSTER_TRY(created.Commit(created.record(), Due::After(lease)));
+  return created;
+}
+
 Lease::Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, MonoTime deadline)
     : store_(&store), env_(&env), terms_(terms), record_(std::move(record)), deadline_(deadline) {}
 
 Result<bool> Lease::StillOurs() const {
   MUSTER_ASSIGN(const std::optional<Record> stored, store_->Get(record_.kind, record_.key));
-  return stored && Mine(*stored);
+  // A new claim raises the epoch, also one of our own that we forgot in a restart: who holds an
+  // older epoch holds nothing.
+  return stored && (PLANTED_BUG(fence_off) ||
+                    (stored->epoch == record_.epoch && stored->owner == record_.owner));
 }
 
 Status Lease::Renew(std::string body) {
   Record next = record_;
   next.body = std::move(body);
   if (!PLANTED_BUG(progress_is_not_counted)) next.attempt = 0;
-  const MonoTime asked = env_->MonoNow();
-  MUSTER_TRY(Settle(std::move(next), Due::After(terms_.lease)));
-  deadline_ = asked + terms_.lease;
-  return {};
+  return Commit(std::move(next), Due::After(terms_.lease));
 }
 
 Status Lease::End(std::string body) {
   Record next = record_;
   next.body = std::move(body);
-  return Settle(std::move(next), Due::Never());
+  return Commit(std::move(next), Due::Never());
 }
 
 Status Lease::Park(std::string body) {
   Record next = record_;
   next.owner.clear();
   next.body = std::move(body);
-  return Settle(std::move(next), Due::Never());
+  return Commit(std::move(next), Due::Never());
 }
 
 Status Lease::Remove() {
-  deadline_ = MonoTime::min();
+  Abandon();
   const Change change = Change::Delete(record_);
   MUSTER_TRY(store_->Write({&change, 1}));
   return {};
@@ -130,7 +140,7 @@ Status Lease::Release() {
   Record next = record_;
   next.owner.clear();
   next.attempt = std::max(0, next.attempt - 1);
-  return Settle(std::move(next),
+  return Commit(std::move(next),
                 PLANTED_BUG(release_keeps_the_lease) ? Due::Unchanged() : Due::AtOnce());
 }
 
@@ -139,38 +149,42 @@ Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) 
   next.owner.clear();
   next.body = std::move(body);
   if (attempts == Attempts::kAnew) next.attempt = 0;
-  return Settle(std::move(next), Due::After(delay));
+  return Commit(std::move(next), Due::After(delay));
 }
 
-bool Lease::Mine(const Record& stored) const {
-  // A new claim raises the epoch, also one of our own that we forgot in a restart: who holds an
-  // older epoch holds nothing.
-  return PLANTED_BUG(fence_off) || (stored.epoch == record_.epoch && stored.owner == record_.owner);
+Status Lease::Commit(Record next, Due due, bool deferred) {
+  const MonoTime asked = env_->MonoNow();
+  const Status committed = TryCommit(next, due, deferred);
+  if (committed) {
+    const int64_t version = next.version;
+    Committed(std::move(next), version, due, asked);
+  } else {
+    // What we know of the record may be out of date now: nothing may be written from it any more.
+    Abandon();
+  }
+  return committed;
 }
 
-Status Lease::Settle(Record next, Due due) {
-  Status settled = TrySettle(std::move(next), due);
-  // What we know of the record may be out of date now: nothing may be written from it any more.
-  if (!settled) deadline_ = MonoTime::min();
-  return settled;
+void Lease::Committed(Record next, int64_t version, Due due, MonoTime asked) {
+  const bool held = !next.owner.empty() && next.owner == record_.owner;
+  if (held && due.kind == Due::Kind::kAfter) deadline_ = asked + due.delay;
+  record_ = std::move(next);
+  record_.version = version;
 }
 
-Status Lease::TrySettle(Record next, Due due) {
-  const Error lost{Code::kLeaseLost, "item '" + record_.key + "' is no longer ours",
-                   "another worker goes on from the last checkpoint"};
+// Stores `next`, whatever becomes of single calls, and gives it the version that it has now.
+Status Lease::TryCommit(Record& next, Due due, bool deferred) {
   Backoff backoff(*env_);
-  const int64_t known_version = record_.version;
   StoreOutage outage(*env_, record_.key);
   bool may_have_passed = false;
   for (;;) {
-    if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return lost;
-    const Change change = Change::Put(next, due);
-    auto written = store_->Write({&change, 1});
+    if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return Lost();
+    const Change change = Change::Put(next, due, deferred);
+    const auto written = store_->Write({&change, 1});
     if (!written) outage.Note(written.error());
     if (!outage.met()) SayIfSlow(*env_, record_.key, outage.since(), terms_.lease);
     if (written && written->front().applied) {
       next.version = written->front().version;
-      record_ = std::move(next);
       return {};
     }
     if (!written && !IsTransient(written.error().code)) return written.error();
@@ -178,31 +192,49 @@ Status Lease::TrySettle(Record next, Due due) {
       return {};
     if (written || MayHavePassed(written.error())) {
       may_have_passed = true;
-      // A conflict while we hold the item can only be a write of our own that came late.
       auto stored = store_->Get(record_.kind, record_.key);
       if (stored) {
-        const bool ours_came_through =
-            *stored && (*stored)->epoch == next.epoch && (*stored)->version > known_version &&
-            (*stored)->owner == next.owner && (*stored)->body == next.body;
-        if (ours_came_through) {
-          record_ = std::move(**stored);
-          return {};
+        const Verdict verdict = Judge(*stored, next);
+        if (verdict == Verdict::kLost) {
+          lost_to_ = *std::move(stored);
+          return Lost();
         }
-        if (!*stored || !Mine(**stored)) return lost;
-        next.version = (*stored)->version;
+        next.version = *stored ? (*stored)->version : 0;
+        if (verdict == Verdict::kCameThrough) return {};
         if (written) continue;  // it expected an older version than there is now: at once
       }
     }
     // Past the hand-over deadline there is no point in waiting: the lease expires by itself.
     if ((!written && Interrupted()) || !backoff.PauseBefore(deadline_)) {
-      if (may_have_passed) {
-        return Error{Code::kUnknownOutcome,
-                     "the last change of item '" + record_.key + "' may not have been stored",
-                     "its next holder reads what was"};
-      }
-      return written ? lost : written.error();
+      if (may_have_passed) return Undecided();
+      return written.error();
     }
   }
+}
+
+// What is stored, after a conflict or an unknown outcome of storing `next`.
+Lease::Verdict Lease::Judge(const std::optional<Record>& stored, const Record& next) const {
+  if (!stored) return record_.version == 0 ? Verdict::kOurs : Verdict::kLost;
+  const bool as_known = stored->owner == record_.owner && stored->body == record_.body;
+  const bool as_next = stored->owner == next.owner && stored->body == next.body;
+  const bool same_claim = stored->epoch == record_.epoch;
+  // Where nothing but the due time was to change, it cannot be seen whether it did: once more.
+  if (same_claim && stored->version > record_.version && as_next && !as_known)
+    return Verdict::kCameThrough;
+  if (PLANTED_BUG(fence_off)) return Verdict::kOurs;
+  if (!same_claim) return Verdict::kLost;
+  return as_known || PLANTED_BUG(a_stop_is_overwritten) ? Verdict::kOurs : Verdict::kLost;
+}
+
+Error Lease::Lost() const {
+  return {Code::kLeaseLost, "'" + record_.key + "' is no longer ours",
+          "another process goes on from the last checkpoint"};
+}
+
+Error Lease::Undecided() const {
+  return {Code::kUnknownOutcome,
+          "the last change of '" + record_.key + "' may not have been stored",
+          "its next holder reads what was"};
 }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-#include "work/lease.h"
+#include "store/lease.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ class LeaseTest : public ::testing::Test {
   }
 
   Result<std::vector<Lease>> Claim(const std::string& owner) {
-    return Lease::Claim(store_, env_, "work", "q", owner, terms_, 1, {});
+    return Lease::Claim(store_, env_,
+                        {.kind = "work", .queue = "q", .owner = owner, .terms = terms_}, {});
   }
   Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
   Record Stored() { return truth_->Get("work", "a").value().value(); }
@@ -180,6 +181,84 @@ TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
 TEST_F(LeaseTest, ClaimGivesUpWhenTheStoreStaysAway) {
   store_.down = true;
   EXPECT_EQ(Claim("me").error().code, Code::kUnavailable);
+}
+
+TEST_F(LeaseTest, ClaimCanNameItsRecord) {
+  const Change change =
+      Change::Put(Record{.kind = "work", .queue = "q", .key = "b", .body = "0"}, Due::Now());
+  ASSERT_TRUE(truth_->Write({&change, 1}));
+  const auto leases = Lease::Claim(
+      store_, env_, {.kind = "work", .queue = "q", .key = "b", .owner = "me", .limit = 5}, {});
+  ASSERT_EQ(leases->size(), 1U);
+  EXPECT_EQ(leases->front().key(), "b");
+}
+
+TEST_F(LeaseTest, RecordThatOthersMadeDueEarlierIsStillOurs) {
+  Lease lease = ClaimOne("me");
+  const Change wake = Change::Put(Stored(), Due::Now());
+  ASSERT_TRUE(truth_->Write({&wake, 1}));
+  ASSERT_TRUE(lease.Renew("1"));
+  EXPECT_EQ(Stored().body, "1");
+  EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
+}
+
+TEST_F(LeaseTest, RenewalOfUnchangedProgressIsMadeAlthoughOthersMadeItDue) {
+  Lease lease = ClaimOne("me");
+  const Change wake = Change::Put(Stored(), Due::Now());
+  ASSERT_TRUE(truth_->Write({&wake, 1}));
+  ASSERT_TRUE(lease.Renew(lease.body()));
+  EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
+}
+
+TEST_F(LeaseTest, RecordWhoseBodyOthersChangedIsLost) {
+  Lease lease = ClaimOne("me");
+  Record stopped = Stored();
+  stopped.body = "\"stopped\"";
+  const Change stop = Change::Put(stopped, Due::Never());
+  ASSERT_TRUE(truth_->Write({&stop, 1}));
+  EXPECT_EQ(lease.Renew("1").error().code, Code::kLeaseLost);
+  EXPECT_EQ(Stored().body, "\"stopped\"");
+  ASSERT_TRUE(lease.lost_to());
+  EXPECT_EQ(lease.lost_to()->body, "\"stopped\"");
+}
+
+TEST_F(LeaseTest, CommitThatKeepsTheRecordMovesTheDeadline) {
+  Lease lease = ClaimOne("me");
+  Record next = lease.record();
+  next.body = "1";
+  ASSERT_TRUE(lease.Commit(next, Due::After(3s)));
+  EXPECT_EQ(lease.deadline(), env_.MonoNow() + 3s);
+  EXPECT_EQ(lease.record().version, Stored().version);
+}
+
+TEST_F(LeaseTest, CommitOfSeveralRecordsIsTakenOver) {
+  Lease lease = ClaimOne("me");
+  Record next = lease.record();
+  next.body = "1";
+  const Change change = Change::Put(next, Due::After(20s));
+  const MonoTime asked = env_.MonoNow();
+  const auto written = truth_->Write({&change, 1});
+  lease.Committed(next, written->front().version, change.due, asked);
+  EXPECT_EQ(lease.deadline(), asked + 20s);
+  EXPECT_TRUE(lease.End("2"));
+}
+
+TEST_F(LeaseTest, CreatedRecordIsHeldFromTheStart) {
+  const Record record{
+      .kind = "member", .queue = "q", .key = "m", .owner = "me", .body = "\"here\""};
+  store_.next = {Luck::kDown, Luck::kLostReply};
+  auto lease = Lease::Create(store_, env_, record, 10s);
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(lease->StillOurs().value());
+  EXPECT_TRUE(lease->Renew("\"still\""));
+  EXPECT_EQ(truth_->Get("member", "m").value().value().owner, "me");
+}
+
+TEST_F(LeaseTest, RecordOfAnotherIsNotCreatedAgain) {
+  Record record{.kind = "member", .queue = "q", .key = "m", .owner = "other"};
+  ASSERT_TRUE(Lease::Create(store_, env_, record, 10s));
+  record.owner = "me";
+  EXPECT_EQ(Lease::Create(store_, env_, record, 10s).error().code, Code::kLeaseLost);
 }
 
 }  // namespace
