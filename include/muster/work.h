@@ -95,7 +95,7 @@ class WorkItem {
 
   // That nothing of it can be given away is stored with the next checkpoint, so that nobody asks.
   bool whole() const;
-  void KeepWhole();
+  void SetUnsplittable();
 
   // Gives away all that lies after progress.position. What is left is to be completed.
   Status HandOver(const Progress& progress);
@@ -158,10 +158,10 @@ class WorkCoordinator {
   Result<bool> AllSettled();
 
   // After AllSettled said no: asks the holder of the item with the most left to give a part away.
-  Status WishForSplit();
+  Status RequestSplit();
 
   // Whether somebody wishes for a part of the item. The wish is gone afterwards.
-  Result<bool> TakeWish(const WorkItem& item);
+  Result<bool> TakeSplitRequest(const WorkItem& item);
 
   // Of an item that follows others: whether all of those are done or quarantined.
   Result<bool> IsItsTurn(const WorkItem& item);
@@ -190,8 +190,8 @@ class WorkCoordinator {
   WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
                   std::shared_ptr<Circuit> circuit);
   Result<std::unique_ptr<Lease>> ClaimItem(const std::stop_token& stop);
-  Result<bool> WasGivenAway(const ItemBody& item);
-  void WithdrawWish();
+  Result<bool> WasSplitOff(const ItemBody& item);
+  void CancelSplitRequest();
 
   Store& store_;
   Env& env_;
@@ -201,7 +201,7 @@ class WorkCoordinator {
   const std::shared_ptr<Circuit> circuit_;
   std::unique_ptr<RunRoster> roster_;
   std::unique_ptr<TargetCheck> targets_;
-  std::optional<Record> wish_;  // ours, that may still be unanswered
+  std::optional<Record> split_request_;  // ours, that may still be unanswered
 };
 
 // Brings the sink into shape and creates the items of the run, once, by whichever worker comes

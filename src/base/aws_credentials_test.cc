@@ -207,7 +207,7 @@ TEST_F(AwsCredentialChainTest, ContainerThatMisbehavesIsUnavailable) {
       {Answer(200, CredentialsJson("A", "tomorrow")), Code::kUnavailable},
       {Answer(200, std::string(100'000, ' ')), Code::kInvalid},
       {testing::CloseWithoutAnswer(), Code::kUnavailable},
-      {testing::CloseInTheBody(), Code::kUnavailable},
+      {testing::CloseMidBody(), Code::kUnavailable},
   };
   for (const auto& [reply, code] : cases) {
     HttpServer server([&reply = reply](const HttpServerRequest&) { return reply; });

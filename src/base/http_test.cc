@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, HttpLoss,
     ::testing::Values(
         HttpServerReply{"HTTP/1.1 100 Continue\r\n\r\n", HttpServerReply::Then::kClose},
-        testing::CloseWithoutAnswer(), testing::CloseInTheBody(), testing::NeverAnswer(),
+        testing::CloseWithoutAnswer(), testing::CloseMidBody(), testing::NeverAnswer(),
         HttpServerReply{"hello, this is no HTTP\r\n"},
         HttpServerReply{"HTTP/1.1 200 OK\r\nContent-", HttpServerReply::Then::kClose},
         HttpServerReply{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",

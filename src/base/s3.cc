@@ -78,7 +78,7 @@ std::string RegionOf(const S3Location& location) {
   return "us-east-1";
 }
 
-bool IsForAMoment(const HttpResponse& response) {
+bool IsTransient(const HttpResponse& response) {
   return response.status >= 500 || response.status == 429;
 }
 
@@ -151,7 +151,7 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
       error.hint = "check the region of the bucket, and give it with region=NAME";
       break;
     default:
-      if (IsForAMoment(response)) error.code = Code::kUnavailable;
+      if (IsTransient(response)) error.code = Code::kUnavailable;
   }
   return error;
 }

@@ -64,7 +64,7 @@ TEST_F(S3Test, WhatFailsForAMomentIsTriedAgain) {
       case 1:
         return Answer(503, "<Error><Code>SlowDown</Code></Error>");
       case 2:
-        return testing::CloseInTheBody();
+        return testing::CloseMidBody();
       default:
         return Answer(206, "ok");
     }

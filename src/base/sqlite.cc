@@ -219,13 +219,13 @@ int SqliteDb::WaitWhileBusy(void* self, int tries) {
     db.said_so_ = false;
   }
   if (now - db.busy_since_ >= db.busy_timeout_ || Interrupted()) return 0;
-  if (now - db.busy_since_ >= kWorthSaying && !std::exchange(db.said_so_, true)) db.SayBusy();
+  if (now - db.busy_since_ >= kWorthSaying && !std::exchange(db.said_so_, true)) db.ReportBusy();
   const int step = std::min(tries, 6);
   std::this_thread::sleep_for(std::chrono::microseconds(100 << step));
   return 1;
 }
 
-void SqliteDb::SayBusy() const {
+void SqliteDb::ReportBusy() const {
   const char* file = sqlite3_db_filename(db_, "main");
   const std::string path = file != nullptr ? file : "";
   const std::string holder = SqliteLockHolder(path);

@@ -121,7 +121,7 @@ class SqliteDb {
  private:
   SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout);
   static int WaitWhileBusy(void* self, int tries);
-  void SayBusy() const;
+  void ReportBusy() const;
   Result<std::string> UseWriteAheadLog();
 
   sqlite3* db_;

@@ -14,8 +14,8 @@ std::string RankIn(const std::string& state) {
 
 }  // namespace
 
-TaskOutcome MeteredExecutor::Told(const TaskCall& call, TaskOutcome outcome, MonoTime start,
-                                  TaskContext& context) {
+TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, MonoTime start,
+                                    TaskContext& context) {
   const char* name = std::holds_alternative<TaskSuccess>(outcome)   ? "succeeded"
                      : std::holds_alternative<TaskFailure>(outcome) ? "failed"
                                                                     : "pending";
@@ -57,12 +57,12 @@ TaskOutcome MeteredExecutor::Told(const TaskCall& call, TaskOutcome outcome, Mon
 
 TaskOutcome MeteredExecutor::Start(const TaskCall& call, TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
-  return Told(call, ExecutorWrapper::Start(call, context), start, context);
+  return Report(call, ExecutorWrapper::Start(call, context), start, context);
 }
 
 TaskOutcome MeteredExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
-  return Told(call, ExecutorWrapper::Poll(call, resume, context), start, context);
+  return Report(call, ExecutorWrapper::Poll(call, resume, context), start, context);
 }
 
 }  // namespace muster::cli

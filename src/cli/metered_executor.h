@@ -20,7 +20,8 @@ class MeteredExecutor final : public states::ExecutorWrapper {
   TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
 
  private:
-  TaskOutcome Told(const TaskCall& call, TaskOutcome outcome, MonoTime start, TaskContext& context);
+  TaskOutcome Report(const TaskCall& call, TaskOutcome outcome, MonoTime start,
+                     TaskContext& context);
 
   Metrics& metrics_;
   Tracer& tracer_;

@@ -65,10 +65,10 @@ Status RunFollower::Look() {
   MUSTER_ASSIGN(const plan::LiveRun live, runs_.Live(run));
   const plan::RunProgress progress = plan::ProgressOf(report, live, context_.env.WallNow());
   run_ = run;
-  if (events_ != Events::kNone) TellTasks(report, live.rows);
-  if (events_ == Events::kJson) TellRanks(progress);
-  TellRetries(report);
-  if (events_ != Events::kNone) TellIfLeft();
+  if (events_ != Events::kNone) ReportTasks(report, live.rows);
+  if (events_ == Events::kJson) ReportRanks(progress);
+  ReportRetries(report);
+  if (events_ != Events::kNone) WarnIfLeft();
   std::string note;
   for (const plan::RankProgress& rank : progress.running)
     note += (note.empty() ? "" : "; ") + TextOf(rank);
@@ -77,8 +77,8 @@ Status RunFollower::Look() {
   return {};
 }
 
-void RunFollower::TellTasks(const plan::RunReport& report,
-                            const std::map<std::string, int64_t>& live) {
+void RunFollower::ReportTasks(const plan::RunReport& report,
+                              const std::map<std::string, int64_t>& live) {
   for (const plan::RankReport& rank : report.ranks) {
     for (const plan::TaskReport& task : rank.tasks) {
       const auto row = live.find(task.first_state);
@@ -112,7 +112,7 @@ void RunFollower::TellTasks(const plan::RunReport& report,
 }
 
 // Between two tries nothing moves, for minutes perhaps.
-void RunFollower::TellRetries(const plan::RunReport& report) {
+void RunFollower::ReportRetries(const plan::RunReport& report) {
   for (const plan::RankReport& rank : report.ranks) {
     for (const plan::TaskReport& task : rank.tasks) {
       if (!task.retry || retries_[task.first_state] == task.retry->failed) continue;
@@ -136,7 +136,7 @@ void RunFollower::TellRetries(const plan::RunReport& report) {
   }
 }
 
-void RunFollower::TellRanks(const plan::RunProgress& progress) {
+void RunFollower::ReportRanks(const plan::RunProgress& progress) {
   for (const plan::RankProgress& rank : progress.running) {
     const auto known = ranks_.find(rank.number);
     // Time that passes is no news by itself.
@@ -147,7 +147,7 @@ void RunFollower::TellRanks(const plan::RunProgress& progress) {
   }
 }
 
-void RunFollower::TellIfLeft() {
+void RunFollower::WarnIfLeft() {
   const bool left = run_.status == RunStatus::kInProgress && !run_.driven;
   if (left && !left_)
     progress_.Say("no process is driving it: 'muster resume " + run_.id + "' goes on with it");

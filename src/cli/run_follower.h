@@ -32,10 +32,10 @@ class RunFollower {
 
  private:
   Status Look();
-  void TellTasks(const plan::RunReport& report, const std::map<std::string, int64_t>& live);
-  void TellRanks(const plan::RunProgress& progress);
-  void TellRetries(const plan::RunReport& report);
-  void TellIfLeft();
+  void ReportTasks(const plan::RunReport& report, const std::map<std::string, int64_t>& live);
+  void ReportRanks(const plan::RunProgress& progress);
+  void ReportRetries(const plan::RunReport& report);
+  void WarnIfLeft();
 
   plan::Runs& runs_;
   plan::RunState run_;

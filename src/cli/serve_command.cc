@@ -52,7 +52,7 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
     if (options.login_link || running->tokens_are_new()) json["login"] = running->LoginLink();
     context.out << ToJsonText(json) << std::endl;
   } else {
-    TellDashboard(*running, dashboard.token_file, options.login_link, context.out);
+    AnnounceDashboard(*running, dashboard.token_file, options.login_link, context.out);
   }
   while (context.env.Sleep(std::chrono::hours(1), signals.Token())) {
   }

@@ -51,8 +51,8 @@ void AddOtlpOption(Command& command, std::string& endpoint) {
       .Env("OTEL_EXPORTER_OTLP_ENDPOINT");
 }
 
-void TellDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
-                   std::ostream& out) {
+void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
+                       std::ostream& out) {
   out << "dashboard: " << dashboard.Url() << '\n';
   if (asked || dashboard.tokens_are_new()) {
     out << "log in with: " << dashboard.LoginLink() << '\n';
@@ -74,7 +74,7 @@ Status DashboardBeside::Start(const std::string& url, Store& store,
                                           .token_file = DefaultTokenFile(),
                                           .audit_log = DefaultAuditLog()};
   MUSTER_ASSIGN(dashboard_, serve::Dashboard::Start(dashboard, context_.env, metrics_));
-  TellDashboard(*dashboard_, dashboard.token_file, false, context_.err);
+  AnnounceDashboard(*dashboard_, dashboard.token_file, false, context_.err);
   return {};
 }
 

@@ -45,8 +45,8 @@ class DashboardBeside {
 
 // Tells where the dashboard is: with the link that logs in, if nobody has had it yet or it is
 // `asked` for.
-void TellDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
-                   std::ostream& out);
+void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
+                       std::ostream& out);
 
 // What a dashboard's retried migrations call, on the store of a URL.
 std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,

@@ -25,7 +25,7 @@ void Table::AddRow(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-bool Table::HoldsNothing(size_t column) const {
+bool Table::IsEmptyColumn(size_t column) const {
   return std::all_of(rows_.begin(), rows_.end(), [&](const std::vector<Cell>& row) {
     return row[column].text.empty() || row[column].text == "0";
   });
@@ -54,7 +54,7 @@ std::vector<size_t> Table::Fit(size_t width) const {
     widths[widest] -= std::min(widths[widest] - least, excess());
   }
   for (size_t i = widths.size(); i-- > 1 && excess() > 0;) {
-    if (widths[i] > 0 && HoldsNothing(i)) widths[i] = 0;
+    if (widths[i] > 0 && IsEmptyColumn(i)) widths[i] = 0;
   }
   return widths;
 }

@@ -47,7 +47,7 @@ class Table {
  private:
   // The width of every column, 0 of one that is left out.
   std::vector<size_t> Fit(size_t width) const;
-  bool HoldsNothing(size_t column) const;
+  bool IsEmptyColumn(size_t column) const;
 
   std::vector<Column> columns_;
   std::vector<size_t> widths_;

@@ -15,7 +15,7 @@ std::string RowsOf(const Json& result) {
 
 }  // namespace
 
-TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
+TaskOutcome WatchedExecutor::Report(const TaskCall& call, TaskOutcome outcome) {
   if (!plan::IsPlanTask(call.resource)) return outcome;
   if (const auto* success = std::get_if<TaskSuccess>(&outcome)) {
     progress_.Say(call.state + ": done" + RowsOf(success->output));
@@ -26,11 +26,11 @@ TaskOutcome WatchedExecutor::Told(const TaskCall& call, TaskOutcome outcome) {
 }
 
 TaskOutcome WatchedExecutor::Start(const TaskCall& call, TaskContext& context) {
-  return Told(call, ExecutorWrapper::Start(call, context));
+  return Report(call, ExecutorWrapper::Start(call, context));
 }
 
 TaskOutcome WatchedExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
-  return Told(call, ExecutorWrapper::Poll(call, resume, context));
+  return Report(call, ExecutorWrapper::Poll(call, resume, context));
 }
 
 }  // namespace muster::cli

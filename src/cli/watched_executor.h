@@ -16,7 +16,7 @@ class WatchedExecutor final : public states::ExecutorWrapper {
   TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
 
  private:
-  TaskOutcome Told(const TaskCall& call, TaskOutcome outcome);
+  TaskOutcome Report(const TaskCall& call, TaskOutcome outcome);
 
   Progress& progress_;
 };

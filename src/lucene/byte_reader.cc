@@ -13,7 +13,7 @@ void ByteReader::Fail(std::string_view why, Code code) {
                            ": " + std::string(why)};
 }
 
-std::string_view ByteReader::TakeNothing(uint64_t length) {
+std::string_view ByteReader::Overrun(uint64_t length) {
   Fail("it ends within a value of " + std::to_string(length) + " bytes");
   return {};
 }

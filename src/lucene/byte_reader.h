@@ -60,7 +60,7 @@ class ByteReader {
   size_t Count(size_t bytes_each = 1);
   // The next bytes, or nothing of them.
   std::string_view Take(uint64_t length) {
-    if (error_ || length > bytes_.size() - offset_) return TakeNothing(length);
+    if (error_ || length > bytes_.size() - offset_) return Overrun(length);
     const std::string_view taken = bytes_.substr(offset_, length);
     offset_ += length;
     return taken;
@@ -73,7 +73,7 @@ class ByteReader {
   bool IsShort() const {
     return offset_ < bytes_.size() && static_cast<uint8_t>(bytes_[offset_]) < 128;
   }
-  std::string_view TakeNothing(uint64_t length);
+  std::string_view Overrun(uint64_t length);
   uint32_t LongVInt();
   uint64_t Fixed(size_t length, ByteOrder order);
   uint64_t Variable(int max_bytes);

@@ -104,9 +104,10 @@ class Rename final : public TreeTransform {
 };
 
 // Takes members out: those that are named, or all others.
-class Thin final : public TreeTransform {
+class FieldFilter final : public TreeTransform {
  public:
-  Thin(FieldTree tree, bool keeps_named) : TreeTransform(std::move(tree)), keeps_(keeps_named) {}
+  FieldFilter(FieldTree tree, bool keeps_named)
+      : TreeTransform(std::move(tree)), keeps_(keeps_named) {}
 
  protected:
   Status VisitObject(const FieldTree& node, std::string_view object) override {
@@ -261,12 +262,12 @@ Result<std::unique_ptr<Transform>> RenameFields(const std::vector<FieldRename>& 
 
 Result<std::unique_ptr<Transform>> DropFields(const std::vector<JsonPath>& paths) {
   MUSTER_ASSIGN(FieldTree tree, TreeOf(paths));
-  return std::make_unique<Thin>(std::move(tree), false);
+  return std::make_unique<FieldFilter>(std::move(tree), false);
 }
 
 Result<std::unique_ptr<Transform>> SelectFields(const std::vector<JsonPath>& paths) {
   MUSTER_ASSIGN(FieldTree tree, TreeOf(paths));
-  return std::make_unique<Thin>(std::move(tree), true);
+  return std::make_unique<FieldFilter>(std::move(tree), true);
 }
 
 Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldSetting>& values) {

@@ -271,7 +271,7 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
     }
   }
   round.retry_after = answer->retry_after.value_or(milliseconds(0));
-  round.overloaded ? pace_.TooMuch() : pace_.Went();
+  round.overloaded ? pace_.Overloaded() : pace_.Accepted();
   return round;
 }
 

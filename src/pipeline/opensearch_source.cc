@@ -471,8 +471,9 @@ class OpenSearchSource : public Source {
     MUSTER_ASSIGN(const Counted counted, Count(collection));
     // One that has come up since is not listed.
     if (counted.shards != shards.size()) {
-      return Away(collection, "only " + std::to_string(shards.size()) + " of " +
-                                  std::to_string(counted.shards) + " shards were started");
+      return ShardsUnavailable(collection, "only " + std::to_string(shards.size()) + " of " +
+                                               std::to_string(counted.shards) +
+                                               " shards were started");
     }
     MUSTER_ASSIGN(const bool by_id, HasUnnumbered(collection, shards));
     int64_t with_nested = 0;
@@ -587,13 +588,13 @@ class OpenSearchSource : public Source {
     const int64_t total = NumberIn(shards, "total");
     const int64_t answered = NumberIn(shards, "successful");
     if (answered != total || total < 1) {
-      return Away(collection,
-                  std::to_string(answered) + " of " + std::to_string(total) + " shards answer");
+      return ShardsUnavailable(
+          collection, std::to_string(answered) + " of " + std::to_string(total) + " shards answer");
     }
     return Counted{count, static_cast<size_t>(total)};
   }
 
-  Error Away(const std::string& collection, const std::string& what) const {
+  Error ShardsUnavailable(const std::string& collection, const std::string& what) const {
     return Error{Code::kUnavailable, client_.Place() + ": " + collection + ": " + what,
                  "bring the cluster out of status red first"};
   }
@@ -605,7 +606,7 @@ class OpenSearchSource : public Source {
     std::map<int, ShardState> shards;
     // Only what is started is listed.
     if (!MemberIn(MemberIn(stats, "indices"), collection).is_object()) {
-      return Away(collection, "no shard is started at the moment");
+      return ShardsUnavailable(collection, "no shard is started at the moment");
     }
     try {
       for (const auto& [number, copies] : stats.at("indices").at(collection).at("shards").items()) {
@@ -613,7 +614,7 @@ class OpenSearchSource : public Source {
           return copy.at("routing").at("primary").template get<bool>();
         });
         if (primary == copies.end()) {
-          return Away(collection, "shard " + number + " has no primary at the moment");
+          return ShardsUnavailable(collection, "shard " + number + " has no primary at the moment");
         }
         ShardState shard{.documents = primary->at("docs").at("count").get<int64_t>(),
                          .bytes = primary->at("store").at("size_in_bytes").get<int64_t>()};

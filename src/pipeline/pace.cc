@@ -23,13 +23,13 @@ bool Pace::Begin(const Patience& patience) {
   return true;
 }
 
-void Pace::Went() {
+void Pace::Accepted() {
   const std::lock_guard lock(mutex_);
   limit_ = std::min(limit_ + 1 / limit_, kMost);
   End();
 }
 
-void Pace::TooMuch() {
+void Pace::Overloaded() {
   const std::lock_guard lock(mutex_);
   // Never far above what was really under way, so that halving has an effect at once.
   limit_ = std::max(std::min(limit_, static_cast<double>(under_way_)) / 2, kLeast);

@@ -16,9 +16,9 @@ class Pace {
 
   // Waits for a turn. False: patience is at its end. Each turn taken ends with one of the three.
   bool Begin(const Patience& patience);
-  void Went();     // the server took it
-  void TooMuch();  // the server is overloaded
-  void Failed();   // for a reason that says nothing about load
+  void Accepted();    // the server took it
+  void Overloaded();  // the server is overloaded
+  void Failed();      // for a reason that says nothing about load
 
   int limit() const;
 

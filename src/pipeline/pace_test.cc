@@ -12,20 +12,20 @@ using namespace std::chrono_literals;
 TEST(Pace, AnOverloadedServerGetsHalfAsMuch) {
   Pace pace(RealEnv());
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(pace.Begin({}));
-  pace.TooMuch();
+  pace.Overloaded();
   EXPECT_EQ(pace.limit(), 4);
-  for (int i = 0; i < 7; ++i) pace.TooMuch();
+  for (int i = 0; i < 7; ++i) pace.Overloaded();
   EXPECT_EQ(pace.limit(), 1);
 }
 
 TEST(Pace, WhatGoesWellIsDoneMoreOften) {
   Pace pace(RealEnv());
   ASSERT_TRUE(pace.Begin({}));
-  pace.TooMuch();
+  pace.Overloaded();
   const int slow = pace.limit();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(pace.Begin({}));
-    pace.Went();
+    pace.Accepted();
   }
   EXPECT_GT(pace.limit(), slow + 5);
 }
@@ -33,7 +33,7 @@ TEST(Pace, WhatGoesWellIsDoneMoreOften) {
 TEST(Pace, WhoMustWaitWaitsForAnothersEnd) {
   Pace pace(RealEnv());
   ASSERT_TRUE(pace.Begin({}));
-  pace.TooMuch();
+  pace.Overloaded();
   ASSERT_TRUE(pace.Begin({}));
   bool began = false;
   std::jthread second([&] { began = pace.Begin({}); });
@@ -45,7 +45,7 @@ TEST(Pace, WhoMustWaitWaitsForAnothersEnd) {
 TEST(Pace, PatienceEndsTheWaiting) {
   Pace pace(RealEnv());
   ASSERT_TRUE(pace.Begin({}));
-  pace.TooMuch();
+  pace.Overloaded();
   ASSERT_TRUE(pace.Begin({}));
   EXPECT_FALSE(pace.Begin({.deadline = RealEnv().MonoNow() + 1ms}));
   std::stop_source stop;

@@ -270,13 +270,13 @@ Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused
   if (!refusal) CountDropped(first, last_row, copying_->copy);
   copying_.reset();
   if (!refusal) return {};
-  return Narrow(first, last_row, *std::move(refusal), refused);
+  return Bisect(first, last_row, *std::move(refusal), refused);
 }
 
 // The server took none of rows [first, last) because of one of them, or of several. Those before a
 // bad one are sent again, the bad one is refused, and so on: in larger pieces while all goes well,
 // in smaller ones where the server does not say which row it means or where many are bad.
-Status PostgresWriter::Narrow(size_t first, size_t last, PgRefusal refusal,
+Status PostgresWriter::Bisect(size_t first, size_t last, PgRefusal refusal,
                               std::vector<Refused>& refused) {
   size_t piece = last - first;
   bool failed = true;  // the rows sent last have to be taken back

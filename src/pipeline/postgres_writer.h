@@ -65,7 +65,7 @@ class PostgresWriter final : public Writer {
   Status AwaitReady();
   Status SendRows(size_t last_row);
   Status FinishCopy(size_t last_row, std::vector<Refused>& refused);
-  Status Narrow(size_t first, size_t last, PgRefusal refusal, std::vector<Refused>& refused);
+  Status Bisect(size_t first, size_t last, PgRefusal refusal, std::vector<Refused>& refused);
   Result<std::optional<PgRefusal>> CopyAgain(bool failed, size_t first, size_t last);
   void CountDropped(size_t first, size_t last, const PgCopyIn& copy);
   Result<std::optional<Progress>> TrySeal();

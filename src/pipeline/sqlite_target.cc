@@ -11,7 +11,7 @@ constexpr const char* kOfTable = " FROM muster_progress WHERE run = '' AND item 
 
 Status SqliteTarget::Mark() {
   MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(db_));
-  MUSTER_ASSIGN(const bool lost, HasLostAll());
+  MUSTER_ASSIGN(const bool lost, WasEmptied());
   if (lost) {
     MUSTER_ASSIGN(SqliteStatement forget, db_.Prepare(std::string("DELETE") + kOfTable));
     MUSTER_TRY(forget.Bind(table_).Run());
@@ -35,7 +35,7 @@ Result<std::string> SqliteTarget::Identity() {
                  "the SQLite file has no table '" + table_ + "' that documents were written to"};
   }
   tables.Reset();
-  MUSTER_ASSIGN(const bool lost, HasLostAll());
+  MUSTER_ASSIGN(const bool lost, WasEmptied());
   if (lost) {
     return Error{Code::kNotFound,
                  "table '" + table_ + "' is empty, though documents were written to it"};
@@ -47,7 +47,7 @@ Result<std::string> SqliteTarget::Identity() {
 }
 
 Status SqliteTarget::CheckBefore() {
-  MUSTER_ASSIGN(const bool lost, HasLostAll());
+  MUSTER_ASSIGN(const bool lost, WasEmptied());
   if (!lost) return {};
   return Error{Code::kIncompatible,
                "table '" + table_ +
@@ -63,7 +63,7 @@ Status SqliteTarget::NoteAfter(const Batch& batch) {
   return SetFilled(!empty);
 }
 
-Result<bool> SqliteTarget::HasLostAll() {
+Result<bool> SqliteTarget::WasEmptied() {
   MUSTER_ASSIGN(SqliteStatement filled, db_.Prepare(std::string("SELECT sealed") + kOfTable));
   filled.Bind(table_);
   MUSTER_ASSIGN(const bool there, filled.Step());

@@ -30,7 +30,7 @@ class SqliteTarget {
   Status NoteAfter(const Batch& batch);
 
  private:
-  Result<bool> HasLostAll();
+  Result<bool> WasEmptied();
   Result<bool> IsEmpty();
   Status SetFilled(bool filled);
 

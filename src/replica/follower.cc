@@ -37,7 +37,7 @@ void FollowerPulse::Take(std::span<const Event> events) {
   for (const Event& event : events) positions_.push_back(event.position);
 }
 
-std::vector<int64_t> FollowerPulse::InHand() const {
+std::vector<int64_t> FollowerPulse::InFlight() const {
   std::lock_guard lock(mutex_);
   return positions_;
 }
@@ -84,7 +84,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   owned_ = std::move(owned);
   page_.reset();
   flushed_ = env_.MonoNow();
-  return LookAtParked();
+  return ReloadParked();
 }
 
 int64_t Follower::EffectsUntil(const Owned& owned) const {
@@ -161,7 +161,7 @@ Status Follower::Refresh() {
       owned.effects_until = state.effects_until;
     }
   }
-  return LookAtParked();
+  return ReloadParked();
 }
 
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
@@ -174,7 +174,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
 Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
   const MonoTime now = env_.MonoNow();
-  if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(LookAtParked());
+  if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(ReloadParked());
   const bool replays = replaying_.has_value();
   if (replays) MUSTER_TRY(ReplaySome(stop));
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());

@@ -42,7 +42,7 @@ class FollowerPulse {
 
   void Busy(MonoTime now) { busy_since_ns = std::max<int64_t>(1, now.time_since_epoch().count()); }
   void Take(std::span<const Event> events);
-  std::vector<int64_t> InHand() const;  // the positions of the events last handed over
+  std::vector<int64_t> InFlight() const;  // the positions of the events last handed over
 
  private:
   mutable std::mutex mutex_;
@@ -87,11 +87,11 @@ class Follower {
   // The owner of these slots died, perhaps in one of their next events. For the first batches it
   // writes down what it has in hand, so that the events can be found out should this worker die
   // too.
-  void TakeCare(const std::vector<int>& slots);
+  void SetOrphans(const std::vector<int>& slots);
 
   // Writes down which events are about to be handled; none: they are no longer.
-  std::function<Status(const std::vector<int64_t>& positions)> note_in_hand = {};
-  Status ForgetInHand();
+  std::function<Status(const std::vector<int64_t>& positions)> note_in_flight = {};
+  Status ClearInFlight();
 
   // From now on one batch at a time among all workers: they wait for rows of each other. From any
   // thread. Whether it is so, perhaps because this follower met a deadlock.
@@ -137,7 +137,7 @@ class Follower {
   bool HasRead(int64_t position, bool side_effects);
   Status Refresh();
   // follower_replay.cc
-  Status LookAtParked();
+  Status ReloadParked();
   Status ReplaySome(std::stop_token stop);
   Result<std::vector<Event>> NextToReplay();
   Status ReplayOneByOne(std::span<const Event> events, std::stop_token stop);
@@ -148,17 +148,17 @@ class Follower {
   Status ReadPage();
   bool EndPage();
   std::span<const Event> NextBatch() const;
-  Status NoteInHand(std::span<const Event> events);
-  void CaredFor(std::span<const Event> events);
+  Status NoteInFlight(std::span<const Event> events);
+  void CountOrphanEvents(std::span<const Event> events);
   Status HandleNext(std::stop_token stop);
-  Status Retreat(size_t tried, const Error& error);
+  Status Rewind(size_t tried, const Error& error);
   Result<size_t> HandleBatch(std::span<const Event> events, std::stop_token stop);
   Status RetryOrPark(const Event& event, Error error, std::stop_token stop);
   Status Park(const Event& event, const Error& error);
-  Status Hand(std::span<const Event> events, bool side_effects, Transaction& transaction);
-  Result<size_t> HandSome(std::span<const Event> events, bool side_effects,
-                          Transaction& transaction, std::stop_token stop);
-  Status PickUp(std::span<const Event> events, bool side_effects);
+  Status Dispatch(std::span<const Event> events, bool side_effects, Transaction& transaction);
+  Result<size_t> DispatchSome(std::span<const Event> events, bool side_effects,
+                              Transaction& transaction, std::stop_token stop);
+  Status PrepareDispatch(std::span<const Event> events, bool side_effects);
   Status Commit(Transaction& transaction, const ReadModelProgress& progress);
   ReadModelProgress MovesFor(std::span<const Event> events) const;
 

@@ -83,36 +83,36 @@ Status Follower::HandleNext(std::stop_token stop) {
   const auto hung = hangs_.find(first.position);
   if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(first.stream)) {
     const Status parked = Park(first, SuspectError(hung->second));
-    if (!parked) return Retreat(1, parked.error());
-    CaredFor(events);
+    if (!parked) return Rewind(1, parked.error());
+    CountOrphanEvents(events);
     ++next_;
     return {};
   }
   if (care_left_ > 0 || hung != hangs_.end()) {
-    MUSTER_TRY(NoteInHand(events));
+    MUSTER_TRY(NoteInFlight(events));
   } else {
-    MUSTER_TRY(ForgetInHand());
+    MUSTER_TRY(ClearInFlight());
   }
   const MonoTime began = env_.MonoNow();
   const auto handled = HandleBatch(events, stop);
   if (handled) {
     batch_size_.Handled(*handled, env_.MonoNow() - began);
     idle_limit_ = options_.idle_limit;
-    CaredFor(events.first(*handled));
+    CountOrphanEvents(events.first(*handled));
     next_ += *handled;
     return {};
   }
   batch_size_.Failed(events.size());
-  if (IsTrouble(handled.error())) return Retreat(events.size(), handled.error());
+  if (IsTrouble(handled.error())) return Rewind(events.size(), handled.error());
   // Smaller batches find the event that it fails for.
   if (events.size() > 1) return {};
   const Status settled = RetryOrPark(first, handled.error(), stop);
-  if (!settled) return Retreat(1, settled.error());
+  if (!settled) return Rewind(1, settled.error());
   ++next_;
   return {};
 }
 
-void Follower::TakeCare(const std::vector<int>& slots) {
+void Follower::SetOrphans(const std::vector<int>& slots) {
   orphans_.clear();
   for (const int slot : slots) {
     if (owned_.contains(slot)) orphans_.insert(slot);
@@ -121,29 +121,29 @@ void Follower::TakeCare(const std::vector<int>& slots) {
 }
 
 // What the last owner had in hand were the next events of its slots, one batch at most.
-void Follower::CaredFor(std::span<const Event> events) {
+void Follower::CountOrphanEvents(std::span<const Event> events) {
   for (const Event& event : events) {
     if (care_left_ > 0 && orphans_.contains(event.slot)) --care_left_;
   }
 }
 
-Status Follower::NoteInHand(std::span<const Event> events) {
-  if (!note_in_hand || PLANTED_BUG(deaths_are_not_counted)) return {};
+Status Follower::NoteInFlight(std::span<const Event> events) {
+  if (!note_in_flight || PLANTED_BUG(deaths_are_not_counted)) return {};
   std::vector<int64_t> positions;
   for (const Event& event : events) positions.push_back(event.position);
   noted_ = true;  // perhaps even if it fails
-  return note_in_hand(positions);
+  return note_in_flight(positions);
 }
 
-Status Follower::ForgetInHand() {
+Status Follower::ClearInFlight() {
   if (!noted_) return {};
-  MUSTER_TRY(note_in_hand({}));
+  MUSTER_TRY(note_in_flight({}));
   noted_ = false;
   return {};
 }
 
 // The outcome is not known, or says nothing about the events: goes on from the checkpoints.
-Status Follower::Retreat(size_t tried, const Error& error) {
+Status Follower::Rewind(size_t tried, const Error& error) {
   if (error.code == Code::kCancelled) return error;
   if (model_.IsDeadlock(error) && !serial_.exchange(true)) {
     Log(Level::kWarning,
@@ -159,17 +159,18 @@ Status Follower::Retreat(size_t tried, const Error& error) {
 }
 
 // Lets a processor have the events, watched.
-Status Follower::Hand(std::span<const Event> events, bool side_effects, Transaction& transaction) {
-  MUSTER_TRY(PickUp(events, side_effects));
+Status Follower::Dispatch(std::span<const Event> events, bool side_effects,
+                          Transaction& transaction) {
+  MUSTER_TRY(PrepareDispatch(events, side_effects));
   Status handled = Caught([&] { return processor_->Handle(events, transaction); });
   pulse_.busy_since_ns = 0;
   return handled;
 }
 
-Result<size_t> Follower::HandSome(std::span<const Event> events, bool side_effects,
-                                  Transaction& transaction, std::stop_token stop) {
+Result<size_t> Follower::DispatchSome(std::span<const Event> events, bool side_effects,
+                                      Transaction& transaction, std::stop_token stop) {
   BatchTurn turn(env_, pulse_, options_.batch_time, std::move(stop));
-  MUSTER_TRY(PickUp(events, side_effects));
+  MUSTER_TRY(PrepareDispatch(events, side_effects));
   auto handled = Caught([&] { return processor_->HandleSome(events, transaction, turn); });
   pulse_.busy_since_ns = 0;
   if (!handled || (*handled >= 1 && *handled <= events.size())) return handled;
@@ -177,7 +178,7 @@ Result<size_t> Follower::HandSome(std::span<const Event> events, bool side_effec
                                     " of " + std::to_string(events.size()) + " events"};
 }
 
-Status Follower::PickUp(std::span<const Event> events, bool side_effects) {
+Status Follower::PrepareDispatch(std::span<const Event> events, bool side_effects) {
   if (const Status built = UseProcessor(side_effects); !built) {
     return Error{Code::kUnavailable, built.error().message};  // not the events' fault
   }
@@ -203,7 +204,7 @@ Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_to
   if (!to_handle.empty()) {
     const bool side_effects = HasEffects(events.front());
     MUSTER_ASSIGN(const size_t handled,
-                  HandSome(to_handle, side_effects, *transaction, std::move(stop)));
+                  DispatchSome(to_handle, side_effects, *transaction, std::move(stop)));
     if (handled < to_handle.size()) {
       const int64_t next = to_handle[handled].position;
       const auto end = std::find_if(events.begin(), events.end(),

@@ -24,9 +24,9 @@ class FollowerBatches : public ::testing::Test {
   using HandleOne = std::function<Status(const Event&)>;
 
   // Handles event by event, and knows how far it has come.
-  class Hand final : public Processor {
+  class Dispatch final : public Processor {
    public:
-    Hand(FollowerBatches& test, bool in_parts) : test_(test), in_parts_(in_parts) {}
+    Dispatch(FollowerBatches& test, bool in_parts) : test_(test), in_parts_(in_parts) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       test_.batches_.push_back(events.size());
       for (const Event& event : events) MUSTER_TRY(One(event, transaction));
@@ -70,7 +70,7 @@ class FollowerBatches : public ::testing::Test {
 
   std::unique_ptr<Follower> Follow(bool in_parts = false) {
     const auto build = [this, in_parts](bool) -> Result<std::unique_ptr<Processor>> {
-      return std::make_unique<Hand>(*this, in_parts);
+      return std::make_unique<Dispatch>(*this, in_parts);
     };
     auto follower =
         std::make_unique<Follower>(*log_, model_, env_, kInstance, true, build, FollowerOptions{});

@@ -13,7 +13,7 @@ namespace muster {
 
 // What the read model knows of parked streams. What is remembered of them is never older than the
 // last change of ours.
-Status Follower::LookAtParked() {
+Status Follower::ReloadParked() {
   replaying_.reset();
   looked_ = MonoTime{};
   MUSTER_ASSIGN(auto streams, model_.Parked(instance_, slots()));
@@ -74,7 +74,7 @@ Status Follower::ReplaySome(std::stop_token stop) {
     return {};
   }
   // Others of the stream may have been parked behind these.
-  return LookAtParked();
+  return ReloadParked();
 }
 
 // Whatever became of a commit, the read model knows. Where a slot is still ours, but elsewhere, or
@@ -88,7 +88,7 @@ Status Follower::AfterTrouble(const Error& error) {
 // Up to the first that still fails.
 Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token stop) {
   for (const Event& event : events) {
-    if (stop.stop_requested()) return LookAtParked();
+    if (stop.stop_requested()) return ReloadParked();
     const auto hung = hangs_.find(event.position);
     if (hung != hangs_.end() && hung->second >= kMaxHangs) {
       return StayParked(event.version, SuspectError(hung->second));
@@ -97,15 +97,15 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
     if (!handled && IsTrouble(handled.error())) return AfterTrouble(handled.error());
     if (!handled) return StayParked(event.version, handled.error());
   }
-  return LookAtParked();
+  return ReloadParked();
 }
 
 // Written down beforehand: what was parked may have ended processes before.
 Status Follower::Replayed(std::span<const Event> events) {
-  MUSTER_TRY(NoteInHand(events));
+  MUSTER_TRY(NoteInFlight(events));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   const bool side_effects = !replaying_->quiet.contains(events.front().version);
-  MUSTER_TRY(Hand(events, side_effects, *transaction));
+  MUSTER_TRY(Dispatch(events, side_effects, *transaction));
   ReadModelProgress progress = InPlace(replaying_->slot);
   for (const Event& event : events) {
     progress.replayed.push_back({event.slot, event.stream, event.version});
@@ -125,7 +125,7 @@ Status Follower::StayParked(int64_t version, const Error& error) {
   progress.failed.push_back({replaying_->slot, replaying_->stream, version});
   progress.error = ReasonOf(error);
   const Status stayed = model_.Commit(*transaction, instance_, progress);
-  return stayed ? LookAtParked() : AfterTrouble(stayed.error());
+  return stayed ? ReloadParked() : AfterTrouble(stayed.error());
 }
 
 }  // namespace muster

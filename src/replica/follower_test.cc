@@ -84,7 +84,7 @@ TEST_F(FollowerTest, AStreamThatIsStillWrittenToIsReplayedToItsEnd) {
   StepUntilIdle();
   ASSERT_EQ(Parked().size(), 1u);
   bad.clear();
-  ASSERT_EQ(*model.AskReplay(kInstance, ""), 1);
+  ASSERT_EQ(*model.RequestReplay(kInstance, ""), 1);
   // In the log, but not read yet when the replay begins.
   Append("s", 9);
   env.Sleep(2s, {});
@@ -103,7 +103,7 @@ TEST_F(FollowerTest, OtherStreamsGoOnWhileOneIsReplayed) {
   Append("s", 40);
   StepUntilIdle();
   bad.clear();
-  ASSERT_EQ(*model.AskReplay(kInstance, "s"), 1);
+  ASSERT_EQ(*model.RequestReplay(kInstance, "s"), 1);
   Append("t", 4);
   env.Sleep(2s, {});
   ASSERT_TRUE(follower->Step({}));
@@ -120,7 +120,7 @@ TEST_F(FollowerTest, AnEventThatFailsAgainEndsTheReplayWithItsReason) {
   StepUntilIdle();
   ASSERT_EQ(Parked().front().versions.size(), 5u);
   bad = {"s4"};
-  ASSERT_EQ(*model.AskReplay(kInstance, ""), 1);
+  ASSERT_EQ(*model.RequestReplay(kInstance, ""), 1);
   env.Sleep(2s, {});
   StepUntilIdle();
   ASSERT_EQ(Parked().size(), 1u);
@@ -135,7 +135,7 @@ TEST_F(FollowerTest, AnEventThatHungTwiceSinceItWasAskedForStaysParked) {
   Append("s", 2);
   StepUntilIdle();
   bad.clear();
-  ASSERT_EQ(*model.AskReplay(kInstance, ""), 1);
+  ASSERT_EQ(*model.RequestReplay(kInstance, ""), 1);
   follower->SetSuspectEvents({{1, 2}});
   env.Sleep(2s, {});
   StepUntilIdle();

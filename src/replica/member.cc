@@ -189,7 +189,7 @@ Result<SetView> Member::Tick() {
 
 Status Member::Coordinate(SetView& view) {
   MUSTER_ASSIGN(const WallTime now, store_.Now());
-  MUSTER_ASSIGN(const bool died, BuryTheDead(view, now));
+  MUSTER_ASSIGN(const bool died, ExpireMembers(view, now));
   Generation& generation = view.generation;
   std::vector<std::string> living;
   for (const auto& [id, member] : view.members) {
@@ -227,7 +227,7 @@ Status Member::Coordinate(SetView& view) {
   return Propose(view, std::move(living), reason, now);
 }
 
-Result<bool> Member::BuryTheDead(SetView& view, WallTime now) {
+Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
   const bool preparing = view.generation.phase == Generation::Phase::kPreparing;
   if (!preparing || preparing_ != view.generation.number) {
     preparing_ = preparing ? view.generation.number : 0;

@@ -57,7 +57,7 @@ class Member {
   Status Renew();
   Status Settle(Record next, Due due);
   Status Coordinate(SetView& view);
-  Result<bool> BuryTheDead(SetView& view, WallTime now);
+  Result<bool> ExpireMembers(SetView& view, WallTime now);
   Status Propose(SetView& view, std::vector<std::string> members, const std::string& reason,
                  WallTime now);
   Status Go(SetView& view);

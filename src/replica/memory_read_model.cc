@@ -188,7 +188,8 @@ Result<std::vector<ParkedStream>> MemoryReadModel::Parked(const Instance& instan
   return streams;
 }
 
-Result<int64_t> MemoryReadModel::AskReplay(const Instance& instance, const std::string& stream) {
+Result<int64_t> MemoryReadModel::RequestReplay(const Instance& instance,
+                                               const std::string& stream) {
   std::lock_guard lock(mutex_);
   int64_t asked = 0;
   for (auto& [name, parked] :

@@ -32,7 +32,7 @@ class MemoryReadModel final : public ReadModel {
   Result<int64_t> HighestGeneration(const std::string& set) override;
   Result<std::vector<ParkedStream>> Parked(const Instance& instance,
                                            std::span<const int> slots) override;
-  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override;
+  Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) override;
   Status Put(Transaction& transaction, const Instance& instance,
              std::span<const SlotPosition> slots, bool forget) override;
   Status Forget(Transaction& transaction, const Instance& instance,

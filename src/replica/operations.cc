@@ -318,7 +318,7 @@ Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& ins
     const Change remove = Change::Delete(record);
     MUSTER_TRY(store.Write({&remove, 1}));
   }
-  MUSTER_ASSIGN(const int64_t asked, model.AskReplay(instance, stream));
+  MUSTER_ASSIGN(const int64_t asked, model.RequestReplay(instance, stream));
   SignalSet(store, instance.set);
   return asked;
 }

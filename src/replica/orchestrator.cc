@@ -23,31 +23,31 @@ constexpr milliseconds kLongestPause{2'000};
 constexpr milliseconds kShortestRest{20};
 
 // A thread for each follower.
-class ThreadHands final : public Hands {
+class ThreadRunner final : public FollowerRunner {
  public:
-  ThreadHands(Store& store, EventLog& log, Env& env) : store_(store), log_(log), env_(env) {}
+  ThreadRunner(Store& store, EventLog& log, Env& env) : store_(store), log_(log), env_(env) {}
 
   void SetWorker(const Worker& worker) { worker_ = &worker; }
 
   bool HaveThreads() const override { return true; }
 
-  void Give(Follower& follower) override {
-    auto hand = std::make_unique<Hand>();
-    Hand* own = hand.get();
-    hand->thread = std::jthread(
+  void Start(Follower& follower) override {
+    auto running = std::make_unique<FollowerThread>();
+    FollowerThread* own = running.get();
+    running->thread = std::jthread(
         [this, own, &follower](std::stop_token stop) { Work(*own, follower, std::move(stop)); });
-    hands_[&follower] = std::move(hand);
+    threads_[&follower] = std::move(running);
   }
 
   bool Take(Follower& follower, milliseconds patience) override {
-    const auto found = hands_.find(&follower);
-    if (found == hands_.end()) return true;
-    Hand& hand = *found->second;
-    hand.thread.request_stop();
-    std::unique_lock lock(hand.mutex);
-    if (!hand.ended.wait_for(lock, patience, [&] { return hand.done; })) return false;
+    const auto found = threads_.find(&follower);
+    if (found == threads_.end()) return true;
+    FollowerThread& running = *found->second;
+    running.thread.request_stop();
+    std::unique_lock lock(running.mutex);
+    if (!running.ended.wait_for(lock, patience, [&] { return running.done; })) return false;
     lock.unlock();
-    hands_.erase(found);  // joins
+    threads_.erase(found);  // joins
     return true;
   }
 
@@ -58,14 +58,14 @@ class ThreadHands final : public Hands {
   }
 
   std::optional<Error> Failure(Follower& follower) override {
-    const auto found = hands_.find(&follower);
-    if (found == hands_.end()) return std::nullopt;
+    const auto found = threads_.find(&follower);
+    if (found == threads_.end()) return std::nullopt;
     std::lock_guard lock(found->second->mutex);
     return std::exchange(found->second->failure, std::nullopt);
   }
 
  private:
-  struct Hand {
+  struct FollowerThread {
     std::mutex mutex;
     std::condition_variable ended;
     bool done = false;
@@ -73,7 +73,7 @@ class ThreadHands final : public Hands {
     std::jthread thread;  // ends first
   };
 
-  void Work(Hand& hand, Follower& follower, std::stop_token stop) {
+  void Work(FollowerThread& running, Follower& follower, std::stop_token stop) {
     milliseconds pause = kFirstPause;
     while (!stop.stop_requested()) {
       // Past the deadline others may own what we hold. The fence would tell; this saves the work.
@@ -89,23 +89,23 @@ class ThreadHands final : public Hands {
       }
       if (outcome.error().code == Code::kCancelled) continue;
       {
-        std::lock_guard lock(hand.mutex);
-        hand.failure = outcome.error();
+        std::lock_guard lock(running.mutex);
+        running.failure = outcome.error();
       }
       if (outcome.error().code == Code::kLeaseLost) break;
       env_.Sleep(pause + env_.Jitter(pause), stop);
       pause = std::min(pause * 2, kLongestPause);
     }
-    std::lock_guard lock(hand.mutex);
-    hand.done = true;
-    hand.ended.notify_all();
+    std::lock_guard lock(running.mutex);
+    running.done = true;
+    running.ended.notify_all();
   }
 
   Store& store_;
   EventLog& log_;
   Env& env_;
   const Worker* worker_ = nullptr;
-  std::map<Follower*, std::unique_ptr<Hand>> hands_;
+  std::map<Follower*, std::unique_ptr<FollowerThread>> threads_;
 };
 
 class ThreadedOrchestrator final : public Orchestrator {
@@ -114,16 +114,16 @@ class ThreadedOrchestrator final : public Orchestrator {
                        std::vector<std::shared_ptr<Projection>> projections,
                        const ReplicaOptions& options, Env& env)
       : model_(std::move(model)),
-        hands_(store, log, env),
-        worker_(store, log, *model_, env, options, std::move(projections), hands_) {
-    hands_.SetWorker(worker_);
+        threads_(store, log, env),
+        worker_(store, log, *model_, env, options, std::move(projections), threads_) {
+    threads_.SetWorker(worker_);
   }
 
   Status Run(std::stop_token stop) override { return worker_.Run(std::move(stop)); }
 
  private:
   const std::unique_ptr<ReadModel> model_;
-  ThreadHands hands_;
+  ThreadRunner threads_;
   Worker worker_;
 };
 

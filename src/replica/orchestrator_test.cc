@@ -55,7 +55,7 @@ class Recorder final : public Projection {
     return transaction.Execute("DROP TABLE IF EXISTS " + Table(version));
   }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-    return std::make_unique<Hand>(*this, partition);
+    return std::make_unique<FollowerThread>(*this, partition);
   }
 
   std::string Table(int version) const { return name_ + "_" + std::to_string(version); }
@@ -66,9 +66,9 @@ class Recorder final : public Projection {
   bool has_effects = false;                       // writes down which events had side effects
 
  private:
-  class Hand final : public Processor {
+  class FollowerThread final : public Processor {
    public:
-    Hand(Recorder& recorder, const ReplicaPartition& partition)
+    FollowerThread(Recorder& recorder, const ReplicaPartition& partition)
         : recorder_(recorder),
           version_(partition.version),
           side_effects_(partition.side_effects && recorder.has_effects) {}
@@ -366,7 +366,7 @@ TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{2, 3, 4, 5}));
   EXPECT_NE(parked->front().error.find("poison"), std::string::npos);
   broken = false;
-  ASSERT_TRUE(model_->AskReplay({"set", "record", 1}, ""));
+  ASSERT_TRUE(model_->RequestReplay({"set", "record", 1}, ""));
   ASSERT_TRUE(AwaitAll()) << Count();
   Append(40);
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -680,13 +680,13 @@ class SharedRows final : public Projection {
         "INSERT INTO shared VALUES (0, 0), (1, 0) ON CONFLICT (id) DO NOTHING");
   }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-    return std::make_unique<Hand>(met_, partition);
+    return std::make_unique<FollowerThread>(met_, partition);
   }
 
  private:
-  class Hand final : public Processor {
+  class FollowerThread final : public Processor {
    public:
-    Hand(std::atomic<int>& met, const ReplicaPartition& partition)
+    FollowerThread(std::atomic<int>& met, const ReplicaPartition& partition)
         : met_(met), partition_(partition) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       const std::string sql =

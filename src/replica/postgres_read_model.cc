@@ -486,7 +486,7 @@ class PostgresReadModel final : public ReadModel {
     return streams;
   }
 
-  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override {
+  Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) override {
     Call call(statements_.ask);
     call.Of(instance).params.Text(stream);
     MUSTER_ASSIGN(const PgResult result, Run(call));

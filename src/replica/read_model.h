@@ -137,7 +137,7 @@ class ReadModel {
                                                    std::span<const int> slots) = 0;
 
   // Asks for a parked stream to be tried again; empty: for all. The number asked for.
-  virtual Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) = 0;
+  virtual Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) = 0;
 
   // For operators, within a transaction: puts slots to positions, whatever they were and whoever
   // owns them. The owner's next commit fails with kLeaseLost, and it goes on from there.

@@ -110,8 +110,8 @@ TEST_P(ReadModelContract, ParkedEventsWaitInOrderUntilTheyAreReplayed) {
   EXPECT_FALSE(parked->front().replay);
   const std::vector<int> others{2};
   EXPECT_TRUE(model_->Parked(kInstance, others)->empty());
-  EXPECT_EQ(*model_->AskReplay(kInstance, "t"), 0);
-  EXPECT_EQ(*model_->AskReplay(kInstance, ""), 1);
+  EXPECT_EQ(*model_->RequestReplay(kInstance, "t"), 0);
+  EXPECT_EQ(*model_->RequestReplay(kInstance, ""), 1);
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->front().replay);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 60, 60, 0, 0}}, .error = "again", .failed = {{1, "s", 3}}}));
   EXPECT_FALSE(model_->Parked(kInstance, kSlots)->front().replay);

@@ -35,7 +35,7 @@ struct Generation {
   int slots = 0;
   Assignment assignment = {};
   std::vector<std::string> projections = {};  // that have ever run in the set
-  std::vector<int> orphans = {};              // slots whose owner died; see Follower::TakeCare
+  std::vector<int> orphans = {};              // slots whose owner died; see Follower::SetOrphans
   std::string reason = {};                    // for people
   int64_t since_ms = 0;                       // when it was made, by the store's clock
 

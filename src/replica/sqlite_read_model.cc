@@ -217,7 +217,7 @@ class SqliteReadModel final : public ReadModel {
     return streams;
   }
 
-  Result<int64_t> AskReplay(const Instance& instance, const std::string& stream) override {
+  Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) override {
     std::lock_guard lock(mutex_);
     MUSTER_ASSIGN(auto ask, Cached("UPDATE $_parked_streams SET replay = 1 WHERE replica_set = ?1"
                                    " AND projection = ?2 AND version = ?3"

@@ -30,17 +30,17 @@ std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>&
 
 Worker::Worker(Store& store, EventLog& log, ReadModel& model, Env& env,
                const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
-               Hands& hands)
+               FollowerRunner& runner)
     : store_(store),
       log_(log),
       model_(model),
       env_(env),
       options_(options),
       projections_(std::move(projections)),
-      hands_(hands),
+      runner_(runner),
       member_(store, env, options_, log.slots(), NamesOf(projections_)) {}
 
-void Worker::Tell(ReplicaEvent::Kind kind, const std::string& error) {
+void Worker::Report(ReplicaEvent::Kind kind, const std::string& error) {
   if (!options_.observer) return;
   ReplicaEvent event;
   event.kind = kind;
@@ -57,11 +57,11 @@ Status Worker::Run(std::stop_token stop) {
     Status registered = Enter();
     if (!registered) {
       if (!IsTransient(registered.error().code)) return registered;
-      Tell(ReplicaEvent::Kind::kTrouble, registered.error().message);
+      Report(ReplicaEvent::Kind::kTrouble, registered.error().message);
       env_.Sleep(kTroublePause + env_.Jitter(kTroublePause), stop);
       continue;
     }
-    Tell(ReplicaEvent::Kind::kRegistered);
+    Report(ReplicaEvent::Kind::kRegistered);
     Status served = Serve(stop);
     const bool lost = !served && served.error().code == Code::kLeaseLost;
     if (!lost && served) {
@@ -78,12 +78,12 @@ Status Worker::Run(std::stop_token stop) {
     if (!served && !lost) return served;
     if (lost) {
       Log(Level::kWarning, "worker lost", {{"set", options_.set}, {"why", served.error().message}});
-      Tell(ReplicaEvent::Kind::kLost, served.error().message);
+      Report(ReplicaEvent::Kind::kLost, served.error().message);
       env_.Sleep(env_.Jitter(kTroublePause), stop);
       continue;
     }
     static_cast<void>(member_.Leave());
-    Tell(ReplicaEvent::Kind::kStopped);
+    Report(ReplicaEvent::Kind::kStopped);
   }
   return {};
 }
@@ -120,13 +120,13 @@ Status Worker::Look() {
   deadline_ns_ = member_.deadline().time_since_epoch().count();
   if (!view) return view.error();
   MUSTER_TRY(Follow(*view));
-  return LookAfter(*view);
+  return ManageFollowers(*view);
 }
 
-void Worker::TellTrouble(std::string& trouble, const std::string& error) {
+void Worker::ReportTrouble(std::string& trouble, const std::string& error) {
   trouble = error;
   member_.state().error = error;
-  Tell(ReplicaEvent::Kind::kTrouble, error);
+  Report(ReplicaEvent::Kind::kTrouble, error);
 }
 
 // Operators see what is wrong now, not what has been.
@@ -140,12 +140,12 @@ Status Worker::Serve(std::stop_token stop) {
     // Projections are set up and built in it, and may throw whatever they like.
     if (Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
       if (!IsTransient(done.error().code)) return done;
-      TellTrouble(trouble_, done.error().message);
+      ReportTrouble(trouble_, done.error().message);
       env_.Sleep(env_.Jitter(kTroublePause), stop);
     } else {
       Recover(trouble_);
     }
-    hands_.Wait(member_.Rest(), stop);
+    runner_.Wait(member_.Rest(), stop);
   }
   return {};
 }
@@ -158,7 +158,7 @@ Status Worker::Follow(const SetView& view) {
     if (generation.number > prepared_ && prepared_ != 0) {
       if (!StopAll(kStopPatience)) return {};
       Reset();
-      Tell(ReplicaEvent::Kind::kStandby);
+      Report(ReplicaEvent::Kind::kStandby);
       MUSTER_TRY(member_.Say(MemberState::Phase::kPending, 0));
     }
     return {};
@@ -167,16 +167,16 @@ Status Worker::Follow(const SetView& view) {
     MUSTER_TRY(Prepare(view, generation.assignment.SlotsOf(partition), partition));
     if (prepared_ != generation.number) return {};
     MUSTER_TRY(member_.Say(MemberState::Phase::kReady, generation.number));
-    Tell(ReplicaEvent::Kind::kReady);
+    Report(ReplicaEvent::Kind::kReady);
   }
-  if (!MayGo(view)) return {};
+  if (!MayStart(view)) return {};
   if (started_ != generation.number) MUSTER_TRY(Start(view));
   return EnsureFollowers(view);
 }
 
 // "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found
 // one running already, would wait for ever.
-bool Worker::MayGo(const SetView& view) {
+bool Worker::MayStart(const SetView& view) {
   if (PLANTED_BUG(naive_barrier)) {
     const auto& members = view.generation.assignment.members;
     return std::all_of(members.begin(), members.end(), [&](const std::string& id) {
@@ -222,7 +222,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
   if (!same) {
     for (auto& [name, running] : running_) {
       Status owned = running.follower->Own(slots, generation.number, incremental);
-      if (owned) running.follower->TakeCare(generation.orphans);
+      if (owned) running.follower->SetOrphans(generation.orphans);
       if (owned) continue;
       if (owned.error().code != Code::kLeaseLost) return owned;
       // Either we are behind the set, and the next look tells, or the store is behind the fence.
@@ -289,7 +289,7 @@ Result<std::shared_ptr<Projection>> Worker::DefinedBy(const std::shared_ptr<Proj
        {"runs", hash},
        {"started_with", DefinitionHash(*given)}});
   member_.state().error = words;
-  Tell(ReplicaEvent::Kind::kTrouble, words);
+  Report(ReplicaEvent::Kind::kTrouble, words);
   return projection;
 }
 
@@ -334,7 +334,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
               .page_bytes = std::max(kLeastPage, kEventMemory / followers),
               .max_attempts = options_.max_attempts,
               .retry_delay = options_.retry_delay,
-              .read_ahead = hands_.HaveThreads(),
+              .read_ahead = runner_.HaveThreads(),
               .flush_every = desired.versions.size() > 1 ? kFlushBesideAnother : kFlushAlone});
       follower->on_parked = [this, projection](const std::string& stream,
                                                const std::string& error) {
@@ -346,9 +346,9 @@ Status Worker::EnsureFollowers(const SetView& view) {
         event.error = "stream '" + stream + "': " + error;
         options_.observer(event);
       };
-      follower->note_in_hand =
+      follower->note_in_flight =
           [this, instance = follower->instance()](const std::vector<int64_t>& positions) {
-            return NoteInHand(instance, positions, 0);
+            return NoteInFlight(instance, positions, 0);
           };
       Status owned = follower->Own(slots_, partition_.generation, false);
       if (!owned) {
@@ -357,7 +357,7 @@ Status Worker::EnsureFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         return Error{Code::kUnavailable, owned.error().message};
       }
-      follower->TakeCare(view.generation.orphans);
+      follower->SetOrphans(view.generation.orphans);
       MUSTER_TRY(follower->Prepare());
       running_[name] = Running{projection, std::move(follower), active, desired.touched, hash};
     }
@@ -379,7 +379,7 @@ Status Worker::Start(const SetView& view) {
   started_ = view.generation.number;
   go_ = true;
   MUSTER_TRY(member_.Say(MemberState::Phase::kRunning, started_));
-  Tell(ReplicaEvent::Kind::kRunning);
+  Report(ReplicaEvent::Kind::kRunning);
   if (auto now = store_.Now()) {
     const milliseconds since = now->time_since_epoch() - milliseconds(view.generation.since_ms);
     const milliseconds pause = paused_ ? std::max(milliseconds(0), since) : milliseconds(0);
@@ -401,12 +401,12 @@ Status Worker::Start(const SetView& view) {
 bool Worker::Stop(Running& running, milliseconds patience) {
   if (!running.given) return true;
   running.asked_back = true;
-  if (!hands_.Take(*running.follower, patience)) return false;
+  if (!runner_.Take(*running.follower, patience)) return false;
   running.given = running.asked_back = false;
   // Saves the next owner to look where nothing is. It does no harm if it fails.
   static_cast<void>(running.follower->Flush());
   // It came back: what it had in hand is no longer suspect.
-  static_cast<void>(running.follower->ForgetInHand());
+  static_cast<void>(running.follower->ClearInFlight());
   return true;
 }
 

@@ -16,15 +16,15 @@ namespace muster {
 
 // Who runs the followers between two looks at the set: threads in production, the caller itself
 // in the simulator. A follower is in one hand at a time.
-class Hands {
+class FollowerRunner {
  public:
-  virtual ~Hands() = default;
+  virtual ~FollowerRunner() = default;
 
   // Whether others than the caller may work at the same time.
   virtual bool HaveThreads() const = 0;
 
   // Lets a follower step until it is taken back.
-  virtual void Give(Follower& follower) = 0;
+  virtual void Start(Follower& follower) = 0;
 
   // Takes it back, after the step that it is in. False: it has not come back within `patience`.
   virtual bool Take(Follower& follower, milliseconds patience) = 0;
@@ -41,7 +41,7 @@ class Hands {
 class Worker {
  public:
   Worker(Store& store, EventLog& log, ReadModel& model, Env& env, const ReplicaOptions& options,
-         std::vector<std::shared_ptr<Projection>> projections, Hands& hands);
+         std::vector<std::shared_ptr<Projection>> projections, FollowerRunner& runner);
 
   Status Run(std::stop_token stop);
 
@@ -76,22 +76,22 @@ class Worker {
                              const DesiredState& desired);
   Result<std::shared_ptr<Projection>> DefinedBy(const std::shared_ptr<Projection>& given,
                                                 int version, const std::string& hash);
-  static bool MayGo(const SetView& view);
+  static bool MayStart(const SetView& view);
   Status Start(const SetView& view);
   bool StopAll(milliseconds patience);
   bool Stop(Running& running, milliseconds patience);
   Status EndBatches();
   Status LookForHangs();
   std::vector<std::string> Serialized(const SetView& view);
-  Status LookAfter(const SetView& view);
-  Status NoteInHand(const Instance& instance, const std::vector<int64_t>& positions, int hangs);
+  Status ManageFollowers(const SetView& view);
+  Status NoteInFlight(const Instance& instance, const std::vector<int64_t>& positions, int hangs);
   Status NoteHang(const Running& running);
   Status Enter();
   void CountHandled();
   void DropFollowers();
   void Reset();
-  void Tell(ReplicaEvent::Kind kind, const std::string& error = {});
-  void TellTrouble(std::string& trouble, const std::string& error);
+  void Report(ReplicaEvent::Kind kind, const std::string& error = {});
+  void ReportTrouble(std::string& trouble, const std::string& error);
   void Recover(std::string& trouble);
   Status SetUpOnce(Projection& projection, int version);
   static DesiredState DesiredOf(const SetView& view, const std::string& projection);
@@ -102,7 +102,7 @@ class Worker {
   Env& env_;
   const ReplicaOptions options_;
   const std::vector<std::shared_ptr<Projection>> projections_;
-  Hands& hands_;
+  FollowerRunner& runner_;
   Member member_;
   std::map<Name, Running> running_;
   std::set<Name> set_up_;

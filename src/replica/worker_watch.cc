@@ -43,7 +43,7 @@ std::vector<std::string> Worker::Serialized(const SetView& view) {
 }
 
 // Starts, pauses and watches the followers of a generation that runs.
-Status Worker::LookAfter(const SetView& view) {
+Status Worker::ManageFollowers(const SetView& view) {
   MUSTER_TRY(LookForHangs());
   if (!go_) return {};
   std::vector<std::string> stopped;
@@ -58,10 +58,10 @@ Status Worker::LookAfter(const SetView& view) {
     if (!wanted && !running.given) stopped.push_back(StoppedName(name.first, name.second));
     if (wanted && !running.given) {
       running.follower->SetSuspectEvents(view.SuspectEvents(name.first, name.second));
-      hands_.Give(*running.follower);
+      runner_.Start(*running.follower);
       running.given = true;
     }
-    if (auto failure = hands_.Failure(*running.follower)) {
+    if (auto failure = runner_.Failure(*running.follower)) {
       if (failure->code == Code::kLeaseLost) {
         // Another worker took over in a generation that we have not read yet, or the store has
         // forgotten generations that the fence remembers.
@@ -70,7 +70,7 @@ Status Worker::LookAfter(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         continue;
       }
-      TellTrouble(running.trouble, name.first + ": " + failure->message);
+      ReportTrouble(running.trouble, name.first + ": " + failure->message);
     } else if (running.follower->pulse().sound) {
       Recover(running.trouble);
     }
@@ -83,8 +83,8 @@ Status Worker::LookAfter(const SetView& view) {
 }
 
 // Puts down which events a worker has in hand, or that it has none any more.
-Status Worker::NoteInHand(const Instance& instance, const std::vector<int64_t>& positions,
-                          int hangs) {
+Status Worker::NoteInFlight(const Instance& instance, const std::vector<int64_t>& positions,
+                            int hangs) {
   const std::string key =
       SuspectKey(options_.set, instance.projection, instance.version, member_.id());
   const auto note = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
@@ -107,8 +107,8 @@ Status Worker::NoteInHand(const Instance& instance, const std::vector<int64_t>& 
 // events are written down, and this worker counts itself out until the processor returns.
 Status Worker::NoteHang(const Running& running) {
   const Instance& instance = running.follower->instance();
-  const std::vector<int64_t> positions = running.follower->pulse().InHand();
-  MUSTER_TRY(NoteInHand(instance, positions, 1));
+  const std::vector<int64_t> positions = running.follower->pulse().InFlight();
+  MUSTER_TRY(NoteInFlight(instance, positions, 1));
   static_cast<void>(member_.Leave());
   return Error{Code::kLeaseLost, "projection '" + instance.projection + "' hangs at position " +
                                      std::to_string(positions.front())};

@@ -42,7 +42,7 @@ class DocumentSink::DocumentWriter final : public Writer {
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& /*after*/,
                                      const Patience& patience) override {
     if (!batch.documents.empty()) sink_.target_.observer.begins(fence_);
-    HangNowAndThen(sink_.target_.sim, patience.stop);
+    MaybeHang(sink_.target_.sim, patience.stop);
     std::vector<Refused> refused;
     for (size_t i = 0; i < batch.documents.size(); ++i) {
       const Document& document = batch.documents[i];

@@ -81,13 +81,13 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
   }
   MUSTER_TRY(RefuseWrites(what));
   MUSTER_TRY(Throttled(what));
-  GoBackNowAndThen();
+  MaybeGoBack();
   return wire_.Call<std::vector<Written>>(
       what, true,
       [this, server = server_, changes = std::vector<Change>(changes.begin(), changes.end())](
           bool late) -> Result<std::vector<Written>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
-        LosePowerNowAndThen(std::ranges::all_of(changes, &Change::deferred));
+        MaybeLosePower(std::ranges::all_of(changes, &Change::deferred));
         if (harsher_ && changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
           static_cast<void>(Apply({changes.data(), changes.size() / 2}, late));
           sim_.Sometimes("24 only some changes of a request survive");
@@ -118,11 +118,11 @@ Result<std::vector<Written>> FaultyStore::Apply(std::span<const Change> changes,
 Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
   MUSTER_TRY(RefuseWrites("claim"));
   MUSTER_TRY(Throttled("claim"));
-  GoBackNowAndThen();
+  MaybeGoBack();
   return wire_.Call<std::vector<Record>>(
       "claim", true, [this, server = server_, wanted](bool late) -> Result<std::vector<Record>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
-        LosePowerNowAndThen(wanted.deferred);
+        MaybeLosePower(wanted.deferred);
         ClaimRequest request = wanted;
         PickByOldView(request);
         std::vector<Record> before;
@@ -171,7 +171,7 @@ Status FaultyStore::Throttled(const std::string& what) {
 }
 
 // A replica that lagged behind takes over, or a backup is restored.
-void FaultyStore::GoBackNowAndThen() {
+void FaultyStore::MaybeGoBack() {
   if (may_lose_.count() == 0) return;
   if (!backup_ || sim_.random().OneIn(8)) backup_ = CopyMemoryStore(*truth_);
   if (!goes_back_at_any_write_ || !sim_.Fires(Fault::kGoBack, 40)) return;
@@ -188,11 +188,11 @@ void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup) 
   may_lose_ = nanoseconds(0);
   sim_.After(delay, [this, backup = std::make_shared<std::unique_ptr<Store>>(std::move(backup))] {
     sim_.Note("the store goes back");
-    BecomeWhatItWas(std::move(*backup));
+    RestoreBackup(std::move(*backup));
   });
 }
 
-void FaultyStore::BecomeWhatItWas(std::unique_ptr<Store> backup) {
+void FaultyStore::RestoreBackup(std::unique_ptr<Store> backup) {
   truth_ = std::move(backup);
   ++server_;
   if (observer_.went_back) observer_.went_back();
@@ -200,7 +200,7 @@ void FaultyStore::BecomeWhatItWas(std::unique_ptr<Store> backup) {
 
 // Called before every write. The power that fails soon after a deferred one takes it back, and all
 // that follow, unless the disk was waited for in between.
-void FaultyStore::LosePowerNowAndThen(bool deferred) {
+void FaultyStore::MaybeLosePower(bool deferred) {
   if (!may_lose_power_) return;
   if (!deferred) unsynced_since_.reset();
   if (!deferred || !sim_.Fires(Fault::kPowerLoss, 60)) return;
@@ -211,7 +211,7 @@ void FaultyStore::LosePowerNowAndThen(bool deferred) {
     unsynced_since_.reset();
     if (!lost) return;
     sim_.Sometimes("24 a loss of power takes back what the disk had not been waited for");
-    BecomeWhatItWas(std::move(*backup));
+    RestoreBackup(std::move(*backup));
   });
 }
 

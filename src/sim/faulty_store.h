@@ -50,7 +50,7 @@ class FaultyStore final : public Store {
   bool Away() const { return wire_.Away(); }
 
   // From now on also torn writes, throttling and claims by stale views.
-  void MakeHarsher() { harsher_ = true; }
+  void AddHarshFaults() { harsher_ = true; }
 
   // All processes share one machine with the store, and it may lose power: what is deferred is
   // lost unless something that is not was written after it.
@@ -73,10 +73,10 @@ class FaultyStore final : public Store {
   Status RefuseWrites(const std::string& what);
   Status Throttled(const std::string& what);
   void PickByOldView(ClaimRequest& request);
-  void GoBackNowAndThen();
+  void MaybeGoBack();
   void GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup);
-  void BecomeWhatItWas(std::unique_ptr<Store> backup);
-  void LosePowerNowAndThen(bool deferred);
+  void RestoreBackup(std::unique_ptr<Store> backup);
+  void MaybeLosePower(bool deferred);
   Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
 
   Simulation& sim_;

@@ -15,7 +15,7 @@ Error Refused() { return {Code::kUnavailable, "connection refused"}; }
 
 }  // namespace
 
-void HangNowAndThen(Simulation& sim, const std::stop_token& stop) {
+void MaybeHang(Simulation& sim, const std::stop_token& stop) {
   if (!sim.Fires(Fault::kHang, 100)) return;
   const nanoseconds time = sim.random().UpTo(kLongestHang);
   const bool deaf = sim.random().OneIn(2);

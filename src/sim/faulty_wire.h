@@ -11,7 +11,7 @@ namespace muster::sim {
 
 // The current thread waits for a service that does not answer, seldom and for minutes, or until it
 // is stopped; half of the time it does not hear of that either.
-void HangNowAndThen(Simulation& sim, const std::stop_token& stop);
+void MaybeHang(Simulation& sim, const std::stop_token& stop);
 
 // The way between a process and a server: requests and replies take time and get lost, late or
 // doubled, and the server may be away.
@@ -33,7 +33,7 @@ class FaultyWire {
   }
 
   // The server is away more often, and for minutes.
-  void MakeHarsher() { harsh_ = true; }
+  void AddHarshFaults() { harsh_ = true; }
 
   // One process does not reach it at all, as long as there are faults.
   void CutOff(std::string process) { cut_off_ = std::move(process); }

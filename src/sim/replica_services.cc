@@ -136,9 +136,9 @@ Result<std::vector<ParkedStream>> SimReadModel::Parked(const Instance& instance,
       });
 }
 
-Result<int64_t> SimReadModel::AskReplay(const Instance& instance, const std::string& stream) {
+Result<int64_t> SimReadModel::RequestReplay(const Instance& instance, const std::string& stream) {
   return Call<int64_t>("replay " + stream, true, [this, instance, stream](bool) {
-    return truth_.AskReplay(instance, stream);
+    return truth_.RequestReplay(instance, stream);
   });
 }
 

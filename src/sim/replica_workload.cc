@@ -45,10 +45,11 @@ ReplicaOptions Options(const std::string& name) {
 
 // Steps the followers itself: a process of the simulation is one thread. While a batch takes its
 // time the worker looks at its set all the same, as it would beside a thread.
-class InlineHands final : public Hands {
+class InlineRunner final : public FollowerRunner {
  public:
   // `pause` says which pause of the projection it is, if it is paused; 0: it is not.
-  InlineHands(Simulation& sim, Env& env, std::function<bool()> done, std::function<int64_t()> pause)
+  InlineRunner(Simulation& sim, Env& env, std::function<bool()> done,
+               std::function<int64_t()> pause)
       : sim_(sim), env_(env), done_(std::move(done)), pause_(std::move(pause)) {}
 
   void SetWorker(Worker& worker) { worker_ = &worker; }
@@ -66,7 +67,7 @@ class InlineHands final : public Hands {
 
   bool HaveThreads() const override { return false; }
 
-  void Give(Follower& follower) override {
+  void Start(Follower& follower) override {
     given_.push_back({&follower, ++numbers_});
     stops_[&follower] = {};
     failures_.erase(&follower);
@@ -239,8 +240,8 @@ class ReplicaWorkloadImpl final : public Workload {
   // The projection: its read model is the list of events that it has handled.
   class SimProcessor final : public Processor {
    public:
-    SimProcessor(ReplicaWorkloadImpl& world, InlineHands& hands, bool side_effects)
-        : world_(world), hands_(hands), side_effects_(side_effects) {}
+    SimProcessor(ReplicaWorkloadImpl& world, InlineRunner& runner, bool side_effects)
+        : world_(world), runner_(runner), side_effects_(side_effects) {}
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
       return {};
@@ -257,7 +258,7 @@ class ReplicaWorkloadImpl final : public Workload {
 
    private:
     Status HandleOne(const Event& event, Transaction& transaction) {
-      if (hands_.IsPaused()) world_.Violate("Q", "a paused projection handles events");
+      if (runner_.IsPaused()) world_.Violate("Q", "a paused projection handles events");
       const auto number = std::stoll(event.payload);
       if (number == world_.crash_) world_.CrashIn(number);
       if (number == world_.poison_ && !world_.cured_) {
@@ -272,29 +273,30 @@ class ReplicaWorkloadImpl final : public Workload {
       if (number == world_.hang_ && world_.hangs_ < kHangs) {
         ++world_.hangs_;
         world_.sim_->Sometimes("43 a projection hangs");
-        hands_.Spend(kHandleTimeout + seconds(60));
+        runner_.Spend(kHandleTimeout + seconds(60));
       }
-      if (world_.slow_ > nanoseconds(0)) hands_.Spend(world_.slow_);
+      if (world_.slow_ > nanoseconds(0)) runner_.Spend(world_.slow_);
       return transaction.Execute(
           "handled", {event.stream, std::to_string(event.version), side_effects_ ? "1" : "0"});
     }
 
     ReplicaWorkloadImpl& world_;
-    InlineHands& hands_;
+    InlineRunner& runner_;
     const bool side_effects_;
   };
 
   class SimProjection final : public Projection {
    public:
-    SimProjection(ReplicaWorkloadImpl& world, InlineHands* hands) : world_(world), hands_(hands) {}
+    SimProjection(ReplicaWorkloadImpl& world, InlineRunner* runner)
+        : world_(world), runner_(runner) {}
     const std::string& name() const override { return kProjection; }
     Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-      return std::make_unique<SimProcessor>(world_, *hands_, partition.side_effects);
+      return std::make_unique<SimProcessor>(world_, *runner_, partition.side_effects);
     }
 
    private:
     ReplicaWorkloadImpl& world_;
-    InlineHands* const hands_;  // of those who handle events
+    InlineRunner* const runner_;  // of those who handle events
   };
 
   // A process that handles this event dies, until the event is parked.
@@ -325,7 +327,7 @@ class ReplicaWorkloadImpl final : public Workload {
     ReplicaOptions options = Options(name);
     options.strategy = strategy_;
     int64_t last = 0;
-    InlineHands* told = nullptr;
+    InlineRunner* told = nullptr;
     options.observer = [this, &last, &told](const ReplicaEvent& event) {
       if (event.kind == ReplicaEvent::Kind::kTrouble && told != nullptr) told->NoteTrouble();
       if (event.kind == ReplicaEvent::Kind::kLost) {
@@ -337,14 +339,14 @@ class ReplicaWorkloadImpl final : public Workload {
       }
       last = event.generation;
     };
-    InlineHands hands(
+    InlineRunner runner(
         *sim_, env, [this] { return AllDone(); }, [this] { return paused_ ? pauses_ : 0; });
     Worker worker(*store_, *log_, *model_, env, options,
-                  {std::make_shared<SimProjection>(*this, &hands)}, hands);
-    hands.SetWorker(worker);
-    told = &hands;
-    std::stop_callback pass_on(stop, [&hands] { hands.Stop().request_stop(); });
-    if (auto ended = worker.Run(hands.Stop().get_token()); !ended) {
+                  {std::make_shared<SimProjection>(*this, &runner)}, runner);
+    runner.SetWorker(worker);
+    told = &runner;
+    std::stop_callback pass_on(stop, [&runner] { runner.Stop().request_stop(); });
+    if (auto ended = worker.Run(runner.Stop().get_token()); !ended) {
       Violate("V", name + " gave up: " + ended.error().message);
     }
   }

@@ -57,7 +57,7 @@ class SimFiles::Calls final : public FileCalls {
     open_.at(fd)->bytes.append(bytes, 0, taken);
     sim.Note("file: " + std::to_string(taken) + " of " + std::to_string(bytes.size()) +
              " bytes are written");
-    files_.LosePowerNowAndThen();
+    files_.MaybeLosePower();
     return static_cast<int64_t>(taken);
   }
 
@@ -115,7 +115,7 @@ bool SimFiles::IsFull() {
   return sim_.faults_on() && sim_.now() < full_until_;
 }
 
-void SimFiles::LosePowerNowAndThen() {
+void SimFiles::MaybeLosePower() {
   if (!sim_.Fires(Fault::kPowerLoss, 20)) return;
   sim_.After(sim_.random().UpTo(kLongestUnsynced), [this] {
     sim_.CutPower();

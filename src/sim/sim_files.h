@@ -34,7 +34,7 @@ class SimFiles {
   };
 
   bool IsFull();
-  void LosePowerNowAndThen();
+  void MaybeLosePower();
   void LosePower();
 
   Simulation& sim_;

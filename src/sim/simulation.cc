@@ -148,7 +148,7 @@ void Simulation::Wake(const Event& event) {
     thread.suspended = process.suspended;
   }
   if (time > now_) return Push({time, random_.Next(), &thread, event.ticket, {}});
-  GiveBatonTo(thread);
+  PassBatonTo(thread);
   // One of its threads has crashed, and with it the process.
   if (process.unwinding) End(process);
 }
@@ -178,7 +178,7 @@ void Simulation::Start(Process& process) {
   thread.alive = true;
   ++thread.ticket;
   thread.fiber.Start([this, &process] { RunProcess(process); });
-  GiveBatonTo(thread);
+  PassBatonTo(thread);
 }
 
 void Simulation::RunProcess(Process& process) {
@@ -216,7 +216,7 @@ class Simulation::Joining {
   explicit Joining(Simulation& sim) : sim_(sim), caller_(*sim.current_) {}
   ~Joining() {
     if (!running_.empty()) caller_.process.doomed = true;
-    while (!running_.empty()) sim_.GiveBatonTo(*running_.back());
+    while (!running_.empty()) sim_.PassBatonTo(*running_.back());
   }
   Joining(const Joining&) = delete;
   Joining& operator=(const Joining&) = delete;
@@ -233,7 +233,7 @@ class Simulation::Joining {
   void Join() {
     waits_ = true;
     if (caller_.process.unwinding) throw ProcessCrash{};
-    while (!running_.empty()) sim_.LoseBaton(caller_, std::nullopt);
+    while (!running_.empty()) sim_.DropBaton(caller_, std::nullopt);
   }
 
  private:
@@ -262,7 +262,7 @@ void Simulation::RunAll(Process& process, std::vector<std::function<void()>> wor
 }
 
 // Runs the thread until it waits for something or ends.
-void Simulation::GiveBatonTo(Thread& thread) {
+void Simulation::PassBatonTo(Thread& thread) {
   Thread* const before = std::exchange(current_, &thread);
   thread.fiber.Resume();
   current_ = before;
@@ -272,7 +272,7 @@ void Simulation::GiveBatonTo(Thread& thread) {
 void Simulation::End(Process& process) {
   if (!process.first().alive) return;
   process.doomed = true;
-  GiveBatonTo(process.first());
+  PassBatonTo(process.first());
 }
 
 void Simulation::WakeAfter(Thread& thread, nanoseconds delay) {
@@ -282,11 +282,11 @@ void Simulation::WakeAfter(Thread& thread, nanoseconds delay) {
 void Simulation::Pass(nanoseconds duration) {
   if (current_->process.unwinding) return;
   FaultPoint();
-  LoseBaton(*current_, duration);
+  DropBaton(*current_, duration);
 }
 
 // Without a duration until it is woken.
-void Simulation::LoseBaton(Thread& thread, std::optional<nanoseconds> duration) {
+void Simulation::DropBaton(Thread& thread, std::optional<nanoseconds> duration) {
   ++thread.ticket;
   thread.suspended = thread.process.suspended;
   if (duration) WakeAfter(thread, *duration);
@@ -308,7 +308,7 @@ bool Simulation::Sleep(nanoseconds duration, const std::stop_token& stop) {
     WakeAfter(thread, nanoseconds(0));
   });
   thread.sleeps = true;
-  LoseBaton(thread, duration);
+  DropBaton(thread, duration);
   return now_ >= end && !stop.stop_requested();
 }
 
@@ -322,13 +322,13 @@ void Simulation::FaultPoint() {
   if (Fires(Fault::kPause, 300)) {
     const nanoseconds pause = random_.UpTo(kLongestPause);
     Note("pauses for " + std::to_string(std::chrono::floor<milliseconds>(pause).count()) + " ms");
-    StandStill(process, pause);
-    LoseBaton(thread, pause);
+    Freeze(process, pause);
+    DropBaton(thread, pause);
   }
-  if (Fires(Fault::kSuspend, 600)) LoseBaton(thread, Suspend(process));
+  if (Fires(Fault::kSuspend, 600)) DropBaton(thread, Suspend(process));
 }
 
-void Simulation::StandStill(Process& process, nanoseconds duration) {
+void Simulation::Freeze(Process& process, nanoseconds duration) {
   process.stands_still_until = now_ + duration;
   Lasts(duration);
 }
@@ -340,7 +340,7 @@ nanoseconds Simulation::Suspend(Process& process) {
        std::to_string(std::chrono::floor<milliseconds>(time).count()) + " ms");
   Sometimes("a machine is suspended");
   process.suspended += time;
-  StandStill(process, time);
+  Freeze(process, time);
   return time;
 }
 

@@ -190,10 +190,10 @@ class Simulation {
   void RunProcess(Process& process);
   void RunAll(Process& process, std::vector<std::function<void()>> works);
   static Thread& NewThread(Process& process);
-  void GiveBatonTo(Thread& thread);
+  void PassBatonTo(Thread& thread);
   void End(Process& process);
-  void LoseBaton(Thread& thread, std::optional<nanoseconds> duration);
-  void StandStill(Process& process, nanoseconds duration);
+  void DropBaton(Thread& thread, std::optional<nanoseconds> duration);
+  void Freeze(Process& process, nanoseconds duration);
   void WakeAfter(Thread& thread, nanoseconds delay);
   void FaultPoint();
   nanoseconds Suspend(Process& process);

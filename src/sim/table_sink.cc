@@ -31,7 +31,7 @@ class TableSink::TableWriter final : public Writer {
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                      const Patience& patience) override {
     if (!batch.documents.empty()) sink_.target_.observer.begins(fence_);
-    HangNowAndThen(sink_.target_.sim, patience.stop);
+    MaybeHang(sink_.target_.sim, patience.stop);
     std::vector<std::string> ids;
     std::vector<Refused> refused;
     Progress counted = after;

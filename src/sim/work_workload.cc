@@ -59,7 +59,7 @@ class WorkWorkloadImpl final : public Workload {
                  .went_back = [this] { WentBack(); },
              });
     files_ = std::make_unique<SimFiles>(sim);
-    store_->MakeHarsher();
+    store_->AddHarshFaults();
     world_.Make(random);
     if (random.OneIn(4)) {
       restored_ = random.OneIn(3);
@@ -80,7 +80,7 @@ class WorkWorkloadImpl final : public Workload {
       // As most sinks of the product, which leave it to the worker to come back.
       (tables_ ? tables_->patient : documents_->patient) = false;
     }
-    if (random.OneIn(4)) Wire().MakeHarsher();
+    if (random.OneIn(4)) Wire().AddHarshFaults();
     if (random.OneIn(6)) Wire().CutOff("worker0");
     terms_ = world_.Terms(random);
     pace_ = random.UpTo<int64_t, std::nano>(seconds(3));

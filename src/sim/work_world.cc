@@ -19,7 +19,7 @@ class WorldReader final : public Reader {
       : world_(world), sim_(sim), reader_(std::move(reader)), stop_(std::move(stop)) {}
 
   Result<std::optional<Document>> Next() override {
-    HangNowAndThen(sim_, stop_);
+    MaybeHang(sim_, stop_);
     auto document = reader_->Next();
     if (document && *document && world_.Poison(std::string((*document)->id))) sim_.Crash("poison");
     return document;

@@ -52,7 +52,7 @@ DynamoDbAnswer Read(const HttpResponse& response) {
 }
 
 // A cancelled transaction says why, change by change: one that only had bad luck may be repeated.
-bool WasUnlucky(const DynamoDbAnswer& answer) {
+bool LostConflict(const DynamoDbAnswer& answer) {
   const auto reasons = answer.body.find("CancellationReasons");
   if (reasons == answer.body.end() || !reasons->is_array()) return false;
   return std::all_of(reasons->begin(), reasons->end(), [](const Json& reason) {
@@ -132,7 +132,7 @@ DynamoDbClient::Verdict DynamoDbClient::Judge(const HttpResponse& response,
                "TransactionInProgressException", "ReplicatedWriteConflictException"})) {
     return Verdict::kNotApplied;
   }
-  if (answer.error == "TransactionCanceledException" && WasUnlucky(answer)) {
+  if (answer.error == "TransactionCanceledException" && LostConflict(answer)) {
     return Verdict::kNotApplied;
   }
   if (IsOneOf(answer.error, {"UnrecognizedClientException", "ExpiredTokenException", "ExpiredToken",

@@ -101,7 +101,7 @@ TEST_F(DynamoDbClientTest, WhatIsNoDynamoDbIsToldFromIt) {
   EXPECT_EQ(ErrorAfter(Answer(200, "<html>log in</html>")).code, Code::kUnknownOutcome);
   EXPECT_EQ(ErrorAfter(Answer(200, "<html>log in</html>"), "GetItem").code, Code::kUnavailable);
   EXPECT_EQ(ErrorAfter(Answer(200, "[1]"), "Query").code, Code::kUnavailable);
-  EXPECT_EQ(ErrorAfter(testing::CloseInTheBody()).code, Code::kUnknownOutcome);
+  EXPECT_EQ(ErrorAfter(testing::CloseMidBody()).code, Code::kUnknownOutcome);
 }
 
 TEST_F(DynamoDbClientTest, ExpiredCredentialsAreLookedForAgain) {

@@ -40,7 +40,7 @@ Json ItemOf(const Json& body) { return body.value("Item", Json::object()); }
 
 // Keys that claims may have taken without knowing: the answer was lost. In memory, because who
 // repeats a claim is the process that made it.
-class Doubts {
+class UnconfirmedWrites {
  public:
   void Remember(const std::string& claim_id, std::vector<std::string> keys) {
     std::lock_guard lock(mutex_);
@@ -483,7 +483,7 @@ class DynamoDbStore final : public Store {
   DynamoDbClient client_;
   const DynamoDbItems items_;
   DynamoDbCandidates candidates_;
-  Doubts doubts_;
+  UnconfirmedWrites doubts_;
   std::atomic<int> idle_waits_ = 0;
   std::mutex mutex_;
   std::condition_variable_any wake_up_;

@@ -78,7 +78,7 @@ ClusterAnswer AnswerOf(const OpenSearchAnswer& response) {
 }
 
 // Whoever it was, it may have passed a write on.
-Error Misunderstood(const std::string& base, bool writes) {
+Error MalformedReply(const std::string& base, bool writes) {
   return {writes ? Code::kUnknownOutcome : Code::kInvalid,
           base + " answers, but not as OpenSearch does",
           "check host, port and path of the store's URL"};
@@ -215,7 +215,7 @@ Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
     }
     return Refusal(answer.status, said, request.writes, FirstSegment(request.target));
   }
-  if (!answer.body.is_object()) return Misunderstood(endpoint_.base_url, request.writes);
+  if (!answer.body.is_object()) return MalformedReply(endpoint_.base_url, request.writes);
   return std::move(answer.body);
 }
 

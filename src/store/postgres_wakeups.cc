@@ -97,7 +97,7 @@ void PostgresWakeups::Run(std::stop_token stop) {
       connection.reset();
       continue;
     }
-    for (const std::string& kind : *heard) Heard(kind);
+    for (const std::string& kind : *heard) NotifyLocal(kind);
   }
 }
 
@@ -126,7 +126,7 @@ bool PostgresWakeups::SendAnnouncements(PgConnection& connection) {
          !connection.lost();
 }
 
-void PostgresWakeups::Heard(std::string_view kind) {
+void PostgresWakeups::NotifyLocal(std::string_view kind) {
   std::lock_guard lock(mutex_);
   if (auto waited_for = news_.find(kind); waited_for != news_.end()) ++waited_for->second;
   changed_.notify_all();

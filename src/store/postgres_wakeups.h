@@ -37,7 +37,7 @@ class PostgresWakeups {
   std::unique_ptr<PgConnection> Connect();
   bool TakeAnnouncements();                          // true: there are some
   bool SendAnnouncements(PgConnection& connection);  // false: the connection is lost
-  void Heard(std::string_view kind);
+  void NotifyLocal(std::string_view kind);
   void SetListening(bool listening);
   void Signal();
 

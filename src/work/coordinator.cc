@@ -45,7 +45,7 @@ bool SameMigration(const RunSpec& spec, const RunBody& stored) {
          spec.transforms == stored.transforms && SameSelection(spec, stored);
 }
 
-void SayUnreadable(const std::string& key, const Error& error) {
+void LogUnreadable(const std::string& key, const Error& error) {
   Log(Level::kError, "an item cannot be read", {{"item", key}, {"error", error.ToString()}});
 }
 
@@ -140,7 +140,7 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   MUSTER_ASSIGN(auto lease, ClaimItem(stop));
   if (!lease) return std::nullopt;
-  WithdrawWish();
+  CancelSplitRequest();
   auto item = ItemBody::FromJson(lease->body());
   if (!item) return item.error().Within("item '" + lease->key() + "'");
   const Partition& partition = item->partition;
@@ -174,13 +174,13 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
     // One that cannot be read is left to its lease, which grows with each claim: the other items go
     // on, and the roster counts it as quarantined.
     if (!item) {
-      SayUnreadable(lease.key(), item.error());
+      LogUnreadable(lease.key(), item.error());
       continue;
     }
     if (item->from.empty()) return std::make_unique<Lease>(std::move(lease));
-    auto given = WasGivenAway(*item);
+    auto given = WasSplitOff(*item);
     if (!given && given.error().code == Code::kCorrupt) {
-      SayUnreadable(ItemKey(spec_.name, item->from), given.error());
+      LogUnreadable(ItemKey(spec_.name, item->from), given.error());
       continue;
     }
     if (!given) {
@@ -194,17 +194,17 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
   }
 }
 
-Result<bool> WorkCoordinator::WasGivenAway(const ItemBody& item) {
+Result<bool> WorkCoordinator::WasSplitOff(const ItemBody& item) {
   MUSTER_ASSIGN(const std::optional<Record> record,
                 store_.Get(kWorkKind, ItemKey(spec_.name, item.from)));
   if (!record) return false;
   MUSTER_ASSIGN(const ItemBody former, ItemBody::FromJson(record->body));
-  return former.Gave(item);
+  return former.HasSplitOff(item);
 }
 
 Result<bool> WorkCoordinator::AllSettled() {
   MUSTER_ASSIGN(const bool settled, roster_->Settled());
-  if (settled) WithdrawWish();
+  if (settled) CancelSplitRequest();
   return settled;
 }
 
@@ -252,11 +252,12 @@ const std::string& WorkCoordinator::judged() const { return roster_->incarnation
 
 Result<bool> WorkCoordinator::End() { return roster_->End(); }
 
-Status WorkCoordinator::WishForSplit() {
-  if (wish_) {
-    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kWishKind, wish_->key));
-    if (stored && stored->version == wish_->version) return {};
-    wish_.reset();
+Status WorkCoordinator::RequestSplit() {
+  if (split_request_) {
+    MUSTER_ASSIGN(const std::optional<Record> stored,
+                  store_.Get(kSplitRequestKind, split_request_->key));
+    if (stored && stored->version == split_request_->version) return {};
+    split_request_.reset();
   }
   std::vector<const RunRoster::OpenItem*> candidates;
   for (const RunRoster::OpenItem& item : roster_->open()) {
@@ -265,33 +266,33 @@ Status WorkCoordinator::WishForSplit() {
   std::sort(candidates.begin(), candidates.end(),
             [](const auto* a, const auto* b) { return a->body.Left() > b->body.Left(); });
   for (const RunRoster::OpenItem* item : candidates) {
-    Record wish{.kind = kWishKind,
-                .queue = spec_.name,
-                .key = item->key,
-                .body = "{\"by\":" + ToJsonText(worker_) + "}"};
-    const Change change = Change::Put(wish, Due::Never());
+    Record request{.kind = kSplitRequestKind,
+                   .queue = spec_.name,
+                   .key = item->key,
+                   .body = "{\"by\":" + ToJsonText(worker_) + "}"};
+    const Change change = Change::Put(request, Due::Never());
     MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
-    if (!written.front().applied) continue;  // somebody else's wish
-    wish.version = written.front().version;
-    wish_ = std::move(wish);
+    if (!written.front().applied) continue;  // somebody else's request
+    request.version = written.front().version;
+    split_request_ = std::move(request);
     break;
   }
   return {};
 }
 
-// Best effort: a wish that stays makes one item be split once for nothing.
-void WorkCoordinator::WithdrawWish() {
-  if (!wish_) return;
-  const Change change = Change::Delete(*wish_);
+// Best effort: a request that stays makes one item be split once for nothing.
+void WorkCoordinator::CancelSplitRequest() {
+  if (!split_request_) return;
+  const Change change = Change::Delete(*split_request_);
   static_cast<void>(store_.Write({&change, 1}));
-  wish_.reset();
+  split_request_.reset();
 }
 
-Result<bool> WorkCoordinator::TakeWish(const WorkItem& item) {
-  MUSTER_ASSIGN(std::optional<Record> wish,
-                store_.Get(kWishKind, ItemKey(spec_.name, item.name())));
-  if (!wish) return false;
-  const Change change = Change::Delete(*std::move(wish));
+Result<bool> WorkCoordinator::TakeSplitRequest(const WorkItem& item) {
+  MUSTER_ASSIGN(std::optional<Record> request,
+                store_.Get(kSplitRequestKind, ItemKey(spec_.name, item.name())));
+  if (!request) return false;
+  const Change change = Change::Delete(*std::move(request));
   MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
   return written.front().applied;
 }

@@ -46,14 +46,14 @@ ItemInfo::State StateOf(ItemBody::State state) {
   }
 }
 
-void TellWhenDue(const Record& record, WallTime now, ItemInfo& info) {
+void ReportWhenDue(const Record& record, WallTime now, ItemInfo& info) {
   if (!record.due) return;
   info.due = IsDueAtOnce(*record.due) ? now : *record.due;
   info.due_in = *info.due - now;
 }
 
 // By the holder's clock and ours, which may differ by a little: less than a second counts as one.
-void TellPace(const Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
+void ReportPace(const Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
   const bool done = body.state == ItemBody::State::kDone && body.until_ms > 0;
   const bool held = body.state == ItemBody::State::kOpen && !record.owner.empty();
   if (body.since_ms == 0 || (!done && !held)) return;
@@ -83,8 +83,8 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
                 .progress = body->progress,
                 .fraction = body->fraction,
                 .error = body->error};
-  TellWhenDue(record, now, info);
-  TellPace(record, *body, now, info);
+  ReportWhenDue(record, now, info);
+  ReportPace(record, *body, now, info);
   for (const Partition& part : body->Successors()) info.successors.push_back(NameOf(part));
   return info;
 }
@@ -98,7 +98,7 @@ ItemInfo Unreadable(const Record& record, const std::string& run, const Error& e
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .error = error.ToString()};
-  TellWhenDue(record, now, info);
+  ReportWhenDue(record, now, info);
   return info;
 }
 

@@ -93,7 +93,7 @@ std::vector<Partition> ItemBody::Successors() const {
   return parts;
 }
 
-bool ItemBody::Gave(const ItemBody& successor) const {
+bool ItemBody::HasSplitOff(const ItemBody& successor) const {
   const std::vector<Partition> parts = Successors();
   return std::any_of(parts.begin(), parts.end(), [&](const Partition& part) {
     return part.begin == successor.partition.begin && part.end == successor.partition.end;

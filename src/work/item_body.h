@@ -36,7 +36,7 @@ struct ItemBody {
   std::vector<Partition> Successors() const;
 
   // Whether that one was given away by this.
-  bool Gave(const ItemBody& successor) const;
+  bool HasSplitOff(const ItemBody& successor) const;
 
   // About how many documents are left; where nobody knows, a fraction.
   double Left() const;

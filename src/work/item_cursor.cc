@@ -37,7 +37,7 @@ Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
   if (now - saved_at_ >= terms.checkpoint_interval) {
     MUSTER_TRY(Save(progress, writer));
     observer_.Renewed(item_);
-    MUSTER_TRY(GiveAway(progress, writer, rest));
+    MUSTER_TRY(SplitOff(progress, writer, rest));
     saved_at_ = now;
   }
   if (terms.max_hold.count() > 0 && now - began_ >= terms.max_hold) {
@@ -62,14 +62,14 @@ std::optional<double> ItemCursor::Fraction(const Progress& progress, const std::
   return pipeline_.source.FractionBefore(rest, position);
 }
 
-Status ItemCursor::GiveAway(Progress& progress, Writer& writer, Rest& rest) {
+Status ItemCursor::SplitOff(Progress& progress, Writer& writer, Rest& rest) {
   if (item_.whole()) return {};
-  // Not knowing what others wish for is no reason to stop.
-  const Result<bool> wished = coordinator_.TakeWish(item_);
-  if (!wished || !*wished) return {};
+  // A failed lookup is no reason to stop.
+  const Result<bool> requested = coordinator_.TakeSplitRequest(item_);
+  if (!requested || !*requested) return {};
   MUSTER_ASSIGN(const std::optional<std::string> middle, By(Party::kSource, rest.Split()));
   if (!middle || middle->empty() || *middle == item_.partition().begin) {
-    item_.KeepWhole();
+    item_.SetUnsplittable();
     return {};
   }
   std::optional<double> share;

@@ -23,7 +23,7 @@ class ItemCursor final : public WorkItemCursor {
 
  private:
   Status Save(const Progress& progress, Writer& writer);
-  Status GiveAway(Progress& progress, Writer& writer, Rest& rest);
+  Status SplitOff(Progress& progress, Writer& writer, Rest& rest);
   std::optional<double> Fraction(const Progress& progress, const std::string& position);
 
   WorkCoordinator& coordinator_;

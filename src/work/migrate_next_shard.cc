@@ -384,7 +384,7 @@ Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pi
     MUSTER_ASSIGN(const bool finished, FinishCollections(coordinator, pipeline, allowed));
     return finished ? ShardOutcome::kAllDone : ShardOutcome::kNothingDue;
   }
-  MUSTER_TRY(coordinator.WishForSplit());
+  MUSTER_TRY(coordinator.RequestSplit());
   return ShardOutcome::kNothingDue;
 }
 

@@ -19,7 +19,8 @@ inline constexpr char kPrepareKind[] = "prepare";  // one, RUN: leased by who cr
 inline constexpr char kPageKind[] = "run_page";    // RUN/000001: the names of up to 1000 items
 inline constexpr char kEndKind[] = "run_end";  // RUN/INCARNATION and …/000001: what is all done
 inline constexpr char kWorkKind[] = "work";    // RUN/NAME: the items, in the queue RUN
-inline constexpr char kWishKind[] = "split_wish";  // RUN/NAME: somebody would take a part of it
+inline constexpr char kSplitRequestKind[] =
+    "split_wish";                                  // RUN/NAME: somebody would take a part of it
 inline constexpr char kRedriveKind[] = "redrive";  // RUN/00 … RUN/ff: dead letters that are settled
 inline constexpr char kTargetKind[] = "target";  // RUN/INCARNATION/HASH: what a collection goes to
 

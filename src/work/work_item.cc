@@ -73,7 +73,7 @@ Status WorkItem::Split(const Progress& progress, std::optional<double> share) {
 }
 
 bool WorkItem::whole() const { return body_->whole; }
-void WorkItem::KeepWhole() { body_->whole = true; }
+void WorkItem::SetUnsplittable() { body_->whole = true; }
 
 Status WorkItem::HandOver(const Progress& progress) {
   const Progress ended = progress.CutAt(progress.position);

@@ -494,9 +494,9 @@ TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
   watcher_.on_advance = [&](const WorkItem&, const Progress&) {
     if (std::exchange(wished, true)) return;
     EXPECT_FALSE(idle->AllSettled().value());
-    EXPECT_TRUE(idle->WishForSplit());
+    EXPECT_TRUE(idle->RequestSplit());
     EXPECT_TRUE(idle->AllSettled());
-    EXPECT_TRUE(idle->WishForSplit());
+    EXPECT_TRUE(idle->RequestSplit());
   };
   EXPECT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);
   EXPECT_EQ(watcher_.splits, 1);

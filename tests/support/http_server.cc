@@ -104,7 +104,7 @@ HttpServerReply Answer(int status, const std::string& body,
 
 HttpServerReply CloseWithoutAnswer() { return {"", HttpServerReply::Then::kClose}; }
 
-HttpServerReply CloseInTheBody() {
+HttpServerReply CloseMidBody() {
   return {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", HttpServerReply::Then::kClose};
 }
 

@@ -33,7 +33,7 @@ struct HttpServerReply {
 HttpServerReply Answer(int status, const std::string& body,
                        const std::vector<std::pair<std::string, std::string>>& headers = {});
 HttpServerReply CloseWithoutAnswer();
-HttpServerReply CloseInTheBody();
+HttpServerReply CloseMidBody();
 HttpServerReply NeverAnswer();
 
 // An HTTP/1.1 server on a free port of 127.0.0.1 that does what the test wants, right or wrong. The
