@@ -31,7 +31,7 @@ std::string_view Arena::Copy(std::string_view bytes) {
 }
 
 void Arena::Clear() {
-  // What one huge document needed is not kept for the small ones that follow.
+  // Drops oversized blocks, so one huge document does not pin its memory.
   std::erase_if(blocks_, [](const Block& block) { return block.size > kBlockBytes; });
   block_ = 0;
   used_ = 0;

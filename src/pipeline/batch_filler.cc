@@ -5,8 +5,8 @@
 namespace muster {
 namespace {
 
-// Documents that are skipped cost no memory, but time: so that progress is told of at times, a
-// batch ends also when it has read this many times its limit.
+// Skipped documents cost time but no memory. A batch also ends after reading this many times its
+// limit, so that progress is still reported.
 constexpr int64_t kReadPerKept = 16;
 
 size_t SizeOf(const Document& document) { return document.id.size() + document.body.size(); }
@@ -21,7 +21,7 @@ Document Copied(const Document& document, Arena& arena) {
           .version = document.version};
 }
 
-// What transforms left alone is still the reader's.
+// Text that no transform changed still belongs to the reader.
 std::string_view InArena(std::string_view text, std::string_view original, Arena& arena) {
   if (text.empty()) return {};
   const std::less<const char*> before;
@@ -66,14 +66,14 @@ void BatchFiller::Fill(ReadBatch& batch) {
   while (batch.kept() < limits.max_docs && batch.read < most_read && batch.bytes < most_bytes) {
     Result<bool> more = ReadOne(batch, limits);
     if (more && *more) continue;
-    // Either the batch is full, or there is no more to read.
+    // Either the batch is full or the source is exhausted.
     batch.last = held_.batch.documents.empty();
     if (!more) batch.outcome = std::move(more).error();
     return;
   }
 }
 
-// False: it was held back, or there is none.
+// False: the document was held back, or the source is exhausted.
 Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
   MUSTER_ASSIGN(const std::optional<Document> next, reader_->Next());
   if (!next) return false;
@@ -135,7 +135,7 @@ Result<bool> BatchFiller::Transformed(Document& document, Arena& arena) {
   return true;
 }
 
-// By the thread that uses them: an engine for scripts may insist on that.
+// Created on the thread that uses them: script engines may require it.
 Status BatchFiller::MakeTransforms() {
   if (transforms_) return {};
   MUSTER_ASSIGN(transforms_, pipeline_.transforms.Make());

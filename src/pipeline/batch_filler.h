@@ -9,43 +9,43 @@
 
 namespace muster {
 
-// What was read in one go, transformed, with what became of each document.
+// The result of one read: a transformed batch and the outcome of each document.
 struct ReadBatch {
   struct Failed {
     Document document;  // as it was read
     std::string reason;
   };
 
-  Batch batch;                 // what is to be written
-  std::vector<Failed> failed;  // with their memory in the batch's arena
+  Batch batch;                 // to be written
+  std::vector<Failed> failed;  // memory is in the batch's arena
   int64_t read = 0;
   int64_t skipped = 0;
   int64_t bytes = 0;          // of the bodies read
   std::string position = {};  // after the last document read
   size_t kept_bytes = 0;      // of ids and bodies, failed ones included
-  bool last = false;          // nothing more can be read,
-  Status outcome = {};        // for this reason; success: it was all
+  bool last = false;          // end of input
+  Status outcome = {};        // why reading ended; success: end of the partition
 
   size_t kept() const { return batch.documents.size() + failed.size(); }
   void Clear();
 };
 
-// Reads documents, transforms them and gathers them into batches. A batch closes before the
-// document that would cross a limit; one that is larger than the limit goes alone. Used by one
+// Reads and transforms documents and groups them into batches. A batch closes before the document
+// that would exceed a limit; a document larger than the limit gets a batch of its own. Used by one
 // thread at a time.
 class BatchFiller {
  public:
   // `pipeline` must outlive it.
   BatchFiller(const Pipeline& pipeline, std::unique_ptr<Reader> reader);
 
-  // Replaces what is in `batch` by what comes next. Not to be called after the last.
+  // Replaces the content of `batch` with the next batch. Must not be called after the last one.
   void Fill(ReadBatch& batch);
 
   // As Reader::Split.
   Result<std::optional<std::string>> Split() { return reader_->Split(); }
 
  private:
-  // A document that was read, and found to belong to the next batch.
+  // A document that was read but belongs in the next batch.
   struct Held {
     Batch batch;  // with the document, or empty
     int64_t read_bytes = 0;

@@ -62,7 +62,7 @@ Result<const ReadBatch*> BatchReader::Next() {
     }
     if (current_.read > 0) return &current_;
   }
-  // Without documents there is nothing but the outcome: an empty batch is always the last.
+  // An empty batch is always the last and carries only the outcome.
   if (!current_.outcome) return current_.outcome.error();
   return nullptr;
 }

@@ -12,16 +12,16 @@
 
 namespace muster {
 
-// Gives the batches of one shard, in order; with read-ahead a thread fills the next one while the
-// caller has the last. Used by one thread.
+// Returns the batches of one shard in order. With read-ahead, a thread fills the next batch while
+// the caller processes the current one. Used by one thread.
 class BatchReader final : public Rest {
  public:
-  // `pipeline` must outlive it. `stop` ends the reader's waiting: it is requested on destruction.
+  // `pipeline` must outlive it. `stop` cancels the reader; it is requested on destruction.
   BatchReader(const Pipeline& pipeline, std::unique_ptr<Reader> reader, std::stop_source stop);
   ~BatchReader() override;
 
-  // The next batch, which lives until the next call; null: the end. A failure of the source comes
-  // after everything that was read before it.
+  // The next batch, valid until the next call; null at the end. A source error is returned after
+  // everything read before it.
   Result<const ReadBatch*> Next();
 
   Result<std::optional<std::string>> Split() override;
@@ -35,11 +35,11 @@ class BatchReader final : public Rest {
 
   ReadBatch current_;
   ReadBatch next_;
-  bool full_ = false;  // next_ waits to be taken
+  bool full_ = false;  // next_ is ready
   bool closing_ = false;
   std::mutex mutex_;  // guards the three above
   std::condition_variable changed_;
-  std::thread thread_;  // not there without read-ahead
+  std::thread thread_;  // absent without read-ahead
 };
 
 }  // namespace muster

@@ -55,14 +55,14 @@ class PlainStream final : public ByteStream {
   uint64_t offset_;
 };
 
-// What unpackers have in common: packed bytes in, and a place to name when they make no sense.
+// Shared by the decompressors: compressed input, and an offset to report when it is corrupt.
 class Unpacker : public ByteStream {
  public:
   explicit Unpacker(std::unique_ptr<PlainStream> packed)
       : packed_(std::move(packed)), buffer_(kPackedBytes) {}
 
  protected:
-  // Replaces what is used up; an empty answer is the end of the file.
+  // Refills the input buffer; empty means end of file.
   Result<std::string_view> NextPacked() {
     MUSTER_ASSIGN(const size_t got, packed_->Read(buffer_.data(), buffer_.size()));
     return std::string_view(buffer_.data(), got);
@@ -94,7 +94,7 @@ class GzipStream final : public Unpacker {
       }
       ready_ = true;
     }
-    // zlib counts in 32 bits.
+    // zlib's counters are 32-bit.
     const auto room = static_cast<uInt>(std::min<size_t>(size, size_t{1} << 30));
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = room;
@@ -121,7 +121,7 @@ class GzipStream final : public Unpacker {
  private:
   z_stream stream_{};
   bool ready_ = false;
-  // An empty file has no member at all: that is not gzip.
+  // An empty file has no gzip member and is therefore not valid gzip.
   bool between_members_ = false;
 };
 
@@ -158,7 +158,7 @@ class ZstdStream final : public Unpacker {
   bool between_frames_ = false;
 };
 
-// What is compressed has no other way to a place in it.
+// Compressed data cannot be seeked, only read through.
 Status Drop(ByteStream& stream, uint64_t bytes) {
   std::vector<char> buffer(kPackedBytes);
   while (bytes > 0) {

@@ -11,21 +11,21 @@ namespace muster {
 
 enum class Compression { kNone, kGzip, kZstd };
 
-// By the end of the name: .gz and .zst are compressed.
+// Based on the file name: .gz and .zst are compressed.
 Compression CompressionOf(std::string_view path);
 
-// The bytes of one file, unpacked, from first to last. Used by one thread at a time.
+// The decompressed bytes of one file, front to back. Used by one thread at a time.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // Up to `size` bytes; 0: the end. Errors name the file and, for what is compressed, the byte in
-  // it: kCorrupt if the packed data is damaged or ends too early.
+  // Reads up to `size` bytes; 0 at the end. Errors name the file and, for compressed files, the
+  // offset. kCorrupt: the compressed data is damaged or truncated.
   virtual Result<size_t> Read(char* to, size_t size) = 0;
 };
 
-// Opens a file from a byte of the unpacked content on. What is compressed has to be unpacked up to
-// there. kNotFound, kPermission: there is no such file, or it may not be read.
+// Opens a file at an offset in its decompressed content. Compressed files are decompressed up to
+// that point. kNotFound, kPermission: the file does not exist or cannot be read.
 Result<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path, Compression compression,
                                                    uint64_t offset);
 

@@ -46,12 +46,12 @@ void AppendHex(std::string_view bytes, std::string& out) {
   }
 }
 
-// Milliseconds since 1970 as PostgreSQL reads them whatever the session's settings.
+// Milliseconds since 1970, in a form PostgreSQL parses regardless of session settings.
 Status AppendTime(std::string_view number, std::string& out) {
   int64_t since_epoch = 0;
   const auto [end, error] =
       std::from_chars(number.data(), number.data() + number.size(), since_epoch);
-  constexpr int64_t kBound = 8'000'000'000'000'000;  // beyond PostgreSQL's last year
+  constexpr int64_t kBound = 8'000'000'000'000'000;  // past PostgreSQL's last year
   if (error != std::errc{} || end != number.data() + number.size() || since_epoch > kBound ||
       since_epoch < -kBound) {
     return Error{Code::kInvalid, std::string(number) + " is not a time in whole milliseconds"};
@@ -84,7 +84,7 @@ CopyRows::CopyRows(const PgTable& table)
     Target target{.name = column.name, .written = !column.generated};
     if (column.base == "json" || column.base == "jsonb") {
       target.form = Form::kJson;
-      // Where NULL cannot be meant, it is the JSON null of a source's json column.
+      // A NOT NULL json column stores JSON null instead.
       target.null_is_json = !column.nullable && !column.is_array;
     }
     if (column.base == "bytea") target.form = Form::kBytes;
@@ -161,7 +161,7 @@ Result<uint64_t> CopyRows::AddFields(const Document& document) {
     }
     text_ += '\t';
   }
-  // COPY cannot say "a row of nothing but defaults".
+  // COPY cannot express a row made only of defaults.
   if (text_.empty() || text_.back() != '\t') {
     return Error{Code::kInvalid, "no field is a column that can be written"};
   }
@@ -190,7 +190,7 @@ Status CopyRows::AddValue(const Target& target, const FieldValue& value) {
       break;
     case Form::kBytes:
       if (value.kind != Kind::kString || !value.text.starts_with("\\x")) {
-        // The server would take the text of a number for bytes.
+        // The server would read a number's text as raw bytes.
         const auto bytes = value.kind == Kind::kString ? DecodeBase64(value.text) : std::nullopt;
         if (!bytes) return Misfit(target.name, "is neither base64 nor hexadecimal after \\x");
         AppendHex(*bytes, text_);
@@ -209,7 +209,7 @@ Status CopyRows::AddValue(const Target& target, const FieldValue& value) {
       break;
   }
   if (value.kind == Kind::kString && !value.escaped) {
-    text_ += value.text;  // JSON has nothing in it that COPY would want escaped
+    text_ += value.text;  // JSON contains nothing that COPY needs escaped
     return {};
   }
   if (value.escaped && value.text.find('\0') != std::string_view::npos) {

@@ -12,37 +12,37 @@
 
 namespace muster {
 
-// Turns documents into rows of COPY's text format for one table, and keeps them. Fields go to the
-// columns of their names:
-// - null is NULL, in a json or jsonb column that is NOT NULL the JSON null; a column whose field is
-//   missing is NULL, or takes its default if it has one;
-// - strings, numbers and booleans are handed over as they are, for the server to read;
+// Converts documents to rows in COPY's text format for one table, and buffers them. Fields map to
+// columns by name:
+// - null is NULL, or JSON null in a json or jsonb column that is NOT NULL; a column without a field
+//   is NULL, or its default if it has one;
+// - strings, numbers and booleans are passed through for the server to parse;
 // - json and jsonb columns take any value as JSON, array columns a JSON array, bytea columns base64
-//   or PostgreSQL's \x form, times and dates also milliseconds since 1970; in any other column a
-//   nested value is its JSON text;
-// - computed columns are left alone;
-// - columns `_id` and `_routing` take those of the document, unless it has such fields itself.
+//   or PostgreSQL's \x form, times and dates also milliseconds since 1970; any other column takes a
+//   nested value as JSON text;
+// - generated columns are skipped;
+// - columns `_id` and `_routing` take the document's, unless it has fields of those names.
 // A table of whole documents (PgTable::HoldsDocuments) takes id, routing and body. Not thread-safe.
 class CopyRows {
  public:
   struct Row {
-    size_t document;    // its place in the batch
+    size_t document;    // index in the batch
     size_t begin;       // in text()
-    uint64_t defaults;  // the columns left to their defaults: rows of one COPY have the same
+    uint64_t defaults;  // columns left to their defaults; the same for all rows of one COPY
   };
 
   explicit CopyRows(const PgTable& table);
 
-  // Forgets the rows of the batch before.
+  // Drops the rows of the previous batch.
   void Clear();
 
-  // Adds a row. An error is why the document does not fit into the table.
+  // Adds a row. An error says why the document does not fit the table.
   Status Add(size_t index, const Document& document);
 
   const std::vector<Row>& rows() const { return rows_; }
   std::string_view text() const { return text_; }
 
-  // Rows [first, last) as COPY takes them.
+  // Rows [first, last) in COPY format.
   std::string_view Text(size_t first, size_t last) const;
 
   // "COPY table (columns) FROM STDIN" for rows with these defaults.
@@ -65,7 +65,7 @@ class CopyRows {
 
   const std::string table_;
   const bool holds_documents_;
-  std::vector<Target> targets_;  // all columns, in the order of the fields
+  std::vector<Target> targets_;  // all columns, in field order
   FieldReader fields_;
   std::string text_;
   std::vector<Row> rows_;

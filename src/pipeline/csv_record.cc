@@ -32,7 +32,7 @@ void CsvParser::ParsePlain(std::string_view record) {
 
 Status CsvParser::ParseQuoted(std::string_view record) {
   unquoted_.clear();
-  unquoted_.reserve(record.size());  // never moves, so that views into it stay
+  unquoted_.reserve(record.size());  // never reallocates, so views into it stay valid
   size_t at = 0;
   for (;;) {
     if (at >= record.size() || record[at] != '"') {
@@ -46,7 +46,7 @@ Status CsvParser::ParseQuoted(std::string_view record) {
     } else {
       const size_t begin = ++at;
       const size_t copied = unquoted_.size();
-      size_t piece = begin;  // of which nothing is copied yet
+      size_t piece = begin;  // start of what is not copied yet
       for (;;) {
         at = record.find('"', at);
         if (at == std::string_view::npos) {

@@ -12,16 +12,16 @@ struct CsvField {
   std::string_view text;
   bool quoted = false;
 
-  // As in PostgreSQL: nothing at all is null, a pair of quotes is an empty text.
+  // As in PostgreSQL: an unquoted empty field is null, "" is an empty string.
   bool is_null() const { return text.empty() && !quoted; }
 };
 
-// The fields of records, one record after another; views live until the next. For one thread.
+// Parses one record at a time; views are valid until the next. For one thread.
 class CsvParser {
  public:
   explicit CsvParser(char delimiter) : delimiter_(delimiter) {}
 
-  // kInvalid: a quote where none may be.
+  // kInvalid: a misplaced quote.
   Status Parse(std::string_view record);
 
   const std::vector<CsvField>& fields() const { return fields_; }
@@ -32,10 +32,10 @@ class CsvParser {
 
   const char delimiter_;
   std::vector<CsvField> fields_;
-  std::string unquoted_;  // texts of fields with doubled quotes
+  std::string unquoted_;  // fields with doubled quotes, unescaped
 };
 
-// Appends a field: in quotes if it needs them, or if it is empty but not null.
+// Appends a field, quoted if needed or if it is empty but not null.
 void AppendCsvField(std::string& line, std::string_view text, char delimiter);
 
 }  // namespace muster

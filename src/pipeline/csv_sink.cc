@@ -20,7 +20,7 @@ using Columns = std::vector<std::string>;
 
 constexpr char kColumnsFile[] = "/columns.json";
 
-// All files of a collection have the same columns: they are kept where every worker finds them.
+// All files of a collection share the same columns, stored where every worker finds them.
 Result<Columns> LoadColumns(const std::string& state_folder) {
   std::error_code failed;
   Columns columns;
@@ -45,7 +45,7 @@ Result<Columns> ColumnsIn(const std::string& metadata) {
   return columns;
 }
 
-// The fields of the documents, each where it was first seen.
+// The fields of the documents in order of first appearance.
 Columns FieldsOf(const Batch& batch) {
   Columns columns;
   for (const Document& document : batch.documents) {
@@ -95,7 +95,7 @@ class CsvEncoder final : public FileEncoder {
   }
 
  private:
-  // Finds out which columns there are, or decides it by the first documents, for all workers.
+  // Loads the columns, or derives them from the first documents and stores them for all workers.
   Status Settle(const Batch* first) {
     MUSTER_ASSIGN(Columns stored, LoadColumns(state_.folder()));
     if (stored.empty() && first != nullptr) {
@@ -110,7 +110,7 @@ class CsvEncoder final : public FileEncoder {
     return {};
   }
 
-  // Fields mostly come in the order of the columns: `guess` saves the search.
+  // Fields usually come in column order: `guess` avoids the search.
   Result<size_t> ColumnOf(std::string_view key, size_t guess) const {
     if (guess < columns_.size() && JsonKeyIs(key, columns_[guess])) return guess;
     for (size_t i = 0; i < columns_.size(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// csv:FILE-OR-FOLDER: one document a record, one column for each field.
+// csv:FILE-OR-FOLDER: one record per document, one column per field.
 Result<std::unique_ptr<Sink>> OpenCsvSink(const Url& url, Env& env);
 
 }  // namespace muster

@@ -14,18 +14,18 @@
 namespace muster {
 namespace {
 
-// Less is not worth a worker's while.
+// Smaller parts are not worth splitting.
 constexpr uint64_t kLeastSplitBytes = uint64_t{128} << 10;
 
 struct CsvOptions {
   char delimiter = ',';
-  std::vector<std::string> columns;  // empty: the first record names them
-  std::string id;                    // empty: there is none
+  std::vector<std::string> columns;  // empty: taken from the header
+  std::string id;                    // empty: none
   std::string routing;
   bool trusts_quotes = false;
 };
 
-// The columns of one file, and what of them means something.
+// The columns of one file and their roles.
 struct CsvShape {
   std::vector<std::string> columns;
   std::vector<std::string> keys;  // `{"a":`, `,"b":`
@@ -41,7 +41,7 @@ CsvRecords RecordsOf(const CsvShape& shape, const CsvOptions& options) {
           .trusts_quotes = options.trusts_quotes};
 }
 
-// Skipping it would lose an unknown number of rows.
+// Skipping it could lose any number of rows.
 Error RunawayQuote(const std::string& place) {
   return {Code::kCorrupt,
           place +
@@ -104,13 +104,13 @@ class CsvReader final : public Reader {
       line_ +=
           1 + static_cast<uint64_t>(std::count(record->text.begin(), record->text.end(), '\n'));
       if (record->offset == 0 && shape_.has_header) continue;
-      // A blank line is a record only where a record has a single field.
+      // A blank line is a record only if records have a single field.
       if (record->text.empty() && shape_.columns.size() > 1) continue;
       return DocumentOf(*record, line);
     }
   }
 
-  // Where records begin is known by reading on from one that is known to begin.
+  // Record boundaries are only known by reading forward from a known one.
   Result<std::optional<std::string>> Split() override {
     const uint64_t at = records_.offset();
     const uint64_t end = std::min(end_, file_.size);
@@ -148,7 +148,7 @@ class CsvReader final : public Reader {
     return document;
   }
 
-  // Makes the record's object; the answer is why that cannot be, or empty.
+  // Builds the record's object; returns why it cannot, or an empty string.
   std::string Convert(const RecordReader::Record& record) {
     if (record.too_long) return "the record is longer than max_document_bytes";
     if (record.open_quote) return "a quote that is not closed";
@@ -199,7 +199,7 @@ class CsvSource final : public FileSource {
       : FileSource(std::move(file_options)), options_(std::move(options)) {}
 
  protected:
-  // The columns of all files, each as text: what a text means is for transforms and sinks to say.
+  // The columns of all files, all as text: typing them is up to transforms and sinks.
   Result<std::string> Metadata(const FileCollection& collection) override {
     std::vector<std::string> all;
     for (const FileEntry& file : collection.files) {
@@ -215,7 +215,7 @@ class CsvSource final : public FileSource {
     return ToJsonText(Json{{"columns", columns}, {"key", Json::array()}});
   }
 
-  // Only reading from the start tells which line ends are in quotes.
+  // Only a scan from the start tells which line ends are quoted.
   Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) override {
     MUSTER_ASSIGN(const CsvShape shape, ShapeOf(file));
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, 0));
@@ -267,7 +267,7 @@ class CsvSource final : public FileSource {
     }
     const std::string_view text = WithoutBom(header->text);
     if (!IsUtf8(text)) return Error{Code::kInvalid, file.path + ":1: invalid UTF-8 in the header"};
-    // The whole file would be the header, and no record would follow.
+    // Otherwise the whole file would be the header, with no records after it.
     if (HasBareReturn(text)) {
       return Error{Code::kInvalid, file.path + ":1: a carriage return in the header",
                    "end lines with a line feed, or with both: tr '\\r' '\\n'"};

@@ -8,14 +8,13 @@
 
 namespace muster {
 
-// csv:FILE-OR-FOLDER: records become objects with a text, or null, for each column.
+// csv:FILE-OR-FOLDER: records become objects with a string or null per column.
 Result<std::unique_ptr<Source>> OpenCsvSource(const Url& url, Env& env);
 
-// The delimiter that a URL names, a comma if it names none.
+// The URL's delimiter; a comma by default.
 Result<char> CsvDelimiter(const Url& url);
 
-// The names of a list such as a,b,c; none: the URL has none. kInvalid: a name is empty or there
-// twice.
+// The names in a list such as a,b,c; none: not given. kInvalid: an empty or duplicate name.
 Result<std::vector<std::string>> CsvColumns(const Url& url);
 
 }  // namespace muster

@@ -90,7 +90,7 @@ TEST_F(CsvSourceTest, AStrayQuoteCostsItsOwnLineOnly) {
     const auto defects = std::count_if(rows.begin(), rows.end(),
                                        [](const std::string& row) { return row[0] != '{'; });
     EXPECT_EQ(defects, end == "1000,Cy\"\n" ? 2 : 1) << end;
-    // Wherever partitions begin, records are the same.
+    // Records are the same wherever partitions begin.
     const auto source = Open(folder_.path() + "/t.csv", "?partition_bytes=50");
     Texts all;
     const auto partitions = source->Partitions("t");
@@ -154,7 +154,7 @@ TEST_F(CsvSourceTest, ASplitGivesEveryRecordOnce) {
   EXPECT_LT(all.size(), 15'000U);
   EXPECT_GT(all.size(), 5'000U);
   partition.begin = **split;
-  partition.bytes.reset();  // as of every part that is given away
+  partition.bytes.reset();  // like any part that is split off
   for (std::string& body : Read(*source, partition)) all.push_back(std::move(body));
   EXPECT_EQ(all, expected);
 }

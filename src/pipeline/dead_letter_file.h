@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// What OpenDeadLetters gives, on other files than the system's.
+// OpenDeadLetters on injected file calls.
 std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
                                                FileCalls& calls);
 

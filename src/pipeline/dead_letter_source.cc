@@ -20,7 +20,7 @@ struct Letter {
   std::string id;
   std::string routing;
   std::string body;
-  std::string defect;  // why the body is none
+  std::string defect;  // why there is no body
   int64_t version = 0;
 };
 
@@ -29,7 +29,7 @@ std::string Text(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Takes a field into `value`, if it is there. False: it is of another type.
+// Reads an optional field into `value`. False: wrong type.
 bool Take(const Json& json, const char* name, bool& value) {
   const auto found = json.find(name);
   if (found == json.end()) return true;
@@ -43,7 +43,7 @@ bool Take(const Json& json, const char* name, int64_t& value) {
   return found->is_number_integer();
 }
 
-// Positions are a shard's own, whichever part of it an item is.
+// Positions are relative to the shard, whichever part of it an item covers.
 uint64_t IdentityOf(const Letter& letter) {
   const auto item = WorkItemName::Parse(letter.place.item);
   const std::string shard = item ? std::to_string(item->shard) : "";
@@ -56,7 +56,7 @@ uint64_t IdentityOf(const Letter& letter) {
   return identity;
 }
 
-// None: the line is no letter, or not a whole one.
+// None: not a complete dead letter.
 std::optional<Letter> Parse(const std::string& line) {
   const auto parts = LetterLine::Of(line);
   if (!parts || Text(parts->head, "collection").empty()) return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<Letter> Parse(const std::string& line) {
   }
   if (!parts->document.empty()) {
     letter.body = parts->document;
-    // A letter that was torn, and another that was written on to its line, look whole so far.
+    // A torn letter with another appended to its line passes the checks so far.
     if (!CheckJsonObject(letter.body)) return std::nullopt;
     return letter;
   }
@@ -86,10 +86,10 @@ std::optional<Letter> Parse(const std::string& line) {
   return letter;
 }
 
-// Gives the letters of one collection; a position is the number of lines that were read.
+// Reads the letters of one collection; a position is the number of lines read.
 class LetterReader final : public Reader {
  public:
-  // `letters` are those of the collection, by their lines.
+  // `letters` are those of the collection, by line.
   LetterReader(std::string path, std::map<size_t, uint64_t> letters, size_t position)
       : path_(std::move(path)), file_(path_), letters_(std::move(letters)) {
     next_ = letters_.upper_bound(position);
@@ -172,7 +172,7 @@ std::optional<LetterLine> LetterLine::Of(std::string_view line) {
   while (const auto member = members.Next()) {
     if (JsonKeyIs(member->key, "document")) document = member->value;
   }
-  // The document is not parsed: it may be large, and its numbers are to stay as they are.
+  // The document is not parsed: it may be large, and its numbers must stay as written.
   std::string rest(line);
   if (!document.empty()) {
     rest.replace(static_cast<size_t>(document.data() - line.data()), document.size(), "0");

@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// Says what the file is for, since few have named it themselves.
+// Adds what the file is for: most users never named it.
 Status ForLetters(Status done) {
   if (done) return done;
   Error error = done.error().Within("the file for dead letters");
@@ -55,7 +55,7 @@ class DeadLetterFile final : public DeadLetters {
       line += ",\"document\":";
       const size_t start = line.size();
       line += document.body;
-      // Line ends stand between the parts of valid JSON only, where spaces do as well.
+      // In valid JSON, line ends occur only between tokens, where a space is equivalent.
       std::replace_if(
           line.begin() + static_cast<std::ptrdiff_t>(start), line.end(),
           [](char c) { return c == '\n' || c == '\r'; }, ' ');

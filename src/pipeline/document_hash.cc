@@ -12,7 +12,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// Both are FNV-1a with another start, mixed at the end as SplitMix64 does.
+// Both are FNV-1a with different seeds, finalised like SplitMix64.
 uint64_t Mix(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
   value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
@@ -26,7 +26,8 @@ DocumentHash Combine(const DocumentHash& first, const DocumentHash& second) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// A number by its digits without leading and trailing zeros and a power of ten; empty: not one.
+// A number as its digits without leading and trailing zeros and a power of ten; empty: not a
+// number.
 std::string CanonicalNumber(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -119,7 +120,7 @@ simdjson::error_code HashObject(ondemand::object object, HashTypes types, Docume
     DocumentHash value;
     bool is_null = false;
     if (const auto error = HashValue(field.value(), types, value, is_null)) return error;
-    // A sum: the order does not matter.
+    // A sum, so order does not matter.
     if (!is_null || types == HashTypes::kCompared) hash += Combine(key, value);
   }
   return simdjson::SUCCESS;

@@ -7,8 +7,8 @@
 
 namespace muster {
 
-// A hash of what a JSON document says, not of how it is written: the order of fields, white space,
-// escapes and the form of numbers (1.0, 1e0) do not matter. The order of arrays does.
+// A hash of a JSON document's content, independent of field order, white space, escapes and number
+// format (1.0, 1e0). Array order matters.
 struct DocumentHash {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -22,14 +22,14 @@ struct DocumentHash {
 };
 
 enum class HashTypes {
-  kIgnored,  // "1" is 1 and null is missing: a table cannot always tell
+  kIgnored,  // "1" equals 1 and null equals missing: tables cannot always tell them apart
   kCompared,
 };
 
 // kInvalid: not a JSON object.
 Result<DocumentHash> HashDocument(std::string_view body, HashTypes types = HashTypes::kIgnored);
 
-// A hash of bytes as they are.
+// A hash of raw bytes.
 DocumentHash HashBytes(std::string_view bytes);
 
 }  // namespace muster

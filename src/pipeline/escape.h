@@ -6,11 +6,11 @@
 
 namespace muster {
 
-// Any bytes as text for names and JSON: valid UTF-8 without control characters. What is neither,
-// and `%`, becomes %XX; everything else stays readable.
+// Any bytes as readable text for names and JSON. Invalid UTF-8, control characters and `%` become
+// %XX.
 std::string EscapeBytes(std::string_view bytes);
 
-// The bytes again; none: not such a text.
+// The original bytes; none: not such a text.
 std::optional<std::string> UnescapeBytes(std::string_view text);
 
 }  // namespace muster

@@ -75,7 +75,7 @@ simdjson::error_code ReadValue(ondemand::value value, FieldValue& field) {
 
 struct FieldReader::Parser {
   ondemand::parser parser;
-  std::string padded;  // the parser reads beyond the end of what it is given
+  std::string padded;  // the parser reads past the end of its input
 };
 
 FieldReader::FieldReader(std::vector<std::string> columns)
@@ -84,7 +84,7 @@ FieldReader::FieldReader(std::vector<std::string> columns)
 FieldReader::~FieldReader() = default;
 
 int FieldReader::ColumnOf(std::string_view name, size_t expected) const {
-  // Documents mostly have the order of the columns, or at least that of the one before.
+  // Fields usually come in column order, or in the order of the previous document.
   if (expected < columns_.size() && columns_[expected] == name) return static_cast<int>(expected);
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   return found == columns_.end() ? -1 : static_cast<int>(found - columns_.begin());

@@ -11,24 +11,24 @@
 
 namespace muster {
 
-// The value of one field of a document, not converted: numbers stay the digits that they are.
+// One field of a document, unconverted: numbers keep their digits.
 struct FieldValue {
   enum class Kind : uint8_t { kAbsent, kNull, kBool, kNumber, kString, kStructure };
   Kind kind = Kind::kAbsent;
-  bool escaped = false;   // a string whose JSON form holds a backslash
-  std::string_view json;  // as it stands in the document
-  std::string_view text;  // of a string: without quotes and escapes; else the same as `json`
+  bool escaped = false;   // a string whose JSON contains a backslash
+  std::string_view json;  // verbatim
+  std::string_view text;  // of a string: unquoted and unescaped; otherwise the same as `json`
 };
 
-// Takes documents apart for tables, field by field. Not thread-safe.
+// Splits documents into fields for tables. Not thread-safe.
 class FieldReader {
  public:
   explicit FieldReader(std::vector<std::string> columns);
   ~FieldReader();
 
-  // The values of a JSON object in the order of the columns; of a field that is there twice the
-  // last one. They live until the next call. An error is why the document does not fit: it is no
-  // valid JSON object, or has a field that is no column.
+  // The values of a JSON object in column order; for a duplicate field the last one. Valid until
+  // the next call. An error says why the document does not fit: not a valid JSON object, or a field
+  // without a column.
   Result<std::span<const FieldValue>> Read(std::string_view body);
 
  private:

@@ -25,7 +25,7 @@ std::string_view Between(const char* begin, const char* end) {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-// What these transforms have in common: a walk through the objects that hold their fields.
+// Base of these transforms: walks the objects that contain their fields.
 class TreeTransform : public Transform {
  public:
   explicit TreeTransform(FieldTree tree) : tree_(std::move(tree)) {}
@@ -33,17 +33,17 @@ class TreeTransform : public Transform {
   Result<bool> Apply(Document& document, Arena& arena) final {
     splice_.Start(document.body);
     const size_t start = SkipJsonSpace(document.body, 0);
-    const size_t end = document.body.find_last_of('}') + 1;  // 0: no object, nothing to visit
+    const size_t end = document.body.find_last_of('}') + 1;  // 0: not an object, nothing to visit
     MUSTER_TRY(Visit(tree_, document.body.substr(start, std::max(start, end) - start)));
     document.body = splice_.Result(arena);
     return true;
   }
 
  protected:
-  // Looks at the members of one object, which `node` stands for.
+  // Visits the members of one object, which corresponds to `node`.
   virtual Status VisitObject(const FieldTree& node, std::string_view object) = 0;
 
-  // Looks at an object, or at all objects of an array.
+  // Visits an object, or every object of an array.
   Status Visit(const FieldTree& node, std::string_view value) {
     if (value.starts_with('{')) return VisitObject(node, value);
     if (!value.starts_with('[')) return {};
@@ -89,7 +89,7 @@ class Rename final : public TreeTransform {
   }
 
  private:
-  // The new name of some field here that a member has already.
+  // The new name of a field at this level that a member already has.
   const std::string* NewNameIn(const FieldTree& node, std::string_view key) const {
     for (const FieldTree& child : node.children) {
       if (child.leaf < 0) continue;
@@ -103,7 +103,7 @@ class Rename final : public TreeTransform {
   std::vector<std::string> quoted_;
 };
 
-// Takes members out: those that are named, or all others.
+// Removes the named members, or all others.
 class FieldFilter final : public TreeTransform {
  public:
   FieldFilter(FieldTree tree, bool keeps_named)
@@ -121,7 +121,7 @@ class FieldFilter final : public TreeTransform {
       const char* const end = member->value.data() + member->value.size();
       const FieldTree* const child = node.Find(member->key);
       if (Goes(child, member->value)) {
-        // With the comma before it or, as long as none is left before it, with the one after it.
+        // Together with the comma before it or, if nothing is kept before it, the one after it.
         if (kept_before) {
           splice().Replace(Between(end_before, end), "");
         } else {
@@ -141,7 +141,7 @@ class FieldFilter final : public TreeTransform {
   bool Goes(const FieldTree* child, std::string_view value) const {
     if (!keeps_) return child != nullptr && child->leaf >= 0;
     if (child == nullptr) return true;
-    // A part of what has no parts is not there.
+    // A scalar has no nested fields.
     return child->leaf < 0 && !value.starts_with('{') && !value.starts_with('[');
   }
 
@@ -221,7 +221,7 @@ class EditValues final : public TreeTransform {
   }
 
  private:
-  // Of an array each element is edited.
+  // Edits each element of an array.
   Status Edit(const FieldEdit& field, std::string_view value) {
     if (value == "null") return {};
     if (value.starts_with('[')) {

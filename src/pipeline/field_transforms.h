@@ -12,10 +12,10 @@
 
 namespace muster {
 
-// Transforms of fields that edit the bytes of a document in place of parsing it: numbers and all
-// else that they do not touch stay as they are. A field that is not there is left alone.
+// Field transforms that edit a document's bytes without parsing it, so that numbers and everything
+// else they do not touch stay as written. Missing fields are ignored.
 
-// Gives fields other names, where they are. A document that has such a field already fails.
+// Renames fields in place. A document that already has a field of the new name fails.
 struct FieldRename {
   JsonPath path;
   std::string name;
@@ -24,18 +24,17 @@ Result<std::unique_ptr<Transform>> RenameFields(const std::vector<FieldRename>& 
 
 Result<std::unique_ptr<Transform>> DropFields(const std::vector<JsonPath>& paths);
 
-// Leaves only these, in the order of the document.
+// Keeps only these fields, in document order.
 Result<std::unique_ptr<Transform>> SelectFields(const std::vector<JsonPath>& paths);
 
-// Replaces fields by fixed JSON values, or adds them, with the objects that lead to them.
+// Sets fields to fixed JSON values, creating them and their parent objects if needed.
 struct FieldSetting {
   JsonPath path;
   std::string json;
 };
 Result<std::unique_ptr<Transform>> SetFields(const std::vector<FieldSetting>& values);
 
-// Makes a new JSON value of an old one, which is not null; none: it stays. An error is the
-// document's.
+// Maps a non-null JSON value to a new one; none: unchanged. An error fails the document.
 using ValueEdit = std::function<Result<std::optional<std::string>>(std::string_view value)>;
 struct FieldEdit {
   JsonPath path;

@@ -9,16 +9,16 @@
 
 namespace muster {
 
-// Fields by their paths, so that one pass over a document meets them all. What an array holds is
-// looked at element by element, as if the array were not there.
+// Fields as a tree of paths, so that one pass over a document finds them all. Arrays are
+// transparent: each element is visited.
 struct FieldTree {
   std::string name;
-  int leaf = -1;  // which of the paths ends here
+  int leaf = -1;  // index of the path that ends here
   std::vector<FieldTree> children = {};
 
   const FieldTree* Find(std::string_view raw_key) const;
 
-  // kInvalid: one path leads through another, or is there twice.
+  // kInvalid: a path is a prefix of another, or is duplicated.
   Status Add(const JsonPath& path, int number);
 };
 

@@ -22,7 +22,7 @@ std::string_view WithoutCompression(std::string_view path) {
   return path;
 }
 
-// All names in a folder but the hidden ones, sorted.
+// All names in a folder except hidden ones, sorted.
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::error_code failed;
   fs::directory_iterator entry(folder, failed);
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   return names;
 }
 
-// Files of a folder and all folders below it.
+// The files in a folder, recursively.
 Status AddFilesBelow(const std::string& folder, const std::vector<std::string_view>& endings,
                      std::vector<FileEntry>& files) {
   MUSTER_ASSIGN(const auto names, NamesIn(folder));

@@ -13,7 +13,7 @@ namespace muster {
 struct FileEntry {
   std::string path;
   Compression compression = Compression::kNone;
-  uint64_t size = 0;  // as it lies there, packed or not
+  uint64_t size = 0;  // on disk, compressed or not
 };
 
 struct FileCollection {
@@ -22,21 +22,21 @@ struct FileCollection {
 };
 
 // The collections that a path stands for, by name:
-//   a file    one, named by the file without its endings
-//   a folder  one for each file in it, and one, named by the folder, for each folder in it
-// In folders only files that end in one of `endings` (".jsonl", also with .gz or .zst after it)
-// count, and nothing that begins with a dot. kNotFound: there is nothing. kInvalid: two files would
-// be one collection, such as a.jsonl and a.jsonl.gz.
+//   a file    one, named after the file without its extensions
+//   a folder  one per file in it, and one, named after the folder, per subfolder
+// In folders, only files that end in one of `endings` (".jsonl", optionally followed by .gz or
+// .zst) count, and nothing that begins with a dot. kNotFound: nothing found. kInvalid: two files
+// would become the same collection, such as a.jsonl and a.jsonl.gz.
 Result<std::vector<FileCollection>> ListFiles(const std::string& path,
                                               const std::vector<std::string_view>& endings);
 
-// How large the file is. kNotFound, kPermission.
+// The file's size. kNotFound, kPermission.
 Result<FileEntry> StatFile(const std::string& path);
 
-// The file's name without its folder and without one of the endings.
+// The file's name without its folder and its ending.
 std::string FileStem(std::string_view path, const std::vector<std::string_view>& endings);
 
-// Whether the name ends in one of them, perhaps compressed.
+// Whether the name has one of the endings, optionally compressed.
 bool HasEnding(std::string_view path, const std::vector<std::string_view>& endings);
 
 }  // namespace muster

@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-// Closes what it holds.
 class Fd {
  public:
   explicit Fd(int fd) : fd_(fd) {}
@@ -88,7 +87,7 @@ class GzipOutput final : public FileOutput {
     if (bytes.empty()) return {};
     MUSTER_TRY(Begin());
     while (!bytes.empty()) {
-      // zlib counts in 32 bits.
+      // zlib's counters are 32-bit.
       const std::string_view piece = bytes.substr(0, size_t{1} << 30);
       bytes.remove_prefix(piece.size());
       MUSTER_TRY(Pack(piece, Z_NO_FLUSH));
@@ -97,7 +96,7 @@ class GzipOutput final : public FileOutput {
   }
 
   Result<uint64_t> Flush() override {
-    // Not even an empty file is without a member: it would not be gzip.
+    // Even an empty gzip file needs one member.
     if (!begun_) MUSTER_TRY(Begin());
     if (open_) {
       MUSTER_TRY(Pack({}, Z_FINISH));
@@ -135,7 +134,7 @@ class GzipOutput final : public FileOutput {
   std::vector<char> packed_;
   z_stream stream_{};
   bool open_ = false;   // a member has begun
-  bool begun_ = false;  // there was one at all
+  bool begun_ = false;  // any member was written
 };
 
 class ZstdOutput final : public FileOutput {
@@ -174,7 +173,7 @@ class ZstdOutput final : public FileOutput {
   std::vector<char> packed_;
   ZSTD_CCtx* const stream_;
   bool open_ = false;   // a frame has begun
-  bool begun_ = false;  // there was one at all
+  bool begun_ = false;  // any frame was written
 };
 
 }  // namespace

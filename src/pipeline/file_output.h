@@ -12,20 +12,20 @@
 
 namespace muster {
 
-// Writes one new file, plain or compressed. Errors name the file; after one it is of no use any
-// more. kFull: no room. Used by one thread.
+// Writes one new file, plain or compressed. Errors name the file; after an error the object is
+// unusable. kFull: no space. Used by one thread.
 class FileOutput {
  public:
   virtual ~FileOutput() = default;
 
   virtual Status Append(std::string_view bytes) = 0;
 
-  // Makes everything durable; what is compressed ends a member or frame here, so that the file up
-  // to here is complete. The answer is its length.
+  // Makes everything durable and returns the file's length. Compressed output ends a member or
+  // frame, so the file is complete up to this point.
   virtual Result<uint64_t> Flush() = 0;
 };
 
-// Who may read a new file: all that the umask lets, or its owner alone.
+// Who may read a new file: as the umask allows, or the owner only.
 enum class FileAccess { kShared, kOwner };
 
 // kConflict: the file exists.
@@ -33,20 +33,19 @@ Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
                                                      Compression compression,
                                                      FileAccess access = FileAccess::kShared);
 
-// One piece of a file.
+// The first bytes of a file.
 struct FilePiece {
   std::string path;
   uint64_t bytes = 0;  // from its beginning
 };
 
-// Writes the pieces one after another into a new file, durably. What is there already is replaced.
+// Concatenates the pieces into a file, durably, replacing any existing one.
 Status JoinFiles(const std::vector<FilePiece>& pieces, const std::string& path);
 
-// Replaces a small file as a whole, durably: afterwards it has the old or the new content, whatever
-// happens.
+// Replaces a small file atomically and durably.
 Status ReplaceFile(const std::string& path, std::string_view content);
 
-// Gives a file its name for good, and makes that durable. The folder is the same for both.
+// Renames a file to its final name in the same folder, durably.
 Status PublishFile(const std::string& from, const std::string& to);
 
 }  // namespace muster

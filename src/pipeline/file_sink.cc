@@ -39,12 +39,12 @@ Result<Compression> CompressionParam(const Url& url, Compression by_name) {
   return Error{Code::kInvalid, url.scheme + ": parameter 'compress' must be gzip or zstd"};
 }
 
-// The item's own name, without the run's.
+// The item's name without the run's.
 std::string ItemName(const std::string& item, const std::string& run) {
   return item.starts_with(run + "/") ? item.substr(run.size() + 1) : item;
 }
 
-// As the source has them.
+// In source order.
 bool ComesBefore(const FileItem& a, const FileItem& b) {
   const auto key = [](const FileItem& item) {
     const auto name = WorkItemName::Parse(item.item.substr(item.item.rfind('/') + 1));
@@ -162,7 +162,7 @@ Status FileSink::Finish(const std::string& collection) {
   }
   if (!state) {
     MUSTER_ASSIGN(state, FileSinkState::Existing(StateFolderOf(collection), env_));
-    if (!state) return {};  // there were no items at all
+    if (!state) return {};  // there were no items
   }
   {
     MUSTER_ASSIGN(const auto lock, state->Acquire());
@@ -174,7 +174,7 @@ Status FileSink::Finish(const std::string& collection) {
   return state->Remove();
 }
 
-// What was published must still be there.
+// Published files must still exist.
 Status FileSink::CheckOutputs(const FileSinkState& state) {
   MUSTER_ASSIGN(const std::vector<FileItem> items, state.LoadAll());
   std::error_code failed;
@@ -186,7 +186,7 @@ Status FileSink::CheckOutputs(const FileSinkState& state) {
   return {};
 }
 
-// Makes one file of all items.
+// Joins all items into one file.
 Status FileSink::Join(const std::string& collection, FileSinkState& state) {
   std::error_code failed;
   if (fs::exists(state.folder() + kJoined, failed)) return {};

@@ -13,37 +13,37 @@
 
 namespace muster {
 
-// How the documents of one item become bytes. Used by one thread.
+// Encodes the documents of one item. Used by one thread.
 class FileEncoder {
  public:
   virtual ~FileEncoder() = default;
 
-  // What the file begins with. `first` are the first documents; null: there are none.
+  // The file's header. `first` are the first documents; null: none.
   virtual Result<std::string> Header(const Batch* first) = 0;
 
-  // Appends the document. An error refuses it for good.
+  // Appends the document. An error refuses it permanently.
   virtual Status Encode(const Document& document, std::string& bytes) = 0;
 };
 
-// What one kind of file is like. Thread-safe.
+// A file format. Thread-safe.
 class FileFormat {
  public:
   virtual ~FileFormat() = default;
-  virtual const std::vector<std::string_view>& Endings() const = 0;  // the first is for new files
+  virtual const std::vector<std::string_view>& Endings() const = 0;  // new files get the first
 
-  // Keeps what is to be known of the collection, here and in its state's folder. Repeatable.
+  // Stores what is needed about the collection, here and in its state folder. Idempotent.
   virtual Status Prepare(const Collection& collection, const std::string& state_folder) = 0;
   // `state` outlives the encoder and is not locked.
   virtual Result<std::unique_ptr<FileEncoder>> NewEncoder(const std::string& collection,
                                                           FileSinkState& state) = 0;
 };
 
-// Writes files: into a folder, one for each item in the folder of its collection, or one for all
-// of a single collection if the path names a file. Nothing is seen under its name before it is
-// complete and durable.
+// Writes files: one per item into its collection's subfolder, or, if the path names a file, a
+// single collection into that file. A file appears under its name only when it is complete and
+// durable.
 //
-// Fence and progress are kept beside the files, as FileSinkState: each holder writes a piece of its
-// own, and at Flush, Seal and Finish finds out, under a lock, whether it still holds the item.
+// Fence and progress are stored beside the files, as FileSinkState: each holder writes its own
+// piece, and checks at Flush, Seal and Finish, under a lock, that it still holds the item.
 class FileSink final : public Sink {
  public:
   static Result<std::unique_ptr<Sink>> Open(const Url& url, std::unique_ptr<FileFormat> format,

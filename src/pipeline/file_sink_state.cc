@@ -25,7 +25,7 @@ constexpr auto kLockPause = milliseconds(20);
 constexpr int kLockTries = 500;
 constexpr std::string_view kItemEnding = ".item";
 constexpr char kIdentity[] = "/id";
-// A name of an item never holds a `#`.
+// An item's name never contains `#`.
 constexpr char kPieceStart[] = "#";
 
 std::string_view PhaseName(FileItem::Phase phase) {
@@ -40,13 +40,13 @@ std::string_view PhaseName(FileItem::Phase phase) {
   return "open";
 }
 
-// What another run has written is not ours to touch.
+// Output of another run must not be touched.
 Error NotOurs(const std::string& output, std::string_view why) {
   return {Code::kConflict, output + " " + std::string(why),
           "remove it if it is of no use, or name another target"};
 }
 
-// Something besides the state is there.
+// Whether anything besides the state exists.
 bool HasForeignFiles(const std::string& output, const std::string& state) {
   std::error_code failed;
   if (!fs::is_directory(output, failed)) return fs::exists(output, failed);
@@ -127,7 +127,7 @@ Result<std::unique_ptr<FileSinkState>> FileSinkState::Open(const std::string& fo
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError("open", path, errno);
   std::unique_ptr<FileSinkState> state(new FileSinkState(folder, fence.alone, fd, env));
-  // Alone, the lock is kept to the end: whoever comes then knows that nobody is there any more.
+  // A standalone run keeps the lock until it exits, so whoever gets it knows that the run is over.
   if (fence.alone) {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       return NotOurs(output, "is being written by another migration");
@@ -153,7 +153,7 @@ Status FileSinkState::Mark(const std::string& folder, Env& env) {
   const std::string path = folder + kIdentity;
   std::error_code failed;
   if (fs::exists(path, failed)) return {};
-  // Whole or not at all, by whichever process comes first.
+  // Created atomically by the first process.
   const std::string id = env.NewId();
   const std::string fresh = path + "-" + id;
   MUSTER_TRY(ReplaceFile(fresh, id));
@@ -167,12 +167,12 @@ Result<std::string> FileSinkState::IdentityOf(const std::string& folder) {
   std::error_code failed;
   const std::string path = folder + kIdentity;
   if (fs::exists(path, failed)) return ReadFile(path, kMaxStateBytes);
-  // An earlier version has begun it.
+  // Started by an earlier version.
   if (fs::exists(folder + "/run.json", failed)) return std::string();
   return FileError("find", folder, ENOENT);
 }
 
-// Makes the collection this run's, or finds that it is.
+// Claims the collection for this run, or confirms that it already is.
 Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
   const std::string path = folder_ + "/run.json";
   std::error_code failed;
@@ -191,7 +191,7 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     }
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {
-    fs::remove_all(folder_, failed);  // nothing of ours is left there
+    fs::remove_all(folder_, failed);  // nothing of ours is left
     return NotOurs(output, "exists, and no migration to be continued has written it");
   }
   return ReplaceFile(

@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// What is known of one item, in a small file of its own.
+// State of one item, in a small file of its own.
 struct FileItem {
   enum class Phase { kOpen, kSealed, kFinished };
 
@@ -20,11 +20,11 @@ struct FileItem {
   std::string incarnation;
   int64_t epoch = 0;
   std::string holder = {};  // of that epoch
-  std::string writer;       // who may change it: another one for each Open
+  std::string writer;       // who may change it; new for each Open
   Phase phase = Phase::kOpen;
   Progress progress = {};
-  // Where the item's bytes are: one piece for each holder that wrote any, and how many of its bytes
-  // count. What a late holder writes lies behind them.
+  // The item's bytes: one piece per holder that wrote any, and how many bytes of it are committed.
+  // Anything a stale holder writes comes after them.
   std::vector<FilePiece> pieces = {};
   std::string output = {};  // once they are published
 
@@ -32,27 +32,27 @@ struct FileItem {
   static Result<FileItem> FromJson(std::string_view text, const std::string& origin);
 };
 
-// The hidden folder in which the file sink keeps what it knows of one collection: which run writes
-// it, and how far each item is. Shared by processes on a file system with flock. Thread-safe.
+// The hidden folder where the file sink stores the state of one collection: which run owns it and
+// how far each item is. Shared by processes on a file system with flock. Thread-safe.
 class FileSinkState {
  public:
-  // `folder` is the state's, `output` where published files of the collection go; both for
-  // messages and for the check that nobody else's files are there. kConflict: they are, or another
-  // run or incarnation has written there, or another process writes there right now.
-  // What a standalone migration left unfinished is removed by the next.
+  // `folder` holds the state, `output` the published files of the collection; both are used in
+  // messages and to check for foreign files. kConflict: there are foreign files, another run or
+  // incarnation has written there, or another process is writing now. Unfinished output of a
+  // standalone migration is removed by the next.
   static Result<std::unique_ptr<FileSinkState>> Open(const std::string& folder,
                                                      const std::string& output, const Fence& fence,
                                                      Env& env);
-  // What another process has opened; none: there is nothing.
+  // Opens the state another process created; null: none.
   static Result<std::unique_ptr<FileSinkState>> Existing(const std::string& folder, Env& env);
   ~FileSinkState();
 
-  // Gives the folder an identity, unless it has one. Repeatable, by any number of processes.
+  // Gives the folder an identity unless it has one. Idempotent and safe for concurrent processes.
   static Status Mark(const std::string& folder, Env& env);
   // As Sink::Identity.
   static Result<std::string> IdentityOf(const std::string& folder);
 
-  // Holds others off, for a few reads and writes.
+  // Excludes other processes for a few reads and writes.
   class Lock {
    public:
     Lock(Lock&& other) noexcept;
@@ -72,15 +72,15 @@ class FileSinkState {
   Status Store(const std::string& name, const FileItem& item) const;
   Result<std::vector<FileItem>> LoadAll() const;
 
-  // Where one holder of an item writes.
+  // The file one holder of an item writes to.
   std::string PiecePath(const std::string& name, const std::string& writer) const;
-  // What all holders of an item have written.
+  // Removes what all holders of an item have written.
   void RemovePieces(const std::string& name) const;
 
   const std::string& folder() const { return folder_; }
   bool alone() const { return alone_; }
 
-  // The end of a standalone migration: nothing is left to know.
+  // Ends a standalone migration: no state is kept.
   Status Remove();
 
  private:
@@ -96,8 +96,8 @@ class FileSinkState {
   std::mutex mutex_;
 };
 
-// A name for a file out of any text: what a file system might not take is encoded, what is too long
-// is cut and made unique by a hash.
+// A file name for any text: unsafe characters are encoded, long names truncated and made unique
+// with a hash.
 std::string SafeFileName(const std::string& text);
 
 }  // namespace muster

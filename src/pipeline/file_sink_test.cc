@@ -43,7 +43,7 @@ class FileSinkTest : public ::testing::Test {
     return {.position = position, .counts = {.read = written, .written = written}};
   }
 
-  // Writes and expects that nothing is refused.
+  // Writes, expecting no refusals.
   static void Write(Writer& writer, const std::vector<std::string>& bodies, const Progress& after) {
     const auto refused = writer.Write(BatchOf(bodies), after, {});
     ASSERT_TRUE(refused) << refused.error().ToString();
@@ -84,7 +84,7 @@ TEST_F(FileSinkTest, WhatWasFlushedIsKeptByTheNextHolderAndNothingElse) {
   const auto other = Open("jsonl:" + Out());
   const auto second = OpenItem(*other, "i", 2);
   EXPECT_EQ(*second->Known(), At("1", 1));
-  // The late holder comes back to life.
+  // The stale holder resumes.
   EXPECT_EQ(first->Flush().error().code, Code::kLeaseLost);
   EXPECT_EQ(first->Finish().error().code, Code::kLeaseLost);
   EXPECT_EQ(first->Seal().error().code, Code::kLeaseLost);
@@ -105,7 +105,7 @@ TEST_F(FileSinkTest, AHolderWithNothingToAddPublishesACopyOfWhatCounts) {
   Write(*first, {"{\"a\":1}"}, At("1", 1));
   ASSERT_TRUE(first->Flush());
   ASSERT_TRUE(OpenItem(*sink, "i", 2)->Finish());
-  // What the first still has in its hands does not get into the published file.
+  // What the first holder has buffered must not reach the published file.
   Write(*first, {"{\"late\":" + std::string(3 << 20, '1') + "}"}, At("2", 2));
   EXPECT_FALSE(first->Flush());
   EXPECT_EQ(folder_.Read("out/orders/i.jsonl"), "{\"a\":1}\n");

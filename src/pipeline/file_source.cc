@@ -70,8 +70,8 @@ std::string FilePlace(const std::string& path, uint64_t line, uint64_t offset) {
 
 namespace {
 
-// kCorrupt: the file is shorter than it was when its partitions were made. What is behind the end
-// would be missing without a word.
+// kCorrupt: the file is shorter than when its partitions were made; the missing end would be lost
+// silently.
 Status CheckSize(const std::string& path, uint64_t expected) {
   MUSTER_ASSIGN(const FileEntry file, StatFile(path));
   if (file.size >= expected) return {};
@@ -81,7 +81,7 @@ Status CheckSize(const std::string& path, uint64_t expected) {
                "was it written anew? migrate it again, by another run"};
 }
 
-// How a file begins, and how much of it that says: "4096:0f3a…". It stays when the file grows.
+// A fingerprint of the file's beginning and its length: "4096:0f3a…". It survives appends.
 Result<std::string> MarkOf(const std::string& path, uint64_t bytes) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError("read", path, errno);
@@ -102,7 +102,7 @@ Status CheckMark(const std::string& path, const std::string& mark) {
                "was it replaced? migrate it again, by another run"};
 }
 
-// Reads a partition of a file that must not become shorter meanwhile.
+// Reads a partition of a file that must not shrink meanwhile.
 class WholeReader final : public Reader {
  public:
   WholeReader(std::unique_ptr<Reader> reader, std::string path, uint64_t expected)
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Reader>> FileSource::Read(const Partition& partition,
   FileRange range;
   MUSTER_ASSIGN(range.begin, OffsetOf(position.empty() ? partition.begin : position, 0));
   MUSTER_ASSIGN(range.end, OffsetOf(partition.end, UINT64_MAX));
-  // Of a compressed file the bytes are those that it has on the disk.
+  // For a compressed file, its bytes on disk.
   MUSTER_ASSIGN(const uint64_t begin, OffsetOf(partition.begin, 0));
   uint64_t expected =
       begin + static_cast<uint64_t>(std::max<int64_t>(0, partition.bytes.value_or(0)));
@@ -188,7 +188,7 @@ std::optional<double> FileSource::FractionBefore(const Partition& partition,
                                                  const std::string& position) {
   if (position.empty()) return 0.0;
   const auto file = StatFile(partition.part);
-  // How much a compressed file unpacks to is known at its end only.
+  // A compressed file's content size is known only at its end.
   if (!file || file->compression != Compression::kNone) return std::nullopt;
   const auto begin = OffsetOf(partition.begin, 0);
   const auto end = OffsetOf(partition.end, file->size);

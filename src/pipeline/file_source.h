@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// What a URL says of every kind of file.
+// URL options common to all file formats.
 struct FileSourceOptions {
   std::string path;
   std::vector<std::string_view> endings;
@@ -22,15 +22,15 @@ struct FileSourceOptions {
   static Result<FileSourceOptions> From(const Url& url, std::vector<std::string_view> endings);
 };
 
-// A part of one file, in bytes of its unpacked content. A record belongs to the part that its first
-// byte is in.
+// A byte range of one file's decompressed content. A record belongs to the range that contains its
+// first byte.
 struct FileRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
 };
 
-// Files of records: large ones are several partitions by ranges of bytes, compressed ones are one.
-// Positions are byte offsets in 16 digits.
+// Files of records: large ones are split into partitions by byte range, compressed ones are one
+// partition. Positions are byte offsets in 16 digits.
 class FileSource : public Source {
  public:
   explicit FileSource(FileSourceOptions options) : options_(std::move(options)) {}
@@ -45,11 +45,10 @@ class FileSource : public Source {
  protected:
   const FileSourceOptions& options() const { return options_; }
 
-  // What the collection looks like, as in Collection.
+  // The collection's schema, as in Collection.
   virtual Result<std::string> Metadata(const FileCollection& collection) = 0;
 
-  // Where the partitions of a plain file begin, about `partition_bytes` from one to the next. The
-  // first is 0.
+  // Where the partitions of a plain file begin, about `partition_bytes` apart. The first is 0.
   virtual Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) = 0;
 
   virtual Result<std::unique_ptr<Reader>> ReadRange(const FileEntry& file,
@@ -63,7 +62,7 @@ class FileSource : public Source {
 
 std::string FilePosition(uint64_t offset);
 
-// Where in a file something is, for a person: "orders.jsonl:17 (byte 1234)"; 0 lines: not known.
+// A location in a file for messages: "orders.jsonl:17 (byte 1234)"; line 0: unknown.
 std::string FilePlace(const std::string& path, uint64_t line, uint64_t offset);
 
 }  // namespace muster

@@ -27,7 +27,7 @@ FileWriter::FileWriter(std::shared_ptr<FileSinkState> state, FileWriterPlace pla
     : state_(std::move(state)), place_(std::move(place)), encoder_(std::move(encoder)) {}
 
 FileWriter::~FileWriter() {
-  // What nobody counts is of no use.
+  // Drops a piece without committed bytes.
   const bool counts = !item_.pieces.empty() && item_.pieces.back().path == piece_path_;
   if (piece_ && !counts) {
     std::error_code ignored;
@@ -106,7 +106,7 @@ Status FileWriter::Flush() {
   return Update(FileItem::Phase::kOpen);
 }
 
-// Makes what was written durable, then makes it count, if the item is still held.
+// Makes the written data durable, then commits it if the item is still held.
 Status FileWriter::Update(FileItem::Phase phase) {
   FileItem next = item_;
   if (piece_) {
@@ -131,7 +131,7 @@ Status FileWriter::CheckMine() const {
   return {};
 }
 
-// What is sealed is published as far as it is: nothing can be added any more.
+// A sealed item is published as it is: nothing can be added any more.
 Result<std::optional<Progress>> FileWriter::Seal() {
   if (item_.phase == FileItem::Phase::kOpen) {
     MUSTER_TRY(Publish(FileItem::Phase::kSealed));
@@ -146,13 +146,14 @@ Status FileWriter::Finish() {
 }
 
 Status FileWriter::Publish(FileItem::Phase phase) {
-  // Even a file without documents is there, with its header.
+  // An item without documents still gets a file with a header.
   if (BytesIn(item_.pieces) == 0) MUSTER_TRY(Begin(nullptr));
   MUSTER_TRY(Update(FileItem::Phase::kOpen));
   const std::vector<FilePiece> pieces = item_.pieces;
   const std::string whole = piece_path_ + ".whole";
-  // Before the lock is taken, since it takes a while. Pieces stay until the item says that they are
-  // published; and one of an earlier holder is copied, since that one may still be writing to it.
+  // Done before taking the lock, since it takes a while. Pieces stay until the item records that
+  // they are published; an earlier holder's piece is copied, since that holder may still be writing
+  // to it.
   if (pieces.size() == 1 && pieces[0].path == piece_path_) {
     if (link(piece_path_.c_str(), whole.c_str()) != 0) return FileError("link", whole, errno);
   } else {

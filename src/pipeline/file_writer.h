@@ -10,18 +10,18 @@
 
 namespace muster {
 
-// Where a writer's files are.
+// A writer's file names.
 struct FileWriterPlace {
-  std::string name;    // of the item, fit for a file
-  std::string output;  // the file that is published
+  std::string name;    // of the item, safe as a file name
+  std::string output;  // the published file
   bool has_header = true;
   Compression compression = Compression::kNone;
 };
 
-// Writes one item into a piece of its own, and publishes all pieces of the item as one file.
+// Writes one item into its own piece, and publishes all pieces of the item as one file.
 class FileWriter final : public Writer {
  public:
-  // Takes the item over from whoever held it.
+  // Takes the item over from its previous holder.
   static Result<std::unique_ptr<Writer>> Open(std::shared_ptr<FileSinkState> state,
                                               FileWriterPlace place,
                                               std::unique_ptr<FileEncoder> encoder,
@@ -48,12 +48,12 @@ class FileWriter final : public Writer {
   const std::shared_ptr<FileSinkState> state_;
   const FileWriterPlace place_;
   const std::unique_ptr<FileEncoder> encoder_;
-  FileItem item_;  // as it was stored last
+  FileItem item_;  // as last stored
   std::optional<Progress> known_;
   bool sealed_ = false;
   Progress progress_;
   bool begun_ = false;
-  std::unique_ptr<FileOutput> piece_;  // none: nothing was written yet
+  std::unique_ptr<FileOutput> piece_;  // null: nothing written yet
   std::string piece_path_;
   std::string scratch_;
   RefusalRecorder record_;

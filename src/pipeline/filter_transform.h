@@ -10,21 +10,21 @@
 
 namespace muster {
 
-// What a field must be like; all that is given must hold. Values are compared as text, texts by
-// their content: 1 is not 1.0. The bounds compare numbers; what is none is outside.
+// A condition on a field; all given parts must hold. Values are compared as text, strings by
+// content: 1 is not 1.0. Bounds compare numbers; anything else is out of bounds.
 struct FieldCondition {
   JsonPath path;
-  std::optional<bool> exists = {};  // null does not
+  std::optional<bool> exists = {};  // null counts as missing
   std::vector<std::string> any_of = {};
   std::vector<std::string> none_of = {};
-  std::string matches = {};  // a regular expression that some of the text matches
+  std::string matches = {};  // a regular expression to find in the text
   std::optional<double> above = {};
   std::optional<double> at_least = {};
   std::optional<double> below = {};
   std::optional<double> at_most = {};
 };
 
-// Keeps documents of which every condition is true. kInvalid: no regular expression.
+// Keeps documents that meet every condition. kInvalid: a bad regular expression.
 Result<std::unique_ptr<Transform>> FilterDocuments(const std::vector<FieldCondition>& conditions);
 
 }  // namespace muster

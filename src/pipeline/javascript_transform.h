@@ -14,9 +14,9 @@ struct JavaScript {
   int memory_mb = 64;
 };
 
-// A function (doc, {id, routing}) => doc in a sandbox; nothing returned skips the document, and
-// what it throws, or exceeding a limit, fails it. Numbers stay as they are (JsNumbers::kExact).
-// kInvalid: the script cannot be compiled.
+// A function (doc, {id, routing}) => doc in a sandbox. Returning nothing skips the document;
+// throwing or exceeding a limit fails it. Numbers are kept exactly (JsNumbers::kExact). kInvalid:
+// the script does not compile.
 Result<std::unique_ptr<Transform>> RunJavaScript(const JavaScript& script);
 
 }  // namespace muster

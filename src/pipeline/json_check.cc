@@ -10,7 +10,7 @@ static_assert(JsonChecker::kPadding >= simdjson::SIMDJSON_PADDING);
 
 class JsonChecker::Parser {
  public:
-  // False may also mean that a number is beyond what simdjson takes.
+  // False can also mean that a number is out of simdjson's range.
   bool IsSurelyObject(std::string_view text) {
     simdjson::dom::element document;
     const bool copy_if_unpadded = false;

@@ -7,10 +7,10 @@
 
 namespace muster {
 
-// Checks documents at speed, with memory that is used again and again. For one thread.
+// Checks documents fast, reusing its buffers. For one thread.
 class JsonChecker {
  public:
-  // How many bytes behind a text must be readable, whatever they are.
+  // How many bytes after the text must be readable.
   static constexpr size_t kPadding = 64;
 
   JsonChecker();
@@ -24,7 +24,7 @@ class JsonChecker {
   std::unique_ptr<Parser> parser_;
 };
 
-// Whether all of it is well-formed UTF-8, at speed.
+// Whether it is well-formed UTF-8.
 bool IsUtf8(std::string_view text);
 
 }  // namespace muster

@@ -9,18 +9,18 @@
 
 namespace muster {
 
-// The way to a field: names separated by dots, customer.name. A dot or a backslash in a name is
-// written with a backslash before it.
+// A path to a field: names separated by dots, as in customer.name. A backslash escapes a dot or a
+// backslash in a name.
 class JsonPath {
  public:
-  // kInvalid: an empty name, or a backslash at the end.
+  // kInvalid: an empty name or a trailing backslash.
   static Result<JsonPath> Parse(std::string_view text);
 
   const std::vector<std::string>& names() const { return names_; }
   const std::string& text() const { return text_; }
 
-  // The value of the field; `object` begins with its brace. None: there is no such field, or
-  // something on the way is no object.
+  // The field's value; `object` starts at its brace. None: no such field, or a parent is not an
+  // object.
   std::optional<std::string_view> Find(std::string_view object) const;
 
  private:

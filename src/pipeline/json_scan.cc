@@ -16,7 +16,7 @@ bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 constexpr size_t kBlock = 16;
 
-// Which of the bytes of a block are what, a bit for each.
+// Classifies the bytes of a block, one bit each.
 struct BlockBits {
   uint32_t quotes = 0;
   uint32_t escapes = 0;
@@ -24,7 +24,8 @@ struct BlockBits {
   uint32_t closing = 0;
 };
 
-// '[' and ']' are '{' and '}' but for this bit, which no other byte outside of strings lacks.
+// '[' and ']' differ from '{' and '}' only in this bit, which is set in every other byte outside
+// strings.
 constexpr char kBraceBit = 0x20;
 
 #if defined(__SSE2__)
@@ -50,7 +51,7 @@ BlockBits ReadBlock(const char* from) {
 }
 #endif
 
-// After the closing quote of the string that begins at `at`.
+// The position after the closing quote of the string at `at`.
 size_t SkipString(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     for (; at + kBlock <= text.size(); at += kBlock) {
@@ -66,17 +67,17 @@ size_t SkipString(std::string_view text, size_t at) {
   return text.size();
 }
 
-// Not every processor that this is built for has an instruction for it.
+// Not every target CPU has a popcount instruction.
 int CountFew(uint32_t bits) {
   int count = 0;
   for (; bits != 0; bits &= bits - 1) ++count;
   return count;
 }
 
-// How deep within a container a reader is that goes through it from its first bracket on.
+// Tracks nesting depth from a container's opening bracket on.
 class ContainerDepth {
  public:
-  // True: that was its last bracket.
+  // True: that was its closing bracket.
   bool Take(char c) {
     if (escaped_) {
       escaped_ = false;
@@ -92,11 +93,10 @@ class ContainerDepth {
     return false;
   }
 
-  // Takes a whole block, without a look at single bytes. False: it cannot, or the container may end
-  // in this block.
+  // Consumes a whole block at once. False: it cannot, or the container may end in this block.
   bool TakeBlock(const BlockBits& bits) {
     if (escaped_ || bits.escapes != 0) return false;
-    // A bit is set from an opening quote up to the closing one.
+    // Bits are set from each opening quote up to the closing one.
     uint32_t strings = bits.quotes;
     for (const int shift : {1, 2, 4, 8}) strings ^= strings << shift;
     if (in_string_) strings = ~strings;
@@ -164,7 +164,7 @@ constexpr uint32_t kReplacement = 0xFFFD;
 bool IsHighSurrogate(uint32_t code) { return code >= 0xD800 && code < 0xDC00; }
 bool IsLowSurrogate(uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
 
-// The code point of the \u escape whose digits begin at `at`, which moves behind them.
+// The code point of the \u escape whose digits begin at `at`; advances `at` past them.
 uint32_t TakeEscaped(std::string_view raw, size_t& at) {
   const uint32_t first = HexValue(raw.substr(at, 4));
   at += 4;
@@ -222,7 +222,7 @@ std::optional<std::string_view> JsonElements::Next() {
 
 bool JsonKeyIs(std::string_view raw_key, std::string_view name) {
   if (raw_key == name) return name.find('\\') == std::string_view::npos;
-  // An escape is longer than what it stands for.
+  // An escape is longer than the character it encodes.
   return raw_key.size() > name.size() && raw_key.find('\\') != std::string_view::npos &&
          UnescapeJson(raw_key) == name;
 }

@@ -8,20 +8,20 @@
 
 namespace muster {
 
-// One member of an object, as it stands in the text.
+// One member of an object, verbatim.
 struct JsonMember {
-  std::string_view key;    // between its quotes, escapes and all
-  std::string_view value;  // without space around it
+  std::string_view key;    // between the quotes, still escaped
+  std::string_view value;  // without surrounding space
 };
 
-// Goes through the members of an object, without looking into their values. The text has been
-// checked before; whatever it holds, nothing outside of it is read.
+// Iterates over an object's members without looking into their values. The text must have been
+// checked; in any case, nothing outside it is read.
 class JsonMembers {
  public:
-  // `object` begins with its brace.
+  // `object` starts at its brace.
   explicit JsonMembers(std::string_view object) : text_(object), at_(object.empty() ? 0 : 1) {}
 
-  // None: there are no more.
+  // None: end of the object.
   std::optional<JsonMember> Next();
 
  private:
@@ -29,10 +29,10 @@ class JsonMembers {
   size_t at_;
 };
 
-// Goes through the elements of an array in the same way.
+// Iterates over an array's elements.
 class JsonElements {
  public:
-  // `array` begins with its bracket.
+  // `array` starts at its bracket.
   explicit JsonElements(std::string_view array) : text_(array), at_(array.empty() ? 0 : 1) {}
 
   std::optional<std::string_view> Next();
@@ -42,21 +42,21 @@ class JsonElements {
   size_t at_;
 };
 
-// Where the value that begins at `at` ends. At most the text's size.
+// The end of the value at `at`; at most the text's size.
 size_t SkipJsonValue(std::string_view text, size_t at);
 
-// Where something other than space is.
+// The position of the next non-space character.
 size_t SkipJsonSpace(std::string_view text, size_t at);
 
-// Whether a raw key is this name.
+// Whether a raw key equals `name`.
 bool JsonKeyIs(std::string_view raw_key, std::string_view name);
 
-// What a JSON string stands for; `raw` is what is between the quotes. Half a surrogate pair becomes
+// Decodes a JSON string; `raw` is the text between the quotes. An unpaired surrogate becomes
 // U+FFFD.
 std::string UnescapeJson(std::string_view raw);
 
-// A scalar as text: the content of a string, and numbers and booleans as they are written. None for
-// null, objects and arrays.
+// A scalar as text: a string's content, numbers and booleans as written. None for null, objects and
+// arrays.
 std::optional<std::string> JsonScalarText(std::string_view value);
 
 }  // namespace muster

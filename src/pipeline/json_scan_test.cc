@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// The text is looked at in blocks: every value is tried at every place of one.
+// The scanner works in blocks: try every value at every offset of a block.
 TEST(JsonScan, AValueEndsWhereItEndsWhereverItBegins) {
   const std::string values[] = {R"("")",
                                 R"("a")",

@@ -12,7 +12,7 @@ constexpr size_t kMaxDepth = 1000;
 
 enum : unsigned char { kPlain, kQuote, kBackslash, kControl };
 
-// What a byte means inside a string.
+// The meaning of each byte inside a string.
 constexpr std::array<unsigned char, 256> kInString = [] {
   std::array<unsigned char, 256> table{};
   for (size_t c = 0; c < 0x20; ++c) table[c] = kControl;
@@ -25,12 +25,12 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// Walks over a text once. Reading past the end gives NUL, which is valid nowhere.
+// Single pass. Reading past the end yields NUL, which is valid nowhere.
 class Checker {
  public:
   explicit Checker(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
 
-  // None: all is well. Else what is wrong, at offset().
+  // Null: valid. Otherwise what is wrong, at offset().
   const char* Object() {
     SkipSpace();
     if (Peek() != '{') return "no JSON object";
@@ -48,7 +48,7 @@ class Checker {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
   }
 
-  // One value with all that is in it. Not recursive: the depth of a document is not ours to choose.
+  // One value with everything in it. Iterative: a document's depth must not exhaust the stack.
   const char* Value() {
     std::bitset<kMaxDepth> is_object;
     size_t depth = 0;
@@ -76,7 +76,7 @@ class Checker {
           if (depth == 0) return nullptr;
           break;
       }
-      // After a value, or at the end of what is empty.
+      // After a value, or at the end of an empty container.
       for (;;) {
         SkipSpace();
         const char c = Peek();

@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// Fields that keep what is not part of a document's body; empty: it is not kept.
+// Fields that store what is not in a document's body; empty: not stored.
 struct JsonlKept {
   std::string id;
   std::string routing;
@@ -40,7 +40,7 @@ class JsonlEncoder final : public FileEncoder {
     }
     const size_t copied = bytes.size();
     bytes += body;
-    // Line ends stand between the parts of a document only, where spaces do as well.
+    // Line ends occur only between tokens, where a space is equivalent.
     if (body.find('\n') != std::string_view::npos || body.find('\r') != std::string_view::npos) {
       std::replace_if(
           bytes.begin() + static_cast<std::ptrdiff_t>(copied), bytes.end(),
@@ -51,7 +51,7 @@ class JsonlEncoder final : public FileEncoder {
   }
 
  private:
-  // Puts a field before the others, unless it is there already.
+  // Prepends a field unless it already exists.
   static Status AddField(const std::string& name, std::string_view text, std::string_view object,
                          std::string& bytes) {
     JsonMembers members(object);

@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// jsonl:FILE-OR-FOLDER: one document a line. `id` and `routing` name fields to keep them in.
+// jsonl:FILE-OR-FOLDER: one document per line. `id` and `routing` name the fields to store them in.
 Result<std::unique_ptr<Sink>> OpenJsonlSink(const Url& url, Env& env);
 
 }  // namespace muster

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(RecordReader::kPadding >= JsonChecker::kPadding);
 
-// Less is not worth a worker's while.
+// Smaller parts are not worth splitting.
 constexpr uint64_t kLeastSplitBytes = uint64_t{128} << 10;
 
 struct JsonlFields {
@@ -34,7 +34,7 @@ class JsonlReader final : public Reader {
         fields_(fields),
         counts_lines_(range.begin == 0) {}
 
-  // A place in the middle of a file: the line that goes on there belongs to what comes before.
+  // In the middle of a file: a line in progress belongs to the previous part.
   Status SkipPartialLine() {
     MUSTER_TRY(records_.Next());
     return {};
@@ -51,7 +51,7 @@ class JsonlReader final : public Reader {
     }
   }
 
-  // The first line that begins at or after the middle is the first of the second half.
+  // The second half starts with the first line that begins at or after the middle.
   Result<std::optional<std::string>> Split() override {
     const uint64_t at = records_.offset();
     const uint64_t end = std::min(end_, size_);
@@ -119,7 +119,7 @@ class JsonlSource final : public FileSource {
  protected:
   Result<std::string> Metadata(const FileCollection&) override { return "{}"; }
 
-  // Any byte will do: each partition finds its first line by itself.
+  // Any byte will do: each partition finds its own first line.
   Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) override {
     std::vector<uint64_t> cuts;
     for (uint64_t at = 0; at < file.size; at += partition_bytes) cuts.push_back(at);

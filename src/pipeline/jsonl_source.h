@@ -8,7 +8,8 @@
 
 namespace muster {
 
-// jsonl:FILE-OR-FOLDER: one JSON object a line. `id` and `routing` name the fields that hold them.
+// jsonl:FILE-OR-FOLDER: one JSON object per line. `id` and `routing` name the fields that hold
+// them.
 Result<std::unique_ptr<Source>> OpenJsonlSource(const Url& url, Env& env);
 
 }  // namespace muster

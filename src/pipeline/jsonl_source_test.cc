@@ -102,7 +102,7 @@ TEST_F(JsonlSourceTest, ASplitGivesEveryLineOnce) {
   EXPECT_LT(all.size(), expected.size() * 2 / 3);
   EXPECT_GT(all.size(), expected.size() / 3);
   partition.begin = **split;
-  partition.bytes.reset();  // as of every part that is given away
+  partition.bytes.reset();  // like any part that is split off
   for (std::string& body : Rest(*Read(*source, partition))) all.push_back(std::move(body));
   EXPECT_EQ(all, expected);
 }

@@ -58,7 +58,7 @@ class MemorySink::MemoryWriter final : public Writer {
   }
 
  private:
-  // Whether it is sealed or not.
+  // Ignores the seal.
   Status CheckMine() const {
     StoredFence stored = *item_.fence;
     stored.sealed = false;

@@ -12,8 +12,8 @@
 
 namespace muster {
 
-// A sink in memory, for tests: fenced, and with the progress kept beside the documents, as a
-// database would do. Thread-safe.
+// An in-memory sink for tests: fenced, with progress stored beside the documents as in a database.
+// Thread-safe.
 class MemorySink final : public Sink {
  public:
   struct Entry {
@@ -23,11 +23,11 @@ class MemorySink final : public Sink {
     bool operator==(const Entry&) const = default;
   };
 
-  // Why a document is refused; empty: it is taken.
+  // Why to refuse a document; empty: accept it.
   std::function<std::string(const Document& document)> refuse = {};
-  // What a write of this many documents fails with, if anything.
+  // The error for a write of this many documents, if any.
   std::function<Status(size_t documents)> fail = {};
-  // What opening a collection fails with, if anything.
+  // The error for opening a collection, if any.
   std::function<Status(const std::string& collection)> fail_collection = {};
 
   std::vector<Entry> Documents(const std::string& collection) const;

@@ -8,9 +8,9 @@
 
 namespace muster {
 
-// A source in memory, for tests and simulations. Positions are document numbers with leading zeros,
-// "000042"; partitions have `partition_documents` documents each. Not to be changed while it is
-// read. Split gives up half of what is left, down to single documents.
+// An in-memory source for tests and simulations. Positions are zero-padded document numbers,
+// "000042"; each partition has `partition_documents` documents. Must not change while it is read.
+// Split gives up half of what is left, down to single documents.
 class MemorySource final : public Source {
  public:
   struct Entry {
@@ -24,7 +24,7 @@ class MemorySource final : public Source {
 
   void Add(const std::string& collection, Entry entry);
 
-  // From now on, Next fails with `error` instead of giving this document of the collection.
+  // From now on, Next fails with `error` at this document of the collection.
   void FailAt(const std::string& collection, size_t number, Error error);
 
   static std::string PositionOf(size_t number);

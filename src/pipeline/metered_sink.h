@@ -9,9 +9,9 @@
 
 namespace muster {
 
-// A sink whose writes are counted and timed: muster_sink_write_seconds, muster_sink_refused_total,
-// muster_sink_fenced_total and muster_sink_errors_total by code. What it is given must outlive it.
-// The first is by `run`.
+// Counts and times a sink's writes: muster_sink_write_seconds (by `run`),
+// muster_sink_refused_total, muster_sink_fenced_total and muster_sink_errors_total by code.
+// Arguments must outlive it.
 std::unique_ptr<Sink> NewMeteredSink(Sink& sink, const std::string& run, Metrics& metrics,
                                      Env& env);
 

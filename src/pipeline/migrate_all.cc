@@ -22,7 +22,7 @@ Status CheckTarget(Sink& sink, const std::string& target, const std::string& ide
                "what was written before is gone: run the migration again"};
 }
 
-// The shards of one collection, handed out one by one to the threads that migrate them.
+// The shards of one collection, handed out to the threads that migrate them.
 class CollectionRun {
  public:
   CollectionRun(Pipeline& pipeline, const std::string& run, const std::string& collection,
@@ -40,7 +40,7 @@ class CollectionRun {
   Result<Counts> Run(int concurrency) {
     observer_.CollectionStarted(collection_, partitions_);
     const std::stop_callback pass_on(outer_stop_, [this] { stop_.request_stop(); });
-    // Those that follow come last.
+    // Followers go last.
     const auto followers = std::stable_partition(partitions_.begin(), partitions_.end(),
                                                  [](const Partition& one) { return !one.follows; });
     for (const auto end : {followers, partitions_.end()}) {
@@ -85,7 +85,7 @@ class CollectionRun {
         counts_ += end->counts;
         continue;
       }
-      // The others stop because of it: what they say then is not the reason.
+      // The others stop because of this error, so theirs are not the cause.
       if (outcome_) outcome_ = end.error();
       stop_.request_stop();
     }
@@ -130,7 +130,7 @@ class CollectionRun {
   MigrationObserver& observer_;
   const std::stop_token outer_stop_;
   std::stop_source stop_;
-  std::mutex mutex_;  // guards what follows, and serialises the calls of the observer
+  std::mutex mutex_;  // guards what follows and serialises observer calls
   size_t taken_ = 0;
   size_t end_ = 0;  // of those that may be taken
   Counts counts_;
@@ -165,7 +165,8 @@ Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& col
   std::map<std::string, Taken> places;
   for (const Collection& collection : collections) {
     const Collection renamed = pipeline.transforms.Target(collection);
-    // What the sink never takes, by its name say, is refused before anything is written.
+    // Fail before writing anything if the sink will never accept a collection, because of its name,
+    // say.
     MUSTER_TRY(pipeline.sink.Prepare(renamed, /*evaluate=*/true));
     if (pipeline.options.merge) continue;
     const std::string place = pipeline.sink.Place(renamed.name);
@@ -215,14 +216,14 @@ Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
 
 namespace {
 
-// What is to be migrated, and where it goes.
+// What to migrate, and to where.
 struct Prepared {
   std::vector<TargetChange> changes;
   std::vector<Collection> collections;
   std::map<std::string, std::string> identities;  // by target
 };
 
-// Nothing is lost when it is cut off.
+// Safe to interrupt: nothing is lost.
 Result<Prepared> PrepareAll(Pipeline& pipeline, const CollectionFilter& allowed,
                             std::stop_token stop) {
   const InterruptScope scope(std::move(stop));
@@ -248,7 +249,7 @@ Result<std::vector<Partition>> PartitionsOf(Source& source, const std::string& c
 
 Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
                           MigrationObserver& observer, std::stop_token stop) {
-  // Nobody continues it, so nobody needs to know its name.
+  // A standalone run is never resumed, so its name does not matter.
   const std::string run = "standalone-" + pipeline.env.NewId();
   MUSTER_ASSIGN(const Prepared all, PrepareAll(pipeline, options.allowed, stop));
   observer.Prepared(all.changes);
@@ -261,7 +262,7 @@ Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
     MUSTER_ASSIGN(const Counts counts, one.Run(options.shard_concurrency));
     total += counts;
   }
-  // Several collections may have gone to one target, so all of them come first.
+  // Several collections may share a target, so check after all of them.
   for (const auto& [target, identity] : all.identities) {
     MUSTER_TRY(CheckTarget(pipeline.sink, target, identity));
     MUSTER_TRY(pipeline.sink.Finish(target));

@@ -7,7 +7,7 @@ namespace {
 
 Error Stopped() { return {Code::kCancelled, "stopped on request"}; }
 
-// One shard on its way, batch after batch.
+// Migrates one shard, batch by batch.
 class ShardRun {
  public:
   ShardRun(Pipeline& pipeline, const Partition& partition, const std::string& item,
@@ -55,7 +55,7 @@ class ShardRun {
     if (!pipeline_.throttle.Pass(documents, static_cast<int64_t>(batch.kept_bytes), stop_)) {
       return Stopped();
     }
-    // Before the sink may keep progress that counts them.
+    // Before the sink can store progress that counts them.
     for (const ReadBatch::Failed& failed : batch.failed) {
       MUSTER_TRY(AddLetter(failed.document, failed.reason, !pipeline_.transforms.EditsDocuments()));
     }

@@ -28,7 +28,7 @@ class LetterList final : public DeadLetters {
   std::vector<Letter> letters;
 };
 
-// Does to a document what its id says: skips, fails, grows, or leaves it alone.
+// Treats a document as its id says: skips, fails, grows, or leaves it.
 class ById final : public Transform {
  public:
   Result<bool> Apply(Document& document, Arena& arena) override {
@@ -63,7 +63,7 @@ class TestCursor final : public WorkItemCursor {
   std::vector<Progress> seen;
 };
 
-// Every test runs with and without a thread that reads ahead: nothing may differ.
+// Every test runs with and without read-ahead: the results must be identical.
 class MigrateShardTest : public testing::TestWithParam<bool> {
  protected:
   void AddDocuments(int count, const std::string& prefix = "") {

@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// A sink is added by a line here, and a header of its own that declares its function.
+// To add a sink: a line here, and a header that declares its function.
 const std::vector<SinkScheme>& Schemes() {
   static const std::vector<SinkScheme> kSchemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSink},

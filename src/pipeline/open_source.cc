@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-// A source is added by a line here, and a header of its own that declares its function.
+// To add a source: a line here, and a header that declares its function.
 const std::vector<SourceScheme>& Schemes() {
   static const std::vector<SourceScheme> kSchemes = {
       {"csv", "csv:FILE-OR-FOLDER", OpenCsvSource},
@@ -32,7 +32,7 @@ const std::vector<SourceScheme>& Schemes() {
 
 }  // namespace
 
-// For sources that know all their collections at once; who has to ask for each overrides it.
+// For sources that list all collections at once; others override it.
 Result<std::optional<Collection>> Source::Describe(const std::string& collection) {
   MUSTER_ASSIGN(std::vector<Collection> all, Collections());
   for (Collection& one : all) {

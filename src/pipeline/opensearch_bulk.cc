@@ -18,15 +18,15 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{5'000};
 constexpr milliseconds kLongestRequest{60'000};
-// With no document taken for so long, the trouble is not one that sending again will mend.
+// After this long without any document accepted, retrying will not help.
 constexpr std::chrono::minutes kHopeless{3};
 constexpr size_t kIdDigits = 32;
-// The server refuses the whole request because of one longer id.
+// A single longer id makes the server reject the whole request.
 constexpr size_t kLongestIdBytes = 512;
-// What lost a race for the type of a field is sent again so often.
+// Retries for documents that lost a race for a field's type.
 constexpr int kMostRaces = 5;
-// A version says of when a document is, then which rank its writer has, then leaves room for what
-// others do to the document in the target, which adds one each time.
+// A version encodes the document's time, then the writer's rank, then leaves room for changes made
+// in the target, each of which adds one.
 constexpr int kTimeShift = 20;
 constexpr int kRankShift = 8;
 constexpr int64_t kHighestRank = (int64_t{1} << (kTimeShift - kRankShift)) - 1;
@@ -34,7 +34,7 @@ constexpr int64_t kHighestRank = (int64_t{1} << (kTimeShift - kRankShift)) - 1;
 int64_t TimeIn(int64_t version) { return version >> kTimeShift; }
 int64_t RankIn(int64_t version) { return version >> kRankShift & kHighestRank; }
 
-// What one line of an answer says.
+// One item of a bulk response.
 struct ItemAnswer {
   int64_t status = 0;
   std::string type = {};
@@ -82,15 +82,15 @@ Error ErrorOf(const std::string& index, const ItemAnswer& item) {
 
 bool IsTransientStatus(int64_t status) { return status == 429 || status == 409 || status >= 500; }
 
-// Two documents have each brought the first value of a field, of types that exclude each other, and
-// this one came second: with the field as it is now, it may well be taken.
+// Two documents introduced the same field with conflicting types and this one came second: with the
+// mapping as it is now, it may well be accepted.
 bool LostAMappingRace(const ItemAnswer& item) {
   return item.type == "illegal_argument_exception" &&
          (item.reason.find("cannot be changed from type") != std::string::npos ||
           item.reason.find("of different type, current_type") != std::string::npos);
 }
 
-// From "… version conflict, current version [7] is higher than the one provided [5]"; 0: not there.
+// From "… version conflict, current version [7] is higher than the one provided [5]"; 0: not found.
 int64_t CurrentVersion(const std::string& reason) {
   static constexpr std::string_view kBefore = "current version [";
   const size_t found = reason.find(kBefore);
@@ -101,8 +101,8 @@ int64_t CurrentVersion(const std::string& reason) {
   return version;
 }
 
-// A later version of the same document, taken already, must not be overwritten by an earlier one
-// that is sent again: it follows once more.
+// A retried document must not overwrite a later version of it that was already accepted: the later
+// one is sent again too.
 std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size_t>& sent,
                                       const std::vector<size_t>& again,
                                       const std::vector<Refused>& refused) {
@@ -126,12 +126,12 @@ std::vector<size_t> WithLaterVersions(const Batch& batch, const std::vector<size
 
 }  // namespace
 
-// Documents of a snapshot bring a version of their own and need no rank: every writer writes the
-// same bytes. All others get the version of the run and of the holder that has read them.
+// Snapshot documents have their own version and need no rank: every writer writes the same bytes.
+// All others get the version of the run and of the holder that read them.
 int64_t OpenSearchBulk::VersionOf(const Document& document) const {
   if (document.version != 0) return document.version << kTimeShift;
   if (since_ms_ == 0) return 0;
-  // As many steps a millisecond as snapshots have, see DeleteVersion.
+  // As many steps per millisecond as snapshots have, see DeleteVersion.
   return (2 * since_ms_) << kTimeShift | std::min(rank_, kHighestRank) << kRankShift;
 }
 
@@ -157,8 +157,8 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
   if (document.deleted) return;
   const size_t start = body.size();
   body += document.body;
-  // A line break in JSON is white space, since those in strings are escaped; in a bulk it ends the
-  // document.
+  // In JSON a raw line break is only white space (those in strings are escaped), but it would end
+  // the document in a bulk body.
   std::replace_if(
       body.begin() + static_cast<std::ptrdiff_t>(start), body.end(),
       [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -182,7 +182,7 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
       const Document& about = batch.documents[index];
       const ItemAnswer said = ReadItem(item[about.deleted ? "delete" : "index"].get_object());
       if (said.status < 300) continue;
-      // It is gone already.
+      // Already deleted.
       if (about.deleted && said.status == 404 && said.type.empty()) continue;
       const int64_t version = VersionOf(about);
       if (version != 0 && said.status == 409) {

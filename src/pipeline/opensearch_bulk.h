@@ -13,8 +13,8 @@
 
 namespace muster {
 
-// Brings documents into one index by _bulk until each is taken or refused for good. Used by one
-// thread; client and pace may be shared.
+// Writes documents to one index with _bulk until each is accepted or permanently refused. Used by
+// one thread; client and pace may be shared.
 class OpenSearchBulk {
  public:
   OpenSearchBulk(OpenSearchClient& client, Env& env, Pace& pace, std::string index, bool gzip,
@@ -28,20 +28,20 @@ class OpenSearchBulk {
         since_ms_(fence.since_ms),
         rank_(fence.rank) {}
 
-  // kUnavailable, kReadOnly, kUnknownOutcome: patience is at its end with some not taken; writing
-  // the batch again is harmless. kLeaseLost: a later holder has written one of them.
+  // kUnavailable, kReadOnly, kUnknownOutcome: patience ran out with some not accepted; writing the
+  // batch again is safe. kLeaseLost: a later holder has written one of them.
   Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience);
 
  private:
-  // What one request left undone.
+  // The outcome of one request.
   struct Round {
-    std::vector<size_t> again = {};  // the documents to be sent again, in order
+    std::vector<size_t> again = {};  // to be retried, in order
     Error why = {};                  // of one of them
     bool overloaded = false;
     std::chrono::milliseconds retry_after{0};
   };
 
-  // `sent`: the documents of the batch that are to go, in order. An error is not about one of them.
+  // `sent`: the documents of the batch to send, in order. Errors are not about a single document.
   Result<Round> Send(const Batch& batch, const std::vector<size_t>& sent, const Patience& patience,
                      std::vector<Refused>& refused);
   Result<Round> SendHalves(const Batch& batch, const std::vector<size_t>& sent,
@@ -59,7 +59,7 @@ class OpenSearchBulk {
   const std::string origin_;
   const int64_t since_ms_;
   const int64_t rank_;
-  std::map<size_t, int> races_;  // of the documents of the batch in hand
+  std::map<size_t, int> races_;  // of the current batch's documents
 };
 
 }  // namespace muster

@@ -21,10 +21,10 @@ using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
 
-// A stand-in for a cluster: keeps the last body of every id, and answers each document as told.
+// A fake cluster: stores the last body of every id, and answers each document as instructed.
 class BulkTest : public ::testing::Test {
  protected:
-  // What is said about a document that comes for the nth time: a status and, from 300 on, an error.
+  // The response to a document's nth attempt: a status and, from 300 on, an error.
   using Verdict = std::function<std::pair<int, std::string>(const std::string& id, int time)>;
 
   void Serve(Verdict verdict) {
@@ -72,7 +72,7 @@ class BulkTest : public ::testing::Test {
     return batch;
   }
 
-  // Every document meets one of this version.
+  // Every document conflicts with this version.
   void ServeConflictsWith(int64_t version) {
     Serve([version](const HttpServerRequest&) {
       return Answer(200, R"({"errors":true,"items":[{"index":{"status":409,"error":{"type":)"
@@ -143,7 +143,7 @@ TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
   ASSERT_TRUE(refused) << refused.error().ToString();
   EXPECT_TRUE(refused->empty());
   EXPECT_EQ(requests, 3);
-  // It was no race after all.
+  // It was not a race after all.
   races = 1'000'000;
   refused = Write(Documents({{"a", "{}"}}));
   ASSERT_TRUE(refused) << refused.error().ToString();

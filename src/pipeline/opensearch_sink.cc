@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// Settings that belong to the index where they come from: its identity, its history, its place.
+// Settings specific to the source index: identity, history, placement.
 constexpr std::array<std::string_view, 11> kOwnSettings = {"uuid",
                                                            "creation_date",
                                                            "version",
@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 11> kOwnSettings = {"uuid",
                                                            "remote_store",
                                                            "verified_before_close"};
 
-// An index of Elasticsearch 6 has its one type between "mappings" and "properties".
+// An Elasticsearch 6 index has its single type between "mappings" and "properties".
 Json WithoutType(const Json& mappings) {
   static const std::array kOfMappings = {"properties", "dynamic", "_source",
                                          "_routing",   "_meta",   "dynamic_templates"};
@@ -36,10 +36,10 @@ Json WithoutType(const Json& mappings) {
   return mappings.begin()->is_object() ? *mappings.begin() : mappings;
 }
 
-// Whether a setting, by its name below "index", stays behind. Names may be flat or nested.
+// Whether a setting, by its name below "index", is not copied. Names may be flat or nested.
 bool StaysBehind(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('.'));
-  // Where shards lie is the other cluster's own affair.
+  // Shard allocation is up to the target cluster.
   if (name.starts_with("routing.allocation")) return true;
   return std::find(kOwnSettings.begin(), kOwnSettings.end(), first) != kOwnSettings.end();
 }
@@ -74,7 +74,8 @@ Json IndexFor(const Json& metadata) {
   return index;
 }
 
-// The server's own rules. It would refuse the name only when the index is created, after others.
+// The server's rules, checked early: it would reject the name only on creating the index, after
+// others were created.
 Status CheckIndexName(const std::string& name) {
   constexpr size_t kLongest = 255;
   std::string why;
@@ -93,7 +94,7 @@ Status CheckIndexName(const std::string& name) {
                "URL"};
 }
 
-// Empty: the answer is about an index of another name.
+// Empty: the response is about a different index.
 std::string UuidOf(const Json& answer, const std::string& index) {
   const Json* at = &answer;
   for (const std::string& key :
@@ -116,7 +117,7 @@ class BulkWriter : public Writer {
   }
 
  private:
-  const std::optional<Progress> known_;  // never: the cluster keeps no progress
+  const std::optional<Progress> known_;  // never set: the cluster stores no progress
   OpenSearchBulk bulk_;
 };
 
@@ -140,14 +141,14 @@ class OpenSearchSink : public Sink {
   bool ReplacesById(const Collection&) const override { return true; }
   std::string Place(const std::string& collection) const override { return IndexOf(collection); }
 
-  // The index's uuid. What is behind an alias or a data stream may change by itself.
+  // The index's uuid. What is behind an alias or a data stream may change.
   Result<std::string> Identity(const std::string& collection) override {
     const std::string name = IndexOf(collection);
     const OpenSearchCall call{.path = "/" + OpenSearchPath(name) + "/_settings/index.uuid"};
     const auto answer = client_.SendForJson(call);
     if (!answer) {
       const Code code = answer.error().code;
-      // Some may write and not look, and some services have no settings.
+      // Some users may write but not read settings, and some services have none.
       if (code == Code::kPermission || code == Code::kInvalid) return std::string();
       return answer.error();
     }
@@ -158,7 +159,7 @@ class OpenSearchSink : public Sink {
                                                   bool evaluate) override {
     MUSTER_ASSIGN(const Json metadata, ParseJson(metadata_text, "metadata of the source"));
     std::vector<TargetChange> changes;
-    // Components first: the others are made of them.
+    // Component templates first: the others are composed of them.
     static constexpr std::array<std::array<const char*, 3>, 3> kKinds = {{
         {"component_templates", "/_component_template/", "component template"},
         {"index_templates", "/_index_template/", "index template"},
@@ -185,7 +186,7 @@ class OpenSearchSink : public Sink {
     return index_.empty() ? collection : index_;
   }
 
-  // Makes what is not there yet.
+  // Creates what does not exist yet.
   Result<std::vector<TargetChange>> Put(const std::string& name, const std::string& path,
                                         const std::string& what, const Json& body, bool evaluate) {
     MUSTER_ASSIGN(const OpenSearchAnswer found, client_.Send({.method = "HEAD", .path = path}));
@@ -195,7 +196,7 @@ class OpenSearchSink : public Sink {
     if (!evaluate) {
       const OpenSearchCall call{.method = "PUT", .path = path, .body = text};
       const auto made = client_.SendForJson(call);
-      // Somebody else was faster: that is as good.
+      // Created concurrently: just as good.
       if (!made && made.error().message.find("resource_already_exists") == std::string::npos &&
           made.error().message.find("already exists") == std::string::npos) {
         return made.error().Within("cannot create " + what + " " + name);

@@ -20,22 +20,22 @@ namespace ondemand = simdjson::ondemand;
 using std::chrono::milliseconds;
 
 constexpr int64_t kDefaultPageBytes = 4 * 1024 * 1024;
-constexpr int64_t kMaxWindow = 10'000;  // the most hits that a server gives in one answer
+constexpr int64_t kMaxWindow = 10'000;  // the most hits a server returns per response
 constexpr int64_t kFirstWindow = 500;
-constexpr int64_t kWidestWindow = int64_t{1} << 32;  // where hardly a number has a document
+constexpr int64_t kWidestWindow = int64_t{1} << 32;  // for ranges where few numbers have a document
 constexpr int64_t kWorthSplitting = 2'000;
 constexpr int kTries = 8;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{10'000};
 
-// Zero-padded, so that positions sort as the numbers do.
+// Zero-padded, so that positions sort numerically.
 std::string PositionOf(int64_t seq_no) {
   char text[24];
   std::snprintf(text, sizeof text, "%019lld", static_cast<long long>(seq_no));
   return text;
 }
 
-// An index that never had a document has no mapping of the field, and refuses a plain sort.
+// An index that never had a document has no mapping for the field and rejects a plain sort.
 Json BySequenceNumber() {
   return Json::array({{{"_seq_no", {{"order", "asc"}, {"unmapped_type", "long"}}}}});
 }
@@ -52,8 +52,7 @@ Result<int64_t> SeqNoOf(const std::string& position, int64_t if_empty) {
   return number;
 }
 
-// Sends what changes nothing until it is answered: a cluster that is busy or restarts is waited
-// for.
+// Retries a read-only request until it is answered: waits for a cluster that is busy or restarting.
 Result<OpenSearchAnswer> Ask(OpenSearchClient& client, Env& env, const OpenSearchCall& call,
                              const std::stop_token& stop) {
   milliseconds pause = kFirstPause;
@@ -89,12 +88,12 @@ Error Unexpected(const OpenSearchClient& client, const std::string& what) {
   return Error{Code::kInternal, client.Place() + " answered a search with " + what};
 }
 
-// The hits of an answer as documents. Their bodies point into the answer.
+// The hits of a response as documents. Their bodies point into the response.
 class Hits {
  public:
   explicit Hits(const OpenSearchClient& client) : client_(client) {}
 
-  // What is not handed out yet is gone.
+  // Discards what was not returned yet.
   Status Read(std::string answer) {
     page_.Clear();
     at_ = 0;
@@ -108,7 +107,7 @@ class Hits {
         if (name == "_scroll_id") {
           scroll_ = std::string_view(field.value().get_string());
         } else if (name == "_shards") {
-          // A part of a shard that could not be read is not to be taken for the whole.
+          // A partial shard failure must not pass for a complete result.
           if (field.value().get_object()["failed"].get_int64().value() > 0) return Incomplete();
         } else if (name == "hits") {
           for (ondemand::object hit : field.value().get_object()["hits"].get_array()) Add(hit);
@@ -123,8 +122,8 @@ class Hits {
   size_t size() const { return page_.documents.size(); }
   bool Empty() const { return at_ == page_.documents.size(); }
   const Document& Take() { return page_.documents[at_++]; }
-  const std::string& last_text() const { return last_text_; }  // the last hit's, sorted by a text
-  int64_t last() const { return last_; }                       // the same, by a number
+  const std::string& last_text() const { return last_text_; }  // of the last hit, sorted by text
+  int64_t last() const { return last_; }                       // likewise, sorted by number
   const std::string& scroll() const { return scroll_; }
   std::string TakeScroll() { return std::exchange(scroll_, {}); }
 
@@ -180,7 +179,7 @@ class Hits {
   std::string scroll_;
 };
 
-// What readers of a shard have in common: they hand out page after page.
+// Base of the shard readers, which return page after page.
 class ShardReader : public Reader {
  public:
   ShardReader(OpenSearchClient& client, Env& env, const Partition& partition, std::stop_token stop)
@@ -242,7 +241,7 @@ class RangeReader final : public ShardReader {
   }
 
  private:
-  // Reads the documents of [next_, next_ + window_), of which there are at most as many as numbers.
+  // Reads the documents of [next_, next_ + window_), at most one per number.
   Status ReadPage() override {
     if (next_ >= end_) {
       ended_ = true;
@@ -257,7 +256,7 @@ class RangeReader final : public ShardReader {
                           {"stored_fields", {"_routing"}},
                           {"_source", true}});
     if (!answer) {
-      // Perhaps the documents are larger than an answer may be: ask for fewer.
+      // The documents may be larger than a response may be: ask for fewer.
       if (answer.error().code == Code::kInvalid && window_ > 1) {
         window_ = std::max<int64_t>(window_ / 8, 1);
         return {};
@@ -268,7 +267,7 @@ class RangeReader final : public ShardReader {
     MUSTER_TRY(hits_.Read(std::move(answer->body)));
     const auto hits = static_cast<int64_t>(hits_.size());
     if (hits == kMaxWindow && window_ > kMaxWindow) {
-      next_ = hits_.last() + 1;  // more than one answer holds: go on behind the last
+      next_ = hits_.last() + 1;  // more than one response holds: continue after the last
     } else {
       next_ = end;
     }
@@ -276,8 +275,8 @@ class RangeReader final : public ShardReader {
     return {};
   }
 
-  // Chooses the next window so that an answer has about page_bytes_: many numbers where documents
-  // are small or most are gone, few where they are large.
+  // Sizes the next window so that a response has about page_bytes_: wide where documents are small
+  // or mostly deleted, narrow where they are large.
   void Adapt(int64_t hits, int64_t bytes) {
     if (hits == 0) {
       window_ = std::min(window_ * 4, kWidestWindow);
@@ -287,18 +286,18 @@ class RangeReader final : public ShardReader {
         std::max<int64_t>(window_ * page_bytes_ / std::max<int64_t>(bytes, 1), 1);
     window_ =
         std::clamp(wanted, std::max<int64_t>(window_ / 4, 1), std::min(window_ * 4, kWidestWindow));
-    // Where most numbers have a document, more than an answer may hold need not be asked for.
+    // Where most numbers have a document, don't ask for more than a response can hold.
     if (hits * 2 > window_) window_ = std::min(window_, kMaxWindow);
   }
 
-  int64_t next_;  // the first number that was not asked for yet
+  int64_t next_;  // the next number to request
   int64_t end_;
   int64_t window_ = kFirstWindow;
   const int64_t page_bytes_;
 };
 
-// Reads what has a sequence number from `begin` on, all as of one moment: a document that is
-// updated continuously keeps getting higher numbers, and a reader that chases them never ends.
+// Reads everything from sequence number `begin` on, from one point in time: a document under
+// continuous update keeps getting higher numbers, and a reader chasing them would never end.
 class FollowingReader final : public ShardReader {
  public:
   FollowingReader(OpenSearchClient& client, Env& env, const Partition& partition, int64_t begin,
@@ -313,7 +312,7 @@ class FollowingReader final : public ShardReader {
     if (!answer) {
       const Code code = answer.error().code;
       Close();
-      // The scroll has expired: the rest is read from a new one.
+      // The scroll has expired: continue with a new one.
       if (code == Code::kNotFound && is_open_) {
         is_open_ = false;
         return {};
@@ -332,7 +331,7 @@ class FollowingReader final : public ShardReader {
   }
 
   Result<OpenSearchAnswer> Open() {
-    // What was indexed last can be found only after a refresh.
+    // The latest writes are searchable only after a refresh.
     MUSTER_TRY(Ask(client_, env_, {.method = "POST", .path = index_ + "/_refresh", .writes = false},
                    stop_));
     return Search("&allow_partial_search_results=false&scroll=" + std::string(kKeep),
@@ -354,7 +353,7 @@ class FollowingReader final : public ShardReader {
                stop_);
   }
 
-  // Best effort: the server forgets it by itself after a while.
+  // Best effort: the server expires it anyway.
   void Close() {
     const std::string scroll = hits_.TakeScroll();
     if (scroll.empty()) return;
@@ -371,8 +370,7 @@ class FollowingReader final : public ShardReader {
   bool is_open_ = false;
 };
 
-// Reads an index of documents without sequence numbers, which are older than Elasticsearch 6, in
-// the order of their ids.
+// Reads an index whose documents have no sequence numbers (before Elasticsearch 6), ordered by id.
 class IdReader final : public ShardReader {
  public:
   IdReader(OpenSearchClient& client, Env& env, const Partition& partition, std::string field,
@@ -408,10 +406,9 @@ class IdReader final : public ShardReader {
   int64_t size_ = kFirstWindow;
 };
 
-// What is known of one shard.
 struct ShardState {
-  int64_t checkpoint = -1;  // every change up to this one is done, and stays so
-  int64_t last = -1;        // the last change of all
+  int64_t checkpoint = -1;  // every change up to this one is done
+  int64_t last = -1;        // the last change overall
   bool is_numbered = false;
   int64_t documents = 0;  // nested ones included
   int64_t bytes = 0;
@@ -429,7 +426,7 @@ class OpenSearchSource : public Source {
   bool KeepsRouting() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
-    // Every index with all that is known of it. Closed ones cannot be read.
+    // Every index with its metadata. Closed indices cannot be read.
     const std::string pattern = pattern_.empty() ? "*" : pattern_;
     MUSTER_ASSIGN(const Json indices, AskForJson(client_, env_,
                                                  {.path = "/" + pattern + "?expand_wildcards=open",
@@ -449,8 +446,8 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  // What cannot be read, because the version has no such thing or the user no such right, is not
-  // worth failing for: the index itself knows its mappings.
+  // Not worth failing for if the version lacks it or the user may not read it: the index itself has
+  // its mappings.
   Result<std::string> GlobalMetadata() override {
     Json metadata = Json::object();
     AddTemplates(metadata, "index_templates", "/_index_template");
@@ -466,10 +463,10 @@ class OpenSearchSource : public Source {
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
     MUSTER_ASSIGN(const auto shards, Shards(collection));
-    // What was indexed last can be found only after a refresh.
+    // The latest writes are searchable only after a refresh.
     MUSTER_TRY(Refresh(collection));
     MUSTER_ASSIGN(const Counted counted, Count(collection));
-    // One that has come up since is not listed.
+    // A shard that came up since is not listed.
     if (counted.shards != shards.size()) {
       return ShardsUnavailable(collection, "only " + std::to_string(shards.size()) + " of " +
                                                std::to_string(counted.shards) +
@@ -554,7 +551,7 @@ class OpenSearchSource : public Source {
  private:
   static constexpr const char* kById = "by_id";
 
-  // Runs are coordinated there. A copy would be taken for a run of the target's.
+  // Our coordination index: copied, it would look like a run of the target's.
   static bool IsOurStore(const Json& metadata) {
     const Json& mappings = metadata.contains("mappings") ? metadata["mappings"] : Json();
     return mappings.is_object() && mappings.contains("_meta") && mappings["_meta"].is_object() &&
@@ -569,10 +566,10 @@ class OpenSearchSource : public Source {
     return {};
   }
 
-  // The server's own word, which does not come from reading; without nested documents.
+  // The server's own count, independent of reading; excludes nested documents.
   struct Counted {
     int64_t documents = 0;
-    size_t shards = 0;  // that were asked, and have answered
+    size_t shards = 0;  // that responded
   };
 
   Result<Counted> Count(const std::string& collection, std::optional<int> shard = {}) {
@@ -583,7 +580,7 @@ class OpenSearchSource : public Source {
                             (shard ? "?preference=_shards:" + std::to_string(*shard) : "")}));
     const int64_t count = NumberIn(answer, "count", -1);
     if (count < 0) return Unexpected(client_, "no count");
-    // What some shards say is not to be taken for the whole.
+    // A partial count must not pass for the total.
     const Json& shards = MemberIn(answer, "_shards");
     const int64_t total = NumberIn(shards, "total");
     const int64_t answered = NumberIn(shards, "successful");
@@ -604,7 +601,7 @@ class OpenSearchSource : public Source {
                                                {.path = "/" + OpenSearchPath(collection) +
                                                         "/_stats/docs,store?level=shards"}));
     std::map<int, ShardState> shards;
-    // Only what is started is listed.
+    // Only started shards are listed.
     if (!MemberIn(MemberIn(stats, "indices"), collection).is_object()) {
       return ShardsUnavailable(collection, "no shard is started at the moment");
     }
@@ -634,8 +631,7 @@ class OpenSearchSource : public Source {
     return shards;
   }
 
-  // Whether there are documents without a sequence number. A search for a range of numbers does not
-  // find those, and does not say so.
+  // Whether any documents lack a sequence number. A range search misses those silently.
   Result<bool> HasUnnumbered(const std::string& collection,
                              const std::map<int, ShardState>& shards) {
     for (const auto& [number, shard] : shards) {
@@ -651,7 +647,7 @@ class OpenSearchSource : public Source {
     return NumberIn(answer, "count") > 0;
   }
 
-  // By which documents without sequence numbers can be sorted.
+  // The field to sort documents without sequence numbers by.
   Result<std::string> IdField() {
     MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}));
     const std::string number = TextIn(MemberIn(about, "version"), "number");
@@ -674,7 +670,7 @@ class OpenSearchSource : public Source {
       const std::string name = TextIn(entry, "name");
       if (name.empty() || name.starts_with('.') || !entry.contains(inner)) continue;
       const Json& body = entry[inner];
-      // Those that come with the server are there at the target as well, or don't belong there.
+      // Built-in templates exist at the target as well, or don't belong there.
       const Json& managed = MemberIn(MemberIn(body, "_meta"), "managed");
       if (managed.is_boolean() && managed.get<bool>()) continue;
       metadata[kind][name] = body;
@@ -702,7 +698,7 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
   }
   std::string pattern;
   if (url.path.size() > 1) {
-    // Commas and stars are the pattern's, a slash would reach into another API.
+    // Commas and stars belong to the pattern; a slash would reach another API.
     for (const char c : url.path.substr(1)) {
       if (c == '*' || c == ',') {
         pattern += c;

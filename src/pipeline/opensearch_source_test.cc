@@ -1,4 +1,5 @@
-// OpenSearch and Elasticsearch as sources, as servers answer that cannot be had everywhere.
+// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to come
+// by.
 
 #include "pipeline/opensearch_source.h"
 
@@ -26,10 +27,10 @@ class OldServer {
   std::string Url() const { return "opensearch+" + server_.Url() + "old"; }
 
   int broken_shards = 0;
-  int hidden = 0;  // so many documents are counted and not found
+  int hidden = 0;  // this many documents are counted but not found
   int shards = 1;
-  int counting = 1;     // of the shards: those that answer when documents are counted
-  bool started = true;  // whether statistics list the first shard
+  int counting = 1;     // shards that respond to a count
+  bool started = true;  // whether the stats list the first shard
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
@@ -50,7 +51,7 @@ class OldServer {
     return Answer(404, "{}");
   }
 
-  // What this version does not know, it refuses.
+  // Rejects what this version does not know.
   std::string Search(const HttpServerRequest& request) const {
     EXPECT_EQ(request.target.find("allow_partial"), std::string::npos);
     const Json body = ParseJson(request.body, "search").value();
@@ -85,7 +86,7 @@ TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
   ASSERT_EQ(partitions.size(), 1U);
   std::multiset<std::string> ids;
   std::string position;
-  // From a place on, as who comes after a crash.
+  // From a position on, as after a crash.
   for (int begin = 0; begin < 2; ++begin) {
     const auto reader = source->Read(partitions[0], position, {}).value();
     while (const auto document = reader->Next().value()) {
@@ -123,7 +124,7 @@ TEST(OldElasticsearch, APartOfAShardIsNotTakenForTheWhole) {
   EXPECT_EQ(reader->Next().error().code, Code::kUnavailable);
 }
 
-// Statistics list only shards that are started, and a count says how many have answered.
+// Stats list only started shards, and a count says how many responded.
 TEST(OldElasticsearch, AnIndexWithAShardThatIsAwayIsNotReadInPart) {
   OldServer server;
   const auto expect = [&](const std::string& words) {

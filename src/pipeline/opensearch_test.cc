@@ -63,7 +63,7 @@ class OpenSearchPipeline : public ::testing::Test {
     ASSERT_TRUE(refused->empty()) << (*refused)[0].reason;
   }
 
-  // Numbers that a tree would change.
+  // Numbers that a parse tree would change.
   static std::string Body(int i) {
     return R"({"n":)" + std::to_string(i) + R"(.0,"big":123456789012345678901234567890,"t":"ü"})";
   }
@@ -125,7 +125,7 @@ TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
       ASSERT_TRUE(document) << document.error().ToString();
       if (!*document) return;
       found[std::string((*document)->id)] = (*document)->body;
-      // One that is still to come gets a number behind all others.
+      // A document not read yet gets a number after all others.
       if (n % every == 0) {
         server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(2'999 - n / every),
                       R"({"changed":")" + change + "\"}");
@@ -137,7 +137,7 @@ TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
   EXPECT_LT(found.size(), 3'000U);
   read(*source->Read(partitions[1], "", {}).value(), 10, "second");
   EXPECT_EQ(found.size(), 3'000U);
-  // It cannot be told any more how many there had to be.
+  // The expected count is no longer known.
   EXPECT_FALSE(source->CountAgain(partitions).value());
 }
 
@@ -253,7 +253,7 @@ TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   EXPECT_TRUE(made["aliases"].contains(alias));
   EXPECT_TRUE(sink->Prepare(collection, false).value().empty()) << "what is there is left alone";
 
-  // Without the templates of others, who may be deleting them right now.
+  // Ignores other tests' templates, which may be disappearing right now.
   const Json all = ParseJson(source->GlobalMetadata().value(), "global").value();
   ASSERT_TRUE(all["index_templates"].contains(templ)) << all;
   const std::string global =

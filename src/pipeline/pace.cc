@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMost = 64;
 constexpr double kLeast = 1;
-// A stop or a deadline is noticed within this time.
+// How quickly a stop or a deadline is noticed.
 constexpr std::chrono::milliseconds kLook{100};
 
 }  // namespace
@@ -31,7 +31,7 @@ void Pace::Accepted() {
 
 void Pace::Overloaded() {
   const std::lock_guard lock(mutex_);
-  // Never far above what was really under way, so that halving has an effect at once.
+  // Start from the actual concurrency, so that halving takes effect at once.
   limit_ = std::max(std::min(limit_, static_cast<double>(under_way_)) / 2, kLeast);
   End();
 }

@@ -8,17 +8,17 @@
 
 namespace muster {
 
-// How many requests may be under way at once, found out by trying: one more for every round that
-// went well, half as many when the server says that it is too much. Thread-safe.
+// Adaptive concurrency limit: additive increase after each full round of successes, halved when the
+// server is overloaded. Thread-safe.
 class Pace {
  public:
   explicit Pace(Env& env) : env_(env) {}
 
-  // Waits for a turn. False: patience is at its end. Each turn taken ends with one of the three.
+  // Waits for a slot. False: patience ran out. Each slot ends with one of the three below.
   bool Begin(const Patience& patience);
-  void Accepted();    // the server took it
-  void Overloaded();  // the server is overloaded
-  void Failed();      // for a reason that says nothing about load
+  void Accepted();
+  void Overloaded();
+  void Failed();  // for a reason unrelated to load
 
   int limit() const;
 

@@ -24,7 +24,7 @@ using Maker = std::function<Result<std::unique_ptr<Transform>>()>;
 
 struct IndexRename {
   Regex from;
-  std::string to;  // $1 to $9 stand for what the groups matched
+  std::string to;  // $1 to $9 are the matched groups
 
   std::optional<std::string> Apply(const std::string& name) const {
     const auto groups = from.Groups(name);
@@ -70,11 +70,11 @@ class Plan final : public TransformPlan {
   }
 
   std::vector<Maker> makers;
-  std::vector<IndexRename> index_renames;  // the first that matches counts
+  std::vector<IndexRename> index_renames;  // the first match wins
   std::vector<MetadataEdit> metadata_edits;
 };
 
-// Reads the list of a file. Every error says where.
+// Parses a transform file. Every error says where.
 class PlanReader {
  public:
   explicit PlanReader(const YamlDocument& document) : document_(document) {}
@@ -91,7 +91,7 @@ class PlanReader {
       }
       MUSTER_TRY(ReadOne(item.entries[0].key, item.entries[0].value));
     }
-    // Whatever is wrong with them comes out now rather than in the middle of a migration.
+    // Report errors now rather than in the middle of a migration.
     MUSTER_TRY(plan_->Make());
     return std::move(plan_);
   }
@@ -175,7 +175,7 @@ class PlanReader {
     return AddTextEdits(value, paths, RedactValue());
   }
 
-  // A list of fields, or a map of fields and a key.
+  // A list of fields, or a map with fields and a key.
   Status ReadHash(const YamlNode& value) {
     std::string key;
     const YamlNode* fields = &value;
@@ -275,7 +275,7 @@ class PlanReader {
     return {};
   }
 
-  // A function, or a map of the function or its file and its limits.
+  // A function, or a map with the function or its file, and limits.
   Status ReadJavaScript(const YamlNode& value) {
     JavaScript script{.source = value.text, .origin = document_.origin};
     const YamlNode* place = &value;
@@ -309,7 +309,7 @@ class PlanReader {
     return {};
   }
 
-  // Tries the transform, so that its error has a place.
+  // Builds the transform once, so that its error has a location.
   Status Add(const YamlNode& node, Maker make) {
     if (const auto made = make(); !made) return document_.At(node, made.error().ToString());
     plan_->makers.push_back(std::move(make));
@@ -364,7 +364,7 @@ class PlanReader {
     return paths;
   }
 
-  // As YAML reads it: what is in quotes is a text, and so is what is nothing else.
+  // By YAML's rules: quoted scalars are strings, and so is anything that is nothing else.
   static std::string ToJson(const YamlNode& node) {
     std::string json;
     switch (node.kind) {
@@ -403,7 +403,7 @@ class PlanReader {
 Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
                                                        const std::string& file) {
   MUSTER_ASSIGN(const YamlDocument document, ParseYaml(text, file));
-  // A file that was cut off must not let through what it was to hide.
+  // A truncated file must not let through what it was meant to hide.
   const YamlNode& root = document.root;
   const bool has_none = root.kind == YamlNode::Kind::kNull ||
                         (root.kind == YamlNode::Kind::kSequence && root.items.empty());

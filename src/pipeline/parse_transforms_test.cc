@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// "skipped", "error: …", or the body that comes out.
+// "skipped", "error: …", or the resulting body.
 std::string Transformed(const TransformPlan& plan, const std::string& body) {
   const auto transforms = plan.Make();
   if (!transforms) return "error: " + transforms.error().ToString();
@@ -149,7 +149,7 @@ TEST(Transforms, SurviveEveryCutDocument) {
   ASSERT_TRUE(plan);
   const std::string body = R"({"a":[1,{"x":"\"}"}],"b":{"c":1,"d":[{"c":2}]},"n":{},"s":"\\"})";
   for (size_t length = 0; length <= body.size(); ++length) {
-    // Whatever comes out, nothing outside of the text is read.
+    // Whatever the result, nothing outside the text may be read.
     const std::unique_ptr<char[]> exact(new char[length]);
     body.copy(exact.get(), length);
     Document document{

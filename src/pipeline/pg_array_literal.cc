@@ -16,7 +16,7 @@ void AppendQuoted(std::string_view text, std::string& out) {
   out += '"';
 }
 
-// Nested arrays may be as deep as the parser allows, which is bounded.
+// Recursion is bounded by the parser's maximum depth.
 simdjson::error_code AppendArray(ondemand::array array, std::string& out) {
   out += '{';
   bool first = true;

@@ -7,8 +7,7 @@
 
 namespace muster {
 
-// Appends a JSON array as PostgreSQL writes arrays: [[1,null],["a b",{}]] is {{1,NULL},{"a
-// b","{}"}}.
+// Appends a JSON array as a PostgreSQL literal: [[1,null],["a b",{}]] is {{1,NULL},{"a b","{}"}}.
 Status AppendPgArray(std::string_view json, std::string& out);
 
 }  // namespace muster

@@ -11,7 +11,7 @@ std::string TableName(const std::string& schema) {
 
 PgStatement Read(std::string sql) { return {"", std::move(sql), false}; }
 
-// Nothing but the COMMIT at the end of a transaction leaves a doubt.
+// Only the COMMIT that ends a transaction can have an unknown outcome.
 PgStatement Inside(std::string sql) { return Read(std::move(sql)); }
 
 const PgStatement kCommit{"", "COMMIT", true};
@@ -35,7 +35,7 @@ Status PostgresProgress::EnsureTable(PgConnection& connection, const std::string
   MUSTER_ASSIGN(const PgResult there,
                 connection.Execute(Read("SELECT to_regclass($1) IS NOT NULL"), name));
   if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
-  // CREATE TABLE IF NOT EXISTS alone can fail when two do it at once.
+  // Two concurrent CREATE TABLE IF NOT EXISTS can fail.
   const PgStatement lock = Inside("SELECT pg_advisory_xact_lock(hashtext('muster_progress'))");
   const PgStatement create{
       "",

@@ -13,43 +13,43 @@ namespace muster {
 //
 //   run, item     the key
 //   incarnation   of the run that wrote last
-//   epoch         of the holder that opened the item last; an older one cannot write any more
-//   holder        its id: neither can another of the same epoch
-//   sealed        nobody can
-//   progress      where the item is, as of the rows committed; null: nothing written yet
+//   epoch         of the last holder to open the item; older ones are fenced off
+//   holder        its id, which fences off another holder with the same epoch
+//   sealed        nothing can be written any more
+//   progress      the item's progress as of the committed rows; null: nothing written yet
 //   holder_pid, holder_since   the server process of the holder's session
-//   updated       when the row changed last
+//   updated       time of the last change
 //
-// It changes in the same transaction as the rows of the target.
+// It changes in the same transaction as the target's rows.
 class PostgresProgress {
  public:
-  // `schema` empty: the first of the search path.
+  // `schema` empty: the first in the search path.
   PostgresProgress(const std::string& schema, Fence fence);
 
-  // Creates the table, unless it is there. Any number of processes may do so at once.
+  // Creates the table if needed. Safe for concurrent processes.
   static Status EnsureTable(PgConnection& connection, const std::string& schema);
 
-  // Opens the item for this session: from now on older epochs are refused. Errors as CheckOpen;
-  // kUnavailable: somebody else holds the row's lock. Repeatable.
+  // Opens the item for this session and fences off older epochs. Errors as CheckOpen; kUnavailable:
+  // another session holds the row lock. Idempotent.
   Result<StoredFence> Take(PgConnection& connection) const;
 
-  // Ends the session of an earlier holder that keeps the row locked, as one that was stopped in the
-  // middle of a transaction does. Only what an older epoch, or this one over a connection that was
-  // lost, has opened.
+  // Terminates the session of an earlier holder that keeps the row locked, such as one stopped in
+  // mid-transaction. Only sessions opened by an older epoch, or by this one over a connection since
+  // lost.
   Status EndEarlierHolder(PgConnection& connection) const;
 
-  // A query that locks the row until the transaction ends, and the answer to it.
+  // A query that locks the row until the transaction ends, and its parsed result.
   const std::string& LockSql() const { return lock_sql_; }
   Result<StoredFence> Locked(const PgResult& answer, const PgConnection& connection) const;
 
-  // Ends the transaction under way. kUnknownOutcome: only the row can tell.
+  // Ends the current transaction. kUnknownOutcome: only the row can tell.
   Status CommitWith(PgConnection& connection, const std::string& progress) const;
   Status CommitSealed(PgConnection& connection) const;
 
-  // Commits in a way that all earlier commits of this server are durable, too.
+  // Commits so that all earlier commits on this server become durable too.
   Status MakeDurable(PgConnection& connection) const;
 
-  // The same by deleting the row: nobody will ever ask for it.
+  // The same, deleting the row: it will never be needed.
   Status Forget(PgConnection& connection) const;
 
   const Fence& fence() const { return fence_; }

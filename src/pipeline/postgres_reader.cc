@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kMaxTries = 6;            // in a row, with pauses of 100 ms and more
-constexpr double kExactRows = 100'000;  // up to which the middle is found by counting
+constexpr double kExactRows = 100'000;  // up to here the middle is found by counting
 constexpr double kSampleRows = 10'000;
 constexpr size_t kHeaderBytes = 19;  // of COPY's binary format
 
@@ -88,7 +88,7 @@ Result<std::optional<Document>> PostgresReader::Next() {
                     .body = fields_[keys + 2].value_or("null"),
                     .position = position_,
                     .defect = {}};
-  // A key of several columns has no value of its own, but its position is as good.
+  // A composite key has no single value, but its position identifies the row too.
   if (!fields_[keys] && !relation_.by_ctid && keys > 1) document.id = position_;
   return document;
 }
@@ -106,7 +106,7 @@ Result<bool> PostgresReader::Fetch() {
   }
   int16_t columns = 0;
   if (!TakeNumber(bytes, columns)) return Broken(*connection_);
-  if (columns == -1) {  // the end: what is left is the server's word that all went well
+  if (columns == -1) {  // end of data: only the server's completion status follows
     MUSTER_ASSIGN(const auto rest, copy_->Next());
     if (rest) return Broken(*connection_);
     return false;
@@ -139,19 +139,19 @@ Result<std::optional<std::string>> PostgresReader::Split() {
                                                     std::to_string(100 * kSampleRows / rows) +
                                                     ") REPEATABLE (0)"));
   }
-  // The sample may have nothing of what is left.
+  // The sample may contain no row of the remaining range.
   if (!middle) {
     MUSTER_ASSIGN(middle, MiddleOf(*connection, ""));
   }
   if (!middle) return std::nullopt;
   end_ = *middle;
-  // The server knows the order of keys: it is asked again for what is left.
+  // The key order is the server's: query it again for the remaining range.
   copy_.reset();
   connection_.reset();
   return middle;
 }
 
-// A row in the middle of those that are left, with at least one more after it.
+// A row in the middle of the remaining ones, with at least one more after it.
 Result<std::optional<std::string>> PostgresReader::MiddleOf(PgConnection& connection,
                                                             const std::string& sample) {
   MUSTER_ASSIGN(const std::string range, relation_.RangeSql(position_, end_));

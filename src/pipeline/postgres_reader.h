@@ -16,15 +16,15 @@
 
 namespace muster {
 
-// Reads the rows of one partition in the order of their key, as they come from the server. A lost
-// connection is replaced, and reading goes on after the last row.
+// Streams the rows of one partition in key order. A lost connection is replaced, and reading
+// continues after the last row.
 class PostgresReader final : public Reader {
  public:
   // `env`, `snapshot` and `relation` must outlive the reader.
   PostgresReader(Env& env, PostgresSnapshot& snapshot, const PgRelation& relation, std::string part,
                  std::string begin, std::string end, std::stop_token stop);
 
-  // Asks for the first row, so that what is wrong shows at once.
+  // Fetches the first row, so that errors show up at once.
   Status Start();
 
   Result<std::optional<Document>> Next() override;
@@ -40,11 +40,11 @@ class PostgresReader final : public Reader {
   const PgRelation& relation_;
   const std::string part_;
   const std::stop_token stop_;
-  std::string position_;  // after the last row handed out
+  std::string position_;  // after the last row returned
   std::string end_;
   std::unique_ptr<PgConnection> connection_;
   std::optional<PgCopyOut> copy_;
-  bool header_ = true;  // comes before the first row
+  bool header_ = true;  // precedes the first row
   bool done_ = false;
   std::vector<std::optional<std::string_view>> fields_;
   std::vector<std::string_view> key_;

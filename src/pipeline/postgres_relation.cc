@@ -76,7 +76,7 @@ Result<std::string> PgRelation::RangeSql(const std::string& begin, const std::st
     MUSTER_ASSIGN(const std::string after, bound(begin));
     sql += " WHERE " + Tuple(columns) + " > " + after;
   } else if (by_ctid) {
-    // A scan by ranges of pages always starts at the first; a plain one may start anywhere.
+    // A TID range scan always starts at the first page; a plain scan may start anywhere.
     sql += " WHERE t.ctid > '(0,0)'::tid";
   }
   if (!end.empty()) {
@@ -91,7 +91,7 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
   MUSTER_ASSIGN(const std::string range, RangeSql(begin, end));
   std::string id = "NULL::text";
   std::string routing = "NULL::text";
-  // `t` alone may be a column.
+  // A bare `t` could be a column.
   std::string body = "row_to_json(t.*)::text";
   std::string also;
   if (!by_ctid && key.size() == 1) id = "t." + key[0].sql + "::text";
@@ -100,7 +100,7 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
     if (table.Find("routing") != nullptr) routing = "t.routing";
     body = "t.document::text";
   } else if (table.Find("_id") != nullptr) {
-    // The sink's own columns for what is not a field.
+    // The sink's columns for what is not a field.
     id = "t._id::text";
     if (table.Find("_routing") != nullptr) routing = "t._routing::text";
     body = "row_to_json(fields.*)::text";
@@ -137,7 +137,7 @@ Result<PgRelation> RelationOfTable(PgConnection& connection, const std::string& 
 
 Result<PgRelation> RelationOfQuery(PgConnection& connection, const std::string& collection,
                                    const std::string& query, const std::vector<std::string>& key) {
-  // On lines of its own, so that a comment at its end does no harm.
+  // On lines of its own, so that a trailing comment is harmless.
   PgRelation relation{.collection = collection, .from = "(\n" + query + "\n)"};
   if (key.empty()) return NoKey("the query");
   auto shape =

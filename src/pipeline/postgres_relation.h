@@ -10,24 +10,24 @@
 
 namespace muster {
 
-// What a PostgreSQL source reads as one collection: a table, a view or a query, in the order of its
-// key. A table without a key is read in the order of its pages, by ctid.
+// What a PostgreSQL source reads as one collection: a table, a view or a query, in key order. A
+// table without a key is read in page order, by ctid.
 struct PgRelation {
   struct KeyColumn {
     std::string sql;  // quoted
     std::string type;
-    std::string base;  // the type's plain name
+    std::string base;  // the plain type name
   };
   std::string collection;
-  std::string from = {};  // what stands after FROM
-  PgTable table = {};     // its columns; without a name for a query
+  std::string from = {};  // the FROM clause's content
+  PgTable table = {};     // its columns; unnamed for a query
   std::vector<KeyColumn> key = {};
   bool by_ctid = false;
-  bool key_is_certain = false;           // the server guarantees that it is unique and never null
-  std::vector<std::string> leaves = {};  // by ctid, of a partitioned table: its parts, quoted
+  bool key_is_certain = false;           // the server guarantees that it is unique and not null
+  std::vector<std::string> leaves = {};  // by ctid, of a partitioned table: its partitions, quoted
 
-  // A query for the rows after `begin` up to and with `end`, positions both, in order; none: from
-  // the first, to the last. Its columns: the key's values as text, id, routing, document.
+  // A query for the rows after position `begin` up to and including `end`, in order; empty:
+  // unbounded. Its columns: key values as text, id, routing, document.
   Result<std::string> RowsSql(const std::string& part, const std::string& begin,
                               const std::string& end) const;
 
@@ -35,17 +35,17 @@ struct PgRelation {
   Result<std::string> RangeSql(const std::string& begin, const std::string& end) const;
 
   std::string KeyAsText() const;  // "id::text, name::text"
-  std::string KeyOrder() const;   // " ORDER BY …", nothing by ctid: pages come in order
+  std::string KeyOrder() const;   // " ORDER BY …"; empty for ctid: pages come in order
 };
 
-// `key` names the columns to go by; empty: those of the table's own key. kInvalid: there is no such
-// column, or it takes a key to read this and there is none.
+// `key` names the columns to sort by; empty: the table's own key. kInvalid: no such column, or a
+// key is required and missing.
 Result<PgRelation> RelationOfTable(PgConnection& connection, const std::string& collection,
                                    const PgName& name, const std::vector<std::string>& key);
 Result<PgRelation> RelationOfQuery(PgConnection& connection, const std::string& collection,
                                    const std::string& query, const std::vector<std::string>& key);
 
-// Whether a key that the server does not guarantee is unique and never null, at this moment.
+// Whether a key without a server guarantee is unique and not null right now.
 Status CheckKey(PgConnection& connection, const PgRelation& relation);
 
 }  // namespace muster

@@ -31,15 +31,16 @@ Result<std::unique_ptr<PgConnection>> OpenPgWriteSession(const std::string& uri)
 }
 
 Result<std::unique_ptr<PgConnection>> OpenPgReadSession(const std::string& uri) {
-  // Dates and intervals in forms that every server reads, whatever the database is set up to.
+  // Date and interval formats that every server parses, whatever the database's settings.
   const PgOptions options{.uri = uri,
                           .call_timeout = 600s,
                           .settings = {{"statement_timeout", "0"},
                                        {"idle_in_transaction_session_timeout", "0"},
-                                       // A table without a key is read in the order of its pages.
+                                       // A table without a key is read in page order.
                                        {"max_parallel_workers_per_gather", "0"},
                                        {"synchronize_seqscans", "off"},
-                                       // Rows that a policy hides are an error, not missing.
+                                       // Rows hidden by a policy must fail the read instead of
+                                       // going missing.
                                        {"row_security", "off"},
                                        {"DateStyle", "ISO"},
                                        {"IntervalStyle", "iso_8601"},

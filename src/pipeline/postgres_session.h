@@ -8,11 +8,11 @@
 
 namespace muster {
 
-// Opens a session that writes: bounded in every wait, and durable at every commit that does not say
-// otherwise, also where a role or database is set up not to.
+// Opens a session for writing: every wait is bounded, and every commit is durable unless it says
+// otherwise, whatever the role's or database's defaults.
 Result<std::unique_ptr<PgConnection>> OpenPgWriteSession(const std::string& uri);
 
-// Opens a session that reads for as long as it takes: a query is not cut off by time.
+// Opens a session for reading without a statement timeout.
 Result<std::unique_ptr<PgConnection>> OpenPgReadSession(const std::string& uri);
 
 }  // namespace muster

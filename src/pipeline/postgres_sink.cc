@@ -65,7 +65,7 @@ class PostgresSink final : public Sink {
     if (!looking_ || !looking_->Usable()) {
       MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
     }
-    // TRUNCATE gives a table another file.
+    // TRUNCATE gives the table a new file.
     const PgStatement look{"",
                            "SELECT oid::text || CASE relkind WHEN 'r' THEN '/' || relfilenode"
                            " ELSE '' END FROM pg_class WHERE oid = to_regclass($1)",
@@ -82,13 +82,13 @@ class PostgresSink final : public Sink {
     MUSTER_ASSIGN(auto connection, OpenPgWriteSession(uri_));
     MUSTER_TRY(PostgresProgress::EnsureTable(*connection, schema_));
     MUSTER_ASSIGN(PgTable table, DescribePgTable(*connection, name));
-    connection.reset();  // the writer has its own, and there may be few
+    connection.reset();  // the writer has its own, and connections may be scarce
     MUSTER_ASSIGN(auto writer, PostgresWriter::Open(env_, uri_, schema_, std::move(table), fence));
     return writer;
   }
 
  private:
-  // A collection's name is one name, whatever dots it has: those of indices often have some.
+  // A collection's name is a single identifier even with dots, which index names often contain.
   Result<PgName> TableOf(const std::string& collection) const {
     if (table_) return *table_;
     if (collection.size() > 63) {
@@ -101,7 +101,7 @@ class PostgresSink final : public Sink {
     return PgName{schema_, collection};
   }
 
-  // Whoever comes second finds it there.
+  // The loser of a race finds it existing.
   static Status Create(PgConnection& connection, const std::string& sql) {
     const PgParams none = {};
     const PgStatement lock{"", "SELECT pg_advisory_xact_lock(hashtext('muster_create'))", false};

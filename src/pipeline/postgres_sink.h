@@ -9,9 +9,9 @@
 
 namespace muster {
 
-// postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#TABLE. Without #TABLE every collection goes into
-// the table of its name. Parameters, beside libpq's: `schema`, where a table without one is and
-// where muster_progress is; `documents=true`: tables are created for whole documents.
+// postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#TABLE. Without #TABLE, each collection goes into
+// the table of its name. Parameters besides libpq's: `schema`, for tables without one and for
+// muster_progress; `documents=true`: create tables of whole documents.
 //
 // Exactly once, and fenced: see PostgresWriter. `env` must outlive the sink.
 Result<std::unique_ptr<Sink>> OpenPostgresSink(const Url& url, Env& env);

@@ -9,8 +9,8 @@
 #include "support/fault_proxy.h"
 #include "support/postgres_test.h"
 
-// What only PostgreSQL can do or suffer: types, refused rows, lost connections, read-only servers.
-// What every sink promises is in tests/contract.
+// PostgreSQL specifics: types, refused rows, lost connections, read-only servers. The general sink
+// contract is in tests/contract.
 
 namespace muster {
 namespace {
@@ -53,7 +53,7 @@ class PostgresSinkTest : public testing::PostgresTest {
     return {.position = std::to_string(read), .counts = {.read = read, .written = read}};
   }
 
-  // Why each document was refused, "" if it was not; the table is `t`.
+  // Why each document was refused, "" if accepted; the table is `t`.
   static std::vector<std::string> WriteAll(const std::vector<std::string>& bodies) {
     auto sink = OpenTable();
     auto writer = OpenWriter(*sink);
@@ -152,7 +152,7 @@ TEST_F(PostgresSinkTest, AnyPatternOfBadRowsIsNarrowedDown) {
   server_->Exec(
       "CREATE TABLE parent (id int PRIMARY KEY); INSERT INTO parent VALUES (1);"
       "CREATE TABLE t (id int, parent int REFERENCES parent)");
-  // The server names the line of a wrong number, but not of a missing parent.
+  // The server reports the line of a bad number, but not of a missing parent.
   for (const std::string pattern :
        {"b", "bbbbbbbbbbbbbbbb", "ggggggggggggggggm", "mggggggggggggggg", "gbgmgbgmgggggbbmm",
         "mmmmmmmmmmmmmmmmm", "gggggggggggggggggggb", "bggggggggggggggggggg"}) {
@@ -234,7 +234,7 @@ TEST_F(PostgresSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
       "CREATE TRIGGER odd BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION only_odd()");
   auto sink = OpenTable();
   auto writer = OpenWriter(*sink);
-  // With a row that is refused, so that the others are copied again.
+  // Includes a refused row, so that the others are copied again.
   const auto refused = writer->Write(
       BatchOf({R"({"id":1})", R"({"id":2})", R"({"id":1})", R"({"id":4})", R"({"id":5})"}),
       After(5), {});
@@ -313,7 +313,7 @@ TEST_F(PostgresSinkTest, IdAndRoutingHaveColumnsOfTheirOwn) {
   EXPECT_EQ(server_->Exec("SELECT _id FROM t WHERE _routing IS NULL AND n = 1"), "the id");
 }
 
-// Fault 21: the connection is lost during COMMIT; the progress row tells.
+// Fault 21: the connection is lost during COMMIT; the progress row decides.
 TEST_F(PostgresSinkTest, AConnectionLostAnywhereInABatchLeavesTheBatchThereOnce) {
   server_->Exec("CREATE TABLE t (n int)");
   FaultProxy proxy(server_->port());
@@ -321,7 +321,7 @@ TEST_F(PostgresSinkTest, AConnectionLostAnywhereInABatchLeavesTheBatchThereOnce)
   auto writer = OpenWriter(*sink);
   int64_t written = 0;
   int cuts = 0;
-  // Byte by byte through the requests of a batch, then through the answers.
+  // Byte by byte through the requests of a batch, then through the responses.
   for (const bool request : {true, false}) {
     for (size_t bytes = 0; bytes < 600; bytes += request ? 23 : 7) {
       if (request) {
@@ -350,12 +350,12 @@ TEST_F(PostgresSinkTest, AWriteThatMayNotBeRepeatedEndsInDoubtAndSealTells) {
   auto writer = OpenWriter(*sink);
   std::stop_source stop;
   stop.request_stop();
-  // Somewhere in the answers to a batch lies that to COMMIT.
+  // One of these cuts hits the response to COMMIT.
   bool in_doubt = false;
   for (size_t bytes = 0; bytes < 600; bytes += 5) {
     const int64_t written = static_cast<int64_t>(bytes) / 5 + 1;
     const std::string body = "{\"n\":" + std::to_string(written) + "}";
-    // Once over a connection that is lost on the way, once more with all the time in the world.
+    // Once over a connection that breaks, then again without a limit.
     proxy.CutReplyAfter(bytes);
     const auto done = writer->Write(BatchOf({body}), After(written), {.stop = stop.get_token()});
     proxy.Forget();
@@ -377,7 +377,7 @@ TEST_F(PostgresSinkTest, AHolderStoppedInTheMiddleOfABatchDoesNotBlockTheNext) {
   auto sink = OpenTable();
   auto old = OpenWriter(*sink, 1);
   ASSERT_TRUE(old->Write(BatchOf({"{\"n\":1}"}), After(1), {}));
-  // A session of the same role that has the row locked and says nothing any more.
+  // A session of the same role that holds the row lock and hangs.
   auto stuck = PgConnection::Open({.uri = server_->Url()}).value();
   const PostgresProgress progress("", FenceOf(2));
   ASSERT_TRUE(progress.Take(*stuck));
@@ -394,7 +394,7 @@ TEST_F(PostgresSinkTest, AHolderStoppedInTheMiddleOfABatchDoesNotBlockTheNext) {
 }
 
 TEST_F(PostgresSinkTest, AServerThatComesBackIsWaitedFor) {
-  testing::PostgresServer server;  // its own: others do not expect theirs to stop
+  testing::PostgresServer server;  // its own: this one gets stopped
   server.Exec("CREATE TABLE t (n int)");
   auto sink = OpenAt(server.Url() + "#t");
   auto writer = OpenWriter(*sink);
@@ -413,7 +413,7 @@ TEST_F(PostgresSinkTest, CommitsThatTheServerLostAreNoticed) {
   auto sink = OpenTable();
   auto writer = OpenWriter(*sink);
   ASSERT_TRUE(writer->Write(BatchOf({"{\"n\":1}"}), After(1), {}));
-  // As after a failover to a server that did not have the last commits.
+  // As after a failover to a server without the last commits.
   server_->Exec("UPDATE muster_progress SET progress = NULL; DELETE FROM t");
   const auto done = writer->Write(BatchOf({"{\"n\":2}"}), After(2), {});
   ASSERT_FALSE(done);

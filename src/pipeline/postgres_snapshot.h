@@ -9,14 +9,14 @@
 
 namespace muster {
 
-// One moment of a database for all readers of a process: a transaction that is kept open, and
-// sessions that see what it sees. If the server ends it, the next session begins a new moment, and
-// a warning says so. Thread-safe.
+// One database snapshot for all readers of a process: a transaction kept open, and sessions that
+// share its view. If the server ends it, the next session starts a new snapshot, with a warning.
+// Thread-safe.
 class PostgresSnapshot {
  public:
   explicit PostgresSnapshot(std::string uri) : uri_(std::move(uri)) {}
 
-  // A session in a read-only transaction of that moment.
+  // A session in a read-only transaction on that snapshot.
   Result<std::unique_ptr<PgConnection>> OpenSession();
 
  private:

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kOwnParameters[] = {"schema", "key", "query", "partitions", "documents"};
 constexpr int64_t kPartitionBytes = int64_t{256} << 20;
-constexpr int64_t kMaxPartitions = 64;       // unless more are asked for
-constexpr double kSamplePerPartition = 200;  // rows looked at to find where a partition ends
+constexpr int64_t kMaxPartitions = 64;       // unless more are requested
+constexpr double kSamplePerPartition = 200;  // rows sampled to find where a partition ends
 
 struct Options {
   std::string schema;
@@ -30,7 +30,7 @@ struct Options {
   int64_t partitions = 0;  // 0: by size
 };
 
-// A number that grows with the key, if there is such a thing: integers, and pages of a ctid.
+// A number that grows with the key, for integers and ctid pages.
 std::optional<double> NumberOf(const PgRelation& relation, const std::string& position) {
   const std::string& type = relation.key[0].base;
   if (type != "int2" && type != "int4" && type != "int8" && type != "tid") return std::nullopt;
@@ -125,7 +125,7 @@ class PostgresSource final : public Source {
   }
 
  private:
-  // Positions in a table without a key are places in its file.
+  // Positions in a table without a key are offsets in its file.
   static std::string MarkOf(const PgRelation& relation) {
     const PgTable& table = relation.table;
     return relation.by_ctid ? table.oid + "/" + table.file : table.oid;
@@ -179,7 +179,7 @@ class PostgresSource final : public Source {
     return shape;
   }
 
-  // Described once: what is read does not change its shape within one moment.
+  // Described once: a relation's shape is fixed within a snapshot.
   Result<const PgRelation*> Find(const std::string& collection) {
     std::lock_guard lock(mutex_);
     const auto known = relations_.find(collection);
@@ -226,11 +226,11 @@ class PostgresSource final : public Source {
     return ends;
   }
 
-  // The numbers of the first and last key, asked for once.
+  // The first and last key as numbers, queried once.
   Result<EdgePair> Edges(const PgRelation& relation, const std::string& part) {
     const std::string& type = relation.key[0].base;
     if (type != "int2" && type != "int4" && type != "int8" && type != "tid") return EdgePair{};
-    // Of a view or a query it might take as long as reading it.
+    // For a view or a query this could take as long as reading it.
     if (relation.table.kind == 'v' || relation.table.kind == 'q') return EdgePair{};
     std::lock_guard lock(mutex_);
     const std::string what = part.empty() ? relation.from : part;

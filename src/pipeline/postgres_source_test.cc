@@ -8,8 +8,8 @@
 #include "support/postgres_test.h"
 #include "support/shared_server.h"
 
-// What only PostgreSQL can do or suffer: types, snapshots, lost connections. What every source
-// promises is in tests/contract.
+// PostgreSQL specifics: types, snapshots, lost connections. The general source contract is in
+// tests/contract.
 
 namespace muster {
 namespace {

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// PostgreSQL cuts longer names off without a word, and so takes two for one.
+// PostgreSQL truncates longer names silently, so two names could collide.
 constexpr size_t kMaxNameBytes = 63;
 
 Error BadName(std::string_view text, std::string_view why) {
@@ -15,7 +15,7 @@ Error BadName(std::string_view text, std::string_view why) {
                "write TABLE or SCHEMA.TABLE, with double quotes around what holds a dot"};
 }
 
-// Takes one name off the front of `rest`.
+// Removes one name from the front of `rest`.
 Result<std::string> TakeName(std::string_view text, std::string_view& rest) {
   std::string name;
   if (!rest.starts_with('"')) {
@@ -59,8 +59,8 @@ constexpr const char* kColumns =
     " LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'"
     " WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
-// The columns of the best key: the primary one, else the shortest unique one without nulls,
-// conditions and expressions.
+// The columns of the best key: the primary key, else the shortest unique one without nulls,
+// predicates and expressions.
 constexpr const char* kKey =
     "SELECT a.attname::text FROM ("
     " SELECT i.indrelid, i.indkey, i.indnkeyatts FROM pg_index i"

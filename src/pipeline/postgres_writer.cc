@@ -10,19 +10,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kSendBytes = 64 * 1024;  // converted before it is sent, while the server reads
+constexpr size_t kSendBytes = 64 * 1024;  // converted before sending, while the server reads
 constexpr auto kOpenPatience = 20s;
 constexpr auto kSealPatience = 5s;
-constexpr auto kLongestOutage = 120s;  // that a write waits for its end
+constexpr auto kLongestOutage = 120s;  // that a write will sit out
 constexpr auto kLongestPause = 1s;
 
-// Whether it is a row that the server refuses, and not the whole statement.
+// Whether the server rejects a row rather than the whole statement.
 bool IsAboutARow(std::string_view sqlstate) {
   return sqlstate.starts_with("22") || sqlstate.starts_with("23") || sqlstate.starts_with("44") ||
          sqlstate.starts_with("54") || sqlstate.starts_with("P0");
 }
 
-// Of a COMMIT, where constraints and constraint triggers may be checked: RAISE EXCEPTION is
+// At COMMIT, where deferred constraints and constraint triggers are checked: RAISE EXCEPTION is
 // kInternal.
 bool MayBeAboutARow(Code code) {
   return code == Code::kConflict || code == Code::kInvalid || code == Code::kInternal;
@@ -56,7 +56,7 @@ bool PostgresWriter::RecordsRefusals(RefusalRecorder record) {
   return true;
 }
 
-// Repeats what failed for want of a connection or for a lock, until the caller's patience ends.
+// Retries failures caused by a lost connection or a lock until patience runs out.
 template <class Try>
 auto PostgresWriter::Persist(const Patience& patience, Try attempt) -> decltype(attempt()) {
   for (auto pause = std::chrono::nanoseconds(20ms);;
@@ -91,7 +91,7 @@ Status PostgresWriter::TakeItem(const Patience& patience) {
     stored = progress_.Take(*connection_);
   }
   MUSTER_TRY(stored);
-  // What the row says is what became of a write that nobody answered.
+  // The row shows whether a write with an unknown outcome was applied.
   const bool as_expected =
       doubtful_ ? stored->progress == doubtful_->after || stored->progress == doubtful_->before
                 : !known_ || stored->progress == stored_.progress;
@@ -117,7 +117,7 @@ Result<std::vector<Refused>> PostgresWriter::Write(const Batch& batch, const Pro
   return Persist(patience, [&]() -> Result<std::vector<Refused>> {
     MUSTER_TRY(Connect(patience));
     auto refused = TryWrite(batch, after);
-    // Whatever failed, the session is in the middle of something.
+    // After any failure the session is in an unknown state.
     if (!refused) connection_.reset();
     if (!refused && MayBeAboutARow(refused.error().code) && !constraints_now_) {
       constraints_now_ = true;
@@ -162,7 +162,7 @@ Result<std::vector<Refused>> PostgresWriter::TryWrite(const Batch& batch, const 
   return refused;
 }
 
-// Converts and sends at the same time: the server reads one part while the next is made.
+// Converts and sends in parallel: the server reads one chunk while the next is converted.
 Status PostgresWriter::CopyBatch(const Batch& batch, std::vector<Refused>& refused) {
   rows_.Clear();
   copying_.reset();
@@ -203,7 +203,7 @@ Status PostgresWriter::AwaitReady() {
   MUSTER_ASSIGN(const auto answers, copying_->copy.Ready());
   copying_->ready = true;
   if (locked_) return {};
-  // Only now is it known who holds the item, and nothing has been sent yet.
+  // Only now is the current holder known, and nothing has been sent yet.
   Status mine = CheckLocked(answers[2]);
   if (!mine) MUSTER_TRY(copying_->copy.Abandon("the item is not this worker's"));
   return mine;
@@ -217,7 +217,7 @@ Status PostgresWriter::CheckLocked(const PgResult& answer) {
   return {};
 }
 
-// A batch without rows still moves the progress.
+// A batch without rows still advances the progress.
 Status PostgresWriter::LockOnly() {
   const PgParams none = {};
   const PgStatement begin{"", "BEGIN", false};
@@ -228,7 +228,7 @@ Status PostgresWriter::LockOnly() {
   return CheckLocked(answers[2]);
 }
 
-// Deleted documents, as many as follow each other. The answer is the last of them.
+// Deletes a run of consecutive deleted documents. Returns the last one's index.
 Result<size_t> PostgresWriter::DeleteRows(const Batch& batch, size_t first) {
   const std::string column = table_.HoldsDocuments() ? "id" : "_id";
   if (table_.Find(column) == nullptr) return NoIdColumn(table_.sql_name);
@@ -273,13 +273,13 @@ Status PostgresWriter::FinishCopy(size_t last_row, std::vector<Refused>& refused
   return Bisect(first, last_row, *std::move(refusal), refused);
 }
 
-// The server took none of rows [first, last) because of one of them, or of several. Those before a
-// bad one are sent again, the bad one is refused, and so on: in larger pieces while all goes well,
-// in smaller ones where the server does not say which row it means or where many are bad.
+// The server rejected rows [first, last) because of at least one of them. Resends the rows before a
+// bad one, refuses the bad one, and so on: in growing pieces while all goes well, in smaller ones
+// if the server does not name the row or many are bad.
 Status PostgresWriter::Bisect(size_t first, size_t last, PgRefusal refusal,
                               std::vector<Refused>& refused) {
   size_t piece = last - first;
-  bool failed = true;  // the rows sent last have to be taken back
+  bool failed = true;  // the last rows sent must be rolled back
   const auto copy = [&](size_t rows) -> Result<bool> {
     MUSTER_ASSIGN(auto again, CopyAgain(failed, first, first + rows));
     failed = again.has_value();
@@ -290,7 +290,7 @@ Status PostgresWriter::Bisect(size_t first, size_t last, PgRefusal refusal,
   while (true) {
     if (!IsAboutARow(refusal.sqlstate)) return ServerError(refusal);
     if (refusal.line != 1 && piece > 1) {
-      // Without the row in question this piece should do; then it is that row's turn.
+      // Without the row in question this piece should succeed; that row is next.
       const size_t line = refusal.line;
       const size_t good = line > 1 && line <= piece ? line - 1 : piece / 2;
       MUSTER_ASSIGN(const bool taken, copy(good));
@@ -307,7 +307,7 @@ Status PostgresWriter::Bisect(size_t first, size_t last, PgRefusal refusal,
       ++first;
     }
     piece = std::max<size_t>(piece / 2, 1);
-    // From here on nothing is known to be wrong.
+    // From here on no row is known to be bad.
     for (bool taken = true; taken; piece *= 2) {
       if (first == last) {
         if (!failed) return {};
@@ -333,13 +333,14 @@ Result<std::optional<PgRefusal>> PostgresWriter::CopyAgain(bool failed, size_t f
   return refusal;
 }
 
-// Rows [first, last) are copied, but for those that a BEFORE trigger answers with NULL. A trigger
-// that puts rows into another table does the same: they are no error.
+// Rows [first, last) are copied, except those for which a BEFORE trigger returned NULL. A trigger
+// that redirects rows to another table does the same, so this is not an error.
 void PostgresWriter::CountDropped(size_t first, size_t last, const PgCopyIn& copy) {
   dropped_ += std::max<int64_t>(static_cast<int64_t>(last - first) - copy.stored(), 0);
 }
 
-// Before the commit: a crash after it would leave documents that are counted as failed, and gone.
+// Before the commit: after it, a crash would leave documents counted as failed but recorded
+// nowhere.
 Status PostgresWriter::Record(const Batch& batch, const std::vector<Refused>& refused) {
   if (!record_) return {};
   for (const Refused& one : refused) {
@@ -381,7 +382,7 @@ Status PostgresWriter::Finish() {
 
 Result<std::optional<Progress>> PostgresWriter::Seal() {
   const Patience patience{.deadline = env_.MonoNow() + kSealPatience};
-  // Whatever this worker believes, what the row says counts.
+  // Authoritative: the row overrides what this worker believes.
   doubtful_.reset();
   known_.reset();
   stale_ = false;
@@ -400,7 +401,7 @@ Result<std::optional<Progress>> PostgresWriter::TrySeal() {
   const PgCall calls[] = {{begin, none}, {lock, none}};
   MUSTER_ASSIGN(const auto answers, connection_->Execute(calls));
   MUSTER_ASSIGN(StoredFence stored, progress_.Locked(answers[1], *connection_));
-  // Sealing it again does no harm; a newer holder's item is not to be touched.
+  // Sealing is idempotent; a newer holder's item must not be touched.
   stored.sealed = false;
   MUSTER_TRY(CheckWrite(progress_.fence(), stored, connection_->Place()));
   MUSTER_TRY(progress_.CommitSealed(*connection_));

@@ -15,15 +15,15 @@
 
 namespace muster {
 
-// Writes one item's documents into one table, each batch a COPY in a transaction that also moves
-// the item's progress: a batch is there once or not at all, and an older epoch cannot write.
+// Writes one item's documents into one table. Each batch is a COPY in a transaction that also
+// advances the item's progress: a batch is applied exactly once, and older epochs are fenced off.
 //
-// Commits do not wait for the disk until Flush. A server that crashed in between has lost rows and
-// progress alike; the next write notices and fails with kUnavailable, and who opens the item again
-// goes on from what the server has.
+// Commits are asynchronous until Flush. A server that crashes in between loses rows and progress
+// together; the next write notices and fails with kUnavailable, and whoever reopens the item
+// continues from what the server has.
 class PostgresWriter final : public Writer {
  public:
-  // Opens the item; waits for a session that still has it locked, or ends it.
+  // Opens the item; waits for a session that still has it locked, or terminates it.
   static Result<std::unique_ptr<PostgresWriter>> Open(Env& env, std::string uri,
                                                       const std::string& schema, PgTable table,
                                                       Fence fence);
@@ -38,14 +38,14 @@ class PostgresWriter final : public Writer {
   Status Finish() override;
 
  private:
-  // A write whose outcome is not known, until the progress row has been read.
+  // A write with an unknown outcome, until the progress row has been read.
   struct Attempt {
     std::string before;  // the progress stored, as JSON
     std::string after;
-    Progress wanted;  // what the caller asked for
+    Progress wanted;  // as requested by the caller
     std::vector<Refused> refused;
   };
-  // Rows under way in one COPY.
+  // Rows being sent in one COPY.
   struct Copying {
     PgCopyIn copy;
     size_t first;  // row
@@ -87,13 +87,13 @@ class PostgresWriter final : public Writer {
   std::optional<Progress> known_;
   std::optional<Attempt> doubtful_;
   std::optional<Copying> copying_;
-  std::vector<size_t> recorded_;  // documents of the batch under way
-  bool locked_ = false;           // the transaction under way holds the item's row
-  int64_t dropped_ = 0;           // rows of the batch under way that triggers dropped
-  bool constraints_now_ = false;  // a deferred one has failed at a commit before
+  std::vector<size_t> recorded_;  // documents of the current batch
+  bool locked_ = false;           // the current transaction holds the item's row lock
+  int64_t dropped_ = 0;           // rows of the current batch dropped by triggers
+  bool constraints_now_ = false;  // a deferred constraint failed at an earlier commit
   bool durable_ = true;
-  bool forgotten_ = false;  // an item that is nobody else's has no progress any more
-  bool stale_ = false;      // the server has not what was written last: only opening anew helps
+  bool forgotten_ = false;  // a standalone item's progress has been deleted
+  bool stale_ = false;      // the server lost the last writes: the item must be reopened
 };
 
 }  // namespace muster

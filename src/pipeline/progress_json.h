@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// A progress as a part of something larger that is JSON; alone it is Progress::ToJson.
+// Progress embedded in a larger JSON value; on its own it is Progress::ToJson.
 Json JsonOf(const Progress& progress);
 Result<Progress> ProgressOf(const Json& json);
 

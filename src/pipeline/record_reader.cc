@@ -45,7 +45,7 @@ Result<std::optional<RecordReader::Record>> RecordReader::Next() {
   }
 }
 
-// Whether the record's line end is in the buffer; `searched_` bytes come before it.
+// Whether the record's line end is in the buffer, after `searched_` bytes.
 bool RecordReader::FindEnd() {
   const char* const from = buffer_.data() + begin_ + searched_;
   const auto size = static_cast<size_t>(buffer_.data() + end_ - from);
@@ -53,7 +53,7 @@ bool RecordReader::FindEnd() {
   const void* const found = size == 0 ? nullptr : std::memchr(from, '\n', size);
   const size_t length =
       found == nullptr ? size : static_cast<size_t>(static_cast<const char*>(found) - from);
-  // Most lines have no quotes, and end where they end.
+  // Most lines contain no quotes and end at the line end.
   if (csv_ && (found == nullptr || std::memchr(from, '"', length) != nullptr)) return FindCsvEnd();
   searched_ += length;
   return found != nullptr;
@@ -65,7 +65,7 @@ bool RecordReader::FindCsvEnd() {
   if (offset_ == 0 && searched_ == 0) searched_ = size - WithoutBom({record, size}).size();
   while (searched_ < size) {
     if (at_ == At::kQuoted || at_ == At::kPlain) {
-      // Nothing but these changes anything.
+      // Only these characters change the state.
       const char wanted = at_ == At::kQuoted ? '"' : csv_->delimiter;
       while (searched_ < size && record[searched_] != wanted && record[searched_] != '\n')
         ++searched_;
@@ -78,7 +78,7 @@ bool RecordReader::FindCsvEnd() {
   return false;
 }
 
-// Goes on by a character of CSV; true: it is the record's line end.
+// Consumes one character of CSV; true: it ends the record.
 bool RecordReader::Step(char c) {
   if (c == '\n') {
     if (at_ != At::kQuoted) return true;
@@ -109,7 +109,8 @@ bool RecordReader::Step(char c) {
   return false;
 }
 
-// Whether each line has as many fields as a record, and there are so many that it is no chance.
+// Whether every line has as many fields as a record, and there are too many lines for that to be
+// chance.
 bool RecordReader::LooksLikeRecords(std::string_view lines) const {
   if (csv_->trusts_quotes || csv_->columns < 2) return false;
   if (csv_->has_header && offset_ == 0) return false;
@@ -122,7 +123,7 @@ bool RecordReader::LooksLikeRecords(std::string_view lines) const {
     if (fields != csv_->columns) return false;
     begin = end + 1;
   }
-  // The fewer columns, the more often a text has as many.
+  // The fewer the columns, the likelier that plain text has as many.
   return count >= (csv_->columns < 5 ? 8 - csv_->columns : 3);
 }
 
@@ -146,7 +147,7 @@ RecordReader::Record RecordReader::CutFirstLine() {
   return record;
 }
 
-// Reads on to the end of the record without keeping what is beyond its beginning.
+// Reads to the end of the record, keeping only its beginning.
 Result<RecordReader::Record> RecordReader::CutTooLong() {
   Record record{.text = {}, .offset = offset_, .too_long = true};
   record.runaway = first_line_ > 0 && first_line_ <= max_bytes_;
@@ -173,7 +174,7 @@ Result<RecordReader::Record> RecordReader::CutTooLong() {
   return record;
 }
 
-// Makes room and reads more behind what is there. False: there is no more.
+// Makes room and reads more. False: end of the stream.
 Result<bool> RecordReader::Fill() {
   if (at_end_) return false;
   if (begin_ > 0) {

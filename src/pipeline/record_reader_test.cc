@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// A text in pieces of any size.
+// A text delivered in chunks of any size.
 class TextStream final : public ByteStream {
  public:
   TextStream(std::string text, size_t piece) : text_(std::move(text)), piece_(piece) {}
@@ -61,7 +61,7 @@ TEST(RecordReader, ALineEndWithinQuotesEndsNothing) {
   }
 }
 
-// One that was never meant to open a field swallows nothing, however the bytes come.
+// A stray quote swallows nothing, however the bytes arrive.
 TEST(RecordReader, AStrayQuoteSwallowsNoLines) {
   const std::vector<std::pair<std::string, std::vector<Seen>>> cases = {
       {"5\" disk,1\nb,2\n6\",3\n", {{"5\" disk,1", 0}, {"b,2", 10}, {"6\",3", 14}}},
@@ -76,7 +76,7 @@ TEST(RecordReader, AStrayQuoteSwallowsNoLines) {
   }
 }
 
-// Two stray quotes may make a field between them that looks right.
+// Two stray quotes may enclose a field that looks valid.
 TEST(RecordReader, LinesThatAllLookLikeRecordsAreNotOneRecord) {
   const CsvRecords two{.columns = 2};
   const std::string rows = "1,\"a\n2,b\n3,c\n4,d\n5,e\n6,f\"\n7,g\n";

@@ -27,7 +27,7 @@ std::string Base64Url(std::string_view bytes) {
   return text;
 }
 
-// Salesforce answers errors with [{"errorCode", "message"}], the login with {"error", …}.
+// Salesforce reports errors as [{"errorCode", "message"}], the login as {"error", …}.
 std::string ReasonOf(const HttpResponse& response) {
   const auto json = ParseJson(response.body, "answer");
   if (!json) return "";

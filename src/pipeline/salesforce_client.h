@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// How to log in: by client credentials (id and secret) or, if there is a key, as a user by a JWT.
+// Credentials: a client id and secret or, with a key, a user's JWT.
 struct SalesforceLogin {
   std::string client_id;
   std::string client_secret;
@@ -21,12 +21,11 @@ struct SalesforceLogin {
   std::string audience = "https://login.salesforce.com";
 };
 
-// Speaks to one org of Salesforce by its REST API. Logs in when it first needs to, and again when
-// the session has ended. What fails for a moment is tried again with growing pauses. Thread-safe.
-// `env` must outlive it.
+// REST client for one Salesforce org. Logs in when first needed, and again when the session
+// expires. Transient failures are retried with backoff. Thread-safe. `env` must outlive it.
 //
-// Errors: kPermission (the login is refused, or the object hidden), kNotFound, kInvalid (with
-// Salesforce's error code and message), kUnavailable (not reached, or its limits are used up).
+// Errors: kPermission (login refused, or object hidden), kNotFound, kInvalid (with Salesforce's
+// error code and message), kUnavailable (unreachable, or limits exhausted).
 class SalesforceClient {
  public:
   // `origin`: "https://acme.my.salesforce.com".
@@ -37,7 +36,7 @@ class SalesforceClient {
   // `path` is below /services/data/vVERSION/.
   Result<HttpResponse> Get(const std::string& path, const std::stop_token& stop);
   Result<Json> GetJson(const std::string& path, const std::stop_token& stop);
-  // Sent once: Salesforce has no way to tell a repetition.
+  // Not retried: Salesforce cannot detect duplicates.
   Result<Json> PostJson(const std::string& path, const Json& body, const std::stop_token& stop);
 
  private:
@@ -56,7 +55,7 @@ class SalesforceClient {
   HttpClient http_;
   std::mutex mutex_;
   std::string token_;     // empty: not logged in
-  std::string instance_;  // where requests go, as the login said
+  std::string instance_;  // base URL for requests, from the login
 };
 
 }  // namespace muster

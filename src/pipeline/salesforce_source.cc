@@ -29,15 +29,15 @@ constexpr std::chrono::hours kLongestJob{12};
 
 struct SalesforceOptions {
   std::string object;                // empty: all
-  std::vector<std::string> columns;  // empty: all that a bulk query can have
+  std::vector<std::string> columns;  // empty: all that a bulk query supports
   std::string where;
   int64_t page_rows = kDefaultPageRows;
 };
 
-// Where reading goes on: a row of a page of a job's results.
+// Where reading continues: a row in a page of a job's results.
 struct SalesforcePosition {
-  int64_t before = 0;   // rows of the whole object: makes positions sort
-  std::string job;      // empty: a new one
+  int64_t before = 0;   // rows of the whole object; makes positions sort
+  std::string job;      // empty: start a new job
   std::string locator;  // empty: the first page
   int64_t row = 0;      // of that page
 
@@ -204,7 +204,7 @@ class SalesforceReader final : public Reader {
     return document;
   }
 
-  // Makes the record's object; the answer is why that cannot be, or empty.
+  // Builds the record's object; returns why it cannot, or an empty string.
   std::string Convert(const RecordReader::Record& record) {
     if (record.too_long) return "the record is longer than 32 MiB";
     if (record.open_quote) return "a quote that is not closed";
@@ -219,7 +219,7 @@ class SalesforceReader final : public Reader {
     id_.clear();
     for (size_t i = 0; i < fields.size(); ++i) {
       body_ += keys_[i];
-      // Salesforce has no empty texts: what is empty is null.
+      // Salesforce has no empty strings: empty means null.
       if (fields[i].text.empty()) {
         body_ += "null";
       } else {
@@ -253,7 +253,7 @@ class SalesforceSource final : public Source {
   SalesforceSource(std::unique_ptr<SalesforceClient> client, SalesforceOptions options, Env& env)
       : client_(std::move(client)), options_(std::move(options)), env_(env) {}
 
-  // Without their fields where all objects are meant: asking for them takes a call for each.
+  // Without fields when listing all objects: they would take one call each.
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> all;
     if (!options_.object.empty()) {
@@ -312,7 +312,7 @@ class SalesforceSource final : public Source {
     return names;
   }
 
-  // Bulk queries have no way to say "all fields", and cannot have compound and binary ones.
+  // Bulk queries cannot select all fields, and do not support compound and binary ones.
   Result<std::vector<std::string>> FieldsOf(const std::string& object) {
     if (!options_.columns.empty()) return options_.columns;
     MUSTER_ASSIGN(const Json answer,
@@ -382,7 +382,7 @@ Result<SalesforceOptions> OptionsOf(const Url& url) {
     MUSTER_TRY(parser.Parse(*names));
     for (const CsvField& field : parser.fields()) options.columns.emplace_back(field.text);
   }
-  // Names go into the query as they are.
+  // Names are inserted into the query verbatim.
   std::vector<std::string> checked = options.columns;
   checked.push_back(options.object);
   for (const std::string& name : checked) {

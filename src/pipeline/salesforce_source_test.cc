@@ -14,7 +14,7 @@
 #include "support/http_server.h"
 #include "support/temporary_folder.h"
 
-// The source against a server that answers as Salesforce's documentation says.
+// The source against a fake server that follows Salesforce's documentation.
 namespace muster {
 namespace {
 
@@ -64,7 +64,7 @@ class SalesforceTest : public ::testing::Test {
     if (target == results + "&locator=L%251") {
       if (expire_) {
         expire_ = false;
-        ++logins_;  // what the client holds is old from now on
+        ++logins_;  // invalidates the client's token
         return Answer(401, R"([{"errorCode":"INVALID_SESSION_ID","message":"Session expired"}])");
       }
       return Answer(200, "\"Id\",\"Name\"\n\"u3\",\"\"\n", {{"Sforce-Locator", "null"}});
@@ -89,7 +89,7 @@ class SalesforceTest : public ::testing::Test {
            "/User?max_records=2&" + login;
   }
 
-  // All documents from a position on; the first failure in words.
+  // All documents from a position on; the first failure as text.
   std::vector<std::string> ReadAll(const std::string& url, const std::string& from = "") {
     std::vector<std::string> bodies;
     const auto source = OpenSource(url, env_);
@@ -114,7 +114,7 @@ class SalesforceTest : public ::testing::Test {
   int polls_ = 0;
   int busy_ = 0;
   bool refuse_ = false;
-  std::string description_;  // of the object, instead of a sensible one
+  std::string description_;  // of the object, to override the default
   bool expire_ = false;
   std::string end_state_ = "JobComplete";
   std::string login_;
@@ -127,7 +127,7 @@ const std::vector<std::string> kAll = {R"({"Id":"u1","Name":"Ann"})",
                                        R"({"Id":"u2","Name":"a \"b\",\nc"})",
                                        R"({"Id":"u3","Name":null})"};
 
-// A proxy, or another version: whatever comes, the program goes on.
+// A proxy, or another version: bad responses must not crash the client.
 TEST_F(SalesforceTest, AnswersOfAnotherShapeAreRefused) {
   for (const char* description :
        {"[]", "1", "{}", R"({"fields":1})", R"({"fields":[1,[],{"name":2}]})"}) {

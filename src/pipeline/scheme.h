@@ -11,8 +11,8 @@
 
 namespace muster {
 
-// One way to name a source or a sink: the scheme of its URL, and how such a URL looks. A function
-// that opens one has to refuse query parameters that it does not know, by CheckParams.
+// A URL scheme for sources or sinks, and its syntax. An open function must reject unknown query
+// parameters with CheckParams.
 struct SourceScheme {
   std::string_view scheme;
   std::string_view form;  // "jsonl:FILE-OR-FOLDER"
@@ -25,7 +25,7 @@ struct SinkScheme {
   Result<std::unique_ptr<Sink>> (*open)(const Url& url, Env& env);
 };
 
-// kInvalid if the URL has a parameter that is not in the list, or one twice.
+// kInvalid: an unknown or duplicate parameter.
 Status CheckParams(const Url& url, std::initializer_list<std::string_view> known);
 
 }  // namespace muster

@@ -6,7 +6,7 @@ namespace muster {
 namespace {
 
 constexpr uint64_t kWorthSplitting = 2'000;
-// Of the largest signed number; a shard has some thousand million documents at the most.
+// Digits of the largest signed number; a shard has at most some 2 billion documents.
 constexpr size_t kDigits = 19;
 
 bool IsJsonObject(std::string_view text) {
@@ -85,7 +85,7 @@ Result<std::optional<Document>> SnapshotReader::Next() {
   return std::nullopt;
 }
 
-// Since Elasticsearch 6 there is one type, and nobody writes it down.
+// Since Elasticsearch 6 there is a single type, and it is not recorded.
 bool SnapshotReader::IsChosen() const {
   return choice_.type.empty() || found_.type.empty() || found_.type == choice_.type;
 }
@@ -103,7 +103,7 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
     document.body = *found_.recovery_source;
   }
   if (leg.deletes) {
-    // Its id is what counts, whatever it held.
+    // Only its id matters for a delete.
     if (!IsJsonObject(document.body)) document.body = "{}";
   } else if (document.body.empty()) {
     document.defect = found_.recovery_source && !choice_.recovery_source
@@ -117,7 +117,7 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
 }
 
 Result<std::optional<std::string>> SnapshotReader::Split() {
-  // Of several legs the first must be through before the next begins.
+  // The first leg must be finished before the next begins.
   if (legs_.size() > 1 || end_ - next_ < kWorthSplitting) return std::nullopt;
   end_ = next_ + (end_ - next_) / 2;
   return SnapshotPosition(end_);

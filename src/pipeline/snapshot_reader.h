@@ -12,29 +12,29 @@
 
 namespace muster {
 
-// One shard of one snapshot on a reader's way.
+// One shard of one snapshot, read as one leg of a partition.
 struct SnapshotLeg {
   std::shared_ptr<const lucene::ShardDirectory> directory;
-  // The same shard in another snapshot, whose documents are passed over; may be null.
+  // The same shard in another snapshot, whose documents are skipped; may be null.
   std::shared_ptr<const lucene::ShardDirectory> without = nullptr;
-  bool deletes = false;  // its documents are gone
+  bool deletes = false;  // its documents are deletes
   int64_t version = 0;   // of its documents
-  uint64_t end = 0;      // how many positions it has
+  uint64_t end = 0;      // number of positions
 };
 
-// A position in text: zero-padded, so that positions sort as the numbers do.
+// A position as text: zero-padded, so that positions sort numerically.
 std::string SnapshotPosition(uint64_t number);
-// The same in place of what `text` held.
+// The same, written into `text`.
 void PutSnapshotPosition(uint64_t number, std::string& text);
 Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty);
 
-// What of the documents is read.
+// Which documents to read.
 struct SnapshotChoice {
   std::string type;              // only those of this type; empty: all
-  bool recovery_source = false;  // where there is no _source, the copy that recovery uses
+  bool recovery_source = false;  // without _source, use the copy kept for recovery
 };
 
-// Reads the documents of one leg after the other; their positions follow each other, too.
+// Reads the documents of one leg after another, with consecutive positions.
 class SnapshotReader final : public Reader {
  public:
   static Result<std::unique_ptr<Reader>> Open(std::vector<SnapshotLeg> legs,

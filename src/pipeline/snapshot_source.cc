@@ -19,16 +19,16 @@ using lucene::Snapshot;
 using lucene::SnapshotIndex;
 using lucene::SnapshotState;
 
-// What of a snapshot is read.
+// Which part of a snapshot is read.
 struct Selection {
   Snapshot snapshot;
-  std::optional<Snapshot> since;  // only what is not as it was then
+  std::optional<Snapshot> since;  // only changes since then
   std::string index;              // empty: all
   SnapshotChoice documents;
 };
 
-// Deletes count as a little older than what is written: where a sink goes by versions, a late
-// delete does not take away what has come back since.
+// Deletes count as slightly older than writes: with a versioned sink, a late delete must not remove
+// a document that was written again since.
 int64_t DeleteVersion(const Snapshot& snapshot) { return 2 * snapshot.start_ms; }
 int64_t WriteVersion(const Snapshot& snapshot) { return 2 * snapshot.start_ms + 1; }
 
@@ -64,7 +64,7 @@ class SnapshotSource : public Source {
       }
     }
     if (collections.empty() && !index_.empty()) {
-      MUSTER_TRY(repository_.ReadIndex(snapshot_, index_));  // says that it is not there
+      MUSTER_TRY(repository_.ReadIndex(snapshot_, index_));  // fails if it is missing
     }
     return collections;
   }
@@ -72,8 +72,7 @@ class SnapshotSource : public Source {
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
     Json metadata = Json::object();
-    // Under the name of its own that each kind of template has, and under which it is wrapped
-    // again.
+    // Each kind of template is wrapped under its own name.
     for (const auto& [ours, theirs] :
          {std::pair{"templates", "templates"}, std::pair{"index_templates", "index_template"},
           std::pair{"component_templates", "component_template"}}) {
@@ -165,13 +164,13 @@ class SnapshotSource : public Source {
     return types;
   }
 
-  // Names what is read, so that nothing else is taken for it.
+  // Identifies what is read, so that it is not confused with anything else.
   std::string PartName(bool as_one) const {
     if (!since_) return snapshot_.uuid;
     return since_->uuid + ".." + snapshot_.uuid + (as_one ? " as one" : "");
   }
 
-  // The index as it was then; none: there was no such index.
+  // The index in the earlier snapshot; none: no such index.
   Result<std::optional<SnapshotIndex>> ReadFormerIndex(const std::string& name) {
     if (!since_ ||
         std::find(since_->indices.begin(), since_->indices.end(), name) == since_->indices.end()) {
@@ -187,8 +186,8 @@ class SnapshotSource : public Source {
     return std::make_shared<const ShardDirectory>(std::move(directory));
   }
 
-  // Whether a document may have moved from one shard to another, by another routing or another
-  // number of shards. Then all of its index is read in order, so that no shard deletes what another
+  // Whether a document may have moved to another shard, through different routing or a different
+  // number of shards. Then the whole index is read in order, so that no shard deletes what another
   // has written.
   Result<bool> IsOnePartition(const std::string& collection) {
     MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(collection));
@@ -207,7 +206,7 @@ class SnapshotSource : public Source {
     return false;
   }
 
-  // What a partition is read from, one after the other: what is gone before what is new.
+  // What a partition is read from, in order: deletes before writes.
   Result<std::vector<SnapshotLeg>> LegsOf(const Partition& partition) {
     MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(partition.collection));
     MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(partition.collection));
@@ -286,7 +285,7 @@ Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const 
                                             const Snapshot& snapshot) {
   if (name.empty()) return std::nullopt;
   MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
-  // A server's clock moves in steps of some 200 ms: two snapshots may have the same time.
+  // A server's clock has a resolution of about 200 ms: two snapshots may have the same time.
   if (since.uuid == snapshot.uuid || since.start_ms <= 0 || since.start_ms > snapshot.start_ms) {
     return Error{Code::kInvalid,
                  repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,

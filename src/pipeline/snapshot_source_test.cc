@@ -1,5 +1,4 @@
-// Snapshots that a real server wrote, out of tests/data/snapshots, held against what was sent to
-// it.
+// Snapshots written by real servers, from tests/data/snapshots, checked against what was indexed.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +48,7 @@ class Unobserved final : public MigrationObserver {
   void CollectionEnded(const std::string&, const Counts&) override {}
 };
 
-// Counts the bytes that are fetched of each blob.
+// Counts the bytes fetched from each blob.
 class WatchedBlobs final : public lucene::Blobs {
  public:
   WatchedBlobs(std::unique_ptr<lucene::Blobs> blobs, std::map<std::string, uint64_t>& fetched)
@@ -112,7 +111,7 @@ class SnapshotFixture : public ::testing::Test {
     }
   }
 
-  // "SHARD id routing sha256", as the fixture expects of an index in a snapshot.
+  // "SHARD id routing sha256", the fixture's expectation for an index in a snapshot.
   static Lines Expected(const std::string& name, const std::string& snapshot,
                         const std::string& index) {
     Lines lines;
@@ -139,7 +138,7 @@ class SnapshotFixture : public ::testing::Test {
     return line + " " + (seen.body.empty() ? "-" : Sha256Hex(seen.body));
   }
 
-  // Id to hash, whatever the shard is: what a target should hold.
+  // Id to hash across shards: what a target should contain.
   static std::map<std::string, std::string> Contents(const std::string& snapshot,
                                                      const std::string& index) {
     std::map<std::string, std::string> contents;
@@ -251,7 +250,7 @@ TEST_F(SnapshotFixture, HashedFoldersMayHaveAPrefixThatOnlyTheRepositoryTells) {
   EXPECT_EQ(found, Expected("hashed", "only", "seen"));
 }
 
-// Whatever is read: from each position on exactly what follows, and cut there, exactly two parts.
+// From each position on exactly the rest is read, and a split there gives exactly two parts.
 TEST_F(SnapshotFixture, ReadingGoesOnFromEveryPositionAndAPartitionMayBeCutAtEach) {
   for (const auto& [rest, index] : {std::pair{"?snapshot=second#plain", "plain"},
                                     {"?snapshot=second#deflate", "deflate"},
@@ -354,7 +353,7 @@ TEST_F(SnapshotFixture, ADeltaGoesIntoTablesThatHaveIds) {
     }
     const std::map<std::string, std::string> expected = Contents("second", "plain");
     EXPECT_EQ(rows, expected.size());
-    // Columns hold no whole documents to compare.
+    // Columns contain no whole documents to compare.
     if (*how == '?') {
       EXPECT_EQ(documents, expected);
     }

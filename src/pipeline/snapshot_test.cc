@@ -1,4 +1,4 @@
-// A snapshot as a source: of a real server, whose own answers are the measure.
+// A snapshot as a source, checked against the real server that wrote it.
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ class SnapshotSource : public ::testing::Test {
     return R"({"n":)" + std::to_string(i) + R"(.0,"chapters":[{"title":"a"},{"title":"b"}]})";
   }
 
-  // What the index held when the snapshot was taken.
+  // The index's content when the snapshot was taken.
   static std::map<std::string, std::string> Oracle() {
     std::map<std::string, std::string> all;
     for (int i = 0; i < kDocuments; ++i) {
@@ -182,13 +182,13 @@ Result<Counts> Migrate(const std::string& from, const std::string& to) {
   return MigrateAll(pipeline, {.shard_concurrency = 2}, observer, {});
 }
 
-// Deletes that come again, after what replaced them, take nothing away: the second delta is such a
-// repetition.
+// Repeated deletes, arriving after the writes that replaced them, remove nothing: the second delta
+// is such a repeat.
 TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
   OpenSearchServer& server = OpenSearchServer::Shared();
   const std::string papers = UniqueName("papers");
   const std::string copied = UniqueName("copied");
-  // Without the templates of other tests, which a migration would create again.
+  // Excludes other tests' templates, which a migration would create again.
   const auto take = [&](const std::string& name) {
     server.Call("PUT", "/_snapshot/" + papers + "/" + name + "?wait_for_completion=true",
                 R"({"indices":")" + papers + R"(","include_global_state":false})");
@@ -228,7 +228,7 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
   }
 }
 
-// The root lists snapshots in no order at all.
+// The root lists snapshots in arbitrary order.
 TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   OpenSearchServer& server = OpenSearchServer::Shared();
   const std::string notes = UniqueName("notes");
@@ -240,12 +240,12 @@ TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   for (size_t taken = 1, compared = 0; compared < 8; ++taken) {
     server.Call("POST", "/" + notes + "/_bulk", "{\"index\":{}}\n{}\n");
     const std::string name = "/_snapshot/" + notes + "/" + std::to_string(taken);
-    // Without a body it would be a snapshot of all indices, and of the tests of others.
+    // Without a body it would snapshot all indices, including other tests'.
     const std::string answer =
         server.Call("PUT", name + "?wait_for_completion=true", R"({"indices":")" + notes + "\"}");
     const Json snapshot = ParseJson(answer, "answer").value()["snapshot"];
     const auto start = snapshot["start_time_in_millis"].get<int64_t>();
-    if (start == newest) continue;  // the server's clock moves in steps: within one, all are as new
+    if (start == newest) continue;  // within one tick of the server's clock, all are equally new
     newest = start;
     ++compared;
     const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/" + notes;

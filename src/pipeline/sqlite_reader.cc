@@ -15,7 +15,7 @@ namespace {
 
 using Type = SqliteStatement::Type;
 
-// Texts of keys carry their type: SQLite orders 1, 1.0, '1' and x'31' by it.
+// Key text includes the type: SQLite orders 1, 1.0, '1' and x'31' by it.
 std::string KeyText(const SqliteStatement& row, int column) {
   switch (row.TypeOf(column)) {
     case Type::kInteger:
@@ -70,7 +70,7 @@ std::string ColumnList(const std::vector<std::string>& names) {
   return list;
 }
 
-// " WHERE (a, b) > (?, ?) AND (a, b) <= (?, ?)", and what is to be bound to it.
+// " WHERE (a, b) > (?, ?) AND (a, b) <= (?, ?)", and the values to bind.
 struct Range {
   std::string sql;
   std::vector<std::string> values;
@@ -93,7 +93,7 @@ Result<Range> RangeOf(const SqliteRelation& relation, const std::string& begin,
 
 void AppendReal(double value, std::string& json) {
   if (!std::isfinite(value)) {
-    json += value > 0 ? "1e999" : "-1e999";  // as SQLite itself writes what no double can hold
+    json += value > 0 ? "1e999" : "-1e999";  // as SQLite writes infinity
     return;
   }
   std::array<char, 40> text;
@@ -151,7 +151,7 @@ std::string SqliteReader::KeyPosition() const {
   return EncodeKey({texts.begin(), texts.end()});
 }
 
-// As of PostgreSQL. The position will not do: it may be a rowid, which other tables do not have.
+// As in PostgreSQL. The position will not do: it may be a rowid, which other tables lack.
 std::string SqliteReader::CompositeId() const {
   const SqliteTable& table = relation_.table;
   std::vector<std::string> texts;
@@ -231,7 +231,8 @@ void SqliteReader::AppendValue(int column, const SqliteTable::Column& declared) 
       break;
   }
   const std::string_view text = rows_->Text(column);
-  // Like the blobs of its column: what is base64 by chance would be taken for the bytes of another.
+  // Encoded like its column's blobs: text that happens to be base64 would be decoded into other
+  // bytes.
   if (declared.form == SqliteTable::Form::kBlob) {
     body_ += '"';
     body_ += EncodeBase64(text);
@@ -245,7 +246,8 @@ void SqliteReader::AppendValue(int column, const SqliteTable::Column& declared) 
   }
   if (ValidUtf8Prefix(text) != text.size()) {
     defect_ = "column '" + declared.name + "' is not valid UTF-8";
-    // As it is: with U+FFFD in its place the body would be a document, and written by a redrive.
+    // Verbatim: with U+FFFD substituted, the body would pass as a document and a redrive would
+    // write it.
     body_ += '"';
     body_ += text;
     body_ += '"';
@@ -277,7 +279,7 @@ Result<std::optional<SqliteReader::Span>> SqliteReader::RowidSpan(SqliteDb& db,
   MUSTER_ASSIGN(Range range, RangeOf(relation, begin, end));
   const std::string key = ColumnList(relation.key);
   const std::string rows = " FROM " + SqliteIdentifier(relation.table.name) + range.sql;
-  // One of them alone is a look at an end of the tree; both at once would be a scan.
+  // Each alone is an index lookup; both in one query would be a scan.
   std::array<int64_t, 2> edges{};
   for (size_t i = 0; i < edges.size(); ++i) {
     MUSTER_ASSIGN(SqliteStatement select,

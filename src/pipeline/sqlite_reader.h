@@ -13,15 +13,15 @@
 
 namespace muster {
 
-// What is read as one collection, and by which columns.
+// What is read as one collection, and its key.
 struct SqliteRelation {
   SqliteTable table;
-  std::vector<std::string> key;  // names, not quoted
-  bool by_rowid = false;         // the one key is the rowid, an integer
+  std::vector<std::string> key;  // unquoted names
+  bool by_rowid = false;         // the only key is the rowid, an integer
 };
 
-// Reads the rows of one partition in the order of their key, as JSON objects: integers and reals as
-// numbers, texts as strings, blobs as base64, valid JSON of columns declared as JSON as it is.
+// Reads the rows of one partition in key order as JSON objects: integers and reals as numbers,
+// texts as strings, blobs as base64, valid JSON in columns declared as JSON verbatim.
 class SqliteReader final : public Reader {
  public:
   SqliteReader(std::unique_ptr<SqliteDb> db, SqliteRelation relation, std::string begin,
@@ -30,7 +30,7 @@ class SqliteReader final : public Reader {
   Result<std::optional<Document>> Next() override;
   Result<std::optional<std::string>> Split() override;
 
-  // The numbers of the first and last rowid after `begin` up to `end`; none: no rows.
+  // The first and last rowid after `begin` up to `end`; none: no rows.
   struct Span {
     int64_t first = 0;
     int64_t last = 0;
@@ -53,7 +53,7 @@ class SqliteReader final : public Reader {
   const std::stop_token stop_;
   std::string position_;
   std::string end_;
-  std::vector<std::string> bounds_;  // what the statement is bound to
+  std::vector<std::string> bounds_;  // bound to the statement
   std::optional<SqliteStatement> rows_;
   bool done_ = false;
   std::string id_;

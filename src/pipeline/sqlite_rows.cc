@@ -130,7 +130,7 @@ Status SqliteRows::InsertFields(const Document& document) {
 
 Status SqliteRows::BindValue(SqliteStatement& statement, int index,
                              const SqliteTable::Column& column, const FieldValue& value) {
-  // Where NULL cannot be meant, null is the JSON null of a source's json column.
+  // A NOT NULL JSON column stores JSON null instead.
   const bool null_is_json = column.form == Form::kJson && !column.nullable;
   if (value.kind == Kind::kNull && !null_is_json) {
     statement.BindAt(index, nullptr);

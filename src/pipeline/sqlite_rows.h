@@ -14,24 +14,24 @@
 
 namespace muster {
 
-// Inserts documents as rows of one table. Fields go to the columns of their names:
-// - null is NULL; a column whose field is missing is NULL too, or takes its default if it has one;
-// - integers and other numbers as such, true and false as 1 and 0; a number that the column would
-//   round to another is refused, and kept exactly by a column of text;
+// Inserts documents as rows of one table. Fields map to columns by name:
+// - null is NULL; a column without a field is NULL too, or its default if it has one;
+// - numbers as such, true and false as 1 and 0; a number that the column would round is refused; a
+//   text column keeps it exactly;
 // - columns declared as JSON take any value as JSON text, columns declared BLOB base64 or
-//   PostgreSQL's \x form; in any other column a nested value is its JSON text;
-// - computed columns are left alone;
-// - columns `_id` and `_routing` take those of the document, unless it has such fields itself.
+//   PostgreSQL's \x form; any other column takes a nested value as JSON text;
+// - generated columns are skipped;
+// - columns `_id` and `_routing` take the document's, unless it has fields of those names.
 // A table of whole documents takes id, routing and body. Not thread-safe; must not outlive the
 // database.
 class SqliteRows {
  public:
   SqliteRows(SqliteDb& db, SqliteTable table);
 
-  // kInvalid, kConflict: this document does not fit. Other errors are about the database.
+  // kInvalid, kConflict: the document does not fit. Other errors concern the database.
   Status Insert(const Document& document);
 
-  // Removes the rows of a document by its id. kIncompatible: the table has no column for ids.
+  // Deletes the rows of a document by its id. kIncompatible: the table has no id column.
   Status Delete(const Document& document);
 
  private:
@@ -47,10 +47,10 @@ class SqliteRows {
   const SqliteTable table_;
   const bool holds_documents_;
   FieldReader fields_;
-  std::map<std::vector<bool>, SqliteStatement> statements_;  // by the columns that are given
+  std::map<std::vector<bool>, SqliteStatement> statements_;  // by the set of columns
   std::optional<SqliteStatement> delete_;
   std::vector<bool> given_;
-  std::vector<std::string> bytes_;  // decoded, until the row is in
+  std::vector<std::string> bytes_;  // decoded, until the row is inserted
 };
 
 }  // namespace muster

@@ -27,7 +27,7 @@ class SqliteSink final : public Sink {
     const std::string sql = CreateSqliteTableSql(name, shape);
     const auto mode = evaluate ? SqliteDb::Mode::kReadOnly : SqliteDb::Mode::kCreate;
     const auto db = SqliteDb::Open(file_, mode, kBusyTimeout);
-    // A file that is not there yet has nothing in it.
+    // A file that does not exist yet is empty.
     if (!db && evaluate && db.error().code == Code::kUnavailable) {
       return std::vector<TargetChange>{{collection.name, sql}};
     }
@@ -49,7 +49,7 @@ class SqliteSink final : public Sink {
     const auto shape = ShapeOf(collection, documents_);
     return shape && !shape->key.empty();
   }
-  // Names of tables are the same in upper and lower case.
+  // Table names are case-insensitive.
   std::string Place(const std::string& collection) const override {
     return SqliteTable::FoldedName(table_.empty() ? collection : table_);
   }

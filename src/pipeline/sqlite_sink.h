@@ -9,12 +9,12 @@
 
 namespace muster {
 
-// sqlite:FILE#TABLE. The file is created if need be. Without #TABLE every collection goes into the
-// table of its name. `?documents=true`: tables are created for whole documents.
+// sqlite:FILE#TABLE. The file is created if needed. Without #TABLE, each collection goes into the
+// table of its name. `?documents=true`: create tables of whole documents.
 //
 // Exactly once, and fenced: the rows of a batch and the item's progress, in the table
-// muster_progress of the same file, change in one transaction. A commit is safe from a crash of the
-// process at once, and from a power cut after Flush. `env` must outlive the sink.
+// muster_progress of the same file, change in one transaction. A commit survives a crash of the
+// process at once, and a power failure after Flush. `env` must outlive the sink.
 Result<std::unique_ptr<Sink>> OpenSqliteSink(const Url& url, Env& env);
 
 }  // namespace muster

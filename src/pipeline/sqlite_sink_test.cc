@@ -7,7 +7,7 @@
 #include "muster/migrate.h"
 #include "support/temporary_folder.h"
 
-// Values and their types, in and out. What every source and sink promises is in tests/contract.
+// Values and types, in and out. The general source and sink contracts are in tests/contract.
 
 namespace muster {
 namespace {
@@ -43,7 +43,7 @@ class SqliteSinkTest : public ::testing::Test {
     return batch;
   }
 
-  // Why each document was refused, "" if it was not.
+  // Why each document was refused, "" if accepted.
   std::vector<std::string> WriteAll(const std::vector<std::string>& bodies) {
     auto sink = OpenSink(Url(), RealEnv()).value();
     auto writer = sink->Open("c", FenceOf(++epoch_));
@@ -189,7 +189,7 @@ TEST_F(SqliteSinkTest, WholeDocumentsKeepTheirBytesIdsAndRouting) {
 TEST_F(SqliteSinkTest, TextThatIsNotUtf8IsADefect) {
   ASSERT_TRUE(Db()->Execute("CREATE TABLE t (n TEXT); INSERT INTO t VALUES (CAST(x'ff' AS TEXT))"));
   std::string defect;
-  // Its bytes are kept, so that the body is not mistaken for the document.
+  // Its bytes are kept, so that the body does not pass as the document.
   EXPECT_EQ(ReadAll(&defect), std::vector<std::string>{"{\"n\":\"\xff\"}"});
   EXPECT_EQ(defect, "column 'n' is not valid UTF-8");
 }

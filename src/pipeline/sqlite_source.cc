@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBusyTimeout = 10s;
 constexpr int64_t kPartitionBytes = int64_t{256} << 20;
-constexpr int64_t kMaxPartitions = 64;  // unless more are asked for
+constexpr int64_t kMaxPartitions = 64;  // unless more are requested
 
 class SqliteSource final : public Source {
  public:
@@ -139,7 +139,7 @@ class SqliteSource final : public Source {
     return relation;
   }
 
-  // The first and last rowid of a table, asked for once: progress is shown often.
+  // The first and last rowid of a table, queried once: progress is shown often.
   std::optional<SqliteReader::Span> WholeSpan(const std::string& collection) {
     std::lock_guard lock(mutex_);
     const auto known = spans_.find(collection);
@@ -154,7 +154,7 @@ class SqliteSource final : public Source {
     return span;
   }
 
-  // What SQLite does not guarantee would lose rows without a word.
+  // A key without SQLite's guarantee could lose rows silently.
   Status CheckKey(SqliteDb& db, const SqliteRelation& relation) const {
     if (key_.empty()) return {};
     std::string columns;

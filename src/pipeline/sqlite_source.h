@@ -9,14 +9,14 @@
 
 namespace muster {
 
-// sqlite:FILE#TABLE: one table, or with `?key=COLUMN,COLUMN`, unique and never null, a view.
-// Without #TABLE: all tables of the file.
+// sqlite:FILE#TABLE: one table or, with `?key=COLUMN,COLUMN`, unique and not null, a view. Without
+// #TABLE: all tables of the file.
 //
-// A sink's URL is one of a source, too: its own parameters are passed over.
+// Also accepts a sink's URL: the sink's own parameters are ignored.
 //
-// Tables are read in the order of their rowid, those without one in the order of their primary key.
-// A position says "after this row"; that of a table without an INTEGER PRIMARY KEY holds until the
-// file is vacuumed. Each partition is read as of the moment when its reading begins.
+// Tables are read in rowid order, those without a rowid in primary key order. A position means
+// "after this row"; for a table without an INTEGER PRIMARY KEY it is valid until the file is
+// vacuumed. Each partition is read from the snapshot taken when its reading begins.
 Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& env);
 
 }  // namespace muster

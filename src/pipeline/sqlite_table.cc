@@ -13,7 +13,7 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// SQLite's own rules, in their order, with JSON before them.
+// SQLite's affinity rules, in order, preceded by JSON.
 Form FormOf(const std::string& declared) {
   const std::string type = Upper(declared);
   const auto has = [&](const char* part) { return type.find(part) != std::string::npos; };
@@ -54,7 +54,7 @@ std::string SqliteType(const std::string& type) {
   return "TEXT";
 }
 
-// A column may have taken the name.
+// A column may shadow the name.
 std::string RowidName(const SqliteTable& table) {
   for (std::string name : {"rowid", "_rowid_", "oid"}) {
     const bool taken =

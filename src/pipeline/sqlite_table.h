@@ -11,9 +11,9 @@
 
 namespace muster {
 
-// A table or view of a SQLite file, as far as reading and writing rows needs to know it.
+// What reading and writing rows needs to know of a SQLite table or view.
 struct SqliteTable {
-  // What SQLite makes of values by the declared type, and what JSON becomes of it.
+  // A column's affinity by its declared type, plus JSON.
   enum class Form : uint8_t { kAny, kInteger, kReal, kNumeric, kText, kBlob, kJson };
   struct Column {
     std::string name;
@@ -25,28 +25,28 @@ struct SqliteTable {
   };
   std::string name;
   std::vector<Column> columns = {};
-  std::vector<std::string> key = {};  // declared as primary
-  std::string rowid = {};             // the name it can be read by; empty: there is none
+  std::vector<std::string> key = {};  // declared primary key
+  std::string rowid = {};             // the name to read it by; empty: none
   bool rowid_is_key = false;          // an INTEGER PRIMARY KEY: survives VACUUM
 
-  // What SQLite compares names by: without the case of ASCII letters.
+  // SQLite's name comparison: ASCII case-insensitive.
   static std::string FoldedName(std::string name);
 
   const Column* Find(std::string_view column) const;
 
-  // A table of whole documents: nothing but a text `id`, a `document` declared as JSON and perhaps
-  // a text `routing`.
+  // A table of whole documents: only a text `id`, a `document` declared as JSON and optionally a
+  // text `routing`.
   bool HoldsDocuments() const;
 
-  // With types as PostgreSQL names them.
+  // With PostgreSQL's type names.
   TableShape Shape() const;
 };
 
-// kNotFound: there is none of that name.
+// kNotFound: no table of that name.
 Result<SqliteTable> DescribeSqliteTable(SqliteDb& db, const std::string& name);
 
-// "CREATE TABLE IF NOT EXISTS …". Numbers that SQLite would round are kept as text, JSON in columns
-// that are declared JSON_TEXT.
+// "CREATE TABLE IF NOT EXISTS …". Numbers that SQLite would round become text, JSON goes into
+// columns declared JSON_TEXT.
 std::string CreateSqliteTableSql(const std::string& name, const TableShape& shape);
 
 }  // namespace muster

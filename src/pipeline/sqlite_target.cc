@@ -58,7 +58,7 @@ Status SqliteTarget::CheckBefore() {
 
 Status SqliteTarget::NoteAfter(const Batch& batch) {
   if (batch.documents.empty()) return {};
-  // A batch may have been refused as a whole, or have deleted the last document.
+  // The whole batch may have been refused, or may have deleted the last document.
   MUSTER_ASSIGN(const bool empty, IsEmpty());
   return SetFilled(!empty);
 }

@@ -9,23 +9,23 @@
 
 namespace muster {
 
-// The mark of one table that documents are written to: a row of muster_progress without a run, with
-// the table as its item. `incarnation` is the table's identity, `sealed` says that it holds
-// documents of ours: if it is empty all the same, it was emptied or dropped and created again. A
-// file without the row is another file. Used by one thread; `db` must outlive it.
+// The marker of a target table: a row of muster_progress without a run, with the table as its item.
+// `incarnation` is the table's identity; `sealed` means that it contains our documents, so if it is
+// empty it was truncated or recreated. A file without the row is a different file. Used by one
+// thread; `db` must outlive it.
 class SqliteTarget {
  public:
   SqliteTarget(SqliteDb& db, std::string table)
       : db_(db), table_(SqliteTable::FoldedName(std::move(table))) {}
 
-  // Marks a table that is there. One that has lost what was written to it gets a new identity.
+  // Marks an existing table. One that has lost what was written to it gets a new identity.
   Status Mark();
 
-  // As Sink::Identity. A file of an earlier version has no marks: empty.
+  // As Sink::Identity. Files of earlier versions have no markers: empty.
   Result<std::string> Identity();
 
-  // Inside the transaction of a batch, before it: kIncompatible if the table has lost what was
-  // written to it. And after it.
+  // Called within a batch's transaction, before and after the batch. CheckBefore fails with
+  // kIncompatible if the table has lost what was written to it.
   Status CheckBefore();
   Status NoteAfter(const Batch& batch);
 

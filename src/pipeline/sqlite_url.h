@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The file of sqlite:FILE; kInvalid if the URL names none, or a host. `what` names the URL.
+// The file of sqlite:FILE. kInvalid: no file, or a host, in the URL. `what` describes the URL.
 Result<std::string> SqliteFileOf(const Url& url, std::string_view what);
 
 }  // namespace muster

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestOutage = 120s;  // that a write waits for its end
+constexpr auto kLongestOutage = 120s;  // that a write will sit out
 constexpr const char* kWhere = " WHERE run = ?1 AND item = ?2";
 
 bool IsAboutARow(Code code) { return code == Code::kInvalid || code == Code::kConflict; }
@@ -27,7 +27,8 @@ SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<SqliteDb> db, std::string p
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env, std::unique_ptr<SqliteDb> db,
                                                          std::string place, SqliteTable table,
                                                          Fence fence) {
-  // Commits wait for the disk in Flush; until then they are as safe as the system's memory.
+  // Commits reach the disk in Flush; until then they survive a process crash but not a power
+  // failure.
   MUSTER_TRY(db->Execute("PRAGMA synchronous=NORMAL"));
   std::unique_ptr<SqliteWriter> writer(
       new SqliteWriter(env, std::move(db), std::move(place), std::move(table), std::move(fence)));
@@ -175,19 +176,19 @@ Status SqliteWriter::Flush() {
 }
 
 Status SqliteWriter::Finish() {
-  // Nobody else will ever ask how far it came.
+  // A standalone item's progress is never read again.
   MUSTER_TRY(CheckPlace());
   return fence_.alone ? RunDurably("DELETE FROM muster_progress") : Flush();
 }
 
-// What is written to a file that has lost its name is of use to no one.
+// Writing to a file that was moved or deleted is useless.
 Status SqliteWriter::CheckPlace() const {
   if (!db_->HasMoved()) return {};
   return Error{Code::kIncompatible, place_ + " was removed or replaced while it was written to",
                kLostTargetHint};
 }
 
-// The commit of any change makes those before it durable, too.
+// A synchronous commit of any change makes earlier ones durable too.
 Status SqliteWriter::RunDurably(const std::string& sql) {
   MUSTER_TRY(db_->Execute("PRAGMA synchronous=FULL"));
   MUSTER_ASSIGN(SqliteStatement change, db_->Prepare(sql + kWhere));
@@ -202,7 +203,7 @@ Result<std::optional<Progress>> SqliteWriter::Seal() {
   MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
   MUSTER_ASSIGN(auto stored, Stored());
   if (!stored) return Error{Code::kConflict, place_ + ": the item's row is gone"};
-  // Sealing it again does no harm; a newer holder's item is not to be touched.
+  // Sealing is idempotent; a newer holder's item must not be touched.
   stored->sealed = false;
   MUSTER_TRY(CheckWrite(fence_, *stored, place_));
   MUSTER_TRY(Store("sealed", "1"));

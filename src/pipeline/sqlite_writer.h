@@ -21,7 +21,7 @@ class SqliteWriter final : public Writer {
                                                     std::string place, SqliteTable table,
                                                     Fence fence);
 
-  // Creates muster_progress, unless it is there.
+  // Creates muster_progress if needed.
   static Status EnsureProgressTable(SqliteDb& db);
 
   const std::optional<Progress>& Known() const override { return known_; }
@@ -34,7 +34,7 @@ class SqliteWriter final : public Writer {
   Status Finish() override;
 
  private:
-  // A write of which the disk did not say whether it happened.
+  // A write with an unknown outcome.
   struct Attempt {
     std::string after;
     Progress wanted;

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// Parameters that the URLs of all sources of tables have.
+// URL parameters common to all table sources.
 
 // ?key=COLUMN,COLUMN; empty: not given.
 std::vector<std::string> KeyParam(const Url& url);

@@ -34,7 +34,7 @@ constexpr std::pair<std::string_view, std::string_view> kMappedTypes[] = {
     {"date_nanos", "timestamp with time zone"},
 };
 
-// Goes into SQL as it is, so nothing but the name of a type may get through.
+// Goes into SQL verbatim, so only a plain type name may pass.
 bool IsPlainType(const std::string& type) {
   return !type.empty() && std::all_of(type.begin(), type.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == ' ' || c == '_' || c == '(' || c == ')' || c == ',' ||
@@ -42,7 +42,7 @@ bool IsPlainType(const std::string& type) {
   });
 }
 
-// Its own format of dates is one that PostgreSQL may read otherwise, or not at all.
+// A custom date format may be misread by PostgreSQL, or not read at all.
 std::string TypeOfField(const Json& field) {
   const std::string type = field.value("type", "object");
   if (type.starts_with("date") && field.contains("format")) return "text";
@@ -62,7 +62,7 @@ TableShape DocumentShape(bool has_ids) {
   return shape;
 }
 
-// Old versions have types between the mappings and the properties.
+// Old versions have types between mappings and properties.
 const Json* PropertiesOf(const Json& mappings) {
   const Json* inside = &mappings;
   if (!mappings.contains("properties") && mappings.size() == 1 && mappings.begin()->is_object()) {

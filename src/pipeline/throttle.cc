@@ -9,10 +9,10 @@ using std::chrono::duration;
 using std::chrono::duration_cast;
 using std::chrono::nanoseconds;
 
-// Who waits looks up this often whether the limits have changed.
+// How often waiters check for changed limits.
 constexpr auto kLookUp = std::chrono::milliseconds(200);
 
-// What no migration lives to see; beyond it nanoseconds would overflow.
+// Longer than any migration; beyond it nanoseconds would overflow.
 constexpr double kLongestSeconds = 1e6;
 
 nanoseconds TimeFor(int64_t amount, double per_second) {
@@ -29,12 +29,11 @@ size_t InOneSecond(double per_second, size_t limit) {
 }  // namespace
 
 void Throttle::Set(double docs_per_second, double bytes_per_second) {
-  const MonoTime now =
-      env_.MonoNow();  // never under the lock: a simulated clock may switch threads
+  const MonoTime now = env_.MonoNow();  // not under the lock: a simulated clock may switch threads
   std::lock_guard lock(mutex_);
   docs_per_second_ = docs_per_second;
   bytes_per_second_ = bytes_per_second;
-  free_at_ = now;  // what passed at the old rate is not paid for at the new one
+  free_at_ = now;  // time reserved at the old rate is not charged at the new one
   ++settings_;
 }
 

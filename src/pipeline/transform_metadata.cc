@@ -15,7 +15,7 @@ bool IsOneOf(const std::string& name, const std::vector<JsonPath>& paths) {
                      [&](const JsonPath& path) { return path.names() == Names{name}; });
 }
 
-// Whether a path leads to the column or to something in it.
+// Whether a path leads to the column or into it.
 bool LeadsThrough(const std::string& name, const std::vector<JsonPath>& paths) {
   return std::any_of(paths.begin(), paths.end(),
                      [&](const JsonPath& path) { return path.names().front() == name; });
@@ -36,7 +36,7 @@ void EraseColumns(Json& columns, const std::function<bool(const std::string&)>& 
   columns = std::move(kept);
 }
 
-// A key that lost a column is no key any more.
+// A key that loses a column is dropped.
 void EditKey(Json& metadata, const std::string& name, const std::string& new_name) {
   const auto key = metadata.find("key");
   if (key == metadata.end() || !key->is_array()) return;
@@ -81,7 +81,7 @@ void EditColumns(Json& metadata, const MetadataEdit& edit) {
   }
 }
 
-// The properties that hold the last name of a path; none: they are not mapped.
+// The properties that contain the last name of a path; null: not mapped.
 Json* PropertiesOf(Json& metadata, const JsonPath& path) {
   const auto mappings = metadata.find("mappings");
   if (mappings == metadata.end() || !mappings->is_object()) return nullptr;
@@ -97,7 +97,7 @@ Json* PropertiesOf(Json& metadata, const JsonPath& path) {
   return nullptr;
 }
 
-// How an index calls what a column of this type holds.
+// The mapping type for a column of this type.
 std::string MappingTypeOf(const std::string& column_type) {
   if (column_type == "bigint") return "long";
   if (column_type == "numeric") return "double";
@@ -112,7 +112,7 @@ bool HoldsText(const Json& mapping) {
 
 void EditMappings(Json& metadata, const MetadataEdit& edit) {
   if (edit.kind == MetadataEdit::Kind::kType) {
-    // What is not mapped, the index finds out by itself.
+    // The index maps unmapped fields by itself.
     Json* const properties = PropertiesOf(metadata, edit.path);
     if (properties == nullptr || !properties->contains(edit.path.names().back())) return;
     Json& mapping = (*properties)[edit.path.names().back()];

@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// What a transform of fields does to what is known of a collection.
+// What a field transform does to a collection's metadata.
 struct MetadataEdit {
   enum class Kind { kRename, kDrop, kSelect, kType };
   Kind kind = Kind::kRename;
@@ -16,11 +16,11 @@ struct MetadataEdit {
   std::string text = {};             // the new name, or the type of a column
 };
 
-// Collection::metadata after the edits: the columns of a table and the mappings of an index fit the
-// documents that come out of the transforms. What is neither stays as it is.
+// Collection::metadata after the edits: a table's columns and an index's mappings match the
+// transformed documents. Other metadata is unchanged.
 std::string EditMetadata(const std::string& metadata, const std::vector<MetadataEdit>& edits);
 
-// The type of a column for values that were cast, and for a JSON value.
+// The column type for cast values, and for a JSON value.
 std::string ColumnTypeOf(const std::string& cast_type);
 std::string ColumnTypeOfValue(const std::string& json);
 

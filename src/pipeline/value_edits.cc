@@ -15,7 +15,7 @@ std::string Quoted(std::string_view text) {
   return json;
 }
 
-// Spaces around a number or a truth value in a text are no reason to refuse it.
+// Tolerates spaces around a number or boolean in a string.
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
@@ -49,7 +49,7 @@ Edited ToBoolean(std::string_view value) {
   return Cannot(value, "boolean");
 }
 
-// What is no scalar becomes a text of its JSON.
+// Objects and arrays become their JSON text.
 Edited ToText(std::string_view value) {
   if (value.starts_with('"')) return std::nullopt;
   return Quoted(value);

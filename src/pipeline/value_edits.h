@@ -8,19 +8,18 @@
 
 namespace muster {
 
-// Casts to "integer", "number", "string" or "boolean"; none: no such type. A number becomes a text
-// of the same characters, and a text a number of the same characters, however long; what is none
-// fails.
+// Casts to "integer", "number", "string" or "boolean"; none: no such type. Numbers and strings keep
+// their characters, however long; anything that cannot be cast fails.
 std::optional<ValueEdit> CastTo(std::string_view type);
 
-// "***" for everything.
+// "***" for any value.
 ValueEdit RedactValue();
 
-// The SHA-256 of the value's text in hexadecimal, with a key its HMAC: the same for the same text,
-// so that what belongs together still does.
+// The hex SHA-256 of the value's text, or its HMAC with a key: equal texts stay equal, so joins
+// still work.
 ValueEdit HashValue(std::string key);
 
-// Whether the text is a number as JSON writes it.
+// Whether the text is a valid JSON number.
 bool IsJsonNumber(std::string_view text);
 
 }  // namespace muster

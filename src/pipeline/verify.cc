@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kBuckets = 4096;
-constexpr size_t kMaxKept = 1'000'000;  // documents of buckets that differ
+constexpr size_t kMaxKept = 1'000'000;  // documents in buckets that differ
 
 struct Bucket {
   int64_t documents = 0;
@@ -34,7 +34,7 @@ struct Seen {
   std::string_view position;
 };
 
-// What of a document is compared.
+// What is compared of a document.
 struct Contents {
   bool compared = false;
   HashTypes types = HashTypes::kIgnored;
@@ -45,8 +45,8 @@ std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
 
 constexpr auto kAlreadyNamed = [](const Document&, const Partition&) {};
 
-// Reads all documents of a side and calls `visit` for each that the transforms leave, and `spoilt`
-// for each that is none, or that fails in a transform: it has not been migrated.
+// Reads all documents of a side. Calls `visit` for each that passes the transforms, and `spoilt`
+// for each that is invalid or fails in a transform: it was not migrated.
 template <class Visit, class Spoilt>
 Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
                                                   const Contents& contents, std::stop_token stop,
@@ -85,7 +85,7 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
       if (contents.compared) {
         const auto hash = HashDocument(document.body, contents.types);
         content = hash ? *hash : HashBytes(document.body);
-        // A sum would not tell which of two documents goes where.
+        // With a sum, swapping the routing of two documents would go unnoticed.
         if (contents.routing && !document.routing.empty()) {
           content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) +
                               "/" + std::string(document.routing));
@@ -101,7 +101,7 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
   return counts;
 }
 
-// The documents of both sides in buckets by their id, or by their contents.
+// The documents of both sides in buckets, by id or by content.
 class Comparison {
  public:
   Comparison(const VerifySide& source, const VerifySide& target, const VerifyOptions& options,
@@ -117,7 +117,7 @@ class Comparison {
   Result<VerifyReport> Run() {
     MUSTER_TRY(Fill());
     if (options_.checksums && !with_ids_) {
-      // Ids on one side only cannot be compared: once more, by contents.
+      // Ids on one side only cannot be compared: compare contents instead.
       by_id_ = false;
       MUSTER_TRY(Fill());
     }
@@ -157,7 +157,7 @@ class Comparison {
   }
 
   Status NameDifferences() {
-    std::multimap<std::string, Kept> left;  // of the source, not yet found in the target
+    std::multimap<std::string, Kept> left;  // source documents not yet found in the target
     const auto differs = [&](const Seen& seen) {
       const size_t bucket = BucketOf(seen);
       return source_buckets_[bucket] != target_buckets_[bucket];
@@ -243,7 +243,7 @@ bool VerifyReport::Equal() const {
 
 Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,
                                       const VerifyOptions& options, std::stop_token stop) {
-  // A quarter of a megabyte: not for the stack.
+  // A quarter of a megabyte: too large for the stack.
   const auto comparison = std::make_unique<Comparison>(source, target, options, std::move(stop));
   return comparison->Run();
 }

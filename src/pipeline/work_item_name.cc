@@ -10,7 +10,7 @@ constexpr std::string_view kFirst = "0";
 constexpr std::string_view kEscapedZero = "%30";
 constexpr std::string_view kEscapedUnderscore = "%5F";
 
-// Never holds `__` and never begins with `_`, so that the last `__` of a name is the one before it.
+// Never contains `__` and never begins with `_`, so that the last `__` of a name is its separator.
 std::string EscapePosition(const std::string& position) {
   if (position.empty()) return std::string(kFirst);
   if (position == kFirst) return std::string(kEscapedZero);

@@ -7,9 +7,9 @@
 
 namespace muster {
 
-// Each passes every call on to another of its kind. Derive, and override what differs.
+// Each forwards every call to another of its kind. Derive and override what differs.
 
-// What it wraps must outlive it.
+// The wrapped object must outlive it.
 class SourceWrapper : public Source {
  public:
   explicit SourceWrapper(Source& inner) : inner_(inner) {}
@@ -65,7 +65,7 @@ class WriterWrapper : public Writer {
   const std::unique_ptr<Writer> inner_;
 };
 
-// What it wraps must outlive it.
+// The wrapped object must outlive it.
 class SinkWrapper : public Sink {
  public:
   explicit SinkWrapper(Sink& inner) : inner_(inner) {}
