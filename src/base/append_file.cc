@@ -7,14 +7,14 @@
 namespace muster {
 namespace {
 
-// The lock is held only to append one line; a holder that takes longer has been suspended.
+// The lock is held only while appending one line; a holder that takes longer has been suspended.
 constexpr std::chrono::seconds kLockPatience{10};
 constexpr std::chrono::milliseconds kLockPause{1};
 constexpr int kMaxReopens = 10;
 
 }  // namespace
 
-// The lock of an open file, which other processes see.
+// An open-file-description lock, visible to other processes.
 class AppendFile::Lock {
  public:
   Lock(FileCalls& calls, int fd) : calls_(calls), fd_(fd) {}
@@ -24,8 +24,8 @@ class AppendFile::Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // There is no way to wait for it with an end. A process that was stopped while it had the lock
-  // must not stop all others.
+  // There is no lock call with a timeout, and a process stopped while holding the lock must not
+  // block all others.
   Status Take(const std::string& path) {
     Env& env = calls_.env();
     const MonoTime give_up = env.MonoNow() + kLockPatience;
@@ -67,9 +67,9 @@ Status AppendFile::Append(std::string_view line, const std::function<bool()>& un
     MUSTER_TRY(OpenIfNeeded());
     Lock lock(calls_, fd_);
     MUSTER_TRY(lock.Take(path_));
-    // It may have been moved away while we waited for the lock.
+    // The file may have been moved while we waited for the lock.
     if (!IsAtItsPath()) continue;
-    // What made it unnecessary may not be durable yet.
+    // The line that makes ours redundant may not be durable yet.
     is_dirty_ = true;
     if (is_regular_ && unless && unless()) return {};
     return WriteLine(line);
@@ -85,7 +85,7 @@ Status AppendFile::Sync() {
 Status AppendFile::SyncFile() {
   MUSTER_TRY(outcome_);
   if (!is_dirty_ || PLANTED_BUG(letters_are_not_synced)) return {};
-  // Pipes and the like cannot be synced, and need not be.
+  // Pipes and the like cannot be synced and need not be.
   if (const int synced = is_regular_ ? calls_.Sync(fd_) : 0; synced != 0) {
     outcome_ = FileError("sync", path_, -synced);
     return outcome_;
@@ -94,7 +94,7 @@ Status AppendFile::SyncFile() {
   return {};
 }
 
-// A file that was moved away or deleted keeps what it has; what comes goes to a new one.
+// A file that was moved or deleted keeps its content; new lines go to a new file.
 Status AppendFile::OpenIfNeeded() {
   if (fd_ >= 0) {
     if (IsAtItsPath()) return {};
@@ -114,7 +114,7 @@ bool AppendFile::IsAtItsPath() const {
 }
 
 Status AppendFile::Open() {
-  // For a pipe, reading and writing would hide that it has no reader.
+  // Opening a pipe for reading and writing would hide that it has no reader.
   FileCalls::Info info;
   const bool is_special = calls_.Stat(path_, info) == 0 && !info.is_regular;
   const int fd = calls_.Open(path_, !is_special);
@@ -124,7 +124,7 @@ Status AppendFile::Open() {
     return FileError("open", path_, -found);
   }
   is_regular_ = info.is_regular;
-  // While it is empty, who created it may have been killed before this.
+  // While it is empty, its creator may have been killed before syncing the folder.
   if (is_regular_ && info.size == 0 && !PLANTED_BUG(names_are_not_synced)) {
     if (const int synced = calls_.SyncFolderOf(path_); synced != 0) {
       calls_.Close(fd);
@@ -145,7 +145,7 @@ Status AppendFile::WriteAll(std::string_view bytes) const {
   return {};
 }
 
-// The file is locked.
+// Requires the file lock.
 Status AppendFile::WriteLine(std::string_view line) const {
   std::string whole(line);
   whole += '\n';
@@ -161,7 +161,7 @@ Status AppendFile::WriteLine(std::string_view line) const {
   }
   if (last != '\n' && !PLANTED_BUG(torn_lines_are_continued)) whole.insert(whole.begin(), '\n');
   Status written = WriteAll(whole);
-  // If it cannot be cut back either, the next line ends what is left.
+  // If truncating fails too, the next line terminates the torn one.
   if (!written && !PLANTED_BUG(torn_lines_are_continued)) {
     const int cut = calls_.Truncate(fd_, info.size);
     if (cut != 0) written = written.error().Within(FileError("repair", path_, -cut).message);

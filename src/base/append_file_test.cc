@@ -63,7 +63,7 @@ TEST_F(AppendFileTest, HalfALineOfACrashGetsAnEndAndSpoilsNoOther) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("next"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\n");
-  // Also when it is left behind while the file is open, by a process that was killed.
+  // Also if a killed process leaves it while the file is open.
   std::ofstream(path_, std::ios::app) << "torn";
   ASSERT_TRUE(file.Append("last"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\ntorn\nlast\n");
@@ -106,8 +106,8 @@ TEST_F(AppendFileTest, AFolderThatIsNotThereIsNamed) {
   EXPECT_NE(refused.error().message.find("/no/such"), std::string::npos);
 }
 
-// Processes append lines of all lengths to one file that is often full and made larger again: what
-// was acknowledged is there, whole, in the order of each.
+// Processes append lines of all lengths to one file on a disk that repeatedly fills up and is
+// enlarged: every acknowledged line is there, complete, in each writer's order.
 TEST_F(AppendFileTest, LinesOfSeveralProcessesNeverMixOnADiskThatFillsUp) {
   constexpr int kProcesses = 3;
   constexpr int kLines = 300;

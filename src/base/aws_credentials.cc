@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRefreshBefore = 5min;
-constexpr auto kRetryAfter = 30s;  // neither a failing endpoint nor a wrong clock asks more often
+constexpr auto kRetryAfter = 30s;  // limits retries if the endpoint fails or the clock is wrong
 constexpr size_t kMaxFileBytes = 1024 * 1024;
 constexpr size_t kMaxAnswerBytes = 64 * 1024;
 
@@ -30,8 +30,8 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// The settings of one section; none if the file has no such section. Indented lines are details of
-// the setting before, and no setting here has any.
+// The settings of one section; none if the file lacks it. Indented lines are nested settings, which
+// are not used here.
 std::optional<Section> ReadSection(std::string_view text, std::string_view wanted) {
   std::optional<Section> section;
   bool inside = false;
@@ -59,7 +59,7 @@ std::string ValueOf(const Section& section, const char* name) {
   return found == section.end() ? "" : found->second;
 }
 
-// 2026-02-28T23:59:59Z, also with a fraction.
+// 2026-02-28T23:59:59Z, optionally with a fraction.
 std::optional<WallTime> ParseIsoTime(const std::string& text) {
   std::tm parts{};
   const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -73,7 +73,8 @@ AwsCredentials Remembered(AwsCredentials credentials) {
   return credentials;
 }
 
-// The form that container and instance share. Messages never quote the answer: it holds secrets.
+// The format shared by container and instance endpoints. Messages never quote the response: it
+// contains secrets.
 Result<AwsCredentials> ParseAnswer(const std::string& body, const std::string& place) {
   const auto parsed = ParseJson(body, place);
   const auto text = [&](const char* name) -> std::string {
@@ -108,8 +109,8 @@ Error Refusal(const std::string& place, const HttpResponse& response) {
                "check the role that is attached, and whether the endpoint is enabled"};
 }
 
-// Without TLS, the credentials and the token that asks for them may go to this machine and to the
-// addresses of ECS and EKS only.
+// Without TLS, credentials and the token for them may only go to this machine and to the ECS and
+// EKS addresses.
 bool IsAllowedWithoutTls(std::string_view host) {
   static constexpr std::array<std::string_view, 5> kHosts = {"localhost", "::1", "169.254.170.2",
                                                              "169.254.170.23", "fd00:ec2::23"};
@@ -123,7 +124,7 @@ bool IsAllowedWithoutTls(std::string_view host) {
 AwsCredentialChain::AwsCredentialChain(Env& env, AwsSurroundings surroundings)
     : env_(env),
       at_(std::move(surroundings)),
-      // Nobody's proxy is to see what the machine itself is asked.
+      // Requests to the machine's own endpoint must not go through a proxy.
       http_(HttpOptions{.use_proxy = false}) {}
 
 void AwsCredentialChain::Forget() {
@@ -218,7 +219,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromFiles() const {
       }
     }
   }
-  // Falling through to whatever role the machine has would be a surprise.
+  // Silently falling back to the machine's role would be surprising.
   if (!exists && !named.empty()) {
     return Error{Code::kInvalid,
                  "AWS_PROFILE names " + named + ", and neither " + places[0].first + " nor " +
@@ -247,7 +248,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromContainer(std::stop_token stop
     }
   }
   std::string token = at_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-  // Read each time, since EKS writes a new one into the file every few hours.
+  // Read each time: EKS rotates the file every few hours.
   if (const std::string path = at_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
       !path.empty()) {
     MUSTER_ASSIGN(token, ReadFile(path, kMaxAnswerBytes));
@@ -274,7 +275,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance(std::stop_token stop)
       http_.Send(MetadataRequest("PUT", host + "/latest/api/token",
                                  {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}),
                  stop);
-  // Nobody listens there: this is no instance.
+  // Nothing listens there: not an EC2 instance.
   if (!token && token.error().code == Code::kUnavailable) return std::nullopt;
   if (!token && token.error().code == Code::kUnknownOutcome) {
     return Error{Code::kUnavailable, place + " took the request for a token and gave no answer",

@@ -66,7 +66,7 @@ Code CodeOf(const Result<AwsCredentials>& result) {
   return result ? Code::kInternal : result.error().code;
 }
 
-// Expires `at` in the form of AWS.
+// Expires `at`, in AWS's format.
 std::string CredentialsJson(const std::string& id, const std::string& at) {
   return R"({"Code":"Success","AccessKeyId":")" + id + R"(","SecretAccessKey":"secret-of-)" + id +
          R"(","Token":"token-of-)" + id + R"(","Expiration":")" + at + "\"}";
@@ -216,7 +216,7 @@ TEST_F(AwsCredentialChainTest, ContainerThatMisbehavesIsUnavailable) {
   }
 }
 
-// An instance with the role `worker`, whose token has to be given.
+// An instance with the role `worker` that requires a token.
 class Instance {
  public:
   Instance() : server_([this](const HttpServerRequest& request) { return Reply(request); }) {}
@@ -302,7 +302,7 @@ TEST_F(AwsCredentialChainTest, OldOnesServeWhileRenewalFails) {
   env_.Pass(5h + 56min);
   EXPECT_EQ(IdOf(chain.Get()), "INSTANCE1");
   instance.Break(false);
-  EXPECT_EQ(IdOf(chain.Get()), "INSTANCE1");  // not asked again at once
+  EXPECT_EQ(IdOf(chain.Get()), "INSTANCE1");  // not requested again at once
   instance.Break(true);
   env_.Pass(4min);
   EXPECT_EQ(CodeOf(chain.Get()), Code::kUnavailable);
@@ -310,7 +310,7 @@ TEST_F(AwsCredentialChainTest, OldOnesServeWhileRenewalFails) {
   EXPECT_EQ(IdOf(chain.Get()), "INSTANCE2");
 }
 
-// A machine whose clock is hours ahead still works: AWS judges by its own.
+// A machine whose clock is hours ahead still works: AWS goes by its own.
 TEST_F(AwsCredentialChainTest, ClockThatIsAheadNeitherRefusesNorHammers) {
   Instance instance;
   instance.ExpireAt("2026-03-01T11:00:00Z");

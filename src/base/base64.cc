@@ -5,14 +5,14 @@
 namespace muster {
 
 std::string EncodeBase64(std::string_view bytes) {
-  // A multiple of three, so that padding stands at the end only.
+  // A multiple of three, so that padding occurs only at the end.
   constexpr size_t kPiece = size_t{3} << 20;
   std::string text;
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kPiece);
     bytes.remove_prefix(piece.size());
     const size_t before = text.size();
-    // OpenSSL ends its text with a NUL.
+    // OpenSSL appends a NUL.
     text.resize(before + (piece.size() + 2) / 3 * 4 + 1);
     EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data() + before),
                     reinterpret_cast<const unsigned char*>(piece.data()),
@@ -27,7 +27,7 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  // OpenSSL passes over white space, and reads padding in the middle as zeros.
+  // OpenSSL skips white space, and reads padding in the middle as zeros.
   if (text.substr(0, text.size() - padding).find_first_of(" \t\r\n=") != std::string_view::npos) {
     return std::nullopt;
   }

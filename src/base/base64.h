@@ -6,10 +6,10 @@
 
 namespace muster {
 
-// The bytes in base64, with the usual alphabet and padding.
+// Standard base64 with padding.
 std::string EncodeBase64(std::string_view bytes);
 
-// The bytes again; none: it is not such a text, with its padding and nothing else.
+// The decoded bytes; none: not valid, padded base64.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace muster

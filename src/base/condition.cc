@@ -3,7 +3,7 @@
 namespace muster {
 namespace {
 
-// Nothing relies on it: who releases the lock notifies.
+// Only a safety net: every release notifies.
 constexpr std::chrono::hours kLongLook{1};
 
 }  // namespace
@@ -13,7 +13,7 @@ void Condition::Wait(std::unique_lock<std::mutex>& lock, std::chrono::nanosecond
   const auto mine = waiting_.emplace(waiting_.end());
   std::stop_source wake = *mine;
   lock.unlock();
-  // Also if the simulated process ends in its sleep.
+  // Also if the simulated process ends while it sleeps.
   struct Leaving {
     std::unique_lock<std::mutex>& lock;
     std::list<std::stop_source>& waiting;

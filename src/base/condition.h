@@ -9,16 +9,16 @@
 
 namespace muster {
 
-// A condition variable that waits through an Env, so that the simulator can switch threads there.
-// Guarded by one mutex, which must not be held across any other call of the Env.
+// A condition variable that waits through an Env, so that the simulator can switch threads. Guarded
+// by one mutex, which must not be held across any other Env call.
 class Condition {
  public:
   explicit Condition(Env& env) : env_(env) {}
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
 
-  // Releases `lock` while it waits: until it is notified, `timeout` has passed, or a stop is
-  // requested. May return early for no reason.
+  // Releases `lock` while waiting: until notified, `timeout`, or a stop request. May wake up
+  // spuriously.
   void Wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds timeout,
             const std::stop_token& stop = {});
 
@@ -28,10 +28,10 @@ class Condition {
 
  private:
   Env& env_;
-  std::list<std::stop_source> waiting_;  // the longest first
+  std::list<std::stop_source> waiting_;  // longest waiting first
 };
 
-// A mutex that may be held across calls of the Env and of services.
+// A mutex that may be held across Env and service calls.
 class LongLock {
  public:
   explicit LongLock(Env& env) : released_(env) {}

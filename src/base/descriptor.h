@@ -31,16 +31,16 @@ struct Pipe {
   Descriptor write;
 };
 
-// Errors for want of descriptors, which files, databases and servers are not to blame for: all are
-// kUnavailable and have a hint of their own.
+// Descriptor exhaustion is not the fault of a file, database or server: always kUnavailable, with
+// its own hint.
 bool IsOutOfDescriptors(int reason);  // an errno
 Error OutOfDescriptors(std::string message);
 bool IsOutOfDescriptors(const Error& error);
 
-// Whether this process could not open anything right now.
+// Whether this process is currently out of descriptors.
 bool HasNoDescriptors();
 
-// Closed in programs that we start. kUnavailable: there are no descriptors left.
+// Closed on exec. kUnavailable: out of descriptors.
 Result<Pipe> MakePipe();
 
 }  // namespace muster

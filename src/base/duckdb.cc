@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-// What is used of DuckDB's C interface, as duckdb.h has it.
+// The part of DuckDB's C API that is used, as in duckdb.h.
 using DuckDatabase = struct DuckDatabaseTag*;
 using DuckConnection = struct DuckConnectionTag*;
 using DuckConfig = struct DuckConfigTag*;
@@ -30,7 +30,7 @@ struct DuckResult {
   void* internal;
 };
 
-// Up to 12 bytes stand in the value itself; of more, four do, and a pointer to all of them.
+// Up to 12 bytes are inline; beyond that, a 4-byte prefix and a pointer to all of them.
 struct DuckText {
   uint32_t length;
   std::array<char, 12> bytes;
@@ -95,7 +95,7 @@ Result<DuckLibrary> LoadLibrary() {
   void* library = OpenLibrary();
   if (library == nullptr) {
     const char* reason = dlerror();
-    // Not kUnavailable: it is looked for once, and waiting brings no library.
+    // Not kUnavailable: it is looked up only once, so waiting will not help.
     return Error{Code::kIncompatible,
                  "DuckDB cannot be loaded: " + std::string(reason != nullptr ? reason : "?"),
                  "put libduckdb.so into ../lib/muster beside the program's folder, or name it by "
@@ -201,7 +201,7 @@ class HeldResult {
 struct DuckColumn {
   int type;
   const void* data;
-  const uint64_t* validity;  // one bit a row; null: all are valid
+  const uint64_t* validity;  // one bit per row; null: all valid
 
   DuckValue At(uint64_t row) const {
     if (validity != nullptr && (validity[row / 64] >> (row % 64) & 1) == 0) return {};

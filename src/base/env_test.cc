@@ -26,7 +26,7 @@ TEST(Env, SleepTakesItsTime) {
   EXPECT_GE(RealEnv().MonoNow() - before, 20ms);
 }
 
-// A suspended machine is one whose clocks are apart, and so is a namespace of time.
+// A time namespace separates the clocks the way suspending the machine does.
 TEST(Env, TimeWhileSuspendedCounts) {
   constexpr int kSeparate = 77;
   const pid_t outer = fork();

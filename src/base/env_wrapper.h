@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// Passes every call on to another Env, which must outlive it. Derive, and override what differs.
+// Forwards every call to another Env, which must outlive it. Derive and override what differs.
 class EnvWrapper : public Env {
  public:
   explicit EnvWrapper(Env& inner) : inner_(inner) {}

@@ -15,7 +15,7 @@ Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string content;
-  // In pieces, since a pipe does not tell its size and most files are far below the limit.
+  // In chunks: a pipe has no size, and most files are far below the limit.
   while (file && content.size() <= max_bytes) {
     size_t before = content.size();
     content.resize(before + 64 * 1024);

@@ -12,34 +12,31 @@ namespace muster {
 
 class FileCalls;
 
-// The whole content of a file of at most `max_bytes`. kInvalid, with the path and the reason, when
-// there is no such file, it cannot be read, or it is larger.
+// The content of a file of at most `max_bytes`. kInvalid, with path and reason: missing, unreadable
+// or too large.
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
-// What an errno says of a file: kFull, kReadOnly, kPermission, kConflict, kNotFound, or
-// kUnavailable.
+// Maps an errno for a file: kFull, kReadOnly, kPermission, kConflict, kNotFound, or kUnavailable.
 Error FileError(std::string_view doing, const std::string& path, int reason);
 
-// Makes the name of a file in its folder durable.
+// Makes a file's directory entry durable.
 Status SyncFolderOf(const std::string& path);
 
-// Makes a folder, and those that lead to it, for its owner alone. What is there already is left as
-// it is.
+// Creates a folder and its parents, accessible to the owner only. Existing ones are left alone.
 Status MakePrivateFolders(const std::string& path);
 
-// A file of lines that grows, shared by the threads and processes of Muster. It is created with the
-// first line, readable for its owner alone. Thread-safe.
+// An append-only file of lines, shared by Muster's threads and processes. It is created with the
+// first line, readable by its owner only. Thread-safe.
 //
-// A line that was acknowledged is whole and stays whole:
-// - Appending takes the file's lock, so that no two writers mix.
-// - Of a line that could not be written to its end, on a full disk say, nothing stays: the file is
-//   cut back to what it was.
-// - A last line without an end, which a crash or another program has left, gets one before ours. It
-//   is not cut off, since it may be a whole line that an editor has left without an end; if it is
+// An acknowledged line is complete and stays complete:
+// - Appending takes the file lock, so that writers never interleave.
+// - A line that could not be written completely, on a full disk say, is truncated away.
+// - An unterminated last line, left by a crash or another program, gets a line end before ours. It
+//   is not removed, since it may be a complete line that an editor left unterminated; if it is
 //   torn, readers find one bad line.
 //
-// A file that was moved away or deleted is created anew. What is no regular file, such as a pipe,
-// is written to as it is, without waiting.
+// A file that was moved or deleted is created again. Anything but a regular file, such as a pipe,
+// is written to directly, without waiting.
 class AppendFile {
  public:
   explicit AppendFile(std::string path);
@@ -48,13 +45,13 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // Appends `line`, which has no end of its own. `unless` is asked while a regular file is locked:
-  // true leaves it as it is. An error means that the line is not there; kUnavailable: another
+  // Appends `line`, without a line end. `unless` is called while a regular file is locked: true
+  // skips the append. An error means that the line is not in the file; kUnavailable: another
   // process has held the lock for seconds.
   Status Append(std::string_view line, const std::function<bool()>& unless = nullptr);
 
-  // Makes what was appended durable. After a failure it is unknown which lines reached the disk,
-  // and the kernel reports the error only once: all later calls of this instance fail.
+  // Makes appended lines durable. After a failure it is unknown which lines reached the disk, and
+  // the kernel reports the error only once: all later calls on this instance fail.
   Status Sync();
 
   const std::string& path() const { return path_; }

@@ -9,9 +9,9 @@
 
 namespace muster {
 
-// What AppendFile asks of the system. The simulator's files are torn, full and lost instead.
+// The system calls AppendFile uses. The simulator's versions tear, fill up and lose data.
 //
-// As the calls of the system that they are named after, but a failure is the negative errno.
+// Named after the system calls, but a failure is the negative errno.
 class FileCalls {
  public:
   struct Info {
@@ -23,7 +23,7 @@ class FileCalls {
 
   virtual ~FileCalls() = default;
 
-  // To append to, created for its owner alone.
+  // Opens for appending, creating it for the owner only.
   virtual int Open(const std::string& path, bool also_read) = 0;
   virtual int Stat(const std::string& path, Info& info) = 0;
   virtual int Stat(int fd, Info& info) = 0;
@@ -33,11 +33,11 @@ class FileCalls {
   virtual int64_t Read(int fd, char* to, size_t bytes, int64_t offset) = 0;
   virtual int Truncate(int fd, int64_t size) = 0;
   virtual int Sync(int fd) = 0;
-  // Makes the name of a file in its folder durable.
+  // Makes a file's directory entry durable.
   virtual int SyncFolderOf(const std::string& path) = 0;
   virtual void Close(int fd) = 0;
 
-  // To wait for a lock.
+  // For waiting on a lock.
   virtual Env& env() = 0;
 };
 

@@ -5,7 +5,7 @@
 
 namespace muster {
 
-// FNV-1a of 64 bits. Stored in places, and part of formats that others write: never to be changed.
+// 64-bit FNV-1a. Stored on disk, and part of formats that others write: must never change.
 inline constexpr uint64_t kFnvStart = 0xcbf29ce484222325;
 
 constexpr uint64_t FnvStep(uint64_t hash, char c) {

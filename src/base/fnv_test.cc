@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-// Of its authors' own list.
+// From the authors' test vectors.
 TEST(Fnv, HashesAsPublished) {
   EXPECT_EQ(Fnv1a(""), 0xcbf29ce484222325);
   EXPECT_EQ(Fnv1a("a"), 0xaf63dc4c8601ec8c);

@@ -10,17 +10,17 @@
 
 namespace muster {
 
-// What our own code does not expect, as an error that says where: "WHAT: WORDS".
+// An unexpected failure in our own code, as an error that says where: "WHAT: WORDS".
 Error UnexpectedError(std::string_view what, std::string_view words);
 
 // Logs an exception that has no caller to return to.
 void LogUnexpected(std::string_view what, std::string_view words);
 
-// Thrown by the simulator to end a process at once: nothing may catch it on the way.
+// Thrown by the simulator to end a process at once: must not be caught on the way.
 struct ProcessEnd {};
 
-// What `work` returns, a Result; if it throws, kInternal with the exception's words. For work on
-// one of many things, so that a broken one does not take the others down.
+// The Result of `work`; if it throws, kInternal with the exception's message. For work on one of
+// many things, so that a broken one does not bring down the others.
 template <class Work>
 std::invoke_result_t<Work> Guarded(std::string_view what, Work&& work) {
   try {
@@ -34,7 +34,7 @@ std::invoke_result_t<Work> Guarded(std::string_view what, Work&& work) {
   }
 }
 
-// The same at the entry of a thread, where nothing at all may pass: the process would end.
+// The same at a thread's entry, where an escaping exception would end the process.
 template <class Work>
 std::invoke_result_t<Work> GuardedThread(std::string_view what, Work&& work) {
   try {

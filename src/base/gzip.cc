@@ -22,7 +22,7 @@ std::string Gzip(std::string_view text) {
   packed.resize(deflateBound(&stream, text.size()));
   size_t used = 0;
   do {
-    // In pieces, since zlib counts in 32 bits.
+    // In chunks: zlib's counters are 32-bit.
     const std::string_view next = text.substr(0, size_t{1} << 30);
     text.remove_prefix(next.size());
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(next.data()));
@@ -51,7 +51,7 @@ Result<std::string> Gunzip(std::string_view packed, size_t max_bytes) {
   std::array<char, 64 * 1024> piece;
   int state = Z_OK;
   do {
-    // In pieces, since zlib counts in 32 bits.
+    // In chunks: zlib's counters are 32-bit.
     if (stream.avail_in == 0) {
       const std::string_view next = packed.substr(0, size_t{1} << 30);
       packed.remove_prefix(next.size());
@@ -62,7 +62,7 @@ Result<std::string> Gunzip(std::string_view packed, size_t max_bytes) {
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = static_cast<uInt>(piece.size());
     state = inflate(&stream, Z_NO_FLUSH);
-    // Without progress there is Z_BUF_ERROR: the input has ended early.
+    // No progress means Z_BUF_ERROR: truncated input.
     if (state != Z_OK && state != Z_STREAM_END) {
       return Error{Code::kCorrupt, "damaged gzip data"};
     }

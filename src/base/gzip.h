@@ -8,13 +8,13 @@
 
 namespace muster {
 
-// Packs into one gzip member, fast rather than small.
+// Compresses into one gzip member, favouring speed over size.
 std::string Gzip(std::string_view text);
 
-// Unpacks a whole gzip file, of one or more members, in memory.
+// Decompresses a whole gzip file, of one or more members, in memory.
 //
-// kCorrupt: it is damaged, ends early, or something else follows it. kInvalid: it unpacks to more
-// than `max_bytes`.
+// kCorrupt: damaged, truncated, or followed by garbage. kInvalid: decompresses to more than
+// `max_bytes`.
 Result<std::string> Gunzip(std::string_view packed, size_t max_bytes);
 
 }  // namespace muster

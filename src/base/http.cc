@@ -39,7 +39,7 @@ bool IsToken(std::string_view text) {
   });
 }
 
-// What libcurl would pass on would let a value add headers, or a URL another request.
+// Otherwise a value could inject headers, or a URL another request.
 Status CheckRequest(const HttpRequest& request) {
   if (!IsToken(request.method)) return Error{Code::kInvalid, "the HTTP method is not a word"};
   for (const char c : request.url) {
@@ -73,19 +73,19 @@ List ListOf(const HttpHeaders& headers) {
   bool has_type = false;
   bool has_encoding = false;
   for (const auto& [name, value] : headers) {
-    // libcurl's way to write a header without a value.
+    // libcurl's syntax for an empty header.
     add(value.empty() ? name + ";" : name + ": " + value);
     has_type = has_type || SameHeaderName(name, "Content-Type");
     has_encoding = has_encoding || SameHeaderName(name, "Accept-Encoding");
   }
-  add("Expect:");  // no round trip to ask whether a body is welcome
+  add("Expect:");  // no round trip for 100-continue
   if (!has_type) add("Content-Type:");
-  // Decoded here: libcurl takes a gzip stream that ends early for a whole one.
+  // Decoded here: libcurl accepts a truncated gzip stream.
   if (!has_encoding) add("Accept-Encoding: gzip");
   return List(list);
 }
 
-// One request on its way. libcurl calls back into it, in the thread of Send only.
+// One request in flight. libcurl calls back into it, only on Send's thread.
 struct Exchange {
   const HttpRequest& request;
   std::stop_token stop;
@@ -93,8 +93,8 @@ struct Exchange {
   size_t received_bytes = 0;
   bool sent = false;
   bool too_large = false;
-  bool has_headers = false;  // to their last line
-  std::string fault = {};    // why there is no answer, where libcurl does not know
+  bool has_headers = false;  // all of them
+  std::string fault = {};    // why there is no response, if libcurl does not know
 
   bool Stopped() const { return stop.stop_requested() || Interrupted(); }
 
@@ -106,8 +106,8 @@ struct Exchange {
 
   static int BeforeSending(void* self, char*, char*, int, int) {
     auto& exchange = *static_cast<Exchange*>(self);
-    // When a kept connection ends without an answer, libcurl sends again over a new one. A server
-    // that has acted and then died would act twice.
+    // When a reused connection closes without a response, libcurl resends on a new one. A server
+    // that acted and then died would act twice.
     if (exchange.sent && Writes(exchange.request)) {
       exchange.fault = "the connection ended without an answer";
       return CURL_PREREQFUNC_ABORT;
@@ -121,7 +121,7 @@ struct Exchange {
     auto& exchange = *static_cast<Exchange*>(self);
     if (!exchange.Count(count)) return 0;
     const std::string_view line(bytes, count);
-    // An interim answer, such as 100 Continue, comes before the real one.
+    // An interim response, such as 100 Continue, precedes the final one.
     if (line.starts_with("HTTP/")) {
       exchange.response.headers.clear();
       exchange.has_headers = false;
@@ -145,9 +145,9 @@ struct Exchange {
     return static_cast<Exchange*>(self)->Stopped() ? 1 : 0;
   }
 
-  // Whether what libcurl takes for an answer is a whole one.
+  // Whether the response libcurl accepted is complete.
   bool Finish() {
-    // It is content with a connection that ends anywhere behind the status line.
+    // libcurl accepts a connection that closes anywhere after the status line.
     if (!has_headers) {
       fault = "the connection ended in the middle of the headers";
       return false;
@@ -165,12 +165,12 @@ struct Exchange {
 
 template <class T>
 void Set(CURL* handle, CURLoption option, T value) {
-  // Fails only for options that this libcurl lacks, or without memory.
+  // Fails only for options this libcurl lacks, or out of memory.
   const CURLcode code = curl_easy_setopt(handle, option, value);
   assert(code == CURLE_OK);
 }
 
-// libcurl takes 0 for forever, where a caller has no time left.
+// To libcurl 0 means no timeout, while here it means no time left.
 long Patience(milliseconds timeout) {
   return static_cast<long>(std::max<int64_t>(timeout.count(), 1));
 }
@@ -270,7 +270,7 @@ Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason,
 
 }  // namespace
 
-// Handles that are not in use, each with its open connections.
+// Idle handles with their open connections.
 class HttpClient::Pool {
  public:
   Handle Take() {
@@ -286,7 +286,7 @@ class HttpClient::Pool {
   }
 
   void Return(Handle handle) {
-    curl_easy_reset(handle.get());  // drops every option, and keeps the connections
+    curl_easy_reset(handle.get());  // resets all options but keeps connections
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMaxIdle) idle_.push_back(std::move(handle));
   }

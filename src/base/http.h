@@ -15,20 +15,20 @@
 
 namespace muster {
 
-// In the order they are sent or came. Names are compared without regard to case.
+// In wire order. Names are case-insensitive.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string url;  // http or https, percent-encoded; sent exactly as written, dots and all
+  std::string url;  // http or https, percent-encoded; sent verbatim, dots included
   HttpHeaders headers = {};
   std::string body = {};
 
-  std::chrono::milliseconds connect_timeout{5'000};  // name, connection and TLS together
-  std::chrono::milliseconds timeout{30'000};         // everything, connecting included
+  std::chrono::milliseconds connect_timeout{5'000};  // DNS, connection and TLS together
+  std::chrono::milliseconds timeout{30'000};         // total, including connecting
   size_t max_response_bytes = 64 * 1024 * 1024;      // headers and body, and the decoded body
 
-  // Whether it may change something at the server. By default all but GET and HEAD do; a search by
+  // Whether it may change something on the server. Defaults to all but GET and HEAD; a search by
   // POST, say, does not.
   std::optional<bool> writes = {};
 };
@@ -36,21 +36,21 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 0;
   HttpHeaders headers;
-  std::string body;  // decoded; Content-Encoding and Content-Length still tell what was sent
+  std::string body;  // decoded; Content-Encoding and Content-Length still describe what was sent
 
   // The value of the first header of that name.
   std::optional<std::string_view> Header(std::string_view name) const;
 };
 
 struct HttpOptions {
-  std::string ca_file = {};  // PEM, trusted instead of the system's authorities
-  bool verify_tls = true;    // off: anybody may answer in the server's name
-  bool use_proxy = true;     // the one that https_proxy, http_proxy and no_proxy name, if any
+  std::string ca_file = {};  // PEM, trusted instead of the system's CAs
+  bool verify_tls = true;    // off: the server is not authenticated
+  bool use_proxy = true;     // as set by https_proxy, http_proxy and no_proxy
 };
 
-// Sends requests over HTTP/1.1, one at a time per calling thread. Connections are kept and used
-// again. Redirects are answers like any other; answers compressed by gzip are decoded. Nothing is
-// ever sent twice, unless it changes nothing. Thread-safe.
+// Sends requests over HTTP/1.1, one at a time per calling thread. Connections are reused. Redirects
+// are returned like any other response; gzip responses are decoded. Only requests that change
+// nothing are ever resent. Thread-safe.
 class HttpClient {
  public:
   explicit HttpClient(HttpOptions options = {});
@@ -58,14 +58,13 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Every complete answer is a response, whatever its status. Otherwise:
-  //   kUnavailable     nothing was sent, or the request changes nothing and had no complete answer
-  //   kUnknownOutcome  it was sent, at least in part, may change something, and had none
+  // Every complete response is returned, whatever its status. Otherwise:
+  //   kUnavailable     nothing was sent, or the request changes nothing and got no complete reply
+  //   kUnknownOutcome  sent at least in part, may change something, and got no complete reply
   //   kPermission      the server's certificate is not trusted; nothing was sent
-  //   kInvalid         no valid request, a CA file that cannot be read; or an answer above the
-  //                    limit: then the server has acted, and the message says with which status
-  //   kCancelled       within about a second of `stop` or an interrupt; a request that was sent may
-  //   have acted
+  //   kInvalid         an invalid request, an unreadable CA file, or a response above the limit:
+  //                    then the server has acted, and the message gives the status
+  //   kCancelled       within about a second of `stop` or an interrupt; the server may have acted
   // Messages name method, host and path, never query, headers or body.
   Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop = {});
 
@@ -75,7 +74,7 @@ class HttpClient {
   const std::unique_ptr<Pool> pool_;
 };
 
-// The parts of an http or https URL as they are written, not decoded. They refer to `url`.
+// The parts of an http or https URL, not decoded; views into `url`.
 struct HttpTarget {
   std::string_view scheme;
   std::string_view authority;  // host, or host:port
@@ -83,18 +82,18 @@ struct HttpTarget {
   std::string_view query;      // without the question mark
 };
 
-// kInvalid for other schemes, no host, or a user name: credentials belong into a header, since URLs
-// end up in logs.
+// kInvalid: another scheme, no host, or a user name: credentials belong in a header, since URLs end
+// up in logs.
 Result<HttpTarget> SplitHttpUrl(std::string_view url);
 
-// Whether two names of headers are the same.
+// Whether two header names are equal.
 bool SameHeaderName(std::string_view a, std::string_view b);
 
-// The value of an Authorization header for a user and password. Redact knows the password and the
-// value from here on.
+// The Authorization header for a user and password. Registers the password and the value with
+// Redact.
 std::string BasicAuthorization(std::string_view user, std::string_view password);
 
-// The time of a Date header, to the second: the server's clock when it began to answer.
+// The time of a Date header, to the second: the server's clock when it started to respond.
 std::optional<WallTime> ParseHttpDate(std::string_view text);
 
 }  // namespace muster

@@ -23,7 +23,7 @@ using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
 
-// A proxy that this machine may have is no part of any test.
+// Tests must not use this machine's proxy.
 const HttpOptions kDirect{.use_proxy = false};
 
 Code CodeOf(const Result<HttpResponse>& result) {
@@ -33,7 +33,7 @@ Code CodeOf(const Result<HttpResponse>& result) {
 
 HttpServerReply Hello(const HttpServerRequest&) { return Answer(200, "hello"); }
 
-// "hello hello ... " 100 times, by gzip.
+// "hello hello ... " 100 times, gzipped.
 std::string Gzipped() {
   static constexpr unsigned char kBytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00,
                                              0x02, 0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57,
@@ -177,7 +177,7 @@ TEST(Http, HeadersAreBounded) {
             Code::kInvalid);
 }
 
-// What a request without a complete answer means depends on whether it may have changed something.
+// What a missing response means depends on whether the request may have changed something.
 class HttpLoss : public ::testing::TestWithParam<HttpServerReply> {};
 
 TEST_P(HttpLoss, IsUnknownOnlyForRequestsThatWrite) {
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(
         Answer(200, Gzipped().substr(0, 20), {{"Content-Encoding", "gzip"}}),
         Answer(200, Gzipped().substr(0, 15) + "garbage!", {{"Content-Encoding", "gzip"}})));
 
-// libcurl would send such a request again by itself.
+// libcurl on its own would resend such a request.
 TEST(Http, WriteIsNotSentTwiceWhenAKeptConnectionIsLost) {
   HttpServer server([](const HttpServerRequest& request) {
     return request.target == "/lose" ? testing::CloseWithoutAnswer() : Answer(200, "");
@@ -306,7 +306,7 @@ TEST_F(HttpTls, CertificateForAnotherHostIsRefused) {
 }
 
 TEST_F(HttpTls, ServerThatHangsUpDuringTheRequestEndsNoProcess) {
-  // More than fits into the buffers of the sockets, so that there is still something to write.
+  // More than the socket buffers hold, so that there is still something to write.
   HttpRequest request{.method = "PUT", .url = server_.Url(), .body = std::string(32 << 20, 'x')};
   testing::FaultProxy proxy(server_.port());
   request.url = "https://127.0.0.1:" + std::to_string(proxy.port()) + "/";
@@ -351,7 +351,7 @@ TEST(Http, StopEndsARequest) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-// However deep it is below the caller that is to stop.
+// However deep below the caller it is.
 TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
   std::promise<void> arrived;
   HttpServer server([&](const HttpServerRequest&) {

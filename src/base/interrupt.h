@@ -4,12 +4,11 @@
 
 namespace muster {
 
-// Ends waits for the network, however deep below a caller that is to stop: HTTP requests,
-// PostgreSQL and locked SQLite files answer kCancelled within about a second, also where no stop
-// token reaches them.
+// Cancels network waits however deep below the caller: HTTP requests, PostgreSQL and locked SQLite
+// files return kCancelled within about a second, even where no stop token reaches them.
 
-// While it lives, a stop interrupts what this thread waits for. For work that leaves nothing behind
-// when it is cut off at any point: opening, preparing, comparing. Scopes may nest.
+// While it lives, a stop interrupts this thread's waits. For work that can be cut off at any point
+// without leaving anything behind: opening, preparing, comparing. Scopes may nest.
 class InterruptScope {
  public:
   explicit InterruptScope(std::stop_token stop);
@@ -21,13 +20,13 @@ class InterruptScope {
   std::stop_token before_;
 };
 
-// From now on interrupts what any thread of this process waits for: the time to hand over is up.
+// From now on interrupts the waits of all threads: the hand-over time is up.
 void InterruptAll();
 
-// Whether this thread should wait no longer. Cheap.
+// Whether this thread should stop waiting. Cheap.
 bool Interrupted();
 
-// Replaces what interrupts this thread, and returns what did: for what runs several threads of
+// Replaces this thread's interrupt and returns the previous one: for running several threads of
 // control on one.
 std::stop_token ExchangeInterrupt(std::stop_token stop);
 

@@ -44,7 +44,7 @@ class Value {
   JSValue value_;
 };
 
-// The text of a value; none if it has none. What it threw is dropped.
+// A value's text; none if it has none. Exceptions are discarded.
 std::optional<std::string> TextOf(JSContext* context, JSValueConst value) {
   size_t size = 0;
   const char* bytes = JS_ToCStringLen(context, &size, value);
@@ -57,8 +57,8 @@ std::optional<std::string> TextOf(JSContext* context, JSValueConst value) {
   return text;
 }
 
-// What a script holds, and whether it was ever refused more. QuickJS has a limit of its own, but
-// does not tell when that was reached: what it throws then may be anything.
+// What a script has allocated, and whether it was ever refused more. QuickJS has its own limit but
+// does not report reaching it: what it throws then may be anything.
 class Memory {
  public:
   explicit Memory(size_t limit) : limit_(limit) {}
@@ -95,7 +95,7 @@ class Memory {
     return false;
   }
 
-  // The system may give a little more than was asked for.
+  // The allocator may return slightly more than requested.
   void* Keep(void* block) {
     held_ = std::min(limit_, held_ + malloc_usable_size(block));
     return block;
@@ -122,25 +122,25 @@ constexpr JSMallocFunctions kMemoryFunctions = {
     }};
 
 constexpr double kMaxSafeInteger = 9007199254740991;  // 2^53 - 1
-constexpr size_t kSafeDigits = 15;                    // any integer of so many is below it
+constexpr size_t kSafeDigits = 15;                    // any integer of this many digits is below it
 
-// JSON has checked its form.
+// The JSON parser has checked its syntax.
 double DoubleOf(const char* text, size_t size) {
   double value = 0;
   if (std::from_chars(text, text + size, value).ec == std::errc()) return value;
-  return std::strtod(std::string(text, size).c_str(), nullptr);  // too large, or too small
+  return std::strtod(std::string(text, size).c_str(), nullptr);  // overflow or underflow
 }
 
-// Reads and prints the numbers of JSON.
+// Reads and prints JSON numbers.
 //
-// QuickJS keeps the type of a value in the lower half of a 64-bit tag and looks at nothing else of
-// it (JS_VALUE_GET_TAG). The upper half goes wherever the value goes, and what is computed gets a
-// new tag. So a number there names the text that the value was read from.
+// QuickJS keeps a value's type in the lower half of a 64-bit tag and ignores the rest
+// (JS_VALUE_GET_TAG). The upper half travels with the value, and computed values get a new tag. So
+// a number there identifies the text the value was read from.
 class Numbers {
  public:
   Numbers(JsNumbers mode, size_t max_bytes) : mode_(mode), max_bytes_(max_bytes) {}
 
-  // Before the script can change what BigInt means.
+  // Before the script can redefine BigInt.
   bool Start(JSContext* context) {
     const Value global(context, JS_GetGlobalObject(context));
     big_int_ = JS_GetPropertyStr(context, global.get(), "BigInt");
@@ -148,8 +148,7 @@ class Numbers {
   }
   void End(JSContext* context) { JS_FreeValue(context, std::exchange(big_int_, JS_UNDEFINED)); }
 
-  // Forgets the texts. What a script has kept of the documents before are plain numbers from now
-  // on.
+  // Drops the texts. Values a script has kept from earlier documents become plain numbers.
   void Clear() {
     first_ += static_cast<uint32_t>(literals_.size());
     literals_.clear();
@@ -173,7 +172,7 @@ class Numbers {
     return integer;
   }
 
-  // Takes the number. The answer is what is to be printed.
+  // Consumes the number and returns what to print.
   JSValue Print(JSContext* context, JSValue number) const {
     if (JS_IsBigInt(number)) {
       const Value owned(context, number);
@@ -221,7 +220,7 @@ class Numbers {
     const uint32_t index = static_cast<uint32_t>(static_cast<uint64_t>(number.tag) >> 32U) - first_;
     if (index >= literals_.size()) return std::nullopt;
     const Written& written = literals_[index];
-    // Should the engine ever change a value in its place, it is another number.
+    // If the engine ever modified a value in place, it is a different number.
     if (std::bit_cast<uint64_t>(written.value) !=
         std::bit_cast<uint64_t>(JS_VALUE_GET_FLOAT64(number))) {
       return std::nullopt;
@@ -234,10 +233,10 @@ class Numbers {
   JSValue big_int_ = JS_UNDEFINED;
   std::vector<Written> literals_;
   std::string bytes_;
-  uint32_t first_ = 1;  // the name of the first literal; 0 is what numbers without one have
+  uint32_t first_ = 1;  // id of the first literal; 0 means none
 };
 
-// What the functions that QuickJS calls find in its context.
+// Reachable by callbacks through the QuickJS context.
 struct Shared {
   const JsHost& host;
   Numbers numbers;
@@ -245,8 +244,7 @@ struct Shared {
 
 Shared& SharedOf(JSContext* context) { return *static_cast<Shared*>(JS_GetContextOpaque(context)); }
 
-// "line:column" of the innermost place in `origin` that a stack trace names; empty if there is
-// none.
+// "line:column" of the innermost stack frame in `origin`; empty if none.
 std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
   const std::string lead = origin + ":";
   const size_t found = stack.find(lead);
@@ -276,8 +274,8 @@ JSValue MusterPrintJsonNumber(JSContext* context, JSValue number) {
 }
 }
 
-// A runtime with one script in it. Once a limit was exceeded it is good for nothing more: jobs may
-// be left over, memory may be full.
+// A runtime with one script. Unusable once a limit was exceeded: jobs may be pending, memory may be
+// full.
 class JsFunction::Engine {
  public:
   Engine(const std::string& origin, const JsLimits& limits, const JsHost& host, JsNumbers numbers)
@@ -326,7 +324,7 @@ class JsFunction::Engine {
     int count = 0;
     Status parsed;
     for (const std::string_view argument : arguments) {
-      text_.assign(argument);  // the parser wants a zero behind the last byte
+      text_.assign(argument);  // the parser requires a terminating zero
       values[count] = JS_ParseJSON(context_, text_.c_str(), text_.size(), "argument");
       if (JS_IsException(values[count])) {
         parsed = Thrown().Within("argument " + std::to_string(count + 1) + " is not JSON");
@@ -346,7 +344,7 @@ class JsFunction::Engine {
       MUSTER_ASSIGN(result, Settled(result));
     }
     auto json = ToJson(result);
-    // Some of the engine's own functions end early rather than throw.
+    // Some built-in functions return early instead of throwing.
     if (time_is_up_) return TimeIsUp();
     return json;
   }
@@ -361,8 +359,8 @@ class JsFunction::Engine {
     return engine->time_is_up_ ? 1 : 0;
   }
 
-  // The language, atob and btoa, and of the rest nothing: WeakRef would show when memory is
-  // collected, performance measures.
+  // The language, atob and btoa, and nothing else: WeakRef would expose garbage collection,
+  // performance timing.
   bool MakeContext() {
     context_ = JS_NewContextRaw(runtime_);
     return context_ != nullptr && JS_AddIntrinsicBaseObjects(context_) == 0 &&
@@ -388,14 +386,14 @@ class JsFunction::Engine {
     return JS_NewStringLen(context, answer->data(), answer->size());
   }
 
-  // The stack is measured from where the caller stands, on whichever thread.
+  // The stack limit is relative to the caller, on whichever thread.
   void BeginCall() {
     JS_UpdateStackTop(runtime_);
     deadline_ = Clock::now() + limits_.time;
     shared_.numbers.Clear();
   }
 
-  // What asynchronous functions have left to do. Nothing stays for the next call.
+  // Runs pending jobs of asynchronous functions. Nothing is left for the next call.
   Status RunJobs() {
     JSContext* context = nullptr;
     while (true) {
@@ -431,7 +429,7 @@ class JsFunction::Engine {
 
   Error Thrown() { return Describe(Value(context_, JS_GetException(context_))); }
 
-  // Reading an error may run the script's own code: its time still counts.
+  // Reading an error may run the script's code, so its time still counts.
   Error Describe(const Value& thrown) {
     if (IsSpent()) return time_is_up_ ? TimeIsUp() : OutOfMemory();
     std::string message =

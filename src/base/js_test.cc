@@ -24,7 +24,7 @@ std::unique_ptr<JsFunction> Compiled(std::string_view source, const JsLimits& li
   return *std::move(function);
 }
 
-// What the function makes of one document: JSON, "undefined", or "error: ...".
+// The result for one document: JSON, "undefined", or "error: ...".
 std::string Say(JsFunction& function, std::string_view argument) {
   const auto result = function.Call({argument});
   if (!result) return "error: " + result.error().ToString();
@@ -227,8 +227,8 @@ TEST(Js, AThreadOfItsOwnHasAStackOfItsOwn) {
   EXPECT_EQ(Say(*function, "2"), "3");
 }
 
-// Each line of the table is a script that must neither escape nor run on: it ends soon after its
-// limit, in the way that the line says, and the same function can be called again.
+// Each line of the table is a script that must neither escape nor run away: it ends soon after its
+// limit, as the line says, and the function can be called again.
 TEST(Js, NothingRunsOnOrEscapes) {
   std::ifstream table(MUSTER_JS_CASES);
   ASSERT_TRUE(table) << MUSTER_JS_CASES;

@@ -16,7 +16,7 @@
 namespace muster {
 namespace {
 
-// Lets the handler know how far the parser has read.
+// Tracks how far the parser has read.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -44,7 +44,7 @@ class CountingIterator {
   const char** furthest_;
 };
 
-// Builds the tree from the parser's events; a false answer stops the parser.
+// Builds the tree from parser events; returning false stops the parser.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   enum class Duplicates { kRefused, kLastCounts };
@@ -63,7 +63,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override { return Add(value); }
   bool number_float(number_float_t value, const string_t& written) override {
     if (duplicates_ == Duplicates::kRefused && written.find_first_of(".eE") == written.npos) {
-      // The parser may have read one character beyond the number.
+      // The parser may have read one character past the number.
       return Fail(text_.rfind(written, Read() - written.size()),
                   "the integer does not fit into 64 bits");
     }
@@ -97,22 +97,21 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     return Fail(position == 0 ? 0 : position - 1, std::string(reason));
   }
 
-  // "origin:line:column: reason", of what Parse has refused.
+  // "origin:line:column: reason" for text that Parse rejected.
   std::string Failure(std::string_view origin) const {
     return AtPosition(origin, PositionOf(text_, failed_at_), reason_);
   }
   Json TakeRoot() { return std::move(root_); }
 
  private:
-  // A container that is not closed yet. It stays where it is, since its parent grows only after it
-  // is closed.
+  // An open container. Its address is stable: its parent only grows after it is closed.
   struct Level {
     Json* container;
     size_t slot = 0;  // of an object: where the next value goes
-    // Where each key is, once there are so many that looking at all of them takes long.
+    // An index of keys, once there are too many to scan.
     std::unordered_map<std::string, size_t> index = {};
 
-    // The key's place among the members; their number if it is new.
+    // The key's position among the members; their number if it is new.
     size_t Find(const Json::Object& members, const std::string& key) {
       constexpr size_t kFew = 32;
       if (members.size() < kFew) {
@@ -164,7 +163,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  // The opening quote of the string that was read last: inside, every quote is escaped.
+  // The opening quote of the last string read: inside it, every quote is escaped.
   size_t StartOfString() const {
     for (size_t quote = Read() - 1; quote > 0;) {
       quote = text_.rfind('"', quote - 1);
@@ -185,10 +184,9 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string reason_;
 };
 
-// What Json::parse takes: beyond that, a copy or a comparison would need too much of the stack.
+// The limit of Json::parse: deeper values would need too much stack to copy or compare.
 constexpr size_t kMaxDepth = 2'000;
 
-// Writes a tree as text.
 class Printer {
  public:
   Printer(std::string& out, int indent) : out_(out), indent_(indent) {}
@@ -334,7 +332,7 @@ void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const std::string_view valid = text.substr(0, ValidUtf8Prefix(text));
-    size_t plain = 0;  // where the bytes begin that can be copied as they are
+    size_t plain = 0;  // start of the bytes that can be copied verbatim
     for (size_t i = 0; i < valid.size(); ++i) {
       const char c = valid[i];
       if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;

@@ -14,28 +14,27 @@ struct JsonLimits {
   size_t depth = 100;
 };
 
-// Reads one JSON value. Stricter than JSON where a tree would silently differ from the text: a key
-// twice in one object and an integer beyond 64 bits are errors, like bad UTF-8 and text after the
-// value.
+// Parses one JSON value. Stricter than JSON where a tree would silently differ from the text:
+// duplicate keys and integers beyond 64 bits are errors, like invalid UTF-8 and trailing text.
 //
-// kInvalid says "origin:line:column: reason"; `origin` is the file's name, or what a person knows
-// the text by.
+// kInvalid says "origin:line:column: reason"; `origin` is the file's name, or whatever the user
+// knows the text by.
 Result<Json> ParseJson(std::string_view text, std::string_view origin,
                        const JsonLimits& limits = {});
 
-// The same for a file. A file that cannot be read is kInvalid too.
+// The same for a file. An unreadable file is kInvalid too.
 Result<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits = {});
 
-// One line of JSON. Bytes that are not UTF-8 become U+FFFD, so that it never fails.
+// One line of JSON. Invalid UTF-8 becomes U+FFFD, so it never fails.
 std::string ToJsonText(const Json& json);
 
-// A text as a JSON string, quotes included, with every character beyond ASCII escaped.
+// A quoted JSON string with all non-ASCII characters escaped.
 std::string ToAsciiJsonString(std::string_view text);
 
-// The JSON pointer (RFC 6901) of a member or element of what is at `parent`: "/Headers/a~1b".
+// The JSON pointer (RFC 6901) of a member or element of the value at `parent`: "/Headers/a~1b".
 std::string JsonPointerTo(std::string_view parent, std::string_view name);
 
-// Appends a text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+// Appends a quoted JSON string. Invalid UTF-8 becomes U+FFFD.
 void AppendJsonString(std::string& out, std::string_view text);
 
 }  // namespace muster

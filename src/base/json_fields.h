@@ -15,16 +15,15 @@
 
 namespace muster {
 
-// A member that is a text, or a whole number that fits; what else is there, or nothing, is
-// `otherwise`. For what is shown to people and may come from anywhere.
+// A string or integer member; `otherwise` if it is missing or of another type. For displaying data
+// of any origin.
 std::string TextIn(const Json& json, std::string_view name);
 int64_t NumberIn(const Json& json, std::string_view name, int64_t otherwise = 0);
-// Null if there is none.
+// Null if missing.
 const Json& MemberIn(const Json& json, std::string_view name);
 
-// Reads the members of an object that was stored, such as the body of a record. Nothing throws: a
-// member that is not there leaves its value as it is, one of another type is a mistake, and the
-// first mistake is what Check returns.
+// Reads the members of a stored object, such as a record's body. Nothing throws: a missing member
+// leaves its value unchanged, a wrong type is an error, and Check returns the first error.
 //
 //   JsonFields fields(Json::parse(record.body, nullptr, false));
 //   fields.Read("attempt", run.attempt);
@@ -33,15 +32,15 @@ class JsonFields {
  public:
   explicit JsonFields(Json json);
 
-  // Texts, flags, numbers, lists and maps of these, and Json itself for anything. An optional is
-  // none if it is null.
+  // Strings, booleans, numbers, lists and maps of these, and Json for anything. Null reads as an
+  // empty optional.
   template <class T>
   JsonFields& Read(std::string_view name, T& value) {
     if (const Json* found = Find(name)) Take(name, *found, value);
     return *this;
   }
 
-  // The same, but it has to be there.
+  // The same for a required member.
   template <class T>
   JsonFields& Need(std::string_view name, T& value) {
     if (Find(name) == nullptr) Mistake("'" + std::string(name) + "' is missing");
@@ -50,7 +49,7 @@ class JsonFields {
 
   const Json* Find(std::string_view name) const;
 
-  // Only the first one is kept.
+  // Only the first is kept.
   void Mistake(std::string words);
   bool good() const { return mistake_.empty(); }
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-// Buffers for texts up to this size are kept for the next: most texts are small.
+// Buffers up to this size are kept for reuse: most texts are small.
 constexpr size_t kKeptBytes = 256 * 1024;
 constexpr size_t kFewMembers = 16;
 
@@ -63,7 +63,7 @@ bool Build(dom::element from, size_t max_depth, Json& to) {
     case dom::element_type::OBJECT:
       return BuildObject(from.get_object().value_unsafe(), max_depth, to);
     case dom::element_type::INT64:
-      // As the other parser has it: only what is below zero has a sign.
+      // Like the other parser: only negative numbers are signed.
       if (const int64_t value = from.get_int64().value_unsafe(); value < 0) {
         to = value;
       } else {
@@ -99,7 +99,7 @@ std::optional<Json> ReadBy(dom::parser& parser, std::string_view text, size_t ma
 }  // namespace
 
 std::optional<Json> ReadOrdinaryJson(std::string_view text, size_t max_depth) {
-  // What static objects read when they are destroyed comes after the end of their thread's own.
+  // Destructors of static objects may run after the thread-locals are gone.
   thread_local bool is_gone = false;
   struct Kept {
     dom::parser parser;

@@ -101,7 +101,7 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
   }
 }
 
-// An object that outlives the thread's own ones still reads.
+// Objects destroyed after the thread-locals can still parse.
 TEST(Json, IsReadWhileTheProcessEnds) {
   struct Late {
     ~Late() { _exit(Json::parse(R"({"a":[1]})")["a"][0] == 1 ? 7 : 1); }
@@ -115,7 +115,7 @@ TEST(Json, IsReadWhileTheProcessEnds) {
       ::testing::ExitedWithCode(7), "");
 }
 
-// Ordinary texts go past the parser that knows where a mistake is: the result must be the same.
+// Ordinary text takes the fast parser: the result must be the same.
 TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
   constexpr std::string_view kTokens[] = {"{",
                                           "}",

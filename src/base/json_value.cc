@@ -1,4 +1,4 @@
-// The value itself; reading and writing it as text is in json.cc.
+// The value type; parsing and printing are in json.cc.
 #include <algorithm>
 #include <cmath>
 
@@ -73,7 +73,7 @@ void Json::MoveChildrenTo(Array& rest) noexcept {
   }
 }
 
-// One container after another, so that a deep value does not need a deep stack.
+// Iterative, so that a deep value does not need a deep stack.
 void Json::Destroy() noexcept {
   if (is_structured()) {
     Array rest;
@@ -132,7 +132,7 @@ Json Json::object(List members) {
       throw Exception("cannot create object from initializer list");
     }
     std::string& key = *pair.array_->front().string_;
-    // The first of two counts, as in a std::map.
+    // The first of two duplicates counts, as in a std::map.
     if (json.contains(key)) continue;
     json.object_->emplace_back(std::move(key), std::move(pair.array_->back()));
   }
@@ -445,7 +445,7 @@ std::partial_ordering Json::Order(const Json& a, const Json& b) {
 bool Json::Equal(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
     if (a.is_number_float() || b.is_number_float()) return a.GetDouble() == b.GetDouble();
-    // The bits are equal; what differs is whether the highest one is a sign.
+    // The bits are equal; what differs is whether the top bit is a sign.
     return a.integer_ == b.integer_ && (a.type_ == b.type_ || a.integer_ >= 0);
   }
   if (a.type_ != b.type_) return false;

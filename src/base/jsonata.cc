@@ -9,12 +9,12 @@
 
 namespace muster {
 
-// JSONata's source, and jsonata.js behind it.
+// JSONata's source, followed by jsonata.js.
 extern const std::string_view kJsonataScript;
 
 namespace {
 
-// What $hash is computed by: "ALGORITHM\ntext". Empty for an algorithm that nobody knows.
+// Computes $hash for "ALGORITHM\ntext". Empty: unknown algorithm.
 Result<std::string> HashForScript(std::string_view request) {
   const size_t newline = request.find('\n');
   const std::string_view algorithm = request.substr(0, newline);
@@ -74,7 +74,8 @@ Status Jsonata::Check(const std::string& expression) {
   return Error{Code::kInvalid, std::move(message)};
 }
 
-// The answer of jsonata.js: ["value", it], ["undefined"], ["function"] or ["error", words, where].
+// The result from jsonata.js: ["value", it], ["undefined"], ["function"] or ["error", words,
+// where].
 Result<Json> Jsonata::Ask(const Json& request, std::string_view bindings, std::string_view input) {
   MUSTER_ASSIGN(auto engine, Borrow());
   auto text = engine->Call({ToJsonText(request), bindings, input});
@@ -83,7 +84,7 @@ Result<Json> Jsonata::Ask(const Json& request, std::string_view bindings, std::s
     idle_.push_back(std::move(engine));
   }
   MUSTER_TRY(text);
-  // Not ParseJson: what a float prints as may be an integer beyond 64 bits, and is a float.
+  // Not ParseJson: a float may print as an integer beyond 64 bits, and must stay a float.
   return Json::parse(**text, nullptr, false);
 }
 

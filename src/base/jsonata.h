@@ -17,16 +17,16 @@
 
 namespace muster {
 
-// JSONata as AWS Step Functions has it: the reference implementation, with $partition, $range,
+// JSONata as in AWS Step Functions: the reference implementation, with $partition, $range,
 // $hash, $random(seed), $uuid and $parse, without $eval.
 //
 //   Jsonata jsonata(env);
 //   jsonata.Evaluate("$sum($states.input.prices)", {{"states", &states}});
 //
-// Numbers are 64-bit floats, see JsFunction. The clock and chance of an evaluation are the Env's.
+// Numbers are 64-bit floats, see JsFunction. Clock and randomness come from the Env.
 //
-// Thread-safe. Threads that evaluate at the same time get an engine each, which keeps the
-// expressions it has seen compiled. `env` must outlive it.
+// Thread-safe. Concurrent evaluations get an engine each, which caches compiled expressions. `env`
+// must outlive it.
 class Jsonata {
  public:
   static constexpr JsLimits kLimits{.time = std::chrono::milliseconds(5'000),
@@ -36,19 +36,19 @@ class Jsonata {
   explicit Jsonata(Env& env, const JsLimits& limits = kLimits);
   ~Jsonata();
 
-  // Values by the name of the variable, without its `$`.
+  // Values by variable name, without the `$`.
   using Bindings = std::vector<std::pair<std::string, const Json*>>;
 
-  // The value of an expression; none if it is undefined. `input` is what `$` and plain names look
-  // at; in Step Functions there is none.
+  // The value of an expression; none if undefined. `input` is what `$` and plain names refer to;
+  // Step Functions has none.
   //
-  // kInvalid: JSONata's code and words ("T1006: Attempted to invoke a non-function"), or a limit
-  // ("stopped after 5000 ms"). kIncompatible: the value is or holds a function: no JSON.
+  // kInvalid: JSONata's code and message ("T1006: Attempted to invoke a non-function"), or a limit
+  // ("stopped after 5000 ms"). kIncompatible: the value contains a function, which is not JSON.
   Result<std::optional<Json>> Evaluate(const std::string& expression, const Bindings& bindings,
                                        const Json* input = nullptr);
 
-  // Whether an expression can be parsed. kInvalid: JSONata's code and words, and where:
-  // `S0203: Expected ")" before end of expression (at character 8)`.
+  // Whether an expression parses. kInvalid: JSONata's code, message and position: `S0203: Expected
+  // ")" before end of expression (at character 8)`.
   Status Check(const std::string& expression);
 
  private:

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/jsonata.h"
 
-// JSONata's own suite, version 2.0.6, which is what Step Functions says that it supports.
+// JSONata's own suite, version 2.0.6, the version Step Functions claims to support.
 namespace muster {
 namespace {
 
@@ -23,7 +23,7 @@ Json Read(const fs::path& path) {
   return Json::parse(*text, nullptr, false);
 }
 
-// Numbers by value, as JavaScript compares them: 1 is 1.0.
+// Numbers by value, as in JavaScript: 1 is 1.0.
 bool Same(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
     const double x = a.get<double>();
@@ -54,7 +54,7 @@ class Suite {
  public:
   void RunFile(const fs::path& path) {
     const Json content = Read(path);
-    // Half a surrogate pair in a string: it has no UTF-8, so that no Json can hold it.
+    // An unpaired surrogate: it has no UTF-8, so no Json can represent it.
     if (content.is_discarded()) {
       ++excluded;
       return;
@@ -73,7 +73,7 @@ class Suite {
         test_case.contains("expr")
             ? test_case["expr"].get<std::string>()
             : *ReadFile(path.parent_path() / test_case["expr-file"].get<std::string>(), 1 << 20);
-    // Step Functions has no $eval; U1001 is the suite's own harness, which stops by other limits.
+    // Step Functions has no $eval; U1001 depends on the limits of the suite's own harness.
     if (expression.find("$eval") != std::string::npos || test_case.value("code", "") == "U1001") {
       ++excluded;
       return;
@@ -118,7 +118,7 @@ class Suite {
     return same ? "" : (*result)->dump() + " instead of " + test_case["result"].dump();
   }
 
-  // The suite measures speed, too; here it is not to fail because the machine is busy.
+  // The suite also measures speed, but must not fail on a busy machine.
   Jsonata jsonata_{RealEnv(),
                    {.time = std::chrono::milliseconds(60'000),
                     .memory_bytes = size_t{1} << 30,

@@ -32,7 +32,7 @@ struct Logging {
   }
 };
 
-// Never destroyed: a thread may still log while the process ends.
+// Never destroyed: a thread may still log during exit.
 Logging& TheLogging() {
   static auto* logging = new Logging;
   return *logging;
@@ -71,7 +71,7 @@ std::string Format(std::string_view message, std::initializer_list<LogField> fie
     }
     return line;
   }
-  // Escaped, since a line break in a message must not look like another event.
+  // Escaped: a line break in a message must not look like another event.
   std::string line = quoted.substr(1, quoted.size() - 2);
   for (const LogField& field : fields) {
     line += " " + std::string(field.key) + "=" + ValueText(field, format);

@@ -13,14 +13,14 @@ namespace muster {
 enum class Level { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat { kText, kJson };
 
-// Says which events are logged (from `level` up) and how. Process-wide; call it before there are
-// threads. Until then warnings and errors are logged as text.
+// Sets which events are logged (`level` and above) and how. Process-wide; call it before starting
+// threads. By default warnings and errors are logged as text.
 void SetLogging(Level level, LogFormat format);
 
 // "debug", "info", "warning", "error" or "off".
 Result<Level> ParseLevel(std::string_view name);
 
-// One named value of an event. It only refers to its text: for use inside a call of Log.
+// A named value of an event. Only refers to its text: for use within a Log call.
 struct LogField {
   std::string_view key;
   std::variant<bool, int64_t, double, std::string_view> value;
@@ -39,12 +39,12 @@ struct LogField {
   }
 };
 
-// Writes one line to stderr, if the level is on; when it is off, that costs a comparison. The
-// message says what happened in fixed words, the fields say to what:
+// Writes one line to stderr if the level is enabled; otherwise it costs a comparison. The message
+// is fixed text saying what happened, the fields say to what:
 //
 //   Log(Level::kInfo, "claimed", {{"item", record.key}, {"epoch", record.epoch}});
 //
-// Values pass through Redact. Safe from any thread; lines never mix.
+// Values pass through Redact. Thread-safe; lines never interleave.
 void Log(Level level, std::string_view message, std::initializer_list<LogField> fields = {});
 
 }  // namespace muster

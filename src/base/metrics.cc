@@ -25,7 +25,7 @@ auto* OrDie(const std::string& name, Make make) {
   }
 }
 
-// Evenly spread inside the bucket that it falls into, as Prometheus has it.
+// Interpolates linearly within the bucket, as Prometheus does.
 double Quantile(const prometheus::ClientMetric::Histogram& histogram, double part) {
   const double rank = part * static_cast<double>(histogram.sample_count);
   double below = 0;

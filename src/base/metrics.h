@@ -15,12 +15,11 @@ class Histogram;
 
 namespace muster {
 
-// Numbers about a running process, for Prometheus to collect. A Metrics is passed to whoever
-// counts; the handles it gives are cheap to copy, safe to use from any thread, and valid as long as
-// it lives.
+// Metrics of a running process, for Prometheus to scrape. Handles are cheap to copy, thread-safe,
+// and valid as long as the Metrics lives.
 //
-// Names and labels come from the code, so a bad one, or one name for two types, is a bug and ends
-// the process with a message.
+// Names and labels come from the code, so an invalid one, or one name with two types, is a bug and
+// ends the process with a message.
 class Metrics {
  public:
   using Labels = std::map<std::string, std::string>;
@@ -61,15 +60,15 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Asking again with the same name and labels gives the same metric.
+  // The same name and labels give the same metric.
   Counter GetCounter(const std::string& name, const std::string& help, const Labels& labels = {});
   Gauge GetGauge(const std::string& name, const std::string& help, const Labels& labels = {});
-  // `bounds` are the upper bounds of the buckets, ascending; the last bucket has none.
+  // `bounds` are the buckets' upper bounds, ascending; the last bucket is unbounded.
   Histogram GetHistogram(const std::string& name, const std::string& help,
                          const std::vector<double>& bounds, const Labels& labels = {});
 
-  // What a histogram has seen so far; the quantiles are as exact as its buckets. None: there is no
-  // such histogram, or it has seen nothing.
+  // A histogram's contents so far; quantiles are as exact as its buckets. None: no such histogram,
+  // or no observations.
   struct Digest {
     int64_t count = 0;
     double mean = 0;
@@ -78,7 +77,7 @@ class Metrics {
   };
   std::optional<Digest> DigestOf(const std::string& name, const Labels& labels) const;
 
-  // Everything, in Prometheus' text exposition format.
+  // Everything, in Prometheus's text exposition format.
   std::string Text() const;
 
  private:

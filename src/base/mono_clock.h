@@ -4,8 +4,8 @@
 
 namespace muster {
 
-// The system's clock that MonoNow reads. It goes on while the machine is suspended: deadlines are
-// counted by it, and the store's leases end meanwhile.
+// The clock behind MonoNow. It keeps running while the machine is suspended: deadlines use it, and
+// the store's leases expire meanwhile.
 clockid_t MonoClock();
 
 }  // namespace muster

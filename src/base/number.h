@@ -8,8 +8,8 @@
 
 namespace muster {
 
-// The number that all of a text is, in decimal digits; none if it is something else, does not fit
-// into the type, or is not finite. It never throws, unlike std::stod and its like.
+// Parses the whole text as a decimal number; none if it is anything else, overflows, or is not
+// finite. Unlike std::stod, never throws.
 template <class T>
 std::optional<T> ParseNumber(std::string_view text) {
   T number{};

@@ -23,8 +23,8 @@ Result<std::string> ByReference(const std::string& value, const std::string& wha
   return ExpandSecrets(value);
 }
 
-// The errors of OpenSearch are {"error":{"type","reason",…},"status"}; of a security layer, plain
-// text or {"message"}.
+// OpenSearch errors are {"error":{"type","reason",…},"status"}; a security layer sends plain text
+// or {"message"}.
 struct Reason {
   std::string type;
   std::string text;
@@ -157,8 +157,8 @@ Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchCall& call, std:
   OpenSearchAnswer answer{.status = response.status, .body = std::move(response.body)};
   answer.retry_after = RetryAfter(response);
   if (const auto date = response.Header("Date")) answer.date = ParseHttpDate(*date);
-  // What was refused as expired may be there anew, and what was signed at the wrong time is signed
-  // by the server's next time.
+  // Expired credentials may have been renewed, and the next request is signed with the server's
+  // time.
   if (aws_ != nullptr && answer.status == 403) {
     aws_->Forget();
     if (answer.date) aws_ahead_ = *answer.date - env_.WallNow();
@@ -202,7 +202,7 @@ Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnsw
       error.code = Code::kConflict;
       break;
     case 429:
-      // A disk beyond its flood stage is told with the same status as a queue that is full.
+      // A disk past its flood stage is reported with the same status as a full queue.
       error.code = reason.type == "cluster_block_exception" ? Code::kReadOnly : Code::kUnavailable;
       if (error.code == Code::kReadOnly) {
         error.hint = "the server's disk is nearly full: free space, the block then goes by itself";

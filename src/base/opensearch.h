@@ -17,47 +17,47 @@
 
 namespace muster {
 
-// In the "_meta" of the mappings of an index that is a store of ours.
+// Key in the mappings' "_meta" that marks an index as our store.
 inline constexpr const char* kOpenSearchStoreMark = "muster_schema";
 
-// What a cluster answered.
+// A cluster's response.
 struct OpenSearchAnswer {
   int status = 0;
   std::string body;
   std::optional<std::chrono::milliseconds> retry_after = {};
-  std::optional<WallTime> date = {};  // the server's clock when it began to answer, to the second
+  std::optional<WallTime> date = {};  // the server's clock when it started to respond, to the
+                                      // second
 };
 
 struct OpenSearchCall {
   std::string method = "GET";
-  std::string path;  // from the slash on, percent-encoded, with its query
+  std::string path;  // from the slash on, percent-encoded, with the query
   std::string body = {};
   std::string content_type = "application/json";
-  bool gzip = false;                // send the body compressed
+  bool gzip = false;                // compress the body
   std::optional<bool> writes = {};  // as HttpRequest::writes
   std::chrono::milliseconds timeout{30'000};
   size_t max_response_bytes = 64 * 1024 * 1024;
 };
 
-// Talks to one cluster. Thread-safe; connections are kept. `env` must outlive it.
+// Client for one cluster. Thread-safe; connections are reused. `env` must outlive it.
 class OpenSearchClient {
  public:
   OpenSearchClient(OpenSearchEndpoint endpoint, Env& env);
 
-  // Any complete answer, whatever its status; otherwise the errors of HttpClient::Send.
+  // Any complete response, whatever its status; otherwise the errors of HttpClient::Send.
   Result<OpenSearchAnswer> Send(const OpenSearchCall& call, std::stop_token stop = {});
 
-  // The parsed body of an answer with a status below 300; otherwise ErrorOf the answer.
+  // The parsed body of a response with a status below 300; otherwise ErrorOf the response.
   Result<Json> SendForJson(const OpenSearchCall& call, std::stop_token stop = {});
 
   // "OpenSearch at https://host:port"
   const std::string& Place() const { return place_; }
 
-  // What an answer with a status of 300 or more means: the server's own reason, and what to do.
-  //   401, 403 kPermission (kReadOnly when a block of the index or cluster refuses writes)
+  // The error for a status of 300 or more: the server's own reason, and what to do.
+  //   401, 403 kPermission (kReadOnly if an index or cluster block rejects writes)
   //   404 kNotFound   409 kConflict   429, 502, 503, 504 kUnavailable   other 4xx kInvalid
-  // What was sent may nevertheless have been applied after 502 and 504 when it writes:
-  // kUnknownOutcome.
+  // A write may have been applied despite 502 or 504: kUnknownOutcome.
   Error ErrorOf(const OpenSearchCall& call, const OpenSearchAnswer& answer) const;
 
  private:
@@ -68,11 +68,12 @@ class OpenSearchClient {
   Env& env_;
   HttpClient http_;
   std::unique_ptr<AwsCredentialChain> aws_;
-  // AWS's clock - ours, as of the last refusal: signatures carry AWS's time, however wrong ours is.
+  // AWS's clock minus ours, as of the last rejection: requests are signed with AWS's time, however
+  // wrong ours is.
   std::atomic<std::chrono::milliseconds> aws_ahead_{};
 };
 
-// `name` as a segment of a path of the API: everything but plain characters percent-encoded.
+// `name` as a path segment, percent-encoded.
 std::string OpenSearchPath(std::string_view name);
 
 }  // namespace muster

@@ -8,15 +8,15 @@
 
 namespace muster {
 
-// Where an OpenSearch or Elasticsearch cluster is and how to sign in, out of a URL:
+// Where an OpenSearch or Elasticsearch cluster is and how to authenticate, from a URL:
 //
 //   opensearch+https://USER:${env:NAME}@HOST:PORT/PATH?…
 //
-//   ca=FILE            trust the authorities of this PEM file instead of the system's
+//   ca=FILE            trust the CAs in this PEM file instead of the system's
 //   api_key=REFERENCE  an API key, as ${env:NAME} or ${file:PATH}
-//   aws=REGION         sign with AWS's credentials; for OpenSearch Serverless with service=aoss
+//   aws=REGION         sign with AWS credentials; for OpenSearch Serverless with service=aoss
 //
-// Credentials are given by reference only. The path and the other parameters are the caller's.
+// Credentials must be references. The path and other parameters are up to the caller.
 struct OpenSearchEndpoint {
   std::string base_url;  // http(s)://host:port
   std::string user = {};
@@ -26,8 +26,8 @@ struct OpenSearchEndpoint {
   std::string aws_region = {};  // empty: no AWS
   std::string aws_service = "es";
 
-  // kInvalid: another scheme, credentials in the clear, two ways to sign in. Parameters that are
-  // neither an endpoint's nor in `others` are refused by name.
+  // kInvalid: another scheme, plain-text credentials, or two ways to authenticate. Parameters that
+  // are neither an endpoint's nor in `others` are rejected by name.
   static Result<OpenSearchEndpoint> FromUrl(const Url& url, const std::set<std::string>& others);
 };
 

@@ -26,7 +26,7 @@ std::string Refusal(const std::string& text) {
 
 class OpenSearchClientTest : public ::testing::Test {
  protected:
-  // A client of a server that answers everything in one way.
+  // A client of a server that gives every request the same response.
   OpenSearchClient Client(int status, const std::string& body,
                           const std::vector<std::pair<std::string, std::string>>& headers = {},
                           const std::string& parameters = "", const std::string& user = "") {

@@ -9,14 +9,14 @@
 
 namespace muster {
 
-// How often something is looked at: at first after `first`, then less and less often.
+// Polling intervals: starts at `first`, then backs off.
 struct PollPauses {
   std::chrono::milliseconds first;
   std::chrono::milliseconds slowest;
 };
 
-// Looks until there is something to see, the time is over or a stop is requested. Pauses are drawn
-// at random, so that those who wait for the same thing do not look at the same moment.
+// Polls until the predicate holds, the timeout passes or a stop is requested. Pauses are jittered,
+// so that concurrent waiters do not poll in step.
 template <std::predicate Look>
 void PollUntil(Look look, Env& env, const PollPauses& pauses, std::chrono::milliseconds timeout,
                std::stop_token stop) {

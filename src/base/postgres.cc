@@ -24,9 +24,9 @@ using Deadline = MonoTime;
 
 constexpr const char* kInDoubt = "the change may have been applied: read again, then decide";
 
-constexpr milliseconds kLook{200};  // for an interrupt
+constexpr milliseconds kLook{200};  // how often to check for an interrupt
 
-// False when the deadline has passed first, or the thread is interrupted.
+// False: the deadline passed, or the thread was interrupted.
 bool AwaitSocket(int socket, short events, Deadline deadline) {
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - RealEnv().MonoNow());
@@ -34,12 +34,12 @@ bool AwaitSocket(int socket, short events, Deadline deadline) {
     pollfd entry{socket, events, 0};
     const int ready = poll(&entry, 1, static_cast<int>(wait.count()));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // the next read or write tells what is wrong
+    if (ready < 0 && errno != EINTR) return true;  // the next read or write reports the error
     if (ready == 0 && (left <= kLook || Interrupted())) return false;
   }
 }
 
-// On one line, without the white space that libpq ends its messages with.
+// On one line, without libpq's trailing white space.
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -68,8 +68,8 @@ std::string HintFor(std::string_view sqlstate) {
   return "";
 }
 
-// libpq gives the SQLSTATE of a refused connection only inside its verbose message:
-// `connection to server at ... failed: FATAL:  28P01: password authentication failed ...`.
+// libpq gives the SQLSTATE of a refused connection only in its verbose message: `connection to
+// server at ... failed: FATAL:  28P01: password authentication failed ...`.
 struct ConnectRefusal {
   std::string sqlstate;
   std::string message;
@@ -103,7 +103,7 @@ std::string SettingsAsOptions(const PgOptions& options) {
     }
     text += ' ';
   };
-  // A little shorter than the client's patience, so that the server's answer comes first.
+  // Slightly shorter than the client's timeout, so that the server reports first.
   add("statement_timeout", std::to_string(options.call_timeout.count() * 4 / 5));
   for (const auto& [name, value] : options.settings) add(name, value);
   return text;
@@ -130,7 +130,7 @@ void AppendInt32(std::string& bytes, int32_t value) {
   bytes.append(reinterpret_cast<const char*>(&big), sizeof big);
 }
 
-// The server's clock starts at 2000-01-01, and counts microseconds.
+// PostgreSQL's epoch is 2000-01-01, in microseconds.
 constexpr auto kServerEpoch = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
 
 }  // namespace
@@ -145,7 +145,7 @@ PgParams& PgParams::Add(const char* value, size_t length, int format) {
 }
 
 PgParams& PgParams::Text(std::string_view bytes) {
-  // A null pointer would be SQL's NULL.
+  // A null pointer would mean SQL NULL.
   return Add(bytes.data() == nullptr ? "" : bytes.data(), bytes.size());
 }
 
@@ -175,10 +175,10 @@ PgParams& PgParams::Null() { return Add(nullptr, 0); }
 PgArray::PgArray(Element element, size_t count, size_t expected_bytes) {
   bytes_.reserve(20 + count * 12 + expected_bytes);
   AppendInt32(bytes_, 1);  // dimensions
-  AppendInt32(bytes_, 1);  // may hold nulls
+  AppendInt32(bytes_, 1);  // has nulls flag
   AppendInt32(bytes_, static_cast<int32_t>(element));
   AppendInt32(bytes_, static_cast<int32_t>(count));
-  AppendInt32(bytes_, 1);  // the first index
+  AppendInt32(bytes_, 1);  // lower bound
 }
 
 void PgArray::Text(std::string_view bytes) {
@@ -283,7 +283,7 @@ std::string PgIdentifier(std::string_view name) {
 
 std::string PgLiteral(std::string_view text) {
   const bool escapes = text.find('\\') != std::string_view::npos;
-  std::string quoted = escapes ? "E'" : "'";  // right whatever standard_conforming_strings says
+  std::string quoted = escapes ? "E'" : "'";  // correct whatever standard_conforming_strings is
   for (const char c : text) {
     if (c == '\'' || c == '\\') quoted += c;
     quoted += c;
@@ -320,7 +320,7 @@ Status PgConnection::Connect() {
   };
   for (const PQconninfoOption* given = parsed.get(); given->keyword != nullptr; ++given) {
     if (given->val == nullptr) continue;
-    // What the operator says in the URI comes last, and so counts.
+    // Options in the URI come last, so they win.
     const std::string_view keyword = given->keyword;
     if (keyword == "options") session_options += given->val;
     if (keyword == "options" || keyword == "client_encoding") continue;
@@ -397,14 +397,14 @@ Result<std::vector<PgResult>> PgConnection::Execute(std::span<const PgCall> call
   for (const PgCall& call : calls) {
     if (!Send(call)) return Lost(PQerrorMessage(connection_), false);
   }
-  // From here on libpq sends by itself what it can, and with it the byte that commits.
+  // From here on libpq may send on its own, including the byte that commits.
   if (PQpipelineSync(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
   MUSTER_TRY(Flush(deadline));
   return Receive(calls, deadline);
 }
 
 bool PgConnection::Send(const PgCall& call) {
-  // Binary both ways where nobody asks for text: nothing is escaped, printed or parsed.
+  // Binary in both directions unless text is requested: no escaping, printing or parsing.
   const PgStatement& statement = call.statement;
   const PgParams& params = call.params;
   const int results = statement.text_results ? PgParams::kText : PgParams::kBinary;
@@ -414,7 +414,7 @@ bool PgConnection::Send(const PgCall& call) {
                              params.values_.data(), params.lengths_.data(), params.formats_.data(),
                              results) == 1;
   }
-  // One statement may come several times in one round trip.
+  // A statement may occur several times in one round trip.
   const bool on_its_way = std::any_of(
       preparing_.begin(), preparing_.end(),
       [&](const PgStatement* other) { return other != nullptr && other->name == statement.name; });
@@ -435,12 +435,12 @@ Status PgConnection::Flush(Deadline deadline) {
   while (true) {
     const int unsent = PQflush(connection_);
     if (unsent == 0) return {};
-    // libpq cannot say how much of it went out before the network failed.
+    // libpq cannot say how much was sent before the network failed.
     if (unsent < 0) return Lost(PQerrorMessage(connection_), true);
     if (!AwaitSocket(PQsocket(connection_), POLLIN | POLLOUT, deadline)) {
       return Lost("the server takes no data", false);
     }
-    // A server that is blocked on its answers takes no more questions. This also sends.
+    // A server blocked on its responses reads no more requests. This also sends.
     if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
   }
 }
@@ -482,14 +482,14 @@ Result<std::vector<PgResult>> PgConnection::Receive(std::span<const PgCall> call
   std::vector<PgResult> results;
   results.reserve(calls.size());
   std::optional<Error> error;
-  // An answer counts only once the server is ready again: the commit comes after the last one.
+  // A result counts only once the server is ready again: the commit comes after the last one.
   for (size_t command = 0;;) {
     if (auto ready = AwaitResult(deadline); !ready) {
       if (error) ready.error().message = "connection lost: " + error->message;
       return std::move(ready).error();
     }
     PGresult* raw = PQgetResult(connection_);
-    if (raw == nullptr) {  // the end of one command's results
+    if (raw == nullptr) {  // end of one command's results
       if (PQstatus(connection_) == CONNECTION_BAD || ++command > preparing_.size() + 1) {
         return Lost(error ? error->message : PQerrorMessage(connection_), true);
       }
@@ -536,7 +536,8 @@ bool PgConnection::Usable() {
   if (connection_ == nullptr) return false;
   pollfd entry{PQsocket(connection_), POLLIN, 0};
   if (poll(&entry, 1, 0) == 0) return true;
-  // A server that speaks unasked mostly says goodbye, and its last word may still be on the way.
+  // An unsolicited message is usually the server closing, and its last message may still be on the
+  // way.
   Drop();
   return false;
 }
@@ -565,18 +566,18 @@ Error PgConnection::ServerError(const pg_result* result) const {
   const std::string sqlstate = field == nullptr ? "" : field;
   const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   std::string text = place_ + ": " + OneLine(message ? message : PQresultErrorMessage(result));
-  // Which key is missing from which table stands in the detail alone.
+  // Only the detail names the missing key and its table.
   const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
   if (sqlstate == "23503" && detail != nullptr) text += ": " + OneLine(detail);
-  // Without an SQLSTATE it is libpq that failed, for want of memory perhaps: not the server.
+  // Without an SQLSTATE libpq itself failed, out of memory perhaps, not the server.
   if (sqlstate.empty() && writing_) return Error{Code::kUnknownOutcome, std::move(text), kInDoubt};
   if (!sqlstate.empty()) text += " [" + sqlstate + "]";
   return Error{PgCodeOf(sqlstate), std::move(text), HintFor(sqlstate)};
 }
 
 void PgConnection::Drop() {
-  // Closing makes libpq send what it still holds, which might be the byte that commits what the
-  // caller was just told is not applied.
+  // Closing makes libpq flush its buffer, possibly including the byte that commits what the caller
+  // was just told is not applied.
   shutdown(PQsocket(connection_), SHUT_RDWR);
   PQfinish(connection_);
   connection_ = nullptr;

@@ -20,27 +20,27 @@ struct pg_result;
 
 namespace muster {
 
-// A thin adapter over libpq: connections whose every wait is bounded, prepared statements, values
-// in PostgreSQL's binary format, and failures as a Code that says what is known about the outcome.
+// A thin adapter over libpq: connections with bounded waits, prepared statements, values in
+// PostgreSQL's binary format, and failures as a Code that says what is known about the outcome.
 
 struct PgOptions {
   std::string uri;  // a libpq connection URI, secrets expanded
   std::chrono::milliseconds connect_timeout{5'000};
-  std::chrono::milliseconds call_timeout{10'000};  // of one Execute, on the client's side
+  std::chrono::milliseconds call_timeout{10'000};                  // of one Execute, client side
   std::vector<std::pair<std::string, std::string>> settings = {};  // for the session
 };
 
-// A statement that is prepared when a connection first uses it, under its name; with an empty name
-// it is sent as it stands. `writes`: a connection lost on the way leaves an unknown outcome.
+// A statement, prepared under its name when a connection first uses it; with an empty name it is
+// sent as is. `writes`: losing the connection leaves an unknown outcome.
 struct PgStatement {
   std::string name;
   std::string sql;
   bool writes = true;
-  bool text_results = false;  // every column as the server prints it, for Text alone
+  bool text_results = false;  // all columns in text format, to be read with Text only
 };
 
-// The parameters of one call, in order. Text and array bytes are referred to, not copied: they must
-// live until the call has returned.
+// The parameters of one call, in order. Text and array bytes are not copied: they must live until
+// the call returns.
 class PgParams {
  public:
   static constexpr size_t kMax = 64;
@@ -53,7 +53,7 @@ class PgParams {
   PgParams& Int64(int64_t value);          // bigint
   PgParams& Int32(int32_t value);          // integer
   PgParams& Time(WallTime value);          // timestamptz; WallTime::min(): -infinity
-  // A value of any type, as a person would write it; the server makes of it what the place takes.
+  // A text literal of any type; the server infers the type from context.
   PgParams& Literal(const std::string& text);
   PgParams& Null();
 
@@ -90,8 +90,8 @@ class PgArray {
   std::string bytes_;
 };
 
-// The rows of one statement. Row and column must lie within; a number read from a column of another
-// width ends the program.
+// The rows of one statement. Row and column must be in range; reading a number from a column of
+// another width aborts.
 class PgResult {
  public:
   explicit PgResult(pg_result* result) : result_(result) {}
@@ -103,7 +103,7 @@ class PgResult {
   int64_t ColumnType(int column) const;  // the oid of its type
   int64_t affected() const;              // rows changed by an INSERT, UPDATE or DELETE
   bool IsNull(int row, int column) const;
-  std::string_view Text(int row, int column) const;  // lives as long as this result
+  std::string_view Text(int row, int column) const;  // valid as long as this result
   int64_t Int64(int row, int column) const;
   int32_t Int32(int row, int column) const;
   WallTime Time(int row, int column) const;  // timestamptz, rounded down to milliseconds
@@ -123,41 +123,39 @@ struct PgCall {
 // One session with a server. Used by one thread at a time.
 //
 // Errors of Execute:
-// - The server's word about a failed transaction is final once the server is ready again: all was
-//   rolled back, and the code is PgCodeOf(sqlstate), kUnavailable for what may succeed when
-//   repeated.
-// - The connection is lost, or the time is up, before the last byte was handed to the network:
-//   kUnavailable. The server commits on that byte, so nothing was applied. Inside a transaction
-//   that was begun before, a COMMIT may stand earlier: there it is as below.
-// - The same later: kUnknownOutcome if a statement writes, else kUnavailable. That the server
-//   said goodbye with a FATAL error (57P01 and the like) changes nothing: it may do so after a
-//   commit.
+// - A failed transaction reported by the server is final once the server is ready again: everything
+//   was rolled back, and the code is PgCodeOf(sqlstate), kUnavailable if a retry may succeed.
+// - The connection is lost, or the timeout expires, before the last byte was sent: kUnavailable.
+//   The server commits on that byte, so nothing was applied. Inside an earlier transaction a COMMIT
+//   may come sooner: then as below.
+// - The same later: kUnknownOutcome if a statement writes, else kUnavailable. A final FATAL error
+//   from the server (57P01 and the like) changes nothing: it may follow a commit.
 // - The thread is interrupted (base/interrupt.h): kCancelled, and the connection is lost.
 class PgConnection {
  public:
-  // Errors name the server and never hold a password. Resolving the host's name is the system's
-  // business and takes the time it takes.
+  // Errors name the server and never contain a password. DNS resolution is up to the system and not
+  // bounded.
   static Result<std::unique_ptr<PgConnection>> Open(const PgOptions& options);
   ~PgConnection();
   PgConnection(const PgConnection&) = delete;
   PgConnection& operator=(const PgConnection&) = delete;
 
-  // Runs the calls in one round trip and, unless a transaction was begun before, as one
-  // transaction. Answers in the order of the calls.
+  // Runs the calls in one round trip and, unless a transaction is already open, as one transaction.
+  // Results are in call order.
   Result<std::vector<PgResult>> Execute(std::span<const PgCall> calls);
   Result<PgResult> Execute(const PgStatement& statement, const PgParams& params);
 
-  // No call goes on beyond this moment, even if its own time-out is later.
+  // No call runs past this deadline, even if its own timeout is later.
   void SetDeadline(MonoTime deadline) { deadline_ = deadline; }
 
-  // Payloads of notifications, as soon as there are some; none after `timeout` or when `wake_fd`
+  // Payloads of notifications, as soon as any arrive; none after `timeout` or when `wake_fd`
   // becomes readable.
   Result<std::vector<std::string>> Notifications(std::chrono::milliseconds timeout, int wake_fd);
 
   // True after a call that lost the connection.
   bool lost() const { return connection_ == nullptr; }
 
-  // False if the connection is lost, also if that happened while it was idle. Does not block.
+  // False if the connection is lost, even while idle. Does not block.
   bool Usable();
 
   int ServerVersion() const;  // 150004 for 15.4
@@ -188,21 +186,21 @@ class PgConnection {
   std::string place_;
   pg_conn* connection_ = nullptr;
   MonoTime deadline_ = MonoTime::max();
-  bool writing_ = false;         // some call under way writes
-  bool in_transaction_ = false;  // it was begun before the call under way
+  bool writing_ = false;         // a call in flight writes
+  bool in_transaction_ = false;  // begun before the call in flight
   std::set<std::string, std::less<>> prepared_;
-  std::vector<const PgStatement*> preparing_;  // for each command under way; null: not a PREPARE
+  std::vector<const PgStatement*> preparing_;  // for each command in flight; null: not a PREPARE
 };
 
-// What an SQLSTATE means when the server reports that it rolled back.
+// The meaning of an SQLSTATE once the server has rolled back.
 Code PgCodeOf(std::string_view sqlstate);
-// The server ended a transaction that waited for another which waited for it.
+// The server ended the transaction to break a deadlock.
 bool IsPgDeadlock(const Error& error);
 
 // `name` as an SQL identifier, in double quotes.
 std::string PgIdentifier(std::string_view name);
 
-// `text` as an SQL literal. It must not hold a NUL.
+// `text` as an SQL literal. Must not contain a NUL.
 std::string PgLiteral(std::string_view text);
 
 }  // namespace muster

@@ -13,7 +13,7 @@ std::string Field(const PGresult* result, int code) {
   return text == nullptr ? "" : text;
 }
 
-// "COPY orders, line 17, column price: …": the context in which the server failed.
+// "COPY orders, line 17, column price: …": the server's error context.
 size_t LineOf(std::string_view context) {
   static constexpr std::string_view kMark = ", line ";
   const size_t at = context.find(kMark);
@@ -23,7 +23,7 @@ size_t LineOf(std::string_view context) {
   return line;
 }
 
-// "column price" of the same, without the value: that one may be long.
+// "column price" of the same, without the value, which may be long.
 std::string ColumnOf(std::string_view context) {
   static constexpr std::string_view kMark = ", column ";
   const size_t at = context.find(kMark);
@@ -126,7 +126,7 @@ Result<std::optional<PgRefusal>> PgCopyIn::Outcome() {
       refusal = RefusalOf(raw);
     }
   }
-  // A server that goes away says so with an error of its own first.
+  // A server that shuts down first reports an error.
   if (PQstatus(connection.connection_) == CONNECTION_BAD) {
     return connection.Lost(refusal ? refusal->message : PQerrorMessage(connection.connection_),
                            false);

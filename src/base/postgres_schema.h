@@ -13,8 +13,8 @@ std::string InPgSchema(std::string_view sql, const std::string& schema);
 // Runs one statement without parameters.
 Result<PgResult> RunPlain(PgConnection& connection, std::string sql, bool writes = true);
 
-// Both ask the catalog: it shows what another process has committed a moment ago, where to_regclass
-// may remember from before that there was nothing.
+// Both query the catalog, which shows what another process has just committed; to_regclass may have
+// cached that nothing was there.
 Result<bool> PgSchemaExists(PgConnection& connection, const std::string& schema);
 Result<bool> PgTableExists(PgConnection& connection, const std::string& schema,
                            std::string_view table);

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A port on 127.0.0.1 that completes connections and never says a word.
+// A port on 127.0.0.1 that accepts connections and never responds.
 class SilentPort {
  public:
   SilentPort() {

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kShell = "/bin/sh";
 constexpr const char* kGuard = "trap '' TERM INT HUP QUIT; read -r end; kill -KILL 0";
 
-// NAME=VALUE for each variable; later ones win.
+// NAME=VALUE per variable; later ones win.
 std::vector<std::string> Environment(const Program& program) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -44,10 +44,10 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// In the child, where nothing may be allocated any more.
+// Runs in the child after fork, where nothing may be allocated.
 [[noreturn]] void Become(const Program& program, char* const* command, char* const* environment,
                          int report, pid_t group, pid_t parent) {
-  // Join before looking: if the parent dies after the look, the guard kills us.
+  // Join before checking: if the parent dies after the check, the guard kills us.
   const bool joined = setpgid(0, group) == 0;
   if (joined && getppid() != parent) _exit(127);
   if (program.in >= 0) dup2(program.in, STDIN_FILENO);

@@ -1,5 +1,5 @@
-// Goal: programs end with the process that has started them, even one that is killed. Method: a
-// process of the test's own that starts some and gets SIGKILL.
+// Goal: programs end with the process that started them, even if it is killed. Method: a child
+// process that starts some and gets SIGKILL.
 
 #include "base/process_group.h"
 
@@ -33,7 +33,7 @@ class ProcessGroupTest : public testing::Test {
     return pids;
   }
 
-  // A shell and one that it has started, which write down who they are and would go on for long.
+  // A shell and a child of it that record their pids and would run for long.
   Program Stayers() const {
     return {
         .command = {"sh", "-c",
@@ -89,7 +89,7 @@ TEST_F(ProcessGroupTest, AllOfItDiesWithTheObject) {
   const auto pid = group->Start(Stayers());
   ASSERT_TRUE(pid) << pid.error().ToString();
   ASSERT_TRUE(Await([&] { return Pids().size() == 2; }));
-  // The guard stays at its post.
+  // The guard survives.
   group->Signal(SIGTERM);
   group.reset();
   EXPECT_EQ(waitpid(*pid, nullptr, 0), *pid);

@@ -9,9 +9,8 @@
 namespace muster {
 namespace {
 
-// For the program that an expression becomes, and for the states that RE2 remembers while it
-// matches. Where these do not fit, a step takes as long as the program is: the limit keeps a text
-// of 50 KB at seconds.
+// For the compiled program and for RE2's state cache. If the states do not fit, each step takes
+// time proportional to the program: the limit keeps a 50 KB text within seconds.
 constexpr int64_t kMaxBytes = int64_t{2} << 20;
 
 re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
@@ -50,7 +49,7 @@ bool Regex::MatchesWhole(std::string_view text) const {
 }
 
 std::optional<std::vector<std::string_view>> Regex::Groups(std::string_view text) const {
-  // A thread of RE2's for each step of the program remembers every group that is asked for.
+  // Each of RE2's threads keeps every requested group.
   const auto count =
       std::min(kMaxGroups, static_cast<size_t>(compiled_->regex.NumberOfCapturingGroups()) + 1);
   std::vector<re2::StringPiece> found(count);
@@ -75,7 +74,7 @@ Result<Pattern> Pattern::Parse(const std::string& text) {
     expression += Regex::Escape(rest.substr(0, literal));
     rest.remove_prefix(literal);
     if (rest.empty()) break;
-    // Bytes that are not UTF-8 may be in a name as well: \C is any byte.
+    // Names may contain bytes that are not UTF-8: \C is any byte.
     expression += rest.front() == '*' ? "\\C*" : ".";
     rest.remove_prefix(1);
   }

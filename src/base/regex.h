@@ -10,11 +10,10 @@
 
 namespace muster {
 
-// A regular expression in RE2's syntax, which has no backreferences and no lookaround. Expressions
-// and texts may come from anywhere: the time to match grows with the text's length and no faster,
-// the stack does not grow at all, and an expression that takes more than 2 MiB is refused. Of
-// matches that begin at the same place, the longest counts. Both are UTF-8; ^ and $ are the ends of
-// the text. Thread-safe.
+// A regular expression in RE2's syntax: no backreferences, no lookaround. Safe for untrusted
+// expressions and texts: matching is linear in the text, the stack does not grow, and an expression
+// that needs more than 2 MiB is rejected. Of matches that begin at the same position, the longest
+// counts. Both are UTF-8; ^ and $ match only at the ends of the text. Thread-safe.
 class Regex {
  public:
   static constexpr size_t kMaxGroups = 10;
@@ -24,21 +23,21 @@ class Regex {
     bool dot_takes_newline = true;
   };
 
-  // kInvalid says what is wrong with it.
+  // kInvalid says what is wrong.
   static Result<Regex> Compile(const std::string& expression) { return Compile(expression, {}); }
   static Result<Regex> Compile(const std::string& expression, const Options& options);
 
-  // An expression that matches this text and no other.
+  // An expression that matches exactly this text.
   static std::string Escape(std::string_view text);
 
-  // Whether some part of the text matches.
+  // Whether any part of the text matches.
   bool Matches(std::string_view text) const;
 
-  // Whether the text as a whole matches.
+  // Whether the whole text matches.
   bool MatchesWhole(std::string_view text) const;
 
-  // The first match and its groups, kMaxGroups together at most, empty where a group took no part;
-  // none: nothing matches.
+  // The first match and its groups, at most kMaxGroups in total, empty for unused groups; none: no
+  // match.
   std::optional<std::vector<std::string_view>> Groups(std::string_view text) const;
 
  private:
@@ -47,8 +46,8 @@ class Regex {
   std::shared_ptr<const Compiled> compiled_;
 };
 
-// Whether the text is what a person means by a pattern: /…/ is a regular expression, everything
-// else stands for the whole text, with * for any characters and ? for one.
+// A user's pattern: /…/ is a regular expression, anything else a glob for the whole text, with *
+// and ?.
 class Pattern {
  public:
   static Result<Pattern> Parse(const std::string& text);

@@ -11,7 +11,7 @@ namespace muster {
 Result<std::string> SignRs256(std::string_view text, const std::string& key) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bytes(
       BIO_new_mem_buf(key.data(), static_cast<int>(key.size())), BIO_free);
-  // Without a callback OpenSSL would ask for a passphrase on the terminal.
+  // Without a callback OpenSSL would prompt for a passphrase on the terminal.
   char no_passphrase[] = "";
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> read(
       PEM_read_bio_PrivateKey(bytes.get(), nullptr, nullptr, no_passphrase), EVP_PKEY_free);

@@ -7,8 +7,8 @@
 
 namespace muster {
 
-// The signature of a text by RSA with SHA-256, as JWT's RS256 has it. `key` is a private key in
-// PEM. kInvalid: it is none; the message never holds it.
+// The RSA SHA-256 signature of a text, as in JWT's RS256. `key` is a PEM private key. kInvalid: not
+// such a key; the message never contains it.
 Result<std::string> SignRs256(std::string_view text, const std::string& key);
 
 }  // namespace muster

@@ -20,7 +20,7 @@ constexpr int kTries = 6;
 constexpr milliseconds kFirstPause{100};
 constexpr size_t kMaxListBytes = 8 * 1024 * 1024;
 constexpr int kMaxPages = 1'000;
-// AWS takes 10,000 parts of at least 5 MiB; each is held in memory.
+// AWS allows 10,000 parts of at least 5 MiB; each is held in memory.
 constexpr size_t kPartBytes = 16 * 1024 * 1024;
 constexpr size_t kMaxParts = 10'000;
 
@@ -30,7 +30,7 @@ std::string EncodePath(std::string_view key) {
   return path;
 }
 
-// What stands between the first <tag> and </tag> from `from` on; `from` moves behind it.
+// The text between the next <tag> and </tag> after `from`; advances `from` past it.
 std::optional<std::string_view> Element(std::string_view xml, std::string_view tag, size_t& from) {
   const std::string open = "<" + std::string(tag) + ">";
   const std::string close = "</" + std::string(tag) + ">";
@@ -47,7 +47,7 @@ std::optional<std::string_view> Element(std::string_view xml, std::string_view t
   return Element(xml, tag, from);
 }
 
-// Keys are listed with encoding-type=url, so that XML has no say in what they hold.
+// Keys are listed with encoding-type=url, so XML escaping does not matter.
 Result<std::string> DecodeKey(std::string_view text) {
   std::string key;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -174,7 +174,7 @@ Result<HttpResponse> S3Client::Send(const std::string& method, const std::string
     auto response = http_.Send(request);
     if (response && response->status < 300) return std::move(*response);
     const Error error = response ? ErrorOf(what, *response) : response.error().Within(what);
-    // What has expired may be there anew.
+    // Expired credentials may have been renewed.
     if (error.code == Code::kPermission) credentials_.Forget();
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
     env_.Sleep(pause + env_.Jitter(pause), {});
@@ -202,11 +202,11 @@ Result<std::string> S3Client::Read(const std::string& key, uint64_t offset, uint
                            place_ + key + ": ends before the " + std::to_string(length) +
                                " bytes that should be at " + std::to_string(offset)};
   if (!response) {
-    // 416: the range begins behind the end.
+    // 416: the range starts past the end.
     if (response.error().message.find("status 416") != std::string::npos) return short_object;
     return response.error();
   }
-  // A server that does not know ranges sends all of it.
+  // A server without range support sends the whole object.
   if (response->status == 200 && offset == 0 && response->body.size() >= length) {
     response->body.resize(length);
   } else if (response->status != 206) {
@@ -238,7 +238,7 @@ Status S3Client::WriteFile(const std::string& key, const std::string& path) {
   if (id.empty()) return Error{Code::kIncompatible, place_ + key + ": no upload in parts is begun"};
   const std::string upload = "uploadId=" + PercentEncode(id);
   Status written = WriteParts(whole, file, std::max(kPartBytes, size / kMaxParts + 1), upload);
-  // Parts that nobody completes cost money.
+  // Incomplete uploads cost money.
   if (!written) static_cast<void>(Send("DELETE", whole, upload, {}, 0));
   return written;
 }
@@ -261,7 +261,7 @@ Status S3Client::WriteParts(const std::string& key, std::istream& file, size_t p
   MUSTER_ASSIGN(const HttpResponse whole,
                 Send("POST", key, upload, {}, 0,
                      "<CompleteMultipartUpload>" + parts + "</CompleteMultipartUpload>"));
-  // It may say 200 and then, that it has failed.
+  // It may respond with 200 and then report a failure.
   if (whole.body.find("<CompleteMultipartUploadResult") == std::string::npos)
     return Error{Code::kUnavailable,
                  what + ": " + std::string(Element(whole.body, "Message").value_or(""))};

@@ -15,26 +15,25 @@
 
 namespace muster {
 
-// A place in S3 or in what speaks like it.
+// A location in S3 or a compatible service.
 struct S3Location {
   std::string bucket;
-  std::string prefix = {};    // of all keys, with a slash at its end; or empty
+  std::string prefix = {};    // of all keys, ending in a slash; or empty
   std::string region = {};    // empty: AWS_REGION or AWS_DEFAULT_REGION, else us-east-1
-  std::string endpoint = {};  // http(s)://HOST of another server than AWS's
-  bool path_style = false;    // the bucket stands in the path, not in the host's name
+  std::string endpoint = {};  // http(s)://HOST of a server other than AWS's
+  bool path_style = false;    // the bucket is in the path, not in the host name
 
-  // From s3://BUCKET/PREFIX?region=…&endpoint=…&path_style=true, whatever its scheme is. An
-  // endpoint of one's own is spoken to in path style unless that is switched off. Parameters that
-  // are not these are left to the caller.
+  // From s3://BUCKET/PREFIX?region=…&endpoint=…&path_style=true, whatever its scheme. A custom
+  // endpoint uses path style unless switched off. Other parameters are left to the caller.
   static Result<S3Location> FromUrl(const Url& url);
 };
 
-// Reads and writes objects below one location, signed with the credentials that AWS's own tools
-// would use. What fails for a moment (5xx, a lost connection, "slow down") is tried again with
-// growing pauses. Thread-safe. `env` must outlive it.
+// Reads and writes objects below one location, with the credentials AWS's own tools would use.
+// Transient failures (5xx, a lost connection, "slow down") are retried with backoff. Thread-safe.
+// `env` must outlive it.
 //
-// Errors: kNotFound; kPermission, also for a bucket that is not there but may not be listed;
-// kUnavailable when all tries failed; kInvalid when the server does not understand.
+// Errors: kNotFound; kPermission, also for a missing bucket that may not be listed; kUnavailable
+// when all retries failed; kInvalid when the server rejects the request.
 class S3Client {
  public:
   S3Client(S3Location location, Env& env);
@@ -44,18 +43,18 @@ class S3Client {
 
   Result<uint64_t> Size(const std::string& key);
 
-  // Exactly the bytes [offset, offset + length); kCorrupt when the object ends before.
+  // Exactly the bytes [offset, offset + length); kCorrupt if the object is shorter.
   Result<std::string> Read(const std::string& key, uint64_t offset, uint64_t length);
 
-  // Makes an object of these bytes, or of a file's, in place of another one: whole or not at all,
-  // and the same however often it is done.
+  // Writes an object from these bytes, or from a file, replacing any existing one. Atomic and
+  // idempotent.
   Status Write(const std::string& key, const std::string& bytes);
   Status WriteFile(const std::string& key, const std::string& path);
 
-  // One that is not there is as good.
+  // A missing object is not an error.
   Status Remove(const std::string& key);
 
-  // The names directly below the location, up to the next slash, in the order of their bytes.
+  // The names directly below the location, up to the next slash, in byte order.
   Result<std::vector<std::string>> List();
 
  private:
@@ -68,7 +67,7 @@ class S3Client {
 
   const S3Location location_;
   const std::string place_;
-  std::string base_url_;  // up to and with the slash before the key
+  std::string base_url_;  // up to and including the slash before the key
   Env& env_;
   HttpClient http_;
   AwsCredentialChain credentials_;

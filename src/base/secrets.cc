@@ -28,8 +28,8 @@ std::string EscapeJson(std::string_view text, bool ascii) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// The base64 characters that `value` alone decides when it stands `offset` bytes into the encoded
-// text, as the password in the header of an HTTP basic authentication does.
+// The base64 characters determined by `value` alone at `offset` bytes into the encoded text, such
+// as the password in an HTTP basic authentication header.
 std::string Base64Core(std::string_view value, size_t offset, std::string_view digits) {
   std::string bytes = std::string(offset, '\0') + std::string(value);
   std::string encoded;
@@ -57,7 +57,7 @@ std::set<std::string> FormsOf(std::string_view value) {
     std::string digits = std::string(kAlphanumeric) + std::string(tail);
     for (size_t offset : {0, 1, 2}) {
       std::string core = Base64Core(value, offset, digits);
-      // A shorter run of letters would be found in ordinary words.
+      // A shorter run of letters would match ordinary words.
       if (core.size() > kMinRedactedBytes) forms.insert(core);
     }
   }
@@ -80,9 +80,9 @@ class Vault {
   std::string Redact(std::string_view text) {
     std::shared_lock lock(mutex_);
     if (forms_.empty()) return std::string(text);
-    // Every hit is marked before any is replaced, so that secrets that overlap leave no remainder.
-    // One walk, whatever the number of secrets: texts of megabytes are redacted several times a
-    // second. Few places begin like a secret.
+    // Marks all hits before replacing any, so that overlapping secrets leave no remainder. A single
+    // pass whatever the number of secrets: megabytes are redacted several times a second. Few
+    // positions start like a secret.
     std::vector<bool> secret;
     for (size_t at = 0; at + kMinRedactedBytes <= text.size(); ++at) {
       const uint32_t begin = BeginOf(text.substr(at));
@@ -115,17 +115,17 @@ class Vault {
 
   std::shared_mutex mutex_;
   std::set<std::string> values_;
-  std::unordered_map<uint32_t, std::vector<std::string>> forms_;  // by how they begin
-  std::bitset<1 << 16> begins_;                                   // the buckets of those
+  std::unordered_map<uint32_t, std::vector<std::string>> forms_;  // by prefix
+  std::bitset<1 << 16> begins_;                                   // the prefixes' buckets
 };
 
-// Never destroyed: a thread may still log while the process ends.
+// Never destroyed: a thread may still log during exit.
 Vault& TheVault() {
   static auto* vault = new Vault;
   return *vault;
 }
 
-// Replaces every %XX. False: there was none.
+// Replaces every %XX. False: none found.
 bool DecodeOnce(std::string& text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -179,7 +179,7 @@ Result<std::string> ExpandSecrets(std::string_view text) {
     text.remove_prefix(open);
     size_t close = text.find('}');
     if (close == text.npos) {
-      // What follows may be anything, a secret too: it is not shown.
+      // The rest may be anything, including a secret: not shown.
       return Error{Code::kInvalid, "a secret reference begins with ${ and has no }",
                    "write ${env:NAME} or ${file:PATH}"};
     }

@@ -6,19 +6,19 @@
 
 namespace muster {
 
-// Two lower-case hexadecimal digits for each byte.
+// Two lower-case hex digits per byte.
 std::string Hex(std::string_view bytes);
 
-// The SHA-256 of the bytes, as 64 hexadecimal digits.
+// The SHA-256 of the bytes, as 64 hex digits.
 std::string Sha256Hex(std::string_view bytes);
 
-// The same of bytes that come piece by piece.
+// Incremental SHA-256.
 class Sha256 {
  public:
   Sha256();
   ~Sha256();
   void Add(std::string_view bytes);
-  // Of everything added. To be called once, at the end.
+  // The digest of everything added. Call once, at the end.
   std::string Hex();
 
  private:
@@ -26,7 +26,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-// The HMAC of a text by SHA-256: 32 bytes.
+// HMAC-SHA256 of a text: 32 bytes.
 std::string HmacSha256(std::string_view key, std::string_view text);
 
 }  // namespace muster

@@ -38,7 +38,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-// Without empty and dot segments, and encoded once more than it is on the wire.
+// Without empty and dot segments, and encoded once more than on the wire.
 std::string NormalPath(std::string_view path) {
   std::vector<std::string_view> kept;
   for (const std::string_view segment : Split(path, '/')) {
@@ -61,8 +61,7 @@ int HexValue(char c) {
   return value == kDigits.npos ? -1 : static_cast<int>(value);
 }
 
-// The same characters in the one encoding that the server computes with. A % that begins no code
-// stands for itself.
+// Re-encodes the way the server does. A % that starts no escape stands for itself.
 std::string Reencode(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -82,7 +81,7 @@ std::string CanonicalQuery(std::string_view query) {
     const std::string_view value = parameter.substr(std::min(equals + 1, parameter.size()));
     parameters.emplace_back(Reencode(parameter.substr(0, equals)), Reencode(value));
   }
-  // As pairs: `a` comes before `a-b`, which `a=` would not.
+  // As pairs: `a` sorts before `a-b`, which `a=` would not.
   std::sort(parameters.begin(), parameters.end());
   std::string canonical;
   for (const auto& [name, value] : parameters) {
@@ -92,7 +91,7 @@ std::string CanonicalQuery(std::string_view query) {
   return canonical;
 }
 
-// Trimmed, and every run of white space inside as one space.
+// Trimmed, with runs of white space collapsed.
 std::string NormalValue(std::string_view value) {
   std::string normal;
   bool gap = false;
@@ -105,7 +104,7 @@ std::string NormalValue(std::string_view value) {
   return normal;
 }
 
-// As HTTP clients send it: without the port that the scheme implies.
+// As HTTP clients send it: without the scheme's default port.
 std::string_view HostHeader(const HttpTarget& target) {
   const std::string_view implied = target.scheme == "https" ? ":443" : ":80";
   std::string_view host = target.authority;
@@ -119,7 +118,7 @@ struct CanonicalHeaders {
 };
 
 CanonicalHeaders Canonical(const HttpHeaders& headers, const HttpTarget& target) {
-  // Proxies may change these on the way.
+  // Proxies may change these.
   static constexpr std::array<std::string_view, 4> kUnsigned = {"expect", "transfer-encoding",
                                                                 "user-agent", "x-amzn-trace-id"};
   std::map<std::string, std::string> values;
@@ -166,7 +165,7 @@ Result<SigV4Texts> SignRequest(HttpRequest& request, const AwsCredentials& crede
     request.headers.emplace_back("X-Amz-Content-Sha256", payload);
   }
 
-  // An object of S3 may be called `a//../b`, so its path is left as it is.
+  // An S3 key may be `a//../b`, so its path is left alone.
   const std::string path =
       is_s3 && !target.path.empty() ? std::string(target.path) : NormalPath(target.path);
   const CanonicalHeaders headers = Canonical(request.headers, target);

@@ -14,7 +14,7 @@ constexpr WallTime kNow = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28
                           std::chrono::hours(23) + std::chrono::minutes(59) +
                           std::chrono::milliseconds(59'999);
 
-// tests/data/sigv4.jsonl: what botocore makes of odd paths, queries and headers.
+// tests/data/sigv4.jsonl: botocore's results for odd paths, queries and headers.
 TEST(SigV4, SignsEveryCaseAsBotocoreDoes) {
   std::ifstream file(MUSTER_SIGV4_CASES);
   int cases = 0;

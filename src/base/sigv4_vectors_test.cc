@@ -1,4 +1,4 @@
-// AWS's own test suite for Signature Version 4: a folder for each case with the request (.req), the
+// AWS's own test suite for Signature Version 4: a folder per case with the request (.req), the
 // canonical request (.creq), the string to sign (.sts) and the Authorization header (.authz).
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ HttpRequest ParseRequest(const std::string& text) {
   request.url =
       "https://example.amazonaws.com" + line.substr(target, line.rfind(" HTTP/1.1") - target);
   while (std::getline(lines, line) && !line.empty()) {
-    if (line[0] == ' ') {  // goes on with the value before
+    if (line[0] == ' ') {  // continues the previous value
       request.headers.back().second += line;
       continue;
     }
@@ -54,7 +54,7 @@ TEST(SigV4Vectors, EveryCaseOfAwsIsSignedToTheByte) {
     };
     HttpRequest request = ParseRequest(Read(entry.path()));
     AwsCredentials credentials{"AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"};
-    // The token is no part of the request as it comes, but of the one that is signed.
+    // The token is not part of the incoming request, but of the signed one.
     static constexpr std::string_view kTokenLine = "x-amz-security-token:";
     const std::string canonical = expected(".creq");
     if (const size_t at = canonical.find(kTokenLine); at != canonical.npos) {

@@ -58,7 +58,7 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
     case SQLITE_PERM:
       return {Code::kPermission, what, "check the permissions of the file and its folder"};
     case SQLITE_IOERR:
-      // The disk may or may not have what was being written: who asked must look.
+      // The write may or may not have reached the disk: the caller must check.
       return {Code::kUnknownOutcome, what, "check the disk and the system log"};
     case SQLITE_CONSTRAINT:
       return {Code::kConflict, what};
@@ -70,7 +70,7 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
   }
 }
 
-// Whether there are only spaces, comments and semicolons in `sql`.
+// Whether `sql` contains only spaces, comments and semicolons.
 bool IsBlank(sqlite3* db, std::string_view sql) {
   while (!sql.empty()) {
     sqlite3_stmt* statement = nullptr;
@@ -114,7 +114,7 @@ void SqliteStatement::BindAt(int index, std::string_view text) {
 }
 
 void SqliteStatement::BindAt(int index, SqliteBlob blob) {
-  // A null pointer would be SQL's NULL.
+  // A null pointer would mean SQL NULL.
   const char* bytes = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
   sqlite3_bind_blob64(statement_, index, bytes, blob.bytes.size(), SQLITE_STATIC);
 }
@@ -210,7 +210,7 @@ SqliteDb::SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout)
 
 SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 
-// SQLite's own handler sleeps in steps of up to 100 ms: far longer than a commit takes.
+// SQLite's own handler sleeps in steps of up to 100 ms, far longer than a commit.
 int SqliteDb::WaitWhileBusy(void* self, int tries) {
   auto& db = *static_cast<SqliteDb*>(self);
   const auto now = std::chrono::steady_clock::now();
@@ -238,8 +238,8 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   const int flags = mode == Mode::kReadOnly   ? SQLITE_OPEN_READONLY
                     : mode == Mode::kExisting ? SQLITE_OPEN_READWRITE
                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  // The files beside it get the same permissions. Created without being opened: closing it would
-  // drop the locks that another thread has on it. What goes wrong here, SQLite says better.
+  // SQLite's companion files inherit the permissions. Created without opening it: closing would
+  // drop another thread's locks on it. Errors are ignored: SQLite reports them better.
   if (mode == Mode::kCreatePrivate && !path.empty() && path != ":memory:") {
     static_cast<void>(mknod(path.c_str(), S_IFREG | 0600, 0));
   }
@@ -260,8 +260,8 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   return db;
 }
 
-// SQLite does not call the busy handler when several connections change the mode of a new file at
-// the same time: whoever loses has to ask again.
+// SQLite does not call the busy handler when several connections change the mode of a new file
+// concurrently: the loser has to retry.
 Result<std::string> SqliteDb::UseWriteAheadLog() {
   const auto give_up = std::chrono::steady_clock::now() + busy_timeout_;
   for (;;) {
@@ -282,7 +282,7 @@ Result<SqliteStatement> SqliteDb::Prepare(std::string_view sql) {
   if (rc != SQLITE_OK) return ErrorOf(db_, rc);
   SqliteStatement prepared(db_, statement);
   if (statement == nullptr) return Error{Code::kInvalid, "no SQL statement in an empty text"};
-  // SQLite itself ignores what follows the first statement.
+  // SQLite itself ignores anything after the first statement.
   if (!IsBlank(db_, {rest, static_cast<size_t>(sql.data() + sql.size() - rest)})) {
     return Error{Code::kInvalid, "more than one SQL statement in a text", "run them one by one"};
   }
@@ -330,7 +330,7 @@ SqliteTransaction::SqliteTransaction(SqliteTransaction&& other) noexcept
     : db_(std::exchange(other.db_, nullptr)) {}
 
 SqliteTransaction::~SqliteTransaction() {
-  // After some errors SQLite has rolled back by itself; then this one has nothing to do.
+  // SQLite rolls back by itself after some errors; then this does nothing.
   if (db_ != nullptr) (void)db_->Execute("ROLLBACK");
 }
 

@@ -15,12 +15,12 @@ struct sqlite3_stmt;
 
 namespace muster {
 
-// Bytes that are no text.
+// Binary data.
 struct SqliteBlob {
   std::string_view bytes;
 };
 
-// One prepared statement. Bind, Step until it says false, read the columns of each row, Reset. Not
+// A prepared statement. Bind, Step until it returns false, read each row's columns, Reset. Not
 // thread-safe; must not outlive its database.
 class SqliteStatement {
  public:
@@ -30,7 +30,7 @@ class SqliteStatement {
   SqliteStatement& operator=(SqliteStatement&& other) noexcept;
   ~SqliteStatement();
 
-  // Binds parameters 1, 2, … in order. Texts are not copied: they must live until Reset.
+  // Binds parameters 1, 2, … in order. Text is not copied: it must live until Reset.
   template <class... Values>
   SqliteStatement& Bind(const Values&... values) {
     int index = 0;
@@ -38,7 +38,7 @@ class SqliteStatement {
     return *this;
   }
 
-  // Binds one parameter, counted from 1.
+  // Binds one parameter, numbered from 1.
   void BindAt(int index, int64_t value);
   void BindAt(int index, int value) { BindAt(index, static_cast<int64_t>(value)); }
   void BindAt(int index, double value);
@@ -50,20 +50,20 @@ class SqliteStatement {
   void BindAt(int index, const std::optional<int64_t>& value);
   // None: NULL. A name that takes a string as well would bind the text of a temporary.
   void BindAt(int index, const std::optional<std::string>& text);
-  // The number of a parameter that is written with a name ("$1"); 0: there is none.
+  // The number of a named parameter ("$1"); 0: none.
   int Parameter(const std::string& name) const;
 
-  // True: a row is there to be read. False: the statement has ended (and, outside a
-  // transaction, is durable).
+  // True: a row is available. False: the statement has finished (and, outside a transaction, is
+  // durable).
   Result<bool> Step();
 
-  // Runs a statement whose rows don't matter, and resets it.
+  // Runs a statement, discarding rows, and resets it.
   Status Run();
 
-  // Ends the use of the current rows and makes the statement ready to be bound again.
+  // Discards the current rows and readies the statement for binding.
   void Reset();
 
-  // What a value of the current row is, whatever its column was declared as.
+  // The type of a value in the current row, whatever its column's declared type.
   enum class Type { kNull, kInteger, kFloat, kText, kBlob };
   Type TypeOf(int column) const;
   int columns() const;
@@ -80,15 +80,15 @@ class SqliteStatement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// A connection to one SQLite file in WAL mode with synchronous=FULL: what was committed survives a
-// power cut. Not thread-safe; other connections and processes may use the file at the same time.
+// A connection to one SQLite file in WAL mode with synchronous=FULL: commits survive a power
+// failure. Not thread-safe; other connections and processes may use the file concurrently.
 //
 // Errors: kUnavailable (locked by others for longer than `busy_timeout`), kReadOnly, kFull,
 // kCorrupt, kPermission, kUnknownOutcome (an I/O error while committing); kConflict (a constraint)
-// and kInvalid (a value of the wrong type, or too large) are about the one statement.
+// and kInvalid (a value of the wrong type, or too large) concern the one statement.
 class SqliteDb {
  public:
-  // kCreate makes a file that is not there, kCreatePrivate one for its owner alone.
+  // kCreate creates a missing file, kCreatePrivate for its owner only.
   enum class Mode { kCreate, kCreatePrivate, kExisting, kReadOnly };
 
   static Result<std::unique_ptr<SqliteDb>> Open(const std::string& path, Mode mode,
@@ -97,7 +97,7 @@ class SqliteDb {
   SqliteDb(const SqliteDb&) = delete;
   SqliteDb& operator=(const SqliteDb&) = delete;
 
-  // kInvalid: there is no statement in `sql`, or more than one.
+  // kInvalid: not exactly one statement in `sql`.
   Result<SqliteStatement> Prepare(std::string_view sql);
 
   // Runs one or more statements without parameters.
@@ -105,13 +105,13 @@ class SqliteDb {
 
   bool InTransaction() const;
 
-  // How many rows the last insert, update or delete changed.
+  // Rows changed by the last insert, update or delete.
   int Changes() const;
 
-  // How many rows were changed since the connection was opened, those by triggers included.
+  // Rows changed since the connection was opened, including by triggers.
   int64_t TotalChanges() const;
 
-  // Whether the file has lost its name since it was opened: it was removed, renamed or replaced.
+  // Whether the file was removed, renamed or replaced since it was opened.
   bool HasMoved() const;
 
   // The first column of the first row of a query.
@@ -130,8 +130,8 @@ class SqliteDb {
   bool said_so_ = false;
 };
 
-// A write transaction, rolled back unless it is committed. Takes the write lock at once, so that it
-// never fails half way because somebody else wrote in between.
+// A write transaction, rolled back unless committed. Takes the write lock up front, so that it
+// never fails half way because of a concurrent write.
 class SqliteTransaction {
  public:
   static Result<SqliteTransaction> Begin(SqliteDb& db);

@@ -10,11 +10,11 @@
 namespace muster {
 namespace {
 
-// The byte of the shared-memory file that a writer locks: WAL_WRITE_LOCK behind
-// WALINDEX_LOCK_OFFSET in SQLite's file format.
+// The byte of the shared-memory file that a writer locks: WAL_WRITE_LOCK after WALINDEX_LOCK_OFFSET
+// in SQLite's file format.
 constexpr int64_t kWriteLock = 120;
 
-// "(name, which is stopped)" of /proc/PID/stat, "4711 (name) T …".
+// "(name, which is stopped)", from /proc/PID/stat: "4711 (name) T …".
 std::string About(int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string stat;

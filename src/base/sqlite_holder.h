@@ -4,9 +4,9 @@
 
 namespace muster {
 
-// The process that has the write lock of a SQLite file, for people: "process 4711 (muster, which is
-// stopped)". Empty: none has it, or the system does not say. Opens nothing: closing one of SQLite's
-// files would drop the locks that this process has on it.
+// The process that holds a SQLite file's write lock, for messages: "process 4711 (muster, which is
+// stopped)". Empty: none, or unknown. Opens nothing: closing one of SQLite's files would drop this
+// process's locks on it.
 std::string SqliteLockHolder(const std::string& path);
 
 }  // namespace muster

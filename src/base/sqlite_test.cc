@@ -140,7 +140,7 @@ TEST_F(SqliteTest, AnInterruptEndsTheWaitForALock) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
 }
 
-// Neither the file nor its folder is to blame.
+// Neither the file nor its folder is at fault.
 TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
   const auto opened = [&] {
     rlimit before{};
@@ -157,7 +157,8 @@ TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
   EXPECT_NE(FileError("open", "a", EMFILE).hint.find("ulimit -n"), std::string::npos);
 }
 
-// A child holds the lock: the file of this process, opened before, would be the child's as well.
+// A child holds the lock. Open here only afterwards, or the child would inherit this process's
+// file.
 TEST_F(SqliteTest, TheProcessThatHoldsTheWriteLockIsNamed) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -237,7 +238,7 @@ TEST_F(SqliteTest, ReadOnlyConnectionRefusesWrites) {
   EXPECT_EQ(written.error().code, Code::kReadOnly);
 }
 
-// max_page_count stands in for a disk that is full: the same error, at a size we choose.
+// max_page_count simulates a full disk: the same error, at a size we choose.
 TEST_F(SqliteTest, FullDiskAppliesNothing) {
   auto db = Open().value();
   ASSERT_TRUE(db->Execute("CREATE TABLE t (t TEXT); PRAGMA max_page_count = 4"));

@@ -26,7 +26,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::optional<std::string> DidYouMean(std::string_view word,
                                       const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
-  // More than a third of the letters wrong is another word.
+  // With more than a third of the letters wrong it is another word.
   size_t nearest = word.size() / 3 + 2;
   for (const std::string& candidate : candidates) {
     size_t distance = EditDistance(word, candidate);

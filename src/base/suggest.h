@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// The candidate that `word` was most likely meant to be, if one is near enough.
+// The candidate that `word` was most likely meant to be, if any is close enough.
 std::optional<std::string> DidYouMean(std::string_view word,
                                       const std::vector<std::string>& candidates);
 

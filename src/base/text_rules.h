@@ -7,8 +7,7 @@
 
 namespace muster {
 
-// Text that every database takes: at most so long, valid UTF-8, no NUL. `what` names it in the
-// error.
+// Text that every database accepts: limited length, valid UTF-8, no NUL. `what` names it in errors.
 Status CheckText(std::string_view what, std::string_view text, size_t max_bytes);
 
 // The same, and not empty.

@@ -14,31 +14,30 @@
 
 namespace muster {
 
-// Something that was done, from when to when. Spans of one `trace` text are one trace, whoever
-// sends them; `itself` and `parent` are texts as well, of which ids are made.
+// A finished operation with start and end. Spans with the same `trace` text form one trace, whoever
+// sends them; ids are derived from `itself` and `parent`.
 struct TraceSpan {
   std::string name;
   std::string trace;
   std::string itself;
-  std::string parent = {};  // empty: it is a root
+  std::string parent = {};  // empty: a root
   WallTime start{};
   WallTime end{};
   std::map<std::string, std::string> attributes = {};
-  std::string error = {};  // empty: it went well
+  std::string error = {};  // empty: success
 };
 
-// A request of OpenTelemetry's OTLP in its JSON form. Values pass through Redact.
+// An OTLP request in JSON. Values pass through Redact.
 Json OtlpRequest(const std::vector<TraceSpan>& spans, const std::string& service);
 
-// Sends spans to a collector that speaks OTLP/HTTP, in a thread of its own and a few at a time.
-// Nothing waits for it: what a collector does not take, or not fast enough, is dropped and, once,
-// logged. Thread-safe.
+// Sends spans to an OTLP/HTTP collector, in batches on its own thread. Never blocks callers: spans
+// that the collector rejects or cannot keep up with are dropped and, once, logged. Thread-safe.
 class Tracer {
  public:
   // `endpoint` is a base URL as in OTEL_EXPORTER_OTLP_ENDPOINT, "http://127.0.0.1:4318"; empty:
-  // nothing is sent.
+  // disabled.
   Tracer(std::string endpoint, std::string service);
-  // Sends what is left; a collector that does not answer is given a few seconds.
+  // Flushes; an unresponsive collector gets a few seconds.
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;

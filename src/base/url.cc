@@ -14,14 +14,14 @@ Error Invalid(std::string what, std::string hint) {
   return Error{Code::kInvalid, "invalid URL: " + std::move(what), std::move(hint)};
 }
 
-// The end of the secret reference that begins at `at`, or `at` when none does.
+// The end of the secret reference at `at`; `at` if there is none.
 size_t SkipReference(std::string_view text, size_t at) {
   if (text.substr(at, 2) != "${") return at;
   size_t close = text.find('}', at);
   return close == std::string_view::npos ? at : close + 1;
 }
 
-// Where one of `separators` first stands outside secret references; the text's end if nowhere.
+// The first of `separators` outside secret references; the text's end if none.
 size_t FindSeparator(std::string_view text, std::string_view separators) {
   for (size_t i = 0; i < text.size();) {
     if (size_t next = SkipReference(text, i); next != i) {
@@ -44,7 +44,7 @@ size_t FindLastSeparator(std::string_view text, char separator) {
   return last;
 }
 
-// The text before the first of `separators`; `rest` keeps what follows, separator included.
+// The text before the first of `separators`; `rest` keeps the remainder, separator included.
 std::string_view TakeUntil(std::string_view& rest, std::string_view separators) {
   size_t end = FindSeparator(rest, separators);
   std::string_view taken = rest.substr(0, end);

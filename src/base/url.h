@@ -11,13 +11,13 @@
 
 namespace muster {
 
-// A URL in its parts, percent-decoded. Both forms are understood:
+// A parsed URL, percent-decoded. Both forms are supported:
 //   scheme:path?query#fragment
 //   scheme://user:password@host:port/path?query#fragment
 // `path` keeps its leading slash. The host of `[::1]` is `::1`.
 //
-// A secret reference such as ${file:/run/secrets/db} stands for itself wherever it is written: its
-// colons and slashes separate nothing, and it is not decoded. ExpandSecrets replaces it later.
+// Secret references such as ${file:/run/secrets/db} are opaque: their colons and slashes separate
+// nothing, and they are not decoded. ExpandSecrets replaces them later.
 struct Url {
   std::string scheme;  // in lower case
   std::string user;
@@ -32,11 +32,11 @@ struct Url {
   std::optional<std::string> Param(std::string_view name) const;
 };
 
-// Splits a URL of at most 8 KiB. kInvalid says which part is wrong and never repeats any of the
-// text: a misplaced character may have put a password anywhere.
+// Parses a URL of at most 8 KiB. kInvalid says which part is wrong and never repeats any text: a
+// misplaced character may have put a password anywhere.
 Result<Url> ParseUrl(std::string_view text);
 
-// Makes any bytes fit for one part of a URL: everything but letters, digits and `-._~` becomes %XX.
+// Encodes bytes for one part of a URL: everything but letters, digits and `-._~` becomes %XX.
 std::string PercentEncode(std::string_view text);
 
 }  // namespace muster

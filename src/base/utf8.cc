@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-// The length of the well-formed character at the start of `text`, 0 if there is none.
+// The length of the well-formed character at the start of `text`; 0 if ill-formed.
 size_t CharacterBytes(std::string_view text) {
   auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   auto between = [&](size_t i, unsigned low, unsigned high) {

@@ -6,14 +6,14 @@
 
 namespace muster {
 
-// How many bytes from the start are well-formed UTF-8: all of them, if the text is. Surrogates,
-// overlong forms and code points beyond U+10FFFF are ill-formed.
+// The length of the well-formed UTF-8 prefix. Surrogates, overlong forms and code points beyond
+// U+10FFFF are ill-formed.
 size_t ValidUtf8Prefix(std::string_view text);
 
-// Takes the first character off `text`. A byte that is not UTF-8 counts as U+FFFD.
+// Removes the first character from `text`. An ill-formed byte counts as U+FFFD.
 char32_t TakeCodePoint(std::string_view& text);
 
-// Where a byte stands in a text, as editors count: lines and characters, both from 1.
+// A byte's position in a text, as editors count: lines and characters, both from 1.
 struct TextPosition {
   size_t line = 1;
   size_t column = 1;
@@ -23,7 +23,7 @@ struct TextPosition {
 
 TextPosition PositionOf(std::string_view text, size_t offset);
 
-// The text, or its beginning and "…", for messages that quote what may be of any length.
+// The text, truncated with "…", for quoting in messages.
 std::string Shortened(std::string_view text, size_t max_bytes = 200);
 
 // "origin:line:column: reason", the form that editors and terminals make clickable.

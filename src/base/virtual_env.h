@@ -6,7 +6,8 @@
 
 namespace muster {
 
-// A world in which waiting takes no time: Sleep moves the clocks. Chance is the same in every run.
+// An Env in which waiting takes no time: Sleep advances the clocks. Randomness is the same in every
+// run.
 class VirtualEnv : public Env {
  public:
   explicit VirtualEnv(WallTime start = WallTime(std::chrono::hours(1)), uint64_t seed = 1)

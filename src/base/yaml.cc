@@ -35,8 +35,8 @@ size_t DepthOf(const YamlNode& node) {
   return depth + (container ? 1 : 0);
 }
 
-// Where the bytes of a text stand. Every node asks, and all of them may be on one line: characters
-// are counted once, up to each block of bytes.
+// Maps byte offsets to positions. Every node needs one, and all may be on one line: characters are
+// counted once, per block of bytes.
 class Places {
  public:
   explicit Places(std::string_view text) : text_(text) {
@@ -49,7 +49,7 @@ class Places {
     characters_before_.push_back(characters);
   }
 
-  // Of a line and a byte in it, both from 0.
+  // From a line and a byte within it, both from 0.
   TextPosition At(size_t line, size_t byte) const {
     if (line >= lines_.size()) return {line + 1, byte + 1};
     const size_t begin = lines_[line];
@@ -134,7 +134,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct OpenNode {
     YamlNode node;
     YAML::anchor_t anchor;
-    std::optional<YamlNode> key = {};  // of a map: read, its value not yet
+    std::optional<YamlNode> key = {};  // of a map: its value not read yet
     std::map<std::string, TextPosition> keys = {};
   };
 
@@ -178,8 +178,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void Complete(YamlNode node, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
-      // The copy counts as well, so that nested anchors cannot take more memory than the limit
-      // says.
+      // The copy counts too, so that nested anchors cannot exceed the memory limit.
       Spend(CountNodes(node), YAML::Mark::null_mark());
       anchors_[anchor] = node;
     }

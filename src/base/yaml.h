@@ -12,18 +12,18 @@ namespace muster {
 
 struct YamlEntry;
 
-// One node of a YAML text, with the place where it stands. Scalars keep their text: what `yes` or
-// `007` means is for the reader of the field to say, not for the parser to guess.
+// A YAML node with its position. Scalars keep their text: what `yes` or `007` means is up to the
+// field's reader.
 struct YamlNode {
   enum class Kind { kNull, kScalar, kSequence, kMap };
   Kind kind = Kind::kNull;
   TextPosition position;
   std::string text = {};             // of a scalar
-  bool quoted = false;               // of a scalar: surely a string
+  bool quoted = false;               // of a scalar: definitely a string
   std::vector<YamlNode> items = {};  // of a sequence
   std::vector<YamlEntry> entries;    // of a map, in the order written
 
-  // The value of a map's key, or null when it has none or this is no map.
+  // The value of a key; null if missing, or if this is not a map.
   const YamlNode* Find(std::string_view key) const;
 };
 
@@ -43,18 +43,18 @@ struct YamlDocument {
 struct YamlLimits {
   size_t bytes = 4 * 1024 * 1024;
   size_t depth = 64;
-  size_t nodes = 100'000;  // after aliases are replaced by what they stand for
+  size_t nodes = 100'000;  // after expanding aliases
 };
 
-// Reads one YAML document (JSON is YAML too). Aliases are expanded within the limits. Refused,
-// beside what YAML forbids: a key twice in one map, keys that are not scalars, tags other than
-// !!str, several documents, bytes that are not UTF-8.
+// Parses one YAML document (JSON is YAML too). Aliases are expanded within the limits. Beyond what
+// YAML forbids, rejects duplicate keys, keys that are not scalars, tags other than !!str, several
+// documents and invalid UTF-8.
 //
 // kInvalid says "origin:line:column: reason".
 Result<YamlDocument> ParseYaml(std::string_view text, std::string_view origin,
                                const YamlLimits& limits = {});
 
-// The same for a file. A file that cannot be read is kInvalid too.
+// The same for a file. An unreadable file is kInvalid too.
 Result<YamlDocument> ReadYamlFile(const std::string& path, const YamlLimits& limits = {});
 
 }  // namespace muster

@@ -15,7 +15,7 @@ std::string ErrorOf(std::string_view text, const YamlLimits& limits = {}) {
   return document.error().message;
 }
 
-// A compact picture of a tree: scalars bare or quoted, ~ for null.
+// A compact dump of a tree: scalars bare or quoted, ~ for null.
 std::string Show(const YamlNode& node) {
   std::string shown;
   switch (node.kind) {
@@ -61,7 +61,7 @@ TEST(Yaml, NodesKnowWhereTheyStand) {
 }
 
 TEST(Yaml, ALongLineIsReadAtOnce) {
-  // Each node's column is counted in characters: from the line's beginning, these would take hours.
+  // Columns are counted in characters: counting each from the line start would take hours.
   std::string text = "[";
   while (text.size() < 2'000'000) text += "é, ";
   text += "]";

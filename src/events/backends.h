@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// The logs behind OpenEventLog, which has parsed and checked the arguments.
+// The backends of OpenEventLog, which has parsed and checked the arguments.
 
 // Reads time from `env`.
 std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots,
@@ -21,7 +21,7 @@ Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
                                                        const std::string& space, Env& env,
                                                        const EventLogOptions& options);
 
-// Reads a table that others write: `options.table`, with as many slots as `options` says.
+// Reads a table written by others: `options.table`, with the slots given in `options`.
 Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env,
                                                        const EventLogOptions& options);
 

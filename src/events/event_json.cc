@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// Kept as it is where that makes a line of JSON: numbers keep their digits.
+// Verbatim if that makes one line of JSON: numbers keep their digits.
 std::string Field(const char* name, const std::string& text) {
   const std::string key = std::string(",\"") + name;
   if (text.find('\n') == std::string::npos && !text.empty() && Json::accept(text)) {
@@ -19,7 +19,7 @@ std::string Field(const char* name, const std::string& text) {
   return key + "_text\":" + ToJsonText(text);
 }
 
-// The bytes of a field of an object, as they are written; none if its name is written with escapes.
+// A field's raw bytes; none if its name is escaped.
 std::optional<std::string> RawField(const simdjson::padded_string& text, const char* name) {
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;
@@ -33,7 +33,7 @@ std::optional<std::string> RawField(const simdjson::padded_string& text, const c
   return std::string(raw);
 }
 
-// One line of `events append`.
+// One input line of `events append`.
 class AppendLine {
  public:
   AppendLine(std::string_view line, std::string_view origin, const Json& json)
@@ -82,7 +82,7 @@ class AppendLine {
     return {};
   }
 
-  // As it is written, or the text of a string where it is no JSON.
+  // Verbatim, or the content of the _text string for what is not JSON.
   Status Content(const std::string& name, std::string& content) const {
     const std::string text = name + "_text";
     if (json_.contains(name) && json_.contains(text)) {

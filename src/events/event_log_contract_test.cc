@@ -1,5 +1,4 @@
-// The promises of muster/events.h, held against every log: each test says one of them, and all
-// tests run on all logs.
+// The promises of muster/events.h, checked on every log: one test per promise.
 
 #include <gtest/gtest.h>
 
@@ -152,7 +151,7 @@ TEST_P(EventLogContract, AppendsInTheOrderGivenAlsoWhereStreamsTakeTurns) {
     EXPECT_EQ(event.version, ++heads[event.stream]);
   }
   EXPECT_EQ(types, "012345678");
-  // The second expects what the first has not left, or what no stream could have had.
+  // The second expects a version that the first did not leave, or that no stream can have.
   for (const auto& [first, second] :
        {std::pair<int64_t, int64_t>{5, 5}, {kAnyVersion, 0}, {5, 7}}) {
     const std::vector<StreamAppend> wrong{
@@ -166,7 +165,7 @@ TEST_P(EventLogContract, AppendsInTheOrderGivenAlsoWhereStreamsTakeTurns) {
   EXPECT_EQ(All().size(), 9u);
 }
 
-// As many streams as events: what compares each with each takes longer than a call may.
+// As many streams as events: comparing each with each would exceed the call timeout.
 TEST_P(EventLogContract, AppendsToAsManyStreamsAsAreAllowedAtOnce) {
   std::vector<StreamAppend> appends;
   for (int i = 0; i < kMaxEventBatch; ++i) {
@@ -227,12 +226,12 @@ TEST_P(EventLogContract, SlotsAreReadEachFromItsOwnPositionInGlobalOrder) {
   EXPECT_EQ(got, expected);
 }
 
-// A page holds no more than it may in bytes, but for its last event, and following it misses none.
+// A page stays within its byte limit, except for its last event, and reading on misses none.
 TEST_P(EventLogContract, ReadsAreBoundedInBytes) {
   log_ = *OpenEventLog(Url(), RealEnv(), {.slots = 16, .read_bytes = 1000});
   std::vector<StreamAppend> appends;
   for (int i = 0; i < 60; ++i) {
-    // Mostly small, then large ones, one of them larger than a page.
+    // Mostly small ones, then large ones, one of them larger than a page.
     const size_t bytes = i == 40 ? 5'000 : i > 20 ? 300 : 5;
     NewEvent event{"T", std::string(bytes, 'x'), std::string(bytes, 'y')};
     appends.push_back({"s" + std::to_string(i % 7), kAnyVersion, {std::move(event)}});
@@ -311,7 +310,7 @@ TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   EXPECT_EQ((*lag)[2].events, 0);
 }
 
-// However far behind a reader is, to look costs about the same.
+// The cost is about the same however far behind a reader is.
 TEST_P(EventLogContract, LagIsEstimatedWhereThereIsMuchToCount) {
   std::vector<StreamAppend> appends;
   for (int s = 0; s < 1'000; ++s) {
@@ -357,7 +356,7 @@ TEST_P(EventLogContract, BeyondTheLimitsNothingIsApplied) {
 TEST_P(EventLogContract, OpenedAgainItHasItsEventsAndItsSlots) {
   Append("s", 0, {{"A"}});
   log_ = Open(0);
-  if (GetParam() == "memory") {  // gone with whoever opened it, as promised
+  if (GetParam() == "memory") {  // gone with its opener, as documented
     EXPECT_TRUE(All().empty());
     return;
   }
@@ -378,8 +377,8 @@ TEST_P(EventLogContract, WaitEndsWhenSomethingIsAppended) {
   EXPECT_LT(RealEnv().MonoNow() - begin, 20s);
 }
 
-// The heart of it: whoever follows the log while many append, conflict and roll back sees every
-// event once, in order, and each stream's in the order of its versions.
+// The core promise: a reader following the log while many writers append, conflict and roll back
+// sees every event once, in order, and each stream's in version order.
 TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
   constexpr int kWriters = 8;
   constexpr int kAppends = 60;
@@ -388,7 +387,7 @@ TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
   for (int writer = 0; writer < kWriters; ++writer) {
     writers.emplace_back([&, writer] {
       for (int i = 0; i < kAppends; ++i) {
-        // Few streams: most appends meet another, fail after they drew a position, and try again.
+        // Few streams: most appends conflict, fail after drawing a position, and retry.
         const std::vector<StreamAppend> appends{
             {"hot-" + std::to_string(i % 3), kAnyVersion, {{"T"}, {"T"}}},
             {"own-" + std::to_string(writer), kAnyVersion, {{"T"}}}};
@@ -424,7 +423,7 @@ TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
   for (const Event& event : followed) EXPECT_EQ(event.version, ++versions[event.stream]);
 }
 
-// Each waits for the other's stream. The server ends one of them, who has appended nothing.
+// A deadlock: the server aborts one of them, which has appended nothing.
 TEST_P(EventLogContract, AppendsToTheSameStreamsInAnotherOrderAllSucceed) {
   constexpr int kWriters = 4;
   constexpr int kAppends = 5;

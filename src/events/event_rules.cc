@@ -31,8 +31,8 @@ Status CheckLimit(int limit) {
 
 }  // namespace
 
-// FNV-1a, finished so that the low bits depend on all others. Stored with every event: never to be
-// changed.
+// FNV-1a, finalised so that the low bits depend on all others. Stored with every event: must never
+// change.
 int SlotOf(std::string_view stream, int slots) {
   uint64_t hash = Fnv1a(stream);
   hash ^= hash >> 32;

@@ -8,21 +8,20 @@
 
 namespace muster {
 
-// The rules that hold for every log, checked before a log does anything.
+// Rules common to all logs, checked up front.
 
 Status CheckAppends(std::span<const StreamAppend> appends);
 Status CheckRead(int64_t after, int limit);
 Status CheckStreamRead(int64_t after, int limit);
 Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit);
 
-// Another number of slots than a log has was asked for. 0: none in particular.
+// Fails if a different number of slots was requested than the log has. 0: any.
 Status CheckSlotCount(int asked, int stored);
 
 Error WrongVersion(std::string_view stream, int64_t expected, int64_t found);
 
-// Which part of the log one query of Read covers: the slots that lie before its end, and an end
-// such that about `limit` events are to be expected. `widen` doubles that, for parts in which
-// nothing was found.
+// The part of the log covered by one query of Read: the slots positioned before its end, and an end
+// chosen to expect about `limit` events. `widen` doubles it, for ranges without events.
 struct ReadWindow {
   std::vector<SlotPosition> slots;
   int64_t end = 0;  // inclusive
@@ -30,7 +29,7 @@ struct ReadWindow {
 ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, int64_t horizon,
                       int widen);
 
-// How much a read still takes. The first event always fits, however large.
+// What a read may still return. The first event always fits, however large.
 class ReadBudget {
  public:
   ReadBudget(int limit, size_t bytes) : events_(limit), bytes_(bytes) {}
@@ -43,15 +42,15 @@ class ReadBudget {
   size_t bytes_;
 };
 
-// Of a slot, or of a whole log that has to be searched, no more events are counted than this.
+// Counting stops here, for a slot and for a whole log that has to be searched.
 inline constexpr int64_t kMaxCountedLag = 1'000;
 inline constexpr int64_t kMaxSearchedLag = 100'000;
 
-// What was counted of a slot beyond `after`, one more than kMaxCountedLag at most, as its lag.
-// Positions are dense, and slots get about the same share of them.
+// The lag of a slot from the events counted after `after`, at most kMaxCountedLag + 1. Positions
+// are dense, and slots share them about evenly.
 SlotLag LagOf(int slot, int64_t counted, int64_t after, int64_t last, int slots);
 
-// How many windows without an event a single Read tries.
+// How many empty windows a single Read tries.
 inline constexpr int kMaxWindows = 12;
 
 }  // namespace muster

@@ -142,7 +142,7 @@ class MemoryEventLog final : public EventLog {
   const size_t read_bytes_;
   std::mutex mutex_;
   std::condition_variable_any appended_;
-  std::vector<Event> events_;  // the event of position n at n - 1
+  std::vector<Event> events_;  // position n is at index n - 1
   std::map<std::string, std::vector<size_t>, std::less<>> streams_;
 };
 

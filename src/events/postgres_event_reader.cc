@@ -18,15 +18,15 @@ PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
   PgOptions options;
   options.uri = uri;
   options.call_timeout = call_timeout;
-  // Every query goes along an index whose best use does not depend on its parameters; what the
-  // planner would guess from statistics of a growing log can only be worse.
+  // Every query follows an index whose best plan does not depend on its parameters; statistics of a
+  // growing log could only mislead the planner.
   options.settings = {{"plan_cache_mode", "force_generic_plan"},
                       {"enable_seqscan", "off"},
                       {"enable_hashjoin", "off"},
                       {"enable_mergejoin", "off"},
                       {"enable_material", "off"},
                       {"jit", "off"},
-                      // Times of others that name no zone are taken for UTC, wherever this runs.
+                      // Times without a zone, written by others, are read as UTC.
                       {"timezone", "UTC"},
                       {"default_transaction_isolation", "read committed"}};
   return options;
@@ -35,7 +35,7 @@ PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
 constexpr int64_t kBytea = 17;
 constexpr int kTotal = 10;  // the last column of Bounded
 
-// Bytes that no text can hold are given as the server writes them: \\x and their hex digits.
+// Bytes that are not text are returned as the server prints them: \\x and hex digits.
 std::string ContentOf(const PgResult& rows, int row, int column) {
   const std::string_view content = rows.Text(row, column);
   const bool text =
@@ -140,12 +140,12 @@ Result<int64_t> PostgresEventReader::Last() {
   return last.Int64(0, 0);
 }
 
-// What a query leaves out costs the server time, if it has to write it as text first: about twice
-// as many events are asked for as those of the last page would fit.
+// Rows the server must print but then drops cost time: request about twice as many events as would
+// have fit the last page.
 int PostgresEventReader::RowsFor(int limit) const { return std::min(limit, rows_.load()); }
 
 void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
-  // Perhaps there was too much of it.
+  // The response may have been too large.
   if (!rows) {
     if (rows.error().code == Code::kUnavailable) rows_ = std::max(1, asked / 8);
     return;
@@ -157,7 +157,7 @@ void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
       std::min<int64_t>(kMaxEventBatch, 2 * std::min<int64_t>(fit, kMaxEventBatch) + 1));
 }
 
-// A page that is full, in events or in bytes, has been read only to its last event.
+// A page that is full, in events or bytes, was read only up to its last event.
 Status PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int asked) const {
   page.events = EventsFrom(rows);
   if (page.events.empty()) return {};
@@ -176,7 +176,7 @@ Status PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int aske
 
 Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
   PgParams params;
-  // Who owns all slots reads the log as it lies there, instead of picking it together.
+  // The owner of all slots reads the log sequentially instead of slot by slot.
   if (window.slots.size() == static_cast<size_t>(slots_) && AreAtOnePosition(window.slots)) {
     params.Int64(window.slots.front().position).Int64(window.end).Int64(limit).Int64(read_bytes_);
     return Run(statements().read_all, params);
@@ -192,23 +192,23 @@ Result<PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int li
   return Run(statements().read_slots, params);
 }
 
-// Asks for the end of an index, which is always in memory. A notification at every append would
-// halve the rate of commits.
+// Polls the end of an index, which is always cached. A notification per append would halve the
+// commit rate.
 void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
   const int64_t seen = known_horizon_.load();
   const auto look = [&] {
     const auto last = Run(statements().last, PgParams());
     if (!last || last->Int64(0, 0) <= seen) return false;
-    // What is there may not be settled yet: who asks again at once would only spin.
+    // The new events may not be settled yet: returning at once would make the caller spin.
     env_.Sleep(kPolls.first, stop);
     return true;
   };
   PollUntil(look, env_, kPolls, timeout, stop);
 }
 
-// A standby shows events, but none of the locks that say which may still come: a reader there would
-// lose those that commit late. It is asked with every call, since a connection may lead
-// elsewhere than the one before, and first: a primary stays one while a connection lives.
+// A standby shows events but not the locks that say which are still to come: a reader there would
+// lose late commits. Checked with every call, since a new connection may lead elsewhere, and first:
+// a primary stays one as long as the connection lives.
 Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
   static const PgStatement kStandby{"standby", "SELECT pg_is_in_recovery()::integer", false};
   const PgParams none{};

@@ -21,24 +21,23 @@ struct SlotArrays {
   PgArray afters;
 };
 
-// A query of the columns position, stream, version, slot, id, type, payload, metadata and time,
-// ordered by `order` and limited, that ends as well with the event whose payload and metadata reach
-// as many bytes as the parameter `bytes` says. How many there are up to each stands in its last
-// column. The server does not unpack what it leaves out.
+// A query for position, stream, version, slot, id, type, payload, metadata and time, ordered by
+// `order` and limited, that also ends with the event whose payload and metadata reach the number of
+// bytes in parameter `bytes`. The last column is the running total. The server does not decompress
+// what it leaves out.
 std::string Bounded(const std::string& select, const std::string& order, int bytes);
 
-// Those that read events are Bounded, by their last parameter. Payload and metadata are text or
-// bytea.
+// Queries for events are Bounded, by their last parameter. Payload and metadata are text or bytea.
 struct ReadStatements {
-  PgStatement last;         // the last position; 0: there are no events
+  PgStatement last;         // the last position; 0: no events
   PgStatement read_stream;  // stream, after this version, limit, bytes
   PgStatement read_all;     // after, up to, limit, bytes
   PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
 };
 
-// How an event log on PostgreSQL is read, whoever writes it: in pages up to a horizon, the position
-// up to which no event can still come. What is known to be settled stays so: while a reader is
-// behind that, nobody is asked for a later one.
+// Reads an event log on PostgreSQL, whoever writes it: in pages up to a horizon, the position below
+// which no event can appear any more. A known horizon stays valid: while a reader is behind it, no
+// newer one is queried.
 class PostgresEventReader : public EventLog {
  public:
   int slots() const override { return slots_; }
@@ -53,7 +52,7 @@ class PostgresEventReader : public EventLog {
 
   virtual const ReadStatements& statements() const = 0;
 
-  // A horizon, later than `known_horizon_` if there is one: called only where that is not enough.
+  // A horizon, later than `known_horizon_` if possible: called only if that is not enough.
   virtual Result<int64_t> FindHorizon() = 0;
 
   // Events of some slots, each after its position, up to the window's end.
@@ -76,7 +75,7 @@ class PostgresEventReader : public EventLog {
   Result<PgResult> ReadIn(const ReadWindow& window, int limit);
   Status Fill(EventPage& page, const PgResult& rows, int asked) const;
 
-  std::atomic<int> rows_ = kMaxEventBatch;  // no more of the events seen last are asked for
+  std::atomic<int> rows_ = kMaxEventBatch;  // limit on the events requested per query
 };
 
 }  // namespace muster

@@ -12,12 +12,12 @@ namespace {
 constexpr int kMaxAppendTries = 20;
 
 // How readers know which positions may still be filled: an appender first takes a shared lock whose
-// key is the last position given out, and only then draws its own, which are greater. A reader
-// takes the last position, then the lowest such key: up to the lesser of the two everything has
-// been committed or rolled back. The lock is released after the commit can be seen, so a query
-// begun after the look at the locks sees all of it.
+// key is the last position assigned, and only then draws its own, which are greater. A reader takes
+// the last position, then the lowest such key: up to the lesser of the two everything has been
+// committed or rolled back. The lock is released after the commit becomes visible, so a query
+// started after reading the locks sees all of it.
 //
-// The upper 19 bits of a key tell logs of one database apart, the lower 44 are the position.
+// The upper 19 bits of a key distinguish the logs of one database, the lower 44 are the position.
 constexpr int kPositionBits = 44;
 constexpr int64_t kPositionMask = (int64_t{1} << kPositionBits) - 1;
 constexpr int64_t kLogMask = (1 << 19) - 1;
@@ -57,7 +57,7 @@ struct LogStatements : ReadStatements {
     announce = {"announce",
                 in("SELECT pg_advisory_xact_lock_shared($1::bigint + s.last) FROM (SELECT CASE "
                    "WHEN is_called THEN last_value ELSE 0 END AS last FROM $S.events_position) s")};
-    // One stream: its head is looked up once, and the rest is a plain insert.
+    // One stream: its head is looked up once; the rest is a plain insert.
     append_one = {
         "append_one",
         in("WITH head AS MATERIALIZED (SELECT coalesce((SELECT version FROM $S.events WHERE stream "
@@ -68,8 +68,8 @@ struct LogStatements : ReadStatements {
            "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY n(id, type, payload, metadata, "
            "nth) WHERE $2::bigint = -1 OR head.at = $2::bigint RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM head")};
-    // The heads of all streams are an array, in which the events find theirs without a join. All
-    // appends insert in the order of the streams, so that two of them do not wait for each other.
+    // The heads of all streams are an array that events index into without a join. All appends
+    // insert in stream order, so that two of them do not deadlock.
     append_many = {
         "append_many",
         in("WITH heads AS MATERIALIZED (SELECT s.ord, s.needed, coalesce((SELECT version FROM "
@@ -86,8 +86,8 @@ struct LogStatements : ReadStatements {
            "metadata) SELECT position, stream, version, slot, id, type, payload, metadata FROM "
            "numbered ORDER BY stream COLLATE \"C\", version RETURNING 1) "
            "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
-    // Not the sequence, which a crash may take back to what was on disk: a reader that had gone
-    // along with it would then skip what is appended next. An event that can be seen is on disk.
+    // Not the sequence: after a crash it may revert to its value on disk, and a reader that had
+    // seen a later one would skip the next events. A visible event is on disk.
     last = {"last", in("SELECT coalesce(max(position), 0) FROM $S.events"), false};
     lowest_lock = {
         "lowest_lock",
@@ -109,7 +109,7 @@ struct LogStatements : ReadStatements {
                                "$2::bigint ORDER BY position LIMIT $3::bigint",
                            "position", 4)),
                 false};
-    // Slot by slot along the index: what others own is not even looked at.
+    // Slot by slot along the index: other owners' slots are not even read.
     read_slots = {"read_slots",
                   in(Bounded("SELECT " + columns +
                                  " FROM unnest($1::integer[], $2::bigint[]) s(slot, after) CROSS "
@@ -132,7 +132,7 @@ struct LogStatements : ReadStatements {
   PgStatement announce, append_one, append_many, lowest_lock, lag;
 };
 
-// The streams of an append, each once.
+// The distinct streams of an append.
 struct AppendParts {
   // No stream has this version.
   static constexpr int64_t kNone = -2;
@@ -159,7 +159,7 @@ struct AppendParts {
     }
   }
 
-  // Those after the append, if the streams had the versions `heads` before.
+  // The versions after the append, given the streams' versions before it.
   Result<std::vector<int64_t>> Versions(std::span<const StreamAppend> appends,
                                         std::vector<int64_t> heads) const {
     std::vector<int64_t> versions;
@@ -174,7 +174,7 @@ struct AppendParts {
   }
 
   std::vector<Stream> streams;
-  std::vector<size_t> of;  // for each append, which of the streams it is for
+  std::vector<size_t> of;  // for each append, the index of its stream
 };
 
 size_t CountOf(std::span<const StreamAppend> appends) {
@@ -191,7 +191,7 @@ size_t PayloadBytes(std::span<const StreamAppend> appends) {
   return bytes;
 }
 
-// What an append has of each event.
+// The column arrays of an append.
 struct EventColumns {
   EventColumns(std::span<const StreamAppend> appends, Env& env)
       : count(CountOf(appends)),
@@ -237,7 +237,7 @@ class PostgresEventLog final : public PostgresEventReader {
       auto heads = parts.streams.size() == 1 ? AppendOne(appends, parts.streams.front())
                                              : AppendMany(appends, parts);
       if (heads) return parts.Versions(appends, *std::move(heads));
-      // Others appended to one of the streams at once, and were faster: from the new end.
+      // Lost a race for one of the streams: retry from its new end.
       const bool again = heads.error().code == Code::kConflict || IsPgDeadlock(heads.error());
       if (!again || tries == kMaxAppendTries) return heads;
     }
@@ -298,7 +298,7 @@ class PostgresEventLog final : public PostgresEventReader {
     return std::move(results[1]);
   }
 
-  // Both answer with the versions that the streams had before.
+  // Both return the streams' versions before the append.
   Result<std::vector<int64_t>> AppendOne(std::span<const StreamAppend> appends,
                                          const AppendParts::Stream& stream) {
     const EventColumns events(appends, env_);

@@ -9,7 +9,7 @@ Status CreateTables(PgConnection& connection, const std::string& space, std::str
   MUSTER_TRY(connection.Execute(
       PgStatement{"", "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
       PgParams().Text(space)));
-  // Another process may have created them while this one waited for the lock.
+  // Another process may have created them while we waited for the lock.
   MUSTER_ASSIGN(const bool exists, PgTableExists(connection, space, table));
   if (!exists) {
     MUSTER_ASSIGN(const bool schema_exists, PgSchemaExists(connection, space));
@@ -32,7 +32,7 @@ Status SetUpPostgres(PgConnection& connection, const std::string& space, std::st
   if (exists) return {};
   auto created = CreateTables(connection, space, table, statements);
   if (created) return {};
-  // Whatever was begun must not stay open.
+  // Don't leave a transaction open.
   if (connection.Usable()) static_cast<void>(RunPlain(connection, "ROLLBACK"));
   Error error =
       created.error().Within("table " + space + "." + std::string(table) + " cannot be created");

@@ -18,14 +18,14 @@ std::string QuotedTable(const std::string& name) {
   return PgIdentifier(name.substr(0, dot)) + "." + PgIdentifier(name.substr(dot + 1));
 }
 
-// Columns that hold bytes, by their names: those are read as they are.
+// The bytea columns: those are read raw.
 using ByteColumns = std::set<std::string, std::less<>>;
 
-// Every column is named with its table and every result by its part of an event: whatever a column
-// is called, nothing else is meant by it.
+// Columns are qualified with the table and results named after the event's fields, so that no
+// column name can be ambiguous.
 std::string Column(const std::string& name) { return "e." + PgIdentifier(name); }
 
-// Whatever types another library has chosen: as text, or as the bytes of a bytea.
+// Whatever types another library chose: as text, or as the bytes of a bytea.
 std::string Content(const std::string& column, const ByteColumns& bytes,
                     const std::string& otherwise) {
   if (column.empty()) return otherwise;
@@ -50,7 +50,7 @@ struct TableStatements : ReadStatements {
     const std::string stream = StreamExpression(names.stream);
     const std::string position = Column(names.position);
     const std::string version = Column(names.version);
-    // md5 is the one hash that means the same in every version of the server.
+    // md5 is the only hash that is the same in every server version.
     const std::string slot = "((('x' || substr(md5(" + stream + "), 1, 6))::bit(24)::integer) % " +
                              std::to_string(slots) + ")";
     const std::string epoch = "'epoch'::timestamptz";
@@ -66,7 +66,7 @@ struct TableStatements : ReadStatements {
         table + " e ";
     first = {"", "SELECT coalesce(min(" + position + "), 1)::bigint FROM " + table + " e", false};
     last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table + " e", false};
-    // A writer holds this lock from before it draws a position until its end can be seen.
+    // A writer holds this lock from before it draws a position until its commit is visible.
     const std::string relation = PgLiteral(table) + "::regclass";
     writers = {"",
                "SELECT virtualtransaction::text FROM pg_locks WHERE locktype = 'relation' AND "
@@ -86,7 +86,7 @@ struct TableStatements : ReadStatements {
                             " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
                         "position", 4),
                 false};
-    // Looked up in an array, a row's slot costs the same whatever plan the server makes.
+    // Indexing into an array makes a row's slot cost the same whatever plan the server picks.
     const std::string lowest = "(SELECT min(a) FROM unnest($1::bigint[]) a)";
     const std::string behind =
         position + " > " + lowest + " AND " + position + " > ($1::bigint[])[" + slot + " + 1]";
@@ -104,7 +104,7 @@ struct TableStatements : ReadStatements {
   PgStatement first, writers, lag;
 };
 
-// The position of each slot of the log; slots that are not asked for have nothing beyond theirs.
+// The position of each slot of the log; slots not requested have nothing after theirs.
 PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
   std::vector<int64_t> afters(static_cast<size_t>(slots), INT64_MAX);
   for (const SlotPosition& slot : from) afters[static_cast<size_t>(slot.slot)] = slot.position;
@@ -120,7 +120,7 @@ class PostgresTableLog final : public PostgresEventReader {
     slots_ = options.slots;
   }
 
-  // Reads a little of everything, so that a wrong name is told at once.
+  // Reads a little of everything, so that a wrong name is reported at once.
   Status Open() {
     auto opened = Prepare();
     if (opened) opened = Try();
@@ -161,7 +161,7 @@ class PostgresTableLog final : public PostgresEventReader {
   const ReadStatements& statements() const override { return statements_; }
   bool HasTime() const { return !names_.time.empty(); }
 
-  // A view would have no locks to go by, and bytes are no text.
+  // A view has no locks to go by, and bytea is not text.
   Status Prepare() {
     const std::string relation = PgLiteral(QuotedTable(names_.table)) + "::regclass";
     const PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation, false};
@@ -199,7 +199,7 @@ class PostgresTableLog final : public PostgresEventReader {
                PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
   }
 
-  // Without a look at what lies there: the slot of a row is computed, so that all would be read.
+  // Without reading the rows: slots are computed, so all of them would have to be read.
   Result<std::vector<SlotLag>> EstimatedLags(std::span<const SlotPosition> from, int64_t lowest,
                                              int64_t last) {
     MUSTER_ASSIGN(const EventPage first, ReadAll(lowest, 1));
@@ -214,7 +214,7 @@ class PostgresTableLog final : public PostgresEventReader {
     return lags;
   }
 
-  // Of the entries `left`: one of each slot is done, the others stay.
+  // Handles one entry of each slot in `left` and removes it.
   Status AddLag(std::span<const SlotPosition> from, std::vector<size_t>& left,
                 std::vector<SlotLag>& lags) {
     std::map<int, size_t> entries;
@@ -234,10 +234,10 @@ class PostgresTableLog final : public PostgresEventReader {
     return {};
   }
 
-  // Its writers take no lock of ours, but every INSERT takes one on the table before it draws a
-  // position, and keeps it until its transaction has ended. So: look at the last position, then
-  // who holds that lock; once all of them have ended, nothing up to that position can still come.
-  // Who only rolls back is waited for no longer than it lives.
+  // Its writers take no lock of ours, but every INSERT locks the table before drawing a position,
+  // until its transaction ends. So: read the last position, then the holders of that lock; once all
+  // of them have ended, nothing up to that position can still appear. Transactions that roll back
+  // delay it no longer than they live.
   Result<int64_t> FindHorizon() override {
     std::lock_guard lock(mutex_);
     PgParams none;

@@ -1,5 +1,5 @@
-// Event logs on PostgreSQL beyond what all logs have in common: tables that other libraries write,
-// commits that come late, servers that are no primary.
+// PostgreSQL event logs beyond the common contract: tables written by other libraries, late
+// commits, servers that are not primaries.
 
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_F(PostgresTable, OfAnotherLibraryIsReadAsItIs) {
   EXPECT_EQ(log->Append({&append, 1}).error().code, Code::kPermission);
 }
 
-// Whatever the columns are called: keywords, our own names, quotes, other alphabets.
+// Any column names: keywords, our own names, quotes, other alphabets.
 TEST_F(PostgresTable, MayHaveOddNames) {
   const std::string name = R"(odd '"é)" + table_;
   const std::string quoted = PgIdentifier(name);
@@ -137,8 +137,8 @@ TEST_F(PostgresTable, MayHaveOddNames) {
   EXPECT_EQ(stream->front().position, 97);
 }
 
-// A worker's part of many events: as many as end the server's patience if each is compared with
-// each slot.
+// A worker's share of many events: enough to hit the server's timeout if each is compared with each
+// slot.
 TEST_F(PostgresTable, OfManyEventsIsReadAndCountedInTime) {
   Sql(*session_, "INSERT INTO " + table_ +
                      " (aggregate_type, aggregate_id, aggregate_version, event_type) SELECT 'o',"
@@ -164,7 +164,7 @@ TEST_F(PostgresTable, OfManyEventsIsReadAndCountedInTime) {
   EXPECT_EQ(read, behind);
 }
 
-// The tables of other libraries, as those create them; what readers do not look at is left out.
+// Other libraries' tables, as they create them, without what readers ignore.
 struct Layout {
   std::string name;
   std::string columns;
@@ -209,7 +209,7 @@ TEST_P(PostgresLayout, IsReadWithItsPayloads) {
   auto stream = (*log)->ReadStream(layout.stream, layout.version - 1, 10);
   ASSERT_TRUE(stream) << stream.error().ToString();
   EXPECT_EQ(stream->size(), 2u);
-  // An insert that has not ended holds readers back, also into a partition.
+  // An unfinished insert holds readers back, also into a partition.
   Sql(*session, "BEGIN");
   Sql(*session, "LOCK TABLE " + names.table + " IN ROW EXCLUSIVE MODE");
   const auto other = Session();
@@ -402,7 +402,7 @@ TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
     const StreamAppend one{stream, kAnyVersion, {{"T"}}};
     ASSERT_TRUE(log.Append({&one, 1}));
   };
-  // What an appender does, step by step and slowly.
+  // An append in slow motion, step by step.
   const auto begin_append = [&](PgConnection& session, const std::string& stream) {
     Sql(session, "BEGIN");
     Sql(session, "SELECT pg_advisory_xact_lock_shared((('" + space +
@@ -433,7 +433,7 @@ TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
   EXPECT_EQ(streams(), "first slow second 4");
 }
 
-// A reader there would pass events whose transactions have not ended on the primary.
+// A reader there would skip events whose transactions are still open on the primary.
 TEST(PostgresStandby, IsRefusedUntilItIsPromoted) {
   const std::string reason = testing::PostgresServer::Unavailable();
   if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;

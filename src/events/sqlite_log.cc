@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBusyTimeout{10'000};
 constexpr PollPauses kPolls{milliseconds(2), milliseconds(100)};
 
-// $ stands for the namespace. One writer at a time commits in the order of its positions, so a
-// reader sees no gap that is filled later.
+// $ is the namespace. A single writer commits in position order, so a reader sees no gap that is
+// filled later.
 constexpr std::string_view kSchema = R"(
 CREATE TABLE IF NOT EXISTS $_event_log (slots INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS $_events (
@@ -134,7 +134,7 @@ class SqliteEventLog final : public EventLog {
     MUSTER_TRY(CheckRead(after, limit));
     EventPage page;
     std::lock_guard lock(reader_.mutex);
-    // The end is read before the events: what comes in between is for the next page.
+    // The end is read before the events: anything in between is for the next page.
     MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
     ReadBudget budget(limit, read_bytes_);
     MUSTER_TRY(AddRows(read_all_.Bind(after, horizon, limit), budget, page.events));
@@ -193,7 +193,8 @@ class SqliteEventLog final : public EventLog {
     std::unique_ptr<SqliteDb> db;
   };
 
-  // Of the first events in a window: slots lie apart, and the events themselves may be large.
+  // Positions of the first events in a window: slots are scattered, and the events themselves may
+  // be large.
   Result<std::vector<int64_t>> PositionsIn(const ReadWindow& window, int limit) {
     std::vector<int64_t> positions;
     for (const SlotPosition& slot : window.slots) {
@@ -269,7 +270,7 @@ class SqliteEventLog final : public EventLog {
   const size_t read_bytes_;
   int slots_ = 0;
   Connection writer_;
-  Connection reader_;  // apart, so that a read never waits for another thread's fsync
+  Connection reader_;  // separate, so that a read never waits for another thread's fsync
   std::atomic<uint64_t> own_appends_ = 0;
   SqliteStatement head_, insert_;  // on the writer's connection
   SqliteStatement last_, read_stream_, read_all_, read_one_, find_slot_, lag_, data_version_;

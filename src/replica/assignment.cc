@@ -18,7 +18,7 @@ std::vector<std::string> InOrder(const Assignment& before, std::vector<std::stri
   return ordered;
 }
 
-// Keeps what can be kept, and deals out the rest.
+// Keeps as many slots in place as possible and distributes the rest.
 std::vector<int> MoveFewest(const Assignment& before, const std::vector<std::string>& members,
                             int slots) {
   const int count = static_cast<int>(members.size());
@@ -31,7 +31,7 @@ std::vector<int> MoveFewest(const Assignment& before, const std::vector<std::str
     owners[slot] = static_cast<int>(found - members.begin());
     ++owned[static_cast<size_t>(owners[slot])];
   }
-  // Those who have most keep the one more that some must have.
+  // When slots do not divide evenly, the members with the most keep the extra one.
   std::vector<int> by_count(members.size());
   std::iota(by_count.begin(), by_count.end(), 0);
   std::stable_sort(by_count.begin(), by_count.end(), [&](int a, int b) {

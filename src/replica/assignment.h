@@ -7,8 +7,7 @@
 
 namespace muster {
 
-// Who owns which slots: members in the order of their partition keys, and for each slot the key of
-// its partition.
+// Slot ownership: members in partition order, and the partition of each slot.
 struct Assignment {
   std::vector<std::string> members = {};
   std::vector<int> owners = {};
@@ -19,9 +18,9 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
-// The assignment of `slots` slots to `members`, decided by the arguments alone: whoever computes it
-// gets the same. Nobody has more than one slot more than another. Members of before come first, in
-// the order they had. kIncremental moves no more slots than it must.
+// Assigns `slots` slots to `members`, deterministically: everyone computes the same result. Slot
+// counts differ by at most one. Existing members come first, in their previous order. kIncremental
+// moves as few slots as possible.
 Assignment Assign(const Assignment& before, std::vector<std::string> members, int slots,
                   Strategy strategy);
 

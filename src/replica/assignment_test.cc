@@ -57,11 +57,11 @@ TEST(Assign, IncrementalMovesNoMoreThanItMust) {
   Assignment before = Assign({}, Members(3), 128, Strategy::kIncremental);
   Assignment after = Assign(before, Members(4), 128, Strategy::kIncremental);
   ExpectBalanced(after, 128);
-  EXPECT_EQ(Moved(before, after), 32);  // what the new one gets
+  EXPECT_EQ(Moved(before, after), 32);  // the new member's share
   before = after;
   after = Assign(before, {"w0", "w2", "w3"}, 128, Strategy::kIncremental);
   ExpectBalanced(after, 128);
-  EXPECT_EQ(Moved(before, after), 32);  // what the lost one had
+  EXPECT_EQ(Moved(before, after), 32);  // the lost member's share
   EXPECT_EQ(Assign(after, {"w3", "w0", "w2"}, 128, Strategy::kIncremental), after);
 }
 

@@ -5,9 +5,9 @@
 
 namespace muster {
 
-// How many events a follower handles in one transaction: as many as take about `target`, up to
-// `most`. It begins small, grows while batches are quick, and shrinks when one is slow or fails. A
-// batch that fails for one of its events is cut down until that event stands alone.
+// How many events a follower handles per transaction: as many as take about `target`, up to `most`.
+// Starts small, grows while batches are fast, and shrinks when one is slow or fails. A failing
+// batch is reduced until the bad event is alone.
 class BatchSize {
  public:
   BatchSize(size_t most, std::chrono::nanoseconds target);
@@ -21,7 +21,7 @@ class BatchSize {
   const size_t most_;
   const std::chrono::nanoseconds target_;
   size_t size_;
-  size_t hold_ = 0;  // the events of a batch that failed: no growth until they are behind
+  size_t hold_ = 0;  // events left of a failed batch: no growth until they are done
 };
 
 }  // namespace muster

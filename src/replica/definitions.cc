@@ -38,7 +38,7 @@ Status KeepDefinition(Store& store, const std::string& set, const Projection& pr
   MUSTER_ASSIGN(const auto stored, store.Get(record.kind, record.key));
   if (stored) return {};
   const Change put = Change::Put(record, Due::Never());
-  // Another process may have been faster; the text is the same.
+  // Another process may have stored it first; the text is the same.
   MUSTER_TRY(store.Write({&put, 1}));
   return {};
 }

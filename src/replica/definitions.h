@@ -9,22 +9,22 @@
 
 namespace muster {
 
-// What each version of a projection was built from. The set's records name the hash; the text is a
-// record of its own, of the kind "replica-definition", by hash and never changed.
+// What each version of a projection was built from. The set's records contain the hash; the text is
+// a separate, immutable record of kind "replica-definition", keyed by hash.
 
-// Of its definition, for people to compare; empty: it states none.
+// The definition's hash, for comparing; empty: the projection has no definition.
 std::string DefinitionHash(const Projection& projection);
 
-// Keeps the definition. May be repeated. kInvalid: it is too large for a record.
+// Stores the definition. Idempotent. kInvalid: too large for a record.
 Status KeepDefinition(Store& store, const std::string& set, const Projection& projection);
 
-// The projection as a version of it was built: itself where the hash is its own or one of the two
-// states none, else by the text that was kept. kIncompatible: it cannot be run by another one.
+// The projection as a version was built: the given one if the hash matches or either has none,
+// otherwise from the stored text. kIncompatible: this projection cannot run another definition.
 Result<std::shared_ptr<Projection>> ProjectionBy(Store& store, const std::string& set,
                                                  const std::shared_ptr<Projection>& projection,
                                                  const std::string& hash);
 
-// The hash of a version, which is that of `projection` from now on if there was none.
+// The hash of a version; if it had none, it adopts `projection`'s.
 Result<std::string> AdoptedHash(Store& store, const std::string& set, const Projection& projection,
                                 int version);
 

@@ -22,10 +22,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxLine = 1024 * 1024;
-constexpr size_t kWindow = 64;  // events that a child is sent ahead of its acknowledgements
-constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its input and SIGKILL
+constexpr size_t kWindow = 64;  // events sent to a child ahead of its acknowledgements
+constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its stdin and SIGKILL
 
-// One child process and the socket that is its standard input and output.
+// A child process and the socket that is its stdin and stdout.
 class Child {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -43,7 +43,7 @@ class Child {
     auto pid = group->Start(
         {.command = command, .environment = variables, .in = theirs.get(), .out = theirs.get()});
     if (!pid) {
-      // No fault of the events, whatever it is.
+      // Never the events' fault.
       return Error{Code::kUnavailable, pid.error().message, "check the projection's command"};
     }
     return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours)));
@@ -65,7 +65,7 @@ class Child {
 
   void Kill() { group_->Signal(SIGKILL); }
 
-  // Sends what it can of `text`, and gets what there is. False: the child has hung up.
+  // Sends what it can of `text` and receives what is available. False: the child closed the socket.
   bool Exchange(std::string_view& text, std::string& received, Clock::time_point deadline) {
     pollfd entry{socket_.get(), static_cast<short>(text.empty() ? POLLIN : POLLIN | POLLOUT), 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -114,7 +114,7 @@ class ExecProcessor final : public Processor {
     return talked;
   }
 
-  // What was acknowledged before a failure counts; the event that it failed for comes again, first.
+  // Events acknowledged before a failure count; the failing event comes again, first.
   Result<size_t> HandleSome(std::span<const Event> events, Transaction&, Turn& turn) override {
     size_t done = 0;
     const Status talked = Talk(events, &turn, done);
@@ -124,14 +124,14 @@ class ExecProcessor final : public Processor {
   }
 
  private:
-  // Whatever it is in the middle of, a new one starts from a clean state.
+  // Whatever state it is in, a new child starts clean.
   void KillChild() {
     if (child_) child_->Kill();
     child_.reset();
   }
 
-  // Sends events and counts in `done` the first ones that are acknowledged. When its turn is over
-  // it sends no more, and awaits what was sent.
+  // Sends events and counts acknowledged ones in `done`. Once its turn is over it stops sending and
+  // waits for the outstanding acknowledgements.
   Status Talk(std::span<const Event> events, Turn* turn, size_t& done) {
     if (!child_) {
       MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
@@ -169,18 +169,17 @@ class ExecProcessor final : public Processor {
     }
   }
 
-  // Raises `done` to where the answers that have come in acknowledge what was `sent`. False: none
-  // has come.
+  // Advances `done` by the acknowledgements received for `sent`. False: none received.
   Result<bool> TakeAnswers(std::span<const Event> sent, size_t& done) {
     bool answered = false;
     for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
       const auto position = AnswerFrom(received_.substr(0, end));
-      // What came before an error counts first; the error is met again the next time.
+      // Acknowledgements before an error count first; the error is seen again next time.
       if (!position && answered) return true;
       received_.erase(0, end + 1);
       if (!position) return position.error();
       answered = true;
-      // One that is given twice says nothing about what was sent since.
+      // A duplicate acknowledgement says nothing about events sent since.
       for (size_t i = done; i < sent.size(); ++i) {
         if (sent[i].position == *position) done = i + 1;
       }
@@ -212,7 +211,7 @@ class ExecProcessor final : public Processor {
   const Child::Variables variables_;
   std::unique_ptr<Child> child_;
   std::string received_;
-  int64_t highest_sent_ = 0;  // of the positions that this child was sent
+  int64_t highest_sent_ = 0;  // highest position sent to this child
 };
 
 class ExecProjection final : public Projection {
@@ -230,7 +229,7 @@ class ExecProjection final : public Projection {
     MUSTER_TRY(fields.Check("the definition of projection '" + spec_.name + "'"));
     return NewExecProjection(spec);
   }
-  // What the child keeps is its own: from the start again is all that can be done.
+  // The child's state is its own: all we can do is replay from the start.
   Status Clear(Transaction&, int) override { return {}; }
 
  private:

@@ -8,21 +8,21 @@
 
 namespace muster {
 
-// A projection in any language: a child process that reads events from its standard input, one
-// line of JSON each (see EventToJson), and answers on its standard output
+// A projection in any language: a child process that reads events from stdin, one line of JSON each
+// (see EventToJson), and replies on stdout
 //
-//   {"ack":POSITION}                     all events up to that position are dealt with
-//   {"error":"why","position":POSITION}  that event cannot be
+//   {"ack":POSITION}                     all events up to that position are handled
+//   {"error":"why","position":POSITION}  that event cannot be handled
 //
-// It is started when there is something to handle, told about its partition by MUSTER_…
-// variables, and started anew after it has failed, ended or taken too long. What it changes is
-// outside the checkpoint's transaction: after a crash it may be given events again that it has
-// acknowledged, and tells them by their position. It and all that it has started in its process
-// group end with the worker, however that ends: what is handled again is not handled twice at once.
+// It is started when there are events to handle, gets its partition in MUSTER_… variables, and is
+// restarted after it fails, exits or times out. Its changes are outside the checkpoint's
+// transaction: after a crash it may receive acknowledged events again, and must recognise them by
+// position. It and its process group end with the worker, however that ends, so that no event is
+// handled twice at the same time.
 struct ExecProjectionSpec {
   std::string name;
   std::vector<std::string> command;
-  milliseconds timeout{30'000};  // without an answer
+  milliseconds timeout{30'000};  // without a reply
 };
 
 Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec);

@@ -41,7 +41,7 @@ constexpr char kAcknowledgeAll[] =
 
 TEST(ExecProjection, HandlesABatchOnceItsLastEventIsAcknowledged) {
   EXPECT_TRUE(Handle(kAcknowledgeAll, 1));
-  // More than a pipe holds, both ways.
+  // More than a pipe holds, in both directions.
   EXPECT_TRUE(Handle(kAcknowledgeAll, 2'000, milliseconds(60'000)));
 }
 
@@ -75,11 +75,11 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
   MemoryTransaction transaction;
   const Event event{
       .position = 1, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
-  // No fault of the event: it must not be parked for it.
+  // Not the event's fault: it must not be parked.
   EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kUnavailable);
 }
 
-// Counts what it is shown, and is over when the test says so.
+// Counts progress, and ends when the test says so.
 class CountedTurn final : public Turn {
  public:
   explicit CountedTurn(int over_after = 1'000'000) : over_after_(over_after) {}
@@ -106,7 +106,7 @@ Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
   return (*processor)->HandleSome(batch, transaction, turn);
 }
 
-// Parked events come later than those that follow them.
+// Parked events come after later ones.
 TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
   auto projection = NewExecProjection(
       {.name = "mails",
@@ -131,7 +131,7 @@ TEST(ExecProjection, WhatIsAcknowledgedBeforeAFailureCounts) {
       1'000, turn);
   ASSERT_TRUE(bad) << bad.error().message;
   EXPECT_EQ(*bad, 943u);
-  // Each answer shows that the child gets on.
+  // Each acknowledgement counts as progress.
   EXPECT_GT(turn.progress, 10);
   const auto dies = HandleSome("read -r a; read -r b; echo '{\"ack\":20}'; exit 1", 100, turn);
   ASSERT_TRUE(dies) << dies.error().message;
@@ -155,7 +155,7 @@ TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
     const auto bytes = std::filesystem::file_size(file, missing);
     return missing ? 0 : bytes;
   };
-  // It has the whole batch already, and handles each event even if its parent is gone.
+  // It already has the whole batch, and would handle every event even without its parent.
   const std::string script = "while read -r line; do echo effect >>" + file + "; sleep 0.02; done";
   const pid_t worker = fork();
   if (worker == 0) {
@@ -165,7 +165,7 @@ TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
   while (size() < 50) std::this_thread::sleep_for(milliseconds(1));
   kill(worker, SIGKILL);
   waitpid(worker, nullptr, 0);
-  // Within a moment nothing happens any more.
+  // Soon nothing happens any more.
   uintmax_t before = size();
   int quiet = 0;
   for (int i = 0; i < 100 && quiet < 10; ++i) {
@@ -181,7 +181,7 @@ TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
 TEST(ExecProjection, IsStartedAnewAfterAFailure) {
   std::unique_ptr<Processor> processor;
   const std::string folder = ::testing::TempDir() + RealEnv().NewId();
-  // The first child fails, the second answers.
+  // The first child fails, the second replies.
   EXPECT_FALSE(Handle("if test -e " + folder +
                           "; then read -r l; echo '{\"ack\":9}'; read -r l; "
                           "else touch " +

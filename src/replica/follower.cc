@@ -77,7 +77,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
     owned[state.slot] = {state.generation, state.position, state.position, state.effects_until};
   }
   if (PLANTED_BUG(per_partition_checkpoints) && !slots.empty()) {
-    // One checkpoint for all slots of a partition, kept under the partition's first slot.
+    // One checkpoint for all slots of a partition, stored under the partition's first slot.
     const int64_t position = owned[slots.front()].stored;
     for (auto& [slot, own] : owned) own.read = position;
   }
@@ -96,14 +96,14 @@ bool Follower::HasEffects(const Event& event) const {
   return event.position <= EffectsUntil(owned_.at(event.slot));
 }
 
-// After a swap the old version first goes on to where it has handed over, with side effects.
+// After a swap the old version first continues with side effects up to the hand-over position.
 bool Follower::HasEffectsLeft() const {
   return std::any_of(owned_.begin(), owned_.end(), [&](const auto& owned) {
     return owned.second.read < EffectsUntil(owned.second);
   });
 }
 
-// There is one processor at a time: it may keep something in memory.
+// One processor at a time: it may keep state in memory.
 Status Follower::UseProcessor(bool side_effects) {
   if (processor_ && side_effects_ == side_effects) return {};
   processor_.reset();
@@ -134,7 +134,7 @@ Result<EventPage> Follower::NextPage(bool side_effects) {
   return page;
 }
 
-// Nothing more lies up to that position in the slots that a page was read for.
+// The slots of this page contain nothing more up to that position.
 bool Follower::HasRead(int64_t position, bool side_effects) {
   bool moved = false;
   for (auto& [slot, owned] : owned_) {
@@ -147,7 +147,7 @@ bool Follower::HasRead(int64_t position, bool side_effects) {
   return moved;
 }
 
-// Reads the checkpoints again, each in the generation in which we own it.
+// Reloads the checkpoints, each in the generation in which we own it.
 Status Follower::Refresh() {
   page_.reset();
   std::map<int64_t, std::vector<int>> by_generation;
@@ -181,7 +181,7 @@ Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (!page_) MUSTER_TRY(ReadPage());
   const bool some = !page_->events.empty();
   if (some) MUSTER_TRY(HandleNext(stop));
-  // It may have been dropped, to be read again from the checkpoints.
+  // The page may have been dropped, to be read again from the checkpoints.
   const bool moved = page_ && next_ == page_->events.size() && EndPage();
   if (some || moved || replays) return Outcome::kMoved;
   care_left_ = 0;  // caught up

@@ -1,5 +1,5 @@
-// Handling a page of events in batches: how many, what becomes of those that fail, and care with
-// those that may have ended a process.
+// Handles a page of events in batches: their size, what happens to failing events, and care with
+// events that may have killed a process.
 
 #include <algorithm>
 #include <cerrno>
@@ -15,8 +15,8 @@ namespace muster {
 namespace {
 
 constexpr milliseconds kLongestDelay{60'000};
-constexpr size_t kMaxParked = 100;  // more than poison: something is wrong with all of it
-constexpr size_t kMaxBytes = 8 * 1024 * 1024;  // of a batch, its last event aside
+constexpr size_t kMaxParked = 100;             // more than poison events: something else is wrong
+constexpr size_t kMaxBytes = 8 * 1024 * 1024;  // of a batch, except for its last event
 
 class BatchTurn final : public Turn {
  public:
@@ -33,7 +33,7 @@ class BatchTurn final : public Turn {
   const std::stop_token stop_;
 };
 
-// Calls a processor. What this process lacks says nothing about the events either.
+// Calls a processor. Running out of resources says nothing about the events either.
 template <class Call>
 std::invoke_result_t<Call> Caught(Call&& call) {
   const auto threw = [](Code code, const std::string& words) {
@@ -62,7 +62,7 @@ Error Follower::SuspectError(int times) {
   return {Code::kInternal, "its worker died or hung in it " + std::to_string(times) + " times"};
 }
 
-// As many events of the page as one transaction takes. A suspect event stands alone.
+// As many events of the page as one transaction takes. A suspect event is handled alone.
 std::span<const Event> Follower::NextBatch() const {
   const std::span<const Event> rest = std::span(page_->events).subspan(next_);
   size_t most = std::min(rest.size(), batch_size_.size());
@@ -104,7 +104,7 @@ Status Follower::HandleNext(std::stop_token stop) {
   }
   batch_size_.Failed(events.size());
   if (IsTrouble(handled.error())) return Rewind(events.size(), handled.error());
-  // Smaller batches find the event that it fails for.
+  // Smaller batches isolate the failing event.
   if (events.size() > 1) return {};
   const Status settled = RetryOrPark(first, handled.error(), stop);
   if (!settled) return Rewind(1, settled.error());
@@ -120,7 +120,7 @@ void Follower::SetOrphans(const std::vector<int>& slots) {
   care_left_ = orphans_.empty() ? 0 : options_.batch;
 }
 
-// What the last owner had in hand were the next events of its slots, one batch at most.
+// The last owner had the next events of its slots in flight, at most one batch.
 void Follower::CountOrphanEvents(std::span<const Event> events) {
   for (const Event& event : events) {
     if (care_left_ > 0 && orphans_.contains(event.slot)) --care_left_;
@@ -131,7 +131,7 @@ Status Follower::NoteInFlight(std::span<const Event> events) {
   if (!note_in_flight || PLANTED_BUG(deaths_are_not_counted)) return {};
   std::vector<int64_t> positions;
   for (const Event& event : events) positions.push_back(event.position);
-  noted_ = true;  // perhaps even if it fails
+  noted_ = true;  // maybe even if it fails
   return note_in_flight(positions);
 }
 
@@ -142,7 +142,7 @@ Status Follower::ClearInFlight() {
   return {};
 }
 
-// The outcome is not known, or says nothing about the events: goes on from the checkpoints.
+// The outcome is unknown, or unrelated to the events: continues from the checkpoints.
 Status Follower::Rewind(size_t tried, const Error& error) {
   if (error.code == Code::kCancelled) return error;
   if (model_.IsDeadlock(error) && !serial_.exchange(true)) {
@@ -151,14 +151,14 @@ Status Follower::Rewind(size_t tried, const Error& error) {
         {{"projection", instance_.projection}, {"error", error.message}});
   }
   MUSTER_TRY(Refresh());
-  // Still ours, but elsewhere: an operator has moved a slot.
+  // Still ours, but at another position: an operator moved the slot.
   if (error.code == Code::kLeaseLost) return {};
-  // A single event may need more time than locks are usually left to a process that may be gone.
+  // A single event may need longer than locks are usually granted to a process that may be gone.
   if (tried == 1) idle_limit_ = std::min(idle_limit_ * 2, options_.idle_limit_most);
   return error;
 }
 
-// Lets a processor have the events, watched.
+// Passes the events to a processor, under watch.
 Status Follower::Dispatch(std::span<const Event> events, bool side_effects,
                           Transaction& transaction) {
   MUSTER_TRY(PrepareDispatch(events, side_effects));
@@ -187,8 +187,8 @@ Status Follower::PrepareDispatch(std::span<const Event> events, bool side_effect
   return {};
 }
 
-// A batch in one transaction, or the first events of it: how many. What belongs to parked streams
-// waits with them.
+// Handles a batch, or its first events, in one transaction; returns how many. Events of parked
+// streams are parked too.
 Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_token stop) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   model_.LimitIdle(*transaction, idle_limit_);
@@ -220,7 +220,7 @@ Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_to
   return events.size();
 }
 
-// For an event that fails alone. Trouble on the way is no attempt.
+// For a single failing event. Transient failures are not attempts.
 Status Follower::RetryOrPark(const Event& event, Error error, std::stop_token stop) {
   milliseconds delay = options_.retry_delay;
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {

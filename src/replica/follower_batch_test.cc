@@ -1,5 +1,5 @@
-// How a follower cuts the log into batches: bounded in time and bytes, stopped in good order, and
-// small around an event that fails.
+// How a follower splits the log into batches: bounded in time and bytes, stoppable, and small
+// around a failing event.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class FollowerBatches : public ::testing::Test {
  protected:
   using HandleOne = std::function<Status(const Event&)>;
 
-  // Handles event by event, and knows how far it has come.
+  // Handles events one by one, and reports how far it got.
   class Dispatch final : public Processor {
    public:
     Dispatch(FollowerBatches& test, bool in_parts) : test_(test), in_parts_(in_parts) {}
@@ -78,7 +78,7 @@ class FollowerBatches : public ::testing::Test {
     return follower;
   }
 
-  // Until nothing is left, through all trouble.
+  // Until nothing is left, through all failures.
   void RunOut(Follower& follower) {
     for (int steps = 0; steps < 10'000; ++steps) {
       const auto outcome = follower.Step({});
@@ -109,7 +109,7 @@ TEST_F(FollowerBatches, TakeAboutASecondHoweverSlowTheProcessorIs) {
   const auto follower = Follow();
   milliseconds longest{0};
   while (Handled() < 1'000) {
-    // Once it is known how slow it is.
+    // Once its speed is known.
     const MonoTime began = env_.MonoNow();
     ASSERT_TRUE(follower->Step({}));
     longest = std::max(longest, std::chrono::ceil<milliseconds>(env_.MonoNow() - began));
@@ -152,7 +152,7 @@ TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
   RunOut(*follower);
   EXPECT_EQ(ParkedStreams(), 1u);
   calls_.erase(944);
-  // Those of its stream behind it wait.
+  // Later events of its stream wait.
   const size_t handled = Handled();
   EXPECT_EQ(handled, 1'000u - 6u);
   int calls = 0;

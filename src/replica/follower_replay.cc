@@ -1,7 +1,7 @@
-// Replaying parked streams. A stream is handled, parked or replaying; the last two are durable, and
-// in both its events wait in the read model, new ones behind the others. A replay takes them from
-// the front, some with each step, so that other streams go on. The stream is handled again when the
-// read model says that none of its events is left.
+// Replays parked streams. A stream is either handled, parked or replaying; the last two are
+// durable, and in both its events wait in the read model, new ones at the end. A replay takes them
+// from the front, a few per step, so that other streams continue. The stream is handled normally
+// again once none of its events is left.
 
 #include <algorithm>
 
@@ -11,8 +11,7 @@
 
 namespace muster {
 
-// What the read model knows of parked streams. What is remembered of them is never older than the
-// last change of ours.
+// Reloads the parked streams from the read model. The cache is never older than our last change.
 Status Follower::ReloadParked() {
   replaying_.reset();
   looked_ = MonoTime{};
@@ -26,21 +25,20 @@ Status Follower::ReloadParked() {
   return {};
 }
 
-// The slot stays where it is, but only while it is ours.
+// Keeps the slot's position, but only while it is ours.
 ReadModelProgress Follower::InPlace(int slot) const {
   const Owned& owned = owned_.at(slot);
   return {
       .moves = {{slot, owned.generation, owned.stored, owned.stored, 0, 0, owned.effects_until}}};
 }
 
-// The first events that wait, as many as a small batch has. None: the first is not in the log any
-// more.
+// The first waiting events, up to a small batch. Empty: the first is no longer in the log.
 Result<std::vector<Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
   const auto most = static_cast<int>(std::min(batch_size_.size(), kCarefulBatch));
   MUSTER_ASSIGN(auto events, log_.ReadStream(replaying_->stream, waiting.front() - 1, most));
-  // The stream may have more than what waits: what is not parked comes by its slot. And these are
-  // all handled with side effects, or all without.
+  // The stream may have more events than those waiting: unparked ones come through their slot. And
+  // a batch is handled with side effects or without, not mixed.
   const bool quiet = replaying_->quiet.contains(waiting.front());
   size_t next = 0;
   std::erase_if(events, [&](const Event& event) {
@@ -73,12 +71,12 @@ Status Follower::ReplaySome(std::stop_token stop) {
     replaying_.reset();
     return {};
   }
-  // Others of the stream may have been parked behind these.
+  // More events of the stream may have been parked since.
   return ReloadParked();
 }
 
-// Whatever became of a commit, the read model knows. Where a slot is still ours, but elsewhere, or
-// a stream is not parked any more, an operator was faster.
+// The read model knows the outcome of any commit. If a slot is ours but at another position, or a
+// stream is no longer parked, an operator intervened.
 Status Follower::AfterTrouble(const Error& error) {
   MUSTER_TRY(Refresh());
   if (error.code == Code::kLeaseLost) return {};
@@ -100,7 +98,7 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
   return ReloadParked();
 }
 
-// Written down beforehand: what was parked may have ended processes before.
+// Recorded first: parked events may have killed processes before.
 Status Follower::Replayed(std::span<const Event> events) {
   MUSTER_TRY(NoteInFlight(events));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
@@ -113,7 +111,7 @@ Status Follower::Replayed(std::span<const Event> events) {
   return Commit(*transaction, progress);
 }
 
-// Ends the replay, with the new reason.
+// Ends the replay with the new reason.
 Status Follower::StayParked(int64_t version, const Error& error) {
   Log(Level::kError, "a parked event fails again; its stream stays parked",
       {{"projection", instance_.projection},

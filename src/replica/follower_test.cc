@@ -1,4 +1,4 @@
-// One follower on a log and a read model in memory, step by step.
+// One follower on an in-memory log and read model, step by step.
 
 #include "replica/follower.h"
 #include "base/virtual_env.h"
@@ -20,7 +20,7 @@ const std::vector<int> kSlots{0, 1};
 
 class FollowerTest : public ::testing::Test {
  protected:
-  // Writes down what it is given; fails for the events of `bad`.
+  // Records what it is given; fails for the events of `bad`.
   class Recorder final : public Processor {
    public:
     Recorder(FollowerTest& test, bool side_effects) : test_(test), side_effects_(side_effects) {}

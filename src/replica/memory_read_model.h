@@ -11,8 +11,8 @@
 
 namespace muster {
 
-// A read model that is the list of statements committed to it. For tests, and the truth behind the
-// simulator's.
+// A read model that is the list of statements committed to it. For tests, and as the simulator's
+// reference.
 class MemoryReadModel final : public ReadModel {
  public:
   struct Statement {

@@ -29,7 +29,7 @@ const char* KindName(ReplicaEvent::Kind kind) {
   return "other";
 }
 
-// Whether it begins something that lasts, and ends what the worker did before.
+// Whether it starts a lasting stage and ends the previous one.
 bool IsStage(ReplicaEvent::Kind kind) {
   return kind != ReplicaEvent::Kind::kReconfigured && kind != ReplicaEvent::Kind::kParked &&
          kind != ReplicaEvent::Kind::kTrouble;
@@ -82,7 +82,7 @@ void MeteredEvents::Take(const ReplicaEvent& event) {
   Trace(event, *before);
 }
 
-// What the worker did until now; for what only happens, that moment.
+// The stage the worker was in until now; for momentary events, that moment.
 std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const ReplicaEvent& event) {
   const Stage now{event.kind, event.generation, env_.MonoNow(), env_.WallNow()};
   if (!IsStage(event.kind)) {

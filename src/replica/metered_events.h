@@ -12,10 +12,10 @@
 
 namespace muster {
 
-// Tells of what the workers of a replica set do: in metrics (muster_replica_events_total by kind,
-// muster_replica_barrier_seconds from ready to running, muster_replica_pause_seconds of slots), in
-// traces, where each worker's barriers and generations are spans of the set's trace, and in logs.
-// What it is given must outlive it. Thread-safe.
+// Reports what the workers of a replica set do: as metrics (muster_replica_events_total by kind,
+// muster_replica_barrier_seconds from ready to running, muster_replica_pause_seconds of slots), as
+// traces, where each worker's barriers and generations are spans of the set's trace, and as logs.
+// Arguments must outlive it. Thread-safe.
 class MeteredEvents {
  public:
   MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, Env& env);
@@ -23,7 +23,7 @@ class MeteredEvents {
   void Take(const ReplicaEvent& event);
 
  private:
-  // What a worker does since when.
+  // A worker's current stage and its start.
   struct Stage {
     ReplicaEvent::Kind kind = ReplicaEvent::Kind::kRegistered;
     int64_t generation = 0;

@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr int kPage = 5'000;
-constexpr size_t kMaxAges = 100;  // of parked streams that are looked up
+constexpr size_t kMaxAges = 100;  // parked streams whose age is looked up
 
 std::vector<int> AllSlots(const EventLog& log) {
   std::vector<int> slots;
@@ -17,7 +17,7 @@ std::vector<int> AllSlots(const EventLog& log) {
   return slots;
 }
 
-// Changes one record, created if it is not there.
+// Updates one record, creating it if missing.
 Status ChangeRecord(Store& store, const std::string& set, const std::string& key,
                     const std::function<Result<std::string>(const std::string& body)>& change) {
   const auto update = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
@@ -31,7 +31,7 @@ Status ChangeRecord(Store& store, const std::string& set, const std::string& key
   return {};
 }
 
-// What is parked was passed by, but is not handled.
+// Parked events were passed over but not handled.
 Status CountParked(EventLog& log, WallTime now, InstanceStatus& status) {
   size_t asked = 0;
   for (const ParkedStream& stream : status.parked) {
@@ -53,7 +53,7 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   status.projection = instance.projection;
   status.version = instance.version;
   MUSTER_ASSIGN(status.slots, model.Slots(instance));
-  // After the checkpoints, which go along with it.
+  // Read after the checkpoints, which advance with it.
   MUSTER_ASSIGN(const int64_t last, log.Last());
   std::map<int, int64_t> positions;
   for (const SlotState& slot : status.slots) {
@@ -75,7 +75,7 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
   return status;
 }
 
-// Followers that have nothing to commit would not notice that their checkpoints have moved.
+// Followers with nothing to commit would not notice that their checkpoints moved.
 Status Touch(Store& store, const std::string& set, const std::string& projection) {
   return ChangeDesired(store, set, projection, [](DesiredState& desired) -> Status {
     ++desired.touched;
@@ -125,7 +125,7 @@ Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& 
   MUSTER_ASSIGN(const WallTime now, store.Now());
   std::vector<std::string> names;
   for (const auto& [id, member] : view.members) {
-    // Past its deadline a worker has stopped by itself, or is dead.
+    // Past its deadline a worker has stopped, or is dead.
     if (member.state.phase != MemberState::Phase::kRunning || !(member.record.due > now)) continue;
     const auto& stopped = member.state.stopped;
     const bool all = std::all_of(versions.begin(), versions.end(), [&](int version) {
@@ -163,7 +163,7 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
   std::vector<SlotPosition> start;
   for (const int slot : AllSlots(log)) start.push_back({slot, 0});
   MUSTER_ASSIGN(const auto transaction, model.Begin());
-  // The checkpoints first: whoever is about to commit a batch waits, and then fails.
+  // Checkpoints first: an owner about to commit a batch waits, and then fails.
   MUSTER_TRY(model.Put(*transaction, instance, start, true));
   MUSTER_TRY(projection.SetUp(*transaction, desired.active));
   MUSTER_TRY(projection.Clear(*transaction, desired.active));
@@ -227,7 +227,7 @@ Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const 
   int64_t skipped = 0;
   for (const ParkedStream& one : parked) {
     if (one.stream != stream) continue;
-    // From the end: what is still parked when this fails is the beginning of the stream's rest.
+    // From the end: if this fails, what stays parked is still a prefix.
     for (auto version = one.versions.rbegin(); version != one.versions.rend(); ++version) {
       const Status done = model.SkipParked(instance, {one.slot, one.stream, *version});
       if (!done && done.error().code != Code::kNotFound) return done.error();

@@ -19,10 +19,10 @@ using std::chrono::nanoseconds;
 constexpr milliseconds kIdleWait{200};
 constexpr milliseconds kFirstPause{50};
 constexpr milliseconds kLongestPause{2'000};
-// However often the others signal, nobody looks more often than this.
+// However often others signal, poll no more often than this.
 constexpr milliseconds kShortestRest{20};
 
-// A thread for each follower.
+// One thread per follower.
 class ThreadRunner final : public FollowerRunner {
  public:
   ThreadRunner(Store& store, EventLog& log, Env& env) : store_(store), log_(log), env_(env) {}
@@ -70,13 +70,14 @@ class ThreadRunner final : public FollowerRunner {
     std::condition_variable ended;
     bool done = false;
     std::optional<Error> failure;
-    std::jthread thread;  // ends first
+    std::jthread thread;  // destroyed first
   };
 
   void Work(FollowerThread& running, Follower& follower, std::stop_token stop) {
     milliseconds pause = kFirstPause;
     while (!stop.stop_requested()) {
-      // Past the deadline others may own what we hold. The fence would tell; this saves the work.
+      // Past the deadline others may own our slots. The fence would refuse the work anyway; this
+      // saves it.
       if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) {
         env_.Sleep(kFirstPause, stop);
         continue;
@@ -174,7 +175,7 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     Store& store, EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
-  // A call ends well before its batch counts as one that hangs.
+  // A call must end well before its batch counts as hung.
   const milliseconds timeout = std::max(kShortestCall, options.handle_timeout / 6);
   MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env, timeout));
   return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);

@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// NewOrchestrator on a read model that is open already.
+// NewOrchestrator on an open read model.
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
     Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);

@@ -1,5 +1,5 @@
-// The behaviours of a replica set with real workers in threads, on real databases: each event is
-// handled once and in the order of its stream, whatever becomes of the workers.
+// A replica set with real workers in threads, on real databases: each event is handled once and in
+// stream order, whatever happens to the workers.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 constexpr auto kPatience = 60s;
 
-// Writes every event down. The key of the table makes a repeat fail.
+// Records every event. The table's key makes a repeat fail.
 class Recorder final : public Projection {
  public:
   explicit Recorder(std::string name = "record") : name_(std::move(name)) {}
@@ -63,7 +63,7 @@ class Recorder final : public Projection {
 
   std::atomic<int64_t> handled = 0;
   std::function<void(const Event&)> before = {};  // may throw or hang
-  bool has_effects = false;                       // writes down which events had side effects
+  bool has_effects = false;                       // records which events had side effects
 
  private:
   class FollowerThread final : public Processor {
@@ -75,8 +75,8 @@ class Recorder final : public Projection {
     Status Handle(std::span<const Event> events, Transaction& transaction) override {
       for (const Event& event : events) {
         if (recorder_.before) recorder_.before(event);
-        // The event before it in its stream must be there: what is out of order inserts nothing,
-        // and is missed in the end.
+        // The previous event of the stream must be there: an out-of-order event inserts nothing,
+        // and is missing in the end.
         MUSTER_TRY(transaction.Execute(
             "INSERT INTO " + recorder_.Table(version_) +
                 " SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT) WHERE CAST($2 AS BIGINT) = 1 OR "
@@ -129,7 +129,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     log_ = Must(OpenEventLog(url_, RealEnv(), {.slots = 16}));
     model_ = Must(OpenReadModel(url_, RealEnv()));
   }
-  // Where the workers meet: beside log and read model, unless somewhere else is asked for.
+  // The workers' store: beside log and read model by default.
   virtual std::unique_ptr<Store> OpenOwnStore() { return Must(OpenStore(url_, RealEnv())); }
 
   void TearDown() override {
@@ -306,7 +306,7 @@ TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
 
 TEST_P(ReplicaSet, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
   Append(100);
-  // A member of the set whose process has died: it never renews.
+  // A member whose process has died: it never renews.
   ReplicaOptions options = Options();
   Member ghost(*store_, RealEnv(), options, log_->slots(), {"record"});
   ASSERT_TRUE(ghost.Register());
@@ -316,7 +316,7 @@ TEST_P(ReplicaSet, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
   auto view = ReadSet(*store_, "set");
   ASSERT_TRUE(view);
   EXPECT_EQ(view->members.at(ghost.id()).state.phase, MemberState::Phase::kDead);
-  // What it would still say is not heard.
+  // Its later messages are ignored.
   const Status revived = ghost.Say(MemberState::Phase::kRunning, view->generation.number);
   ASSERT_FALSE(revived);
   EXPECT_EQ(revived.error().code, Code::kLeaseLost);
@@ -357,7 +357,7 @@ TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
       throw std::runtime_error("poison");
     }
   });
-  // Five events a stream: four of this one wait.
+  // Five events per stream: four of this one wait.
   ASSERT_TRUE(Await([&] { return Count() == "196"; })) << Count();
   const std::vector<int> slots{SlotOf("stream-3", 16)};
   auto parked = model_->Parked({"set", "record", 1}, slots);
@@ -386,7 +386,7 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
   Append(120);
   ReplicaOptions options = Options();
   options.handle_timeout = 500ms;
-  // Two workers hang, one after the other; the third leaves the stream out.
+  // Two workers hang, one after the other; the third skips the stream.
   for (int i = 0; i < 3; ++i) Start(options, hang);
   EXPECT_TRUE(Await([&] { return Count() == "117"; })) << Count();
   {
@@ -396,11 +396,11 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
   released.notify_all();
   const std::vector<int> slots{SlotOf("stream-1", 16)};
   EXPECT_EQ(model_->Parked({"set", "record", 1}, slots)->size(), 1u);
-  // Whoever hung wakes to what is on this stack.
+  // Hung threads wake up and use this stack.
   workers_.clear();
 }
 
-// A worker as a process of its own, which an event ends.
+// A worker in its own process, which an event kills.
 TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
   Append(120);
   int deaths = 0;
@@ -444,8 +444,8 @@ TEST_P(ReplicaSet, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
     ASSERT_TRUE(AwaitRunning(static_cast<size_t>(i) + 1));
   }
   ASSERT_TRUE(AwaitAll()) << Count();
-  // One for each worker that joined, and perhaps some more on a busy machine. With one writer at a
-  // time those who join wait for the batch, too, and are late.
+  // One per joining worker, maybe more on a busy machine. With a single writer, joining workers
+  // wait for the batch too, and are late.
   if (GetParam() == "postgresql") {
     EXPECT_LE(Must(ReadSet(*store_, "set")).generation.number, 6);
   }
@@ -486,7 +486,7 @@ TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
   EXPECT_EQ(Must(DesiredFor(*store_, "set", "record")).active, 1);
   EXPECT_EQ(Must(rebuild.Finish()), 2);
 
-  // With nobody at work the event stays the next of its slot.
+  // With no worker running, the event stays the next of its slot.
   Stop(worker);
   const StreamAppend bad{"bad", kAnyVersion, {{"T"}}};
   ASSERT_TRUE(log_->Append({&bad, 1}));
@@ -562,7 +562,7 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   };
   const auto old_one = with("1"), new_one = with("2");
   const auto hashes = [&] { return Must(DesiredFor(*store_, "set", "sums")); };
-  // As many rows of that value, and no others, as there are events.
+  // Exactly one row with that value per event, and no others.
   const auto all = [&](const std::string& table, const std::string& value) {
     return Count(table + " WHERE n = " + value) == std::to_string(appended_) &&
            Count(table) == std::to_string(appended_);
@@ -571,7 +571,7 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   Running& first = StartWith(old_one);
   ASSERT_TRUE(Await([&] { return all("sums", "1"); }));
   EXPECT_EQ(hashes().Definition(1), DefinitionHash(*old_one));
-  // The worker knows nothing of the new definition.
+  // The worker does not know the new definition.
   Rebuild rebuild(*store_, *log_, *model_, RealEnv(), "set", new_one);
   EXPECT_EQ(ResetProjection(*store_, *log_, *model_, "set", *new_one).error().code,
             Code::kConflict);
@@ -585,7 +585,7 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   ASSERT_TRUE(Await([&] { return all("sums", "2"); })) << Count("sums_v2 WHERE n = 2");
   ASSERT_TRUE(Await([&] { return all("sums_v1", "1"); })) << Count("sums_v1 WHERE n = 1");
   Stop(first);
-  // And one that was started with it keeps the old version as it was. The worker says so.
+  // A worker started with it keeps the old version as it was, and says so.
   Running& second = StartWith(new_one);
   Append(40);
   ASSERT_TRUE(Await([&] { return all("sums", "2") && all("sums_v1", "1"); }));
@@ -598,7 +598,7 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   EXPECT_TRUE(told);
   ASSERT_EQ(rebuild.Begin().error().code, Code::kConflict);  // the old version is still there
   ASSERT_EQ(Must(rebuild.Finish()), 1);
-  // From here on by another one, without handling anything again.
+  // From here on with another one, without handling anything again.
   ASSERT_TRUE(Must(AdoptDefinition(*store_, "set", *with("3"))));
   ASSERT_FALSE(Must(AdoptDefinition(*store_, "set", *with("3"))));
   ASSERT_TRUE(Await([&] {
@@ -668,7 +668,7 @@ TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
   EXPECT_FALSE(NewOrchestrator(*store_, *log_, url_, {}, Options(), RealEnv()));
 }
 
-// Two rows that every event changes. In their first batches two workers wait for each other.
+// Two rows that every event changes. In their first batches two workers deadlock.
 class SharedRows final : public Projection {
  public:
   explicit SharedRows(std::atomic<int>& met) : met_(met) {}
@@ -710,7 +710,7 @@ class SharedRows final : public Projection {
   std::atomic<int>& met_;
 };
 
-// Where several may write at a time.
+// For databases with concurrent writers.
 class SharedRowsSet : public ReplicaSet {};
 
 TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
@@ -732,14 +732,14 @@ TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
     return rows ? rows->front().front().value_or("") : rows.error().message;
   };
   EXPECT_TRUE(Await([&] { return sum() == "1600"; })) << sum();
-  // All know that they have to.
+  // All workers have switched.
   EXPECT_TRUE(Await([&] {
     const SetView view = Must(ReadSet(*store_, "set"));
     size_t serial = 0;
     for (const auto& [id, member] : view.members) serial += !member.state.serial.empty();
     return serial == 2;
   }));
-  // Nothing is to blame on the events.
+  // The events are not to blame.
   std::vector<int> slots;
   for (int slot = 0; slot < 16; ++slot) slots.push_back(slot);
   EXPECT_TRUE(Must(model_->Parked({"set", "shared", 1}, slots)).empty());
@@ -750,7 +750,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "pos
 INSTANTIATE_TEST_SUITE_P(Databases, SharedRowsSet, ::testing::Values("postgresql"),
                          [](const auto& backend) { return backend.param; });
 
-// The workers meet in a store of its own kind; log and read model are in SQLite.
+// The workers use a separate store; log and read model are in SQLite.
 class GenerationStore : public ReplicaSet {
  protected:
   std::unique_ptr<Store> OpenOwnStore() override {

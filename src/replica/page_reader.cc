@@ -24,7 +24,7 @@ void PageReader::Learn(const EventPage& page, bool full) {
 }
 
 Result<EventPage> PageReader::Read(const std::vector<SlotPosition>& from) {
-  // Whatever was read for other positions, as before a batch failed, is of no use.
+  // A page read for other positions, as before a failed batch, is useless.
   std::optional<Ahead> next = std::exchange(next_, std::nullopt);
   const bool is_there = next && next->from == from;
   const int asked = is_there ? next->limit : limit_;

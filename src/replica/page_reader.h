@@ -8,14 +8,14 @@
 
 namespace muster {
 
-// Reads a log page by page, `limit` events and about `bytes` at most: pages begin small, and how
-// many events fit is learned from the last one. Where `ahead`, a thread reads the next page while
-// the last one is handled, as long as pages are full. Used by one thread.
+// Reads a log page by page, at most `limit` events and about `bytes`: pages start small, and the
+// number of events that fit is learned from the last one. With `ahead`, a thread reads the next
+// page while the current one is handled, as long as pages are full. Used by one thread.
 class PageReader {
  public:
   PageReader(EventLog& log, int limit, size_t bytes, bool ahead);
 
-  // The page behind these positions.
+  // The page after these positions.
   Result<EventPage> Read(const std::vector<SlotPosition>& from);
 
  private:

@@ -34,7 +34,7 @@ class PageReaderTest : public ::testing::Test {
     return slots;
   }
 
-  // The positions of the events of the page behind these slots.
+  // The event positions of the page after these slots.
   static std::vector<int64_t> Read(PageReader& reader, const std::vector<SlotPosition>& from,
                                    int64_t* read_to = nullptr) {
     const auto page = reader.Read(from);
@@ -97,7 +97,7 @@ TEST_F(PageReaderTest, PagesAreBoundedInBytesAsWell) {
     size_t read = 0;
     for (int page = 0; read < 300 && page < 300; ++page) {
       const size_t events = Read(reader, After(at), &at).size();
-      // The first one is small without knowing them.
+      // The first is small because the sizes are not known yet.
       EXPECT_LE(events, page == 0 ? 32u : 11u);
       read += events;
     }

@@ -16,7 +16,7 @@ constexpr std::string_view kFenced = "muster: fenced";
 
 const std::vector<std::string>& Schema() {
   static const std::vector<std::string> kSchema = {
-      // Rows change with every batch and stay: room beside them keeps the changes on the page.
+      // Rows are updated with every batch: spare room keeps updates on the page (HOT).
       R"(CREATE TABLE $S.checkpoints (
            replica_set text    NOT NULL,
            projection  text    NOT NULL,
@@ -57,7 +57,7 @@ const std::vector<std::string>& Schema() {
   return kSchema;
 }
 
-// What tables of earlier versions lack.
+// Columns missing from tables of earlier versions.
 constexpr std::string_view kLaterColumns[] = {
     "ALTER TABLE $S.checkpoints ADD COLUMN IF NOT EXISTS skipped bigint NOT NULL DEFAULT 0, ADD "
     "COLUMN IF NOT EXISTS effects_until bigint NOT NULL DEFAULT -1",
@@ -73,7 +73,7 @@ struct Statements {
               in("INSERT INTO $S.checkpoints (replica_set, projection, version, slot, generation, "
                  "position) SELECT $1::text, $2::text, $3::integer, s, 0, 0 FROM "
                  "unnest($4::integer[]) s ORDER BY s ON CONFLICT DO NOTHING")};
-    // In the order of the slots, so that two who take over wait for each other.
+    // In slot order, so that concurrent takeovers do not deadlock.
     raise = {"raise",
              in("WITH mine AS (SELECT slot FROM $S.checkpoints WHERE " + which +
                 " AND slot = ANY ($4::integer[]) AND generation <= $5::bigint ORDER BY slot FOR "
@@ -82,9 +82,9 @@ struct Statements {
                 which +
                 " AND c.slot = mine.slot AND n.n = cardinality($4::integer[]) RETURNING c.slot, "
                 "c.generation, c.position, c.handled, c.digest, c.skipped, c.effects_until")};
-    // Fails as a whole where a slot is in another generation or at another position. What each slot
-    // needs stands in arrays at its own number: for a join the planner, which knows nothing of the
-    // table, goes through all of them once for each slot.
+    // Fails as a whole if any slot is in another generation or at another position. Each slot's
+    // values are in arrays at its index: for a join, the planner, without statistics, would scan
+    // the table once per slot.
     const auto at_slot = [](int parameter) {
       return "($" + std::to_string(parameter) + "::bigint[])[c.slot - $5::integer + 1]";
     };
@@ -97,7 +97,7 @@ struct Statements {
                " RETURNING 1), n AS (SELECT count(*) AS n FROM moved) SELECT CASE WHEN n.n = "
                "cardinality($4::integer[]) THEN 0 ELSE ('" +
                std::string(kFenced) + "' || n.n)::integer END FROM n")};
-    // The same cast, where fewer rows were found than must be there.
+    // The same cast, if fewer rows were found than required.
     const auto all = [](const std::string& found, const std::string& wanted) {
       return "WITH found AS (" + found +
              "), n AS (SELECT count(*) AS n FROM found) SELECT CASE WHEN n.n = cardinality(" +
@@ -180,8 +180,8 @@ struct Statements {
     }
   }
 
-  // Set, projection, the old version, the new one and, where `slots`, how many there are. All rows
-  // are locked before any is looked at.
+  // Parameters: set, projection, the old version, the new one and, with `slots`, their number.
+  // Locks all rows before reading any.
   void SetSwap(const std::string& space) {
     const std::string set = "replica_set = $1::text AND projection = $2::text AND version";
     const std::string old_row =
@@ -211,7 +211,7 @@ struct Statements {
     }
   }
 
-  // The condition on the columns of one table among several.
+  // The condition qualified with a table alias.
   static std::string Of(const std::string& alias, const std::string& which) {
     std::string text;
     for (size_t at = 0; at < which.size();) {
@@ -233,7 +233,7 @@ struct Statements {
   std::vector<PgStatement> forget, swap;
 };
 
-// Arrays and other bytes that parameters refer to, kept until the call is made.
+// Arrays and bytes that parameters refer to, kept until the call is made.
 struct Call {
   explicit Call(PgStatement what) : statement(std::move(what)) {}
   PgStatement statement;
@@ -269,7 +269,7 @@ struct Call {
   }
 };
 
-// Statements wait for the first query or the commit, so that a batch costs one round trip.
+// Statements are queued until the first query or the commit, so that a batch costs one round trip.
 class PostgresModelTransaction final : public Transaction {
  public:
   explicit PostgresModelTransaction(PostgresPool& pool) : pool_(pool) {}
@@ -291,7 +291,7 @@ class PostgresModelTransaction final : public Transaction {
       }
       waiting_.emplace_front(PgStatement{"", "BEGIN"});
     }
-    // Also if it fails: then the transaction is there to be rolled back.
+    // Even on failure: then there is a transaction to roll back.
     begun_ = true;
     MUSTER_ASSIGN(const auto results, Send());
     const PgResult& result = results.back();
@@ -312,7 +312,7 @@ class PostgresModelTransaction final : public Transaction {
   std::deque<Call>& waiting() { return waiting_; }
   void LimitIdle(milliseconds limit) { idle_limit_ = limit; }
 
-  // Without a query, all of it is one transaction by itself.
+  // Without a query, everything is one implicit transaction.
   Status Commit() {
     if (begun_) waiting_.emplace_back(PgStatement{"", "COMMIT"});
     if (waiting_.empty()) return {};
@@ -339,7 +339,7 @@ class PostgresModelTransaction final : public Transaction {
     return {};
   }
 
-  // The same text is prepared once for each connection.
+  // The same text is prepared once per connection.
   static std::string NameOf(const std::string& sql, bool answers) {
     return (answers ? "q" : "x") + Sha256Hex(sql).substr(0, 40);
   }
@@ -528,7 +528,7 @@ class PostgresReadModel final : public ReadModel {
   }
 
  private:
-  // Only where one is missing: the change waits for everything that uses the table.
+  // Only if one is missing: the change waits for all users of the table.
   Status AddColumns(PgConnection& connection) const {
     MUSTER_ASSIGN(const PgResult found,
                   RunPlain(connection,
@@ -569,7 +569,7 @@ class PostgresReadModel final : public ReadModel {
     return states;
   }
 
-  // First of all: who is fenced should not even try the rest.
+  // First: a fenced-off follower should not even try the rest.
   void AddMoves(std::deque<Call>& calls, const Instance& instance,
                 const ReadModelProgress& progress) const {
     if (progress.moves.empty()) return;
@@ -585,7 +585,7 @@ class PostgresReadModel final : public ReadModel {
       return values;
     };
     const auto self = [](int64_t value) { return value; };
-    // Behind a BEGIN that was sent already everything is in one transaction anyway.
+    // After an explicit BEGIN everything is in one transaction anyway.
     Call& call = calls.emplace_front(statements_.move);
     call.Of(instance).Ints(progress.moves, [](const SlotMove& move) { return move.slot; });
     call.params.Int32(first);

@@ -1,4 +1,4 @@
-// The promises of read_model.h, held against every read model.
+// The promises of read_model.h, checked on every read model.
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST_P(ReadModelContract, ACommitOfAnOlderGenerationFailsAndChangesNothing) {
 TEST_P(ReadModelContract, ACommitFromAnotherPositionFailsAsAWhole) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}}));
-  // The same once more, as after a lost reply, together with a slot that could move.
+  // Repeated, as after a lost reply, together with a slot that could move.
   const Status again = Commit({.moves = {{2, 1, 0, 40, 1, 1}, {1, 1, 0, 50, 1, 1}}});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::kLeaseLost);
@@ -124,14 +124,14 @@ TEST_P(ReadModelContract, ParkedEventsWaitInOrderUntilTheyAreReplayed) {
 
 TEST_P(ReadModelContract, WhatShouldBeParkedAndIsNotFailsTheCommit) {
   TakeOver(1);
-  // As by a follower that has not heard that the stream was freed.
+  // As by a follower that does not know that the stream was unparked.
   const ReadModelProgress behind{.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 1}}};
   EXPECT_EQ(Commit(behind).error().code, Code::kLeaseLost);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 1}}, .error = "why"}));
   const ReadModelProgress replayed{.moves = {{1, 1, 50, 50}},
                                    .replayed = {{1, "s", 1}, {1, "s", 2}}};
   EXPECT_EQ(Commit(replayed).error().code, Code::kLeaseLost);
-  // As by a replay that failed, heard of when another has succeeded.
+  // As by a failed replay that is reported after another succeeded.
   const ReadModelProgress failed{
       .moves = {{1, 1, 50, 50}}, .error = "late", .failed = {{1, "s", 2}}};
   EXPECT_EQ(Commit(failed).error().code, Code::kLeaseLost);
@@ -165,15 +165,15 @@ TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
   ASSERT_TRUE(swap(kInstance, 2));
   EXPECT_EQ(until(kInstance), (std::vector<int64_t>{60, 20}));
   EXPECT_EQ(until(second), (std::vector<int64_t>{kEffectsAlways, kEffectsAlways}));
-  // What was begun before it does not get through; what knows of it does.
+  // Commits begun before it fail; those that know of it succeed.
   EXPECT_EQ(Commit({.moves = {{0, 1, 60, 70, 1, 1}}}, second).error().code, Code::kLeaseLost);
   EXPECT_EQ(Commit({.moves = {{0, 1, 50, 70, 1, 1}}}).error().code, Code::kLeaseLost);
   ASSERT_TRUE(Commit({.moves = {{0, 1, 60, 70, 1, 1, kEffectsAlways}}}, second));
   EXPECT_EQ(swap(second, 2).error().code, Code::kConflict);
-  // Once more, as after a lost reply.
+  // Repeated, as after a lost reply.
   ASSERT_TRUE(swap(kInstance, 2));
   EXPECT_EQ(until(kInstance), (std::vector<int64_t>{60, 20}));
-  // And back, which the old version has to catch up for.
+  // And back, for which the old version has to catch up.
   EXPECT_EQ(swap(second, 1).error().code, Code::kConflict);
   ASSERT_TRUE(Commit({.moves = {{0, 1, 50, 75, 1, 1, 60}, {1, 1, 10, 20, 1, 1, 20}}}));
   ASSERT_TRUE(swap(second, 1));
@@ -240,7 +240,7 @@ TEST_P(ReadModelContract, WhatATransactionDidCountsOnlyTogetherWithTheCheckpoint
   auto rows = look->Query("SELECT id, n, t FROM " + table + " WHERE n = $1", {"7"});
   ASSERT_TRUE(rows) << rows.error().ToString();
   EXPECT_EQ(*rows, (std::vector<std::vector<SqlValue>>{{"a", "7", std::nullopt}}));
-  // Within a transaction one sees what one has done.
+  // A transaction sees its own changes.
   ASSERT_TRUE(look->Execute("UPDATE " + table + " SET n = n + 1", {}));
   rows = look->Query("SELECT n FROM " + table, {});
   ASSERT_TRUE(rows);
@@ -259,7 +259,7 @@ TEST_P(ReadModelContract, AStatementThatEndsTheTransactionFailsOnSqlite) {
   }
 }
 
-// Where transactions lock rows.
+// For databases with row locks.
 class RowLocks : public ReadModelContract {};
 
 TEST_P(RowLocks, RowsLockedByAProcessThatSleepsAreReleased) {
@@ -277,7 +277,7 @@ TEST_P(RowLocks, RowsLockedByAProcessThatSleepsAreReleased) {
   ASSERT_TRUE(sleeping);
   model_->LimitIdle(**sleeping, milliseconds(300));
   ASSERT_TRUE((*sleeping)->Query(update));
-  // It never goes on; the next owner waits for a moment only, not until a statement times out.
+  // It never continues; the next owner waits only briefly, not until a statement times out.
   const Status next = run(update);
   EXPECT_TRUE(next) << next.error().ToString();
   const Status woken = model_->Commit(**sleeping, kInstance, {.moves = {{1, 1, 0, 50, 1, 1}}});

@@ -30,8 +30,8 @@ std::string Rebuild::Named(int version) const {
   return "version " + std::to_string(version) + " of '" + name_ + "'";
 }
 
-// What is wanted of the projection. Readers and side effects go by the read model: a swap that was
-// interrupted behind it is written down here.
+// The projection's desired state. The read model decides about readers and side effects: a swap
+// that was interrupted after it is completed here.
 Result<DesiredState> Rebuild::Settled() const {
   MUSTER_ASSIGN(DesiredState desired, DesiredFor(store_, set_, name_));
   for (const int version : desired.versions) {
@@ -62,7 +62,7 @@ Status Rebuild::CheckBuiltBy(const std::string& hash, int version) const {
                "drop it with --finish first"};
 }
 
-// As it was built, whatever was given here.
+// As it was built, whatever was passed here.
 Result<std::shared_ptr<Projection>> Rebuild::Built(int version) const {
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
   return ProjectionBy(store_, set_, given_, desired.Definition(version));
@@ -83,7 +83,7 @@ Result<int> Rebuild::Begin() {
       }
       if (other > desired.active) version = other;
     }
-    desired.held.clear();  // by one that was interrupted
+    desired.held.clear();  // left by an interrupted swap
     if (version != 0) return CheckBuiltBy(desired.Definition(version), version);
     version = ++desired.highest;
     desired.versions.push_back(version);
@@ -94,7 +94,7 @@ Result<int> Rebuild::Begin() {
   return version;
 }
 
-// The version that is not active.
+// The inactive version.
 Result<int> Rebuild::Other(const DesiredState& desired) const {
   for (const int version : desired.versions) {
     if (version != desired.active) return version;
@@ -126,7 +126,7 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
     MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
     MUSTER_ASSIGN(const int64_t left, Left());
     if (progress) progress(left);
-    // Slots appear when a worker takes them over: before, nothing is being done.
+    // Slots appear when a worker acquires them: before that, nothing happens.
     if (left <= lag && slots.size() == static_cast<size_t>(log_.slots())) return {};
     const auto took = env_.MonoNow() - began;
     if (!env_.Sleep(std::max<MonoTime::duration>(kLook, took * 10), stop)) return AskedToStop();
@@ -141,7 +141,7 @@ Status Rebuild::Hold(int version, bool held) {
   });
 }
 
-// A version in which more is parked than in the active one would show readers less.
+// A version with more parked streams than the active one would show readers less.
 Status Rebuild::CheckParked(int from, int to) const {
   std::vector<int> slots(static_cast<size_t>(log_.slots()));
   std::iota(slots.begin(), slots.end(), 0);
@@ -169,14 +169,14 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
   MUSTER_TRY(CheckNotPaused(desired));
   MUSTER_TRY(Hold(desired.active, true));
   Status swapped = SwapHeld(desired.active, other, std::move(stop));
-  // Whatever came of it, nothing is to stand still for ever.
+  // In any case, nothing must stay stopped.
   Status released = Hold(desired.active, false);
   if (!swapped) return swapped;
   return released;
 }
 
-// What is being handled when side effects are handed over is handled again. Workers that have
-// stopped handle nothing.
+// Events in progress when side effects are handed over are handled again. Stopped workers handle
+// none.
 Result<bool> Rebuild::Stopped(int version) const {
   MUSTER_ASSIGN(const auto going, NotStoppedYet(store_, set_, name_, {version}));
   return going.empty();
@@ -218,7 +218,7 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
     }
     if (!env_.Sleep(kLook, stop)) return AskedToStop();
   }
-  // Readers see the new version from here on, and it does the side effects.
+  // From here on readers see the new version, and it performs the side effects.
   return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
     desired.active = to;
     desired.held.clear();
@@ -249,7 +249,7 @@ Status Rebuild::CheckEffectsDone(int version) const {
   return {};
 }
 
-// A swap that was under way when its caller had given up.
+// A swap in progress when its caller gave up.
 Status Rebuild::Restore(int version) {
   return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {
     desired.dropping.clear();
@@ -261,7 +261,7 @@ Status Rebuild::Restore(int version) {
 
 Result<int> Rebuild::Finish() {
   MUSTER_ASSIGN(const DesiredState desired, Settled());
-  // By a swap that was interrupted.
+  // Left by an interrupted swap.
   for (const int version : desired.held) MUSTER_TRY(Hold(version, false));
   int other = desired.dropping.empty() ? 0 : desired.dropping.front();
   if (other == 0) {
@@ -275,7 +275,7 @@ Result<int> Rebuild::Finish() {
       return {};
     }));
   }
-  // A worker that has not heard of it yet fails to commit, and then hears.
+  // A worker that does not know yet fails to commit, and then learns of it.
   MUSTER_ASSIGN(const auto built, Built(other));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   if (const Status forgotten = model_.Forget(*transaction, {set_, name_, other}, true);

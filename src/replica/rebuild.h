@@ -14,8 +14,8 @@
 
 namespace muster {
 
-// A rebuild without downtime: a new version of a projection catches up beside the one in use, with
-// its side effects off, until it takes over in one transaction. The old one is kept up to date, so
+// A rebuild without downtime: a new version of a projection catches up beside the active one,
+// without side effects, until it takes over in one transaction. The old one is kept up to date, so
 // that one can go back, until it is dropped. Each step is durable: after an interruption, call it
 // again.
 class Rebuild {
@@ -30,27 +30,27 @@ class Rebuild {
         given_(std::move(projection)),
         name_(given_->name()) {}
 
-  // Lets the workers keep a new version, by the definition of the projection that was given, or
-  // goes on with the one that is being built. Its number. kConflict: the version before the active
-  // one is still kept, one is being built by another definition, or the projection is paused.
+  // Adds a new version, with the definition of the given projection, or continues with the one
+  // being built. Returns its number. kConflict: the previous version still exists, one is being
+  // built from another definition, or the projection is paused.
   Result<int> Begin();
 
-  // How many events the new version has not read yet.
+  // Events the new version has not read yet.
   Result<int64_t> Left();
 
-  // Waits until the new version is no more than `lag` events behind, telling `progress` how many
-  // events are still to come. Workers have to run the set meanwhile.
+  // Waits until the new version is at most `lag` events behind, reporting the remaining events to
+  // `progress`. Requires running workers.
   Status CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
                  std::stop_token stop);
 
-  // Makes the newest version the one that readers see, or with `back` the one before: holds the
-  // active one for a moment, so that the other is at least as far, and swaps. Side effects are
-  // handed over with it, at one position of each slot. kConflict: the new version has parked
-  // streams that the active one has not.
+  // Makes the newest version the one that readers see, or with `back` the previous one: briefly
+  // holds the active one until the other has caught up, and swaps. Side effects are handed over
+  // with it, at one position per slot. kConflict: the new version has parked streams that the
+  // active one does not.
   Status Swap(bool back, std::stop_token stop);
 
-  // Ends the version that is not active, and drops its tables. The number of it. kConflict: it
-  // still has side effects to do, up to where it has handed them over.
+  // Drops the inactive version and its tables. Returns its number. kConflict: it still has side
+  // effects to perform, up to the hand-over position.
   Result<int> Finish();
 
  private:

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-// The fields of one map: each is asked for by name, and one that nobody asked for is an error.
+// The fields of one map, read by name; unread ones are errors.
 class Fields {
  public:
   Fields(const YamlDocument& document, const YamlNode& node, std::string what)
@@ -50,7 +50,7 @@ class Fields {
     return {};
   }
 
-  // As Text; "" says that there is none.
+  // As Text; "" means none.
   Status TextOrNone(std::string_view name, std::string& value) {
     const YamlNode* node = Find(name);
     if (node == nullptr || node->kind != YamlNode::Kind::kScalar) return Text(name, value);
@@ -90,7 +90,7 @@ class Fields {
     return {};
   }
 
-  // A time-out that has passed before anything could happen.
+  // Rejects a timeout too short for anything to happen.
   Status Timeout(std::string_view name, milliseconds& value) {
     MUSTER_TRY(Duration(name, value));
     if (value.count() > 0) return {};
@@ -200,7 +200,7 @@ Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
   return made;
 }
 
-// A table belongs to one projection: what resets, rebuilds or drops it has no regard for others.
+// A table belongs to one projection: resetting, rebuilding or dropping it ignores other users.
 Status CheckTables(const YamlDocument& document, const YamlNode& projections) {
   std::map<std::string, std::string> owners;
   for (const YamlEntry& entry : projections.entries) {

@@ -10,16 +10,16 @@
 
 namespace muster {
 
-// A replica set as it is written in a YAML file; docs/guide/replica.md describes the fields.
+// A replica set as a YAML file; docs/guide/replica.md describes the fields.
 struct ReplicaFile {
-  std::optional<std::string> store = {};  // none: the one that the caller has
+  std::optional<std::string> store = {};  // none: the caller's
   std::string events;                     // URLs
   EventLogOptions event_options = {};
   std::string read_model;
   ReplicaOptions options = {};
   std::vector<std::shared_ptr<Projection>> projections = {};
 
-  // The projection of a name. kInvalid names those there are.
+  // A projection by name. kInvalid lists the available ones.
   Result<std::shared_ptr<Projection>> Find(const std::string& name) const;
 };
 

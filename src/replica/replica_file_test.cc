@@ -52,7 +52,7 @@ TEST(ReplicaFile, ATableOfAnotherLibraryMayLackMetadataAndTime) {
   EXPECT_EQ(file->event_options.table->payload, "payload");
 }
 
-// Each replaces a line of the good file by a bad one.
+// Each replaces one line of the valid file.
 TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"set: orders", "set: or/ders"},

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
                                             "stopping", "stopped", "dead"};
 
-// Fields that are missing keep their defaults: an older version may have written fewer.
+// Missing fields keep their defaults: older versions wrote fewer.
 JsonFields Fields(const std::string& body) {
   return JsonFields(Json::parse(body, nullptr, /*throws=*/false));
 }
@@ -166,7 +166,7 @@ std::string Suspect::ToBody() const {
 
 Result<Suspect> Suspect::FromBody(const std::string& body) {
   Suspect suspect;
-  int64_t position = 0;  // in older records, of a single event
+  int64_t position = 0;  // in older records, for a single event
   JsonFields fields = Fields(body);
   fields.Read("projection", suspect.projection)
       .Read("version", suspect.version)
@@ -187,8 +187,8 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
     const bool died =
         owner == members.end() || owner->second.state.phase == MemberState::Phase::kDead;
     if (suspect.hangs == 0 && !died) continue;
-    // A worker may be killed from outside, with any number of innocent events in hand: a death
-    // counts against an event that was alone, and puts the others under suspicion.
+    // A worker may be killed from outside with any number of innocent events in flight: a death
+    // counts against an event that was alone, and only makes the others suspect.
     const int times = suspect.hangs > 0 ? suspect.hangs : suspect.positions.size() == 1 ? 1 : 0;
     for (const int64_t position : suspect.positions) events[position] += times;
   }
@@ -201,13 +201,13 @@ Result<std::vector<std::string>> ListSets(Store& store) {
     MUSTER_ASSIGN(const std::vector<Record> next, store.Scan(kReplicaKind, "", after, 1));
     if (next.empty()) return sets;
     sets.push_back(next.front().key.substr(0, next.front().key.find('/')));
-    after = sets.back() + "/\x7f";  // behind all of its records: their names are plain
+    after = sets.back() + "/\x7f";  // after all of its records: their names are plain
   }
 }
 
 namespace {
 
-// One record of a set, by its key; those of other kinds are passed over.
+// One record of a set, by key; other kinds are ignored.
 Status ReadInto(SetView& view, const std::string& set, Record record) {
   const std::string member = MemberKey(set, ""), projection = ProjectionKey(set, ""),
                     suspect = set + "/suspect/";

@@ -13,8 +13,8 @@
 
 namespace muster {
 
-// What a replica set keeps in the store: records of the kind "replica" whose keys begin with
-// "SET/", so that one scan reads all of it.
+// What a replica set keeps in the store: records of kind "replica" whose keys begin with "SET/", so
+// that one scan reads them all.
 inline constexpr char kReplicaKind[] = "replica";
 inline constexpr char kReplicaQueue[] = "replica";
 
@@ -29,37 +29,37 @@ std::string SuspectKey(const std::string& set, const std::string& projection, in
 // Every change of the generation is one compare-and-swap of this record.
 struct Generation {
   enum class Phase { kPreparing, kRunning };
-  int64_t number = 0;  // 0: there is none yet
+  int64_t number = 0;  // 0: none yet
   Phase phase = Phase::kPreparing;
   Strategy strategy = Strategy::kRecreate;
   int slots = 0;
   Assignment assignment = {};
-  std::vector<std::string> projections = {};  // that have ever run in the set
+  std::vector<std::string> projections = {};  // that ever ran in the set
   std::vector<int> orphans = {};              // slots whose owner died; see Follower::SetOrphans
-  std::string reason = {};                    // for people
-  int64_t since_ms = 0;                       // when it was made, by the store's clock
+  std::string reason = {};                    // for display
+  int64_t since_ms = 0;                       // creation time, by the store's clock
 
   std::string ToBody() const;
   static Result<Generation> FromBody(const std::string& body);
 };
 
-// A worker's life. Its record is due at its heartbeat's deadline; once it is dead or stopped, when
-// nobody needs to see it any more.
+// A worker's state. Its record is due at its heartbeat's deadline or, once dead or stopped, when it
+// can be deleted.
 struct MemberState {
   enum class Phase { kPending, kReady, kRunning, kStopping, kStopped, kDead };
   Phase phase = Phase::kPending;
   int64_t generation = 0;                     // that it is ready for or running in
-  std::string name = {};                      // for people
-  int64_t handled = 0;                        // events since it registered
-  std::string error = {};                     // its latest trouble, or why it is dead
-  int64_t pause_ms = 0;                       // the longest of a slot in the last reconfiguration
-  std::vector<std::string> projections = {};  // that it was started with
-  std::vector<std::string> stopped = {};      // what it has stopped for an operator: StoppedName
-  std::vector<std::string> serial = {};       // projections whose workers take turns
-  bool busy = false;  // it ends a batch before it can be ready for the next generation
+  std::string name = {};                      // for display
+  int64_t handled = 0;                        // events since registration
+  std::string error = {};                     // its latest failure, or why it is dead
+  int64_t pause_ms = 0;                       // longest pause of a slot in the last reconfiguration
+  std::vector<std::string> projections = {};  // it was started with
+  std::vector<std::string> stopped = {};      // what it stopped for an operator: StoppedName
+  std::vector<std::string> serial = {};       // projections with serialized batches
+  bool busy = false;  // finishing a batch before it can be ready for the next generation
 
   bool Alive() const { return phase <= Phase::kRunning; }
-  // Ready or beyond: whoever is running was ready before.
+  // Ready or beyond: a running worker was ready before.
   bool ReadyFor(int64_t wanted) const;
 
   std::string ToBody() const;
@@ -68,34 +68,34 @@ struct MemberState {
 std::string_view PhaseName(MemberState::Phase phase);
 std::string StoppedName(const std::string& projection, int version);
 
-// What an operator wants of a projection; honoured by every worker whenever it starts.
+// An operator's desired state of a projection; applied by every worker when it starts.
 struct DesiredState {
   bool paused = false;
   int active = 1;                   // the version that readers see
   std::vector<int> versions = {1};  // that are kept up to date
-  std::vector<int> held = {};       // of those, the ones that stand still for a moment
-  std::vector<int> dropping = {};   // not among those any more, but not removed yet
-  int highest = 1;                  // a number is given to a version once
-  // By version: the hash of the definition that it was built from. Not there: not known yet.
+  std::vector<int> held = {};       // of those, the ones briefly stopped
+  std::vector<int> dropping = {};   // no longer among those, but not removed yet
+  int highest = 1;                  // version numbers are never reused
+  // By version: the hash of the definition it was built from. Missing: not known yet.
   std::map<std::string, std::string> definitions = {};
-  int64_t touched = 0;  // grows when checkpoints were moved: whoever follows reads them again
+  int64_t touched = 0;  // grows when checkpoints were moved, so that followers reload them
 
-  // Of a version; empty: not known.
+  // Of a version; empty: unknown.
   std::string Definition(int version) const;
 
   std::string ToBody() const;
   static Result<DesiredState> FromBody(const std::string& body);
 };
 
-// Events that a worker has in hand: written down before they are handled where the owner before has
-// died, and afterwards where a processor hangs. Should their worker die they are suspect, and the
-// next owner takes care.
+// A worker's events in flight: recorded before they are handled if the previous owner died, and
+// afterwards if a processor hangs. If the worker dies they are suspect, and the next owner takes
+// care.
 struct Suspect {
   std::string projection = {};
   int version = 1;
   std::string worker = {};              // its id
   std::vector<int64_t> positions = {};  // in one transaction
-  int hangs = 0;                        // of a processor in it
+  int hangs = 0;                        // of a processor handling it
 
   std::string ToBody() const;
   static Result<Suspect> FromBody(const std::string& body);
@@ -107,32 +107,32 @@ struct SetView {
     Record record;
     MemberState state;
   };
-  Record set_record;  // version 0: not there yet
+  Record set_record;  // version 0: does not exist yet
   Generation generation;
   std::map<std::string, Member> members;            // by id
-  std::map<std::string, DesiredState> projections;  // those that somebody has changed
+  std::map<std::string, DesiredState> projections;  // those that were ever changed
   std::vector<std::pair<Record, Suspect>> suspects;
-  std::optional<int> scale;  // at most so many members
+  std::optional<int> scale;  // maximum number of members
 
-  // Events of a projection that were in hand when a processor hung or its worker died, and how
+  // Events of a projection that were in flight when a processor hung or its worker died, and how
   // often that counts against each; 0: it was not alone in a death.
   std::map<int64_t, int> SuspectEvents(const std::string& projection, int version) const;
 
-  // Whether a worker has ever come.
+  // Whether a worker has ever joined.
   bool Exists() const { return set_record.version > 0 || !members.empty(); }
 };
 
 // The names of the sets in a store.
 Result<std::vector<std::string>> ListSets(Store& store);
 
-// Shows a worker whose heartbeat has stopped as dead, as the next one that looks will declare it:
-// with no worker left, none would. For displays only, not for workers.
+// Marks workers with expired heartbeats as dead, as the next live worker will: without one, nobody
+// would. For display only.
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 
 Result<SetView> ReadSet(Store& store, const std::string& set);
 
-// kInvalid, unless the name can be part of a key.
+// kInvalid: the name cannot be part of a key.
 Status CheckReplicaName(std::string_view what, std::string_view name);
 
 }  // namespace muster

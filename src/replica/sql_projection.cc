@@ -103,7 +103,7 @@ class SqlProjection final : public Projection {
     for (const SqlTemplate& statement : statements_.setup) {
       MUSTER_TRY(transaction.Execute(statement.Sql(version)));
     }
-    // The first version is what readers see until another is activated.
+    // Readers see the first version until another is activated.
     if (version != 1) return {};
     for (const std::string& table : tables_) {
       MUSTER_ASSIGN(const auto views, transaction.Query(ViewExists(), {table}));
@@ -128,7 +128,7 @@ class SqlProjection final : public Projection {
       }
       return {};
     }
-    // However many rows there are. All at once: they may refer to each other.
+    // In one statement: the tables may reference each other.
     std::string all;
     for (const std::string& table : tables_) {
       all += (all.empty() ? "" : ", ") + VersionedTable(table, version);
@@ -167,7 +167,7 @@ class SqlProjection final : public Projection {
             "list them under 'tables', and write {NAME} for them in its statements"};
   }
 
-  // PostgreSQL's IF NOT EXISTS fails where two create the same at once.
+  // PostgreSQL's IF NOT EXISTS fails on concurrent creation.
   Status LockSetUp(Transaction& transaction) const {
     if (dialect_ == SqlDialect::kSqlite) return {};
     return transaction.Execute(

@@ -11,16 +11,16 @@ namespace muster {
 
 enum class SqlDialect { kSqlite, kPostgres };
 
-// A projection made of SQL; see SqlTemplate for what a statement may hold.
+// An SQL projection; see SqlTemplate for the statements' syntax.
 struct SqlProjectionSpec {
   std::string name;
-  std::vector<std::string> tables = {};  // kept in a version each; readers see views of these names
-  std::vector<std::string> setup = {};   // creates what is not there
-  std::vector<std::string> clear = {};   // empties it; by default, the tables
-  std::map<std::string, std::vector<std::string>> on = {};  // by type of event; "*": any other
+  std::vector<std::string> tables = {};  // one copy per version; readers see views of these names
+  std::vector<std::string> setup = {};   // creates what is missing
+  std::vector<std::string> clear = {};   // clears it; by default, the tables
+  std::map<std::string, std::vector<std::string>> on = {};  // by event type; "*": any other
 };
 
-// kInvalid names the statement that is wrong.
+// kInvalid names the bad statement.
 Result<std::shared_ptr<Projection>> NewSqlProjection(const SqlProjectionSpec& spec,
                                                      SqlDialect dialect);
 

@@ -21,7 +21,7 @@ bool IsWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Where the quoted text or comment that begins at `at` ends; `at` itself if none does.
+// The end of the quoted text or comment at `at`; `at` itself if there is none.
 size_t SkipQuoted(std::string_view text, size_t at) {
   const auto until = [&](std::string_view end, size_t from) {
     const size_t found = text.find(end, from);
@@ -48,15 +48,15 @@ std::string Upper(std::string_view text) {
   return upper;
 }
 
-// The transaction belongs to the caller, who commits it together with the checkpoint.
+// The transaction is the caller's, who commits it with the checkpoint.
 bool ControlsTransaction(const std::string& word) {
   static constexpr std::string_view kWords[] = {"BEGIN",    "START", "COMMIT",    "END",
                                                 "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"};
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-// One statement, and one that leaves the transaction alone. The body of a trigger or a function,
-// from BEGIN on, may have semicolons.
+// Requires a single statement that does not control the transaction. The body of a trigger or
+// function, from BEGIN on, may contain semicolons.
 Status CheckStatement(std::string_view text) {
   std::string first;
   bool ended = false;
@@ -114,14 +114,14 @@ std::string Trimmed(std::string_view text) {
   return std::string(text);
 }
 
-// A JSON text, looked into by path. The numbers keep the digits they are written with.
+// JSON text accessed by path. Numbers keep their digits.
 class JsonText {
  public:
   explicit JsonText(const std::string& text) : padded_(text) {
-    // The one checks all of it, the other gives raw tokens.
+    // One validates everything, the other yields raw tokens.
     thread_local simdjson::dom::parser checker;
     error_ = checker.parse(padded_).error();
-    // An integer beyond 64 bits is JSON all the same.
+    // Integers beyond 64 bits are still JSON.
     if (error_ == simdjson::NUMBER_ERROR && Json::accept(text)) error_ = simdjson::SUCCESS;
     if (error_ == simdjson::SUCCESS) error_ = parser_.iterate(padded_).get(document_);
   }
@@ -132,7 +132,7 @@ class JsonText {
     }
     document_.rewind();
     simdjson::ondemand::value value;
-    // A document that is a scalar has nothing inside.
+    // A scalar document has no members.
     if (simdjson::ondemand::object top;
         document_.get_object().get(top) != simdjson::SUCCESS ||
         top.find_field_unordered(path[0]).get(value) != simdjson::SUCCESS) {

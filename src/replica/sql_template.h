@@ -10,25 +10,24 @@
 
 namespace muster {
 
-// An SQL statement with places for parts of an event:
+// An SQL statement with placeholders for parts of an event:
 //
 //   INSERT INTO {orders} (id, total) VALUES (:stream, :payload.total)
 //
-// :position, :stream, :version, :id, :type, :time, :payload and :metadata stand for those parts of
-// the event, and with a path for what lies there in their JSON: a string as its text, numbers and
-// booleans as written, null and what is missing as NULL, objects and arrays as JSON. {name} stands
-// for a table of the projection. Nothing is looked for within quotes and comments; `::type` is a
-// cast.
+// :position, :stream, :version, :id, :type, :time, :payload and :metadata are those parts of the
+// event, and with a path the value in their JSON: a string as its text, numbers and booleans as
+// written, null and missing values as NULL, objects and arrays as JSON. {name} is a table of the
+// projection. Quoted text and comments are left alone; `::type` is a cast.
 class SqlTemplate {
  public:
-  // kInvalid: a place that is none of these, a table that is not in `tables`, not exactly one
-  // statement, or one that begins or ends a transaction.
+  // kInvalid: an unknown placeholder, a table not in `tables`, not exactly one statement, or one
+  // that begins or ends a transaction.
   static Result<SqlTemplate> Parse(std::string_view text, const std::vector<std::string>& tables);
 
-  // The statement for a version of the tables, with $1, $2, … for the places.
+  // The statement for a version of the tables, with $1, $2, … as placeholders.
   std::string Sql(int version) const;
 
-  // What stands in the places for an event. kInvalid: a payload is not the JSON it has to be.
+  // The placeholders' values for an event. kInvalid: a payload is not valid JSON.
   Result<std::vector<SqlValue>> Values(const Event& event) const;
 
   bool TakesEvent() const { return !places_.empty(); }
@@ -36,7 +35,7 @@ class SqlTemplate {
  private:
   struct Place {
     std::string part;               // "payload"
-    std::vector<std::string> path;  // empty: all of it
+    std::vector<std::string> path;  // empty: the whole
   };
 
   std::vector<std::string> pieces_;  // of SQL, between table names
@@ -44,7 +43,7 @@ class SqlTemplate {
   std::vector<Place> places_;
 };
 
-// The name of a projection's table in one version.
+// The name of a projection's table for one version.
 std::string VersionedTable(const std::string& table, int version);
 
 }  // namespace muster

@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kBusyTimeout{10'000};
 constexpr size_t kMaxStatements = 256;
 
-// $ stands for the namespace.
+// $ is the namespace.
 constexpr std::string_view kSchema = R"(
 CREATE TABLE IF NOT EXISTS $_checkpoints (
   replica_set TEXT    NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS $_parked_events (
 ) STRICT, WITHOUT ROWID;
 )";
 
-// What tables of earlier versions lack.
+// Columns missing from tables of earlier versions.
 constexpr std::pair<std::string_view, std::string_view> kLaterColumns[] = {
     {"$_checkpoints", "skipped INTEGER NOT NULL DEFAULT 0"},
     {"$_checkpoints", "effects_until INTEGER NOT NULL DEFAULT -1"},
@@ -56,7 +56,7 @@ constexpr std::pair<std::string_view, std::string_view> kLaterColumns[] = {
 
 class SqliteReadModel;
 
-// Holds the one connection from its first statement on.
+// Holds the single connection from its first statement on.
 class SqliteModelTransaction final : public Transaction {
  public:
   explicit SqliteModelTransaction(SqliteReadModel& model) : model_(model) {}
@@ -68,7 +68,7 @@ class SqliteModelTransaction final : public Transaction {
 
   Status Begin();
   Status Commit();
-  void End();  // rolls back what was not committed
+  void End();  // rolls back unless committed
 
  private:
   SqliteReadModel& model_;
@@ -280,7 +280,7 @@ class SqliteReadModel final : public ReadModel {
   std::string In(std::string_view sql) const {
     std::string text;
     for (size_t i = 0; i < sql.size(); ++i) {
-      // Only where a table's name begins: $1 is a parameter.
+      // Only before a table name: $1 is a parameter.
       if (sql[i] == '$' && i + 1 < sql.size() && sql[i + 1] == '_') {
         text += space_;
       } else {
@@ -290,7 +290,7 @@ class SqliteReadModel final : public ReadModel {
     return text;
   }
 
-  // A statement that is kept prepared. The caller has the lock.
+  // A cached prepared statement. The caller holds the lock.
   Result<SqliteStatement*> Prepared(const std::string& sql) {
     const auto found = statements_.find(sql);
     if (found != statements_.end()) return &found->second;
@@ -326,7 +326,7 @@ class SqliteReadModel final : public ReadModel {
     return transaction.Commit();
   }
 
-  // In the order of the parameters: set, projection, the old version, the new one.
+  // Parameters in order: set, projection, the old version, the new one.
   Status TrySwap(SqliteModelTransaction& transaction, const Instance& from, int to, int slots) {
     if (from.version == to) return SwappedIn(from);
     MUSTER_TRY(transaction.Begin());
@@ -379,7 +379,7 @@ class SqliteReadModel final : public ReadModel {
 
   Status CommitParked(const Instance& instance, const ReadModelProgress& progress) {
     for (const ParkedEvent& event : progress.parked) {
-      // Without a reason the stream must be there, which an update of nothing finds out.
+      // Without a reason the stream must already exist, which updating zero rows reveals.
       MUSTER_ASSIGN(auto stream,
                     Cached(progress.error.empty()
                                ? "UPDATE $_parked_streams SET slot = ?5 WHERE replica_set = ?1 AND"
@@ -443,7 +443,7 @@ class SqliteReadModel final : public ReadModel {
   std::string space_;
   std::mutex mutex_;
   std::unique_ptr<SqliteDb> db_;
-  std::map<std::string, SqliteStatement> statements_;  // end before the database
+  std::map<std::string, SqliteStatement> statements_;  // destroyed before the database
 };
 
 Status SqliteModelTransaction::Begin() {
@@ -495,7 +495,7 @@ Result<std::vector<std::vector<SqlValue>>> SqliteModelTransaction::Query(
     }
   }
   statement->Reset();
-  // What it did would count without its checkpoint, or not at all with it.
+  // Its changes would be committed without the checkpoint, or lost with it.
   if (!model_.db_->InTransaction()) {
     return Error{Code::kInvalid, "a statement has ended the transaction: " + sql};
   }

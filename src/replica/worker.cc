@@ -13,10 +13,10 @@ namespace {
 constexpr milliseconds kTroublePause{250};
 constexpr milliseconds kSayEvery{10'000};
 constexpr int kSetUpTries = 5;
-// A swap waits until the new version has stored how far it is in every slot, idle ones included.
+// A swap waits until the new version has stored its position in every slot, including idle ones.
 constexpr milliseconds kFlushAlone{5'000};
 constexpr milliseconds kFlushBesideAnother{500};
-// Of events that a worker holds, and as much again where it reads ahead; shared by its followers.
+// Memory for a worker's events, and as much again for read-ahead; shared by its followers.
 constexpr size_t kEventMemory = 64 * 1024 * 1024;
 constexpr size_t kLeastPage = 1024 * 1024;
 
@@ -88,7 +88,7 @@ Status Worker::Run(std::stop_token stop) {
   return {};
 }
 
-// A store that was restored, or made anew, may know less of generations than the fences do.
+// A store that was restored or recreated may have older generations than the fences.
 Status Worker::Enter() {
   MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
   member_.GenerationsSeenUpTo(highest);
@@ -129,7 +129,7 @@ void Worker::ReportTrouble(std::string& trouble, const std::string& error) {
   Report(ReplicaEvent::Kind::kTrouble, error);
 }
 
-// Operators see what is wrong now, not what has been.
+// Operators see current trouble, not past trouble.
 void Worker::Recover(std::string& trouble) {
   if (!trouble.empty() && member_.state().error == trouble) member_.state().error.clear();
   trouble.clear();
@@ -137,7 +137,7 @@ void Worker::Recover(std::string& trouble) {
 
 Status Worker::Serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    // Projections are set up and built in it, and may throw whatever they like.
+    // Projections are set up and built in here, and may throw anything.
     if (Status done = Guarded("a worker of the set", [&] { return Look(); }); !done) {
       if (!IsTransient(done.error().code)) return done;
       ReportTrouble(trouble_, done.error().message);
@@ -154,7 +154,7 @@ Status Worker::Follow(const SetView& view) {
   const Generation& generation = view.generation;
   const int partition = generation.assignment.PartitionOf(member_.id());
   if (partition < 0) {
-    // Not in it: pending, or one too many. Whatever we had is somebody else's now.
+    // Not a member: pending, or standing by. Our slots have other owners now.
     if (generation.number > prepared_ && prepared_ != 0) {
       if (!StopAll(kStopPatience)) return {};
       Reset();
@@ -174,8 +174,8 @@ Status Worker::Follow(const SetView& view) {
   return EnsureFollowers(view);
 }
 
-// "Go" is in the set's record, once and for all. Whoever looked at the others instead, and found
-// one running already, would wait for ever.
+// "Go" is stored permanently in the set's record. A worker that checked the others' phases instead,
+// and found one already running, would wait forever.
 bool Worker::MayStart(const SetView& view) {
   if (PLANTED_BUG(naive_barrier)) {
     const auto& members = view.generation.assignment.members;
@@ -189,21 +189,21 @@ bool Worker::MayStart(const SetView& view) {
   return view.generation.phase == Generation::Phase::kRunning;
 }
 
-// Asks all followers back. Until the last batch has ended we are busy, which the others wait for; a
-// batch that hangs is for LookForHangs.
+// Stops all followers. Until the last batch has ended we are busy, which the others wait for; a
+// hanging batch is handled by LookForHangs.
 Status Worker::EndBatches() {
   const bool busy = !StopAll(std::min(kStopPatience, options_.barrier_timeout / 4));
   if (busy == member_.state().busy) return {};
   member_.state().busy = busy;
-  // What follows says that we are ready.
+  // The next step announces that we are ready.
   if (!busy) return {};
   return member_.Say(member_.state().phase, member_.state().generation);
 }
 
-// Stops what runs, as far as it has to, and makes the slots of the new generation ours.
+// Stops what must stop, and acquires the slots of the new generation.
 Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int partition) {
   const Generation& generation = view.generation;
-  // In a generation that we were not ready for, others may have taken over what was ours.
+  // If we missed a generation, others may have taken over our slots.
   const bool incremental =
       generation.strategy == Strategy::kIncremental && generation.number == prepared_ + 1;
   const bool same = incremental && slots == slots_;
@@ -216,7 +216,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
                 .total = static_cast<int>(generation.assignment.members.size()),
                 .generation = generation.number};
   if (!incremental) {
-    // Processors are built for one generation, and its number of partitions.
+    // Processors are built for one generation and its number of partitions.
     DropFollowers();
   }
   if (!same) {
@@ -225,7 +225,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
       if (owned) running.follower->SetOrphans(generation.orphans);
       if (owned) continue;
       if (owned.error().code != Code::kLeaseLost) return owned;
-      // Either we are behind the set, and the next look tells, or the store is behind the fence.
+      // Either we are behind the set, and the next look shows it, or the store is behind the fence.
       MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
       member_.GenerationsSeenUpTo(highest);
       return {};
@@ -235,7 +235,7 @@ Status Worker::Prepare(const SetView& view, const std::vector<int>& slots, int p
   MUSTER_TRY(EnsureFollowers(view));
   member_.state().busy = false;
   prepared_ = generation.number;
-  // Those whose slots did not move never stop.
+  // Followers whose slots did not move never stop.
   paused_ = !same;
   return {};
 }
@@ -252,7 +252,7 @@ Status Worker::SetUpOnce(Projection& projection, int version) {
     MUSTER_TRY(projection.SetUp(*transaction, version));
     return model_.Commit(*transaction);
   };
-  // Others may be creating the same at this moment, which databases answer with various errors.
+  // Others may be creating the same concurrently, which databases report in various ways.
   if (Status done = set_up(); !done) {
     if (++failed_set_ups_ < kSetUpTries) {
       return Error{Code::kUnavailable, done.error().message, done.error().hint};
@@ -264,8 +264,7 @@ Status Worker::SetUpOnce(Projection& projection, int version) {
   return {};
 }
 
-// Of the definition that a version is run by. A set that knows none adopts that of its first
-// worker.
+// The hash of the definition a version runs with. A set without one adopts its first worker's.
 Result<std::string> Worker::HashOf(const Projection& projection, int version,
                                    const DesiredState& desired) {
   const std::string hash = desired.Definition(version);
@@ -273,7 +272,8 @@ Result<std::string> Worker::HashOf(const Projection& projection, int version,
   return AdoptedHash(store_, options_.set, projection, version);
 }
 
-// The projection as that version was built, which may not be what this worker was started with.
+// The projection as that version was built, which may differ from what this worker was started
+// with.
 Result<std::shared_ptr<Projection>> Worker::DefinedBy(const std::shared_ptr<Projection>& given,
                                                       int version, const std::string& hash) {
   MUSTER_ASSIGN(auto projection, ProjectionBy(store_, options_.set, given, hash));
@@ -293,7 +293,7 @@ Result<std::shared_ptr<Projection>> Worker::DefinedBy(const std::shared_ptr<Proj
   return projection;
 }
 
-// Brings the followers to what operators want: one for each version that is kept, none for others.
+// Reconciles the followers with the desired state: one for each existing version, none for others.
 Status Worker::EnsureFollowers(const SetView& view) {
   std::set<Name> wanted;
   size_t followers = 0;
@@ -403,15 +403,14 @@ bool Worker::Stop(Running& running, milliseconds patience) {
   running.asked_back = true;
   if (!runner_.Take(*running.follower, patience)) return false;
   running.given = running.asked_back = false;
-  // Saves the next owner to look where nothing is. It does no harm if it fails.
+  // Saves the next owner from scanning empty ranges. Harmless if it fails.
   static_cast<void>(running.follower->Flush());
-  // It came back: what it had in hand is no longer suspect.
+  // It came back: its events in flight are no longer suspect.
   static_cast<void>(running.follower->ClearInFlight());
   return true;
 }
 
-// All are asked first: each may take as long as the slowest, and the heartbeat must not wait longer
-// than that.
+// Requests all stops first: the total wait, and so the heartbeat's delay, is that of the slowest.
 bool Worker::StopAll(milliseconds patience) {
   const MonoTime end = env_.MonoNow() + patience;
   for (auto& [name, running] : running_) Stop(running, milliseconds(0));

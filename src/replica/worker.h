@@ -14,29 +14,29 @@
 
 namespace muster {
 
-// Who runs the followers between two looks at the set: threads in production, the caller itself
-// in the simulator. A follower is in one hand at a time.
+// Runs the followers between two looks at the set: on threads in production, on the caller in the
+// simulator. A follower is run by one thread at a time.
 class FollowerRunner {
  public:
   virtual ~FollowerRunner() = default;
 
-  // Whether others than the caller may work at the same time.
+  // Whether followers run concurrently with the caller.
   virtual bool HaveThreads() const = 0;
 
-  // Lets a follower step until it is taken back.
+  // Runs a follower until Take.
   virtual void Start(Follower& follower) = 0;
 
-  // Takes it back, after the step that it is in. False: it has not come back within `patience`.
+  // Stops it after its current step. False: it did not stop within `patience`.
   virtual bool Take(Follower& follower, milliseconds patience) = 0;
 
-  // Lets time pass, until something of the set may have changed.
+  // Waits until the set may have changed.
   virtual void Wait(std::chrono::nanoseconds duration, std::stop_token stop) = 0;
 
-  // What a follower failed with since it was last asked for, if it did.
+  // The follower's failure since the last call, if any.
   virtual std::optional<Error> Failure(Follower& follower) = 0;
 };
 
-// A worker of a replica set, from registration to leave: does what the set's record says, and
+// A worker of a replica set, from registration to leaving: does what the set's record says, and
 // nothing after its deadline. See Orchestrator.
 class Worker {
  public:
@@ -45,11 +45,11 @@ class Worker {
 
   Status Run(std::stop_token stop);
 
-  // Looks at the set once, and does what follows from it. Run calls it all the time; the simulator
-  // also while a batch takes its time, for want of threads. After kLeaseLost the worker is out.
+  // Reads the set once and acts on it. Run calls it continuously; the simulator, without threads,
+  // also during a slow batch. After kLeaseLost the worker is out.
   Status Look();
 
-  // Until when followers may step, by Env::MonoNow. Read by their threads.
+  // Deadline for followers' steps, by Env::MonoNow. Read by their threads.
   int64_t DeadlineNs() const { return deadline_ns_.load(); }
 
  private:
@@ -60,12 +60,12 @@ class Worker {
     int64_t touched = 0;
     std::string definition = {};  // its hash
     bool given = false;
-    bool asked_back = false;   // it steps no more, whatever has been wanted of it since
-    std::string trouble = {};  // that it is in
+    bool asked_back = false;   // stopping; must not be started again yet
+    std::string trouble = {};  // its current failure
   };
   using Name = std::pair<std::string, int>;  // projection, version
 
-  // How long a heartbeat may have to wait for batches to end.
+  // How long a heartbeat may be delayed by ending batches.
   static constexpr milliseconds kStopPatience{700};
 
   Status Serve(std::stop_token stop);
@@ -107,9 +107,9 @@ class Worker {
   std::map<Name, Running> running_;
   std::set<Name> set_up_;
   int failed_set_ups_ = 0;
-  std::string trouble_;   // of the worker itself, beside those of its followers
-  int64_t prepared_ = 0;  // the generation that we are ready for; 0: none
-  int64_t started_ = 0;   // the one that we are running in
+  std::string trouble_;   // the worker's own, beside its followers'
+  int64_t prepared_ = 0;  // the generation we are ready for; 0: none
+  int64_t started_ = 0;   // the one we are running in
   bool go_ = false;       // followers may run
   bool paused_ = false;   // they had to stop for it
   std::vector<int> slots_;

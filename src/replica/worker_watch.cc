@@ -1,5 +1,5 @@
-// What a worker does while its generation runs: starts and pauses followers, notices those that
-// hang, and writes down what they have in hand.
+// What a worker does while its generation runs: starts and pauses followers, detects hangs, and
+// records events in flight.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr milliseconds kRemembered{24 * 3'600'000};  // how long suspect events are
+constexpr milliseconds kRemembered{24 * 3'600'000};  // retention of suspect events
 
 }  // namespace
 
@@ -26,8 +26,7 @@ Status Worker::LookForHangs() {
   return {};
 }
 
-// Projections whose batches are handled one at a time: where the workers of one wait for rows of
-// each other, all of them must know.
+// Projections with serialized batches: if workers of one deadlock, all of them must know.
 std::vector<std::string> Worker::Serialized(const SetView& view) {
   std::set<std::string> names;
   for (const auto& [id, member] : view.members) {
@@ -42,7 +41,7 @@ std::vector<std::string> Worker::Serialized(const SetView& view) {
   return {names.begin(), names.end()};
 }
 
-// Starts, pauses and watches the followers of a generation that runs.
+// Starts, pauses and watches the followers of a running generation.
 Status Worker::ManageFollowers(const SetView& view) {
   MUSTER_TRY(LookForHangs());
   if (!go_) return {};
@@ -63,8 +62,8 @@ Status Worker::ManageFollowers(const SetView& view) {
     }
     if (auto failure = runner_.Failure(*running.follower)) {
       if (failure->code == Code::kLeaseLost) {
-        // Another worker took over in a generation that we have not read yet, or the store has
-        // forgotten generations that the fence remembers.
+        // Another worker took over in a generation that we have not read yet, or the store has lost
+        // generations that the fence remembers.
         Stop(running, kStopPatience);
         MUSTER_ASSIGN(const int64_t highest, model_.HighestGeneration(options_.set));
         member_.GenerationsSeenUpTo(highest);
@@ -82,7 +81,7 @@ Status Worker::ManageFollowers(const SetView& view) {
   return member_.Say(member_.state().phase, member_.state().generation);
 }
 
-// Puts down which events a worker has in hand, or that it has none any more.
+// Records a worker's events in flight, or that there are none any more.
 Status Worker::NoteInFlight(const Instance& instance, const std::vector<int64_t>& positions,
                             int hangs) {
   const std::string key =
@@ -103,8 +102,8 @@ Status Worker::NoteInFlight(const Instance& instance, const std::vector<int64_t>
   return Update(store_, kReplicaKind, key, note);
 }
 
-// A processor does not come back. Its thread cannot be ended, but the others need not wait: the
-// events are written down, and this worker counts itself out until the processor returns.
+// A processor hangs. Its thread cannot be ended, but the others need not wait: its events are
+// recorded, and this worker leaves the set until the processor returns.
 Status Worker::NoteHang(const Running& running) {
   const Instance& instance = running.follower->instance();
   const std::vector<int64_t> positions = running.follower->pulse().InFlight();

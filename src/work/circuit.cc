@@ -10,9 +10,9 @@ namespace muster {
 namespace {
 
 constexpr milliseconds kLongestPause{30'000};
-// Another slot may get through meanwhile.
+// Another slot may succeed meanwhile.
 constexpr milliseconds kLook{1'000};
-// One failure in between is nothing to speak of.
+// A single failure is not worth reporting.
 constexpr int kWorthSaying = 2;
 constexpr size_t kMostRemembered = 10'000;
 
@@ -24,7 +24,7 @@ std::string WhatIsWaitedFor(const Error& why) {
 
 }  // namespace
 
-// The clock and chance are asked before the lock is taken: the simulator may switch threads there.
+// Clock and randomness are read before taking the lock: the simulator may switch threads there.
 
 void Circuit::Succeeded(const std::string& item) {
   const MonoTime now = env_.MonoNow();
@@ -34,7 +34,7 @@ void Circuit::Succeeded(const std::string& item) {
   if (const auto failed = failed_at_.find(item); failed != failed_at_.end()) ++failed->second;
   if (failures_ >= kWorthSaying) {
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - since_);
-    // As loud as what it takes back.
+    // At the level of the warning it revokes.
     Log(Level::kWarning, "items get through again", {{"after_s", waited.count()}});
   }
   failures_ = 0;
@@ -49,7 +49,7 @@ bool Circuit::Failed(const std::string& item, const Error& why) {
   const bool others_got_through = before != failed_at_.end() && before->second < successes_;
   if (failed_at_.size() >= kMostRemembered) failed_at_.clear();
   failed_at_[item] = successes_;
-  // What was under way when it began is not one failure after the other.
+  // Items already in flight when it began are not consecutive failures.
   if (failures_ > 0 && !trying_ && now < next_try_) return others_got_through;
   if (failures_++ == 0) since_ = now;
   trying_ = false;
@@ -80,7 +80,7 @@ bool Circuit::Await(const std::stop_token& stop) {
       if (failures_ == 0) return true;
       wait = next_try_ - now;
       if (wait.count() <= 0) {
-        // Ours; the others wait for what comes of it.
+        // This slot tries; the others wait for its outcome.
         trying_ = true;
         next_try_ = now + Pause();
         return true;

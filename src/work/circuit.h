@@ -11,25 +11,25 @@
 
 namespace muster {
 
-// Whether a worker, with all its slots, gets anything through: what stands in the way of all its
-// items is the source's, the sink's or its own fault, and none of the items'. Thread-safe.
+// Circuit breaker: whether a worker, with all its slots, makes any progress. What blocks all its
+// items is the fault of the source, the sink or the worker, not of the items. Thread-safe.
 class Circuit {
  public:
-  // The first pause doubles with each further failure.
+  // The pause doubles with each further failure.
   Circuit(Env& env, milliseconds first_pause) : env_(env), first_pause_(first_pause) {}
 
-  // Something of the item is in the sink to stay.
+  // Part of the item is durably in the sink.
   void Succeeded(const std::string& item);
 
-  // An item failed for a reason that need not lie in its data. True: others got through since it
-  // failed before, so something is the matter with this one all the same.
+  // An item failed for a reason that need not be its data. True: others have succeeded since its
+  // last failure, so the item is to blame after all.
   bool Failed(const std::string& item, const Error& why);
 
-  // To be called before an item is acquired: while nothing gets through it waits, longer and
-  // longer, and lets one slot at a time have a try. False: stopped.
+  // Call before acquiring an item: while nothing succeeds it backs off, and lets one slot at a time
+  // try. False: stopped.
   bool Await(const std::stop_token& stop);
 
-  // To be called after it: a try that has come to nothing, as there was nothing to do, is no try.
+  // Call afterwards: a try that found nothing to do does not count.
   void Settled();
 
  private:
@@ -43,8 +43,8 @@ class Circuit {
   bool trying_ = false;
   MonoTime since_{};
   MonoTime next_try_{};
-  // Items that have failed: how many successes of others there had been. Kept as small as it is
-  // useful: those of long ago are forgotten.
+  // For each failed item, how many successes of others there had been. Bounded: the oldest are
+  // dropped.
   std::map<std::string, int64_t> failed_at_;
 };
 

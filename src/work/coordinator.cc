@@ -33,7 +33,7 @@ Error OtherMigration(const RunSpec& spec, const RunBody& stored) {
                "give this migration another name with --run, or start it as the others were"};
 }
 
-// Who read after others is right about what they read before.
+// A later reader is authoritative over what earlier ones read.
 int64_t RankOf(const ItemBody& item, int64_t epoch) {
   const int64_t rank = item.rank + epoch;
   if (item.partition.follows) return rank < kFirstFollowerRank ? rank + kFirstFollowerRank : rank;
@@ -49,7 +49,7 @@ void LogUnreadable(const std::string& key, const Error& error) {
   Log(Level::kError, "an item cannot be read", {{"item", key}, {"error", error.ToString()}});
 }
 
-// Creates the run record, or brings it to a new incarnation.
+// Creates the run record, or starts a new incarnation of it.
 class Joining {
  public:
   Joining(Store& store, Env& env, const RunSpec& spec)
@@ -71,7 +71,7 @@ class Joining {
                        .selection = spec_.selection,
                        .created_ms = NowMs(),
                        .since_ms = NowMs()};
-    // What leads to the items comes last: who finds the run finds all that it needs.
+    // Written last: a process that finds the run finds everything it needs.
     MUSTER_TRY(BeginPreparation(store_, spec_.name));
     return Change::Put(
         Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
@@ -87,7 +87,7 @@ class Joining {
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
     }
     body.since_ms = std::max(body.since_ms + 1, NowMs());
-    body.finished = false;  // what has been done is for this incarnation to find out
+    body.finished = false;  // this incarnation decides what has been done
     body.incarnation = incarnation_;
     body.adopts = true;
     stored.body = body.ToJson();
@@ -130,8 +130,8 @@ WorkCoordinator::WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms 
 WorkCoordinator::~WorkCoordinator() = default;
 
 Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token stop) {
-  // Read before the claim: who holds an item of a later incarnation than it knows would be refused
-  // by the sink.
+  // Read before the claim: the sink would refuse a holder that does not know the item's incarnation
+  // yet.
   MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
   if (!run) {
     return Error{Code::kIncompatible, "run '" + spec_.name + "' is gone from the store",
@@ -171,8 +171,8 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
     if (claimed.empty()) return nullptr;
     Lease& lease = claimed.front();
     const auto item = ItemBody::FromJson(lease.body());
-    // One that cannot be read is left to its lease, which grows with each claim: the other items go
-    // on, and the roster counts it as quarantined.
+    // An unreadable item keeps its lease, which grows with each claim: the other items continue,
+    // and the roster counts it as quarantined.
     if (!item) {
       LogUnreadable(lease.key(), item.error());
       continue;
@@ -211,7 +211,7 @@ Result<bool> WorkCoordinator::AllSettled() {
 Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
   const Partition& follower = item.partition();
   const std::string name = WorkItemName{follower.collection, follower.shard, {}}.ToString();
-  // Their keys begin alike, unless they are so long that hashes stand for them.
+  // Their keys share a prefix, unless they are so long that they are hashed.
   std::string prefix = spec_.name + "/" + name.substr(0, name.rfind("__") + 2);
   if (prefix.size() > kMaxKeyBytes / 2) prefix = spec_.name + "/";
   std::set<std::string> there;
@@ -221,7 +221,7 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
                   store_.Scan(kWorkKind, prefix, after, kMaxBatch));
     for (const Record& record : records) {
       const auto body = ItemBody::FromJson(record.body);
-      // What cannot be read counts as quarantined, which the follower does not wait for either.
+      // An unreadable item counts as quarantined, which the follower does not wait for either.
       if (!body || body->partition.collection != follower.collection ||
           body->partition.shard != follower.shard || body->partition.follows) {
         continue;
@@ -233,7 +233,7 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
     if (records.size() < static_cast<size_t>(kMaxBatch)) break;
     after = records.back().key;
   }
-  // A scan may be a little behind: a part that was given away and is not there yet counts, too.
+  // A scan may lag: a part that was split off and is not there yet counts too.
   return std::includes(there.begin(), there.end(), needed.begin(), needed.end());
 }
 
@@ -272,7 +272,7 @@ Status WorkCoordinator::RequestSplit() {
                    .body = "{\"by\":" + ToJsonText(worker_) + "}"};
     const Change change = Change::Put(request, Due::Never());
     MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
-    if (!written.front().applied) continue;  // somebody else's request
+    if (!written.front().applied) continue;  // another worker's request
     request.version = written.front().version;
     split_request_ = std::move(request);
     break;
@@ -280,7 +280,7 @@ Status WorkCoordinator::RequestSplit() {
   return {};
 }
 
-// Best effort: a request that stays makes one item be split once for nothing.
+// Best effort: a leftover request splits one item once for nothing.
 void WorkCoordinator::CancelSplitRequest() {
   if (!split_request_) return;
   const Change change = Change::Delete(*split_request_);

@@ -52,7 +52,7 @@ void ReportWhenDue(const Record& record, WallTime now, ItemInfo& info) {
   info.due_in = *info.due - now;
 }
 
-// By the holder's clock and ours, which may differ by a little: less than a second counts as one.
+// By the holder's clock and ours, which may differ slightly: less than a second counts as one.
 void ReportPace(const Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
   const bool done = body.state == ItemBody::State::kDone && body.until_ms > 0;
   const bool held = body.state == ItemBody::State::kOpen && !record.owner.empty();

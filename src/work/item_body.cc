@@ -38,7 +38,7 @@ Json ToJson(const Partition& partition) {
   return json;
 }
 
-// Text of which every byte counts.
+// Text with arbitrary bytes.
 std::string ReadBytes(JsonFields& fields, const char* name) {
   std::string escaped;
   fields.Read(name, escaped);

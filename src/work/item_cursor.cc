@@ -19,7 +19,7 @@ ItemCursor::ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkIte
       saved_at_(began_),
       acknowledged_(start) {}
 
-// A fifth of the lease is left for the hand-over.
+// A fifth of the lease is reserved for the hand-over.
 Patience ItemCursor::NextPatience() {
   return {.deadline = item_.deadline() - coordinator_.terms().lease / 5, .stop = stops_.abort};
 }
@@ -75,7 +75,7 @@ Status ItemCursor::SplitOff(Progress& progress, Writer& writer, Rest& rest) {
   std::optional<double> share;
   if (const auto before = Fraction(progress, *middle)) share = 1 - *before;
   const Progress lowered = progress.CutAt(*middle);
-  // The sink learns of it first: what it knows is what counts, also for who comes after a crash.
+  // The sink first: it is authoritative, also after a crash.
   if (!PLANTED_BUG(sink_is_not_told_of_a_split)) {
     MUSTER_TRY(By(Party::kSink, writer.Write(Batch{}, lowered, NextPatience())));
     MUSTER_TRY(By(Party::kSink, writer.Flush()));

@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// Watches one item being migrated: checkpoints it, gives parts of it away when others stand idle,
-// and ends it in good order when it was held long enough.
+// Accompanies the migration of one item: checkpoints it, splits off parts for idle workers, and
+// hands it over when it was held long enough.
 class ItemCursor final : public WorkItemCursor {
  public:
   ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkItem& item,
@@ -18,7 +18,7 @@ class ItemCursor final : public WorkItemCursor {
   // What the sink has acknowledged.
   const Progress& acknowledged() const { return acknowledged_; }
 
-  // Whether the lease is about to end.
+  // Whether the lease is about to expire.
   bool NearTheEnd() const;
 
  private:

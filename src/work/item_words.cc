@@ -38,7 +38,7 @@ std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
   if (!run.ready) return "its items are being made, or the worker that makes them has gone";
   if (sum.waiting == 0) return "";
   std::string why = "no worker holds an item: start one with 'muster worker'";
-  // Workers may well be there, and wait for the same.
+  // Workers may be running and waiting for the same thing.
   if (!sum.last_error.empty()) why += ", unless some wait for what failed last: " + sum.last_error;
   return why;
 }

@@ -15,10 +15,10 @@ std::string_view ItemStateName(ItemInfo::State state);
 // "unreadable".
 std::string_view RunStateName(const RunInfo& run, const RunSummary& sum);
 
-// Why no worker is at it, and what to do; empty where one is, or nothing is left to do.
+// Why no worker is active, and what to do; empty if one is, or if nothing is left to do.
 std::string WhyRun(const RunInfo& run, const RunSummary& sum);
 
-// Why nobody works on the item, or who does; empty when it is done.
+// Why the item has no holder, or who holds it; empty when done.
 std::string WhyItem(const ItemInfo& item);
 
 // "5 s", "12 min", "3 h".

@@ -10,13 +10,13 @@
 
 namespace muster {
 
-// Tells metrics, traces and logs what becomes of items, and passes it on:
+// Reports items to metrics, traces and logs, and forwards to another observer:
 // muster_leases_acquired_total, muster_leases_ended_total by outcome, muster_progress_total,
 // muster_splits_total, muster_documents_total by outcome and muster_document_bytes_total.
-// Thread-safe; what it is given must outlive it.
+// Thread-safe; arguments must outlive it.
 class MeteredObserver final : public WorkObserver {
  public:
-  // `run` and `worker` are how traces and logs name them.
+  // `run` and `worker` name them in traces and logs.
   MeteredObserver(WorkObserver& observer, Metrics& metrics, Tracer& tracer, Env& env,
                   std::string run, std::string worker);
 

@@ -24,7 +24,7 @@ Error Contradiction(const WorkItem& item, const std::string& what) {
   return Error{Code::kIncompatible, "item '" + item.name() + "': " + what, kRestored};
 }
 
-// All ends that a partition has had, the present one last.
+// All ends a partition has had, the current one last.
 std::vector<std::string> Ends(const Progress& progress) {
   std::vector<std::string> ends = progress.former_ends;
   ends.push_back(progress.end);
@@ -36,7 +36,7 @@ bool IsPrefix(const std::vector<std::string>& shorter, const std::vector<std::st
          std::equal(shorter.begin(), shorter.end(), longer.begin());
 }
 
-// Migrates one item that was acquired, and settles what came of it.
+// Migrates one acquired item and settles the outcome.
 class ItemMigration {
  public:
   ItemMigration(WorkCoordinator& coordinator, Pipeline& pipeline, WorkObserver& observer,
@@ -47,7 +47,7 @@ class ItemMigration {
         stops_(stops),
         item_(item) {}
 
-  // Fails only when the worker cannot go on at all.
+  // Fails only if the worker cannot continue at all.
   Result<ShardOutcome> Run() {
     const int max_attempts = coordinator_.terms().max_attempts;
     if (item_.attempt() > max_attempts && !PLANTED_BUG(nothing_is_quarantined)) {
@@ -96,12 +96,12 @@ class ItemMigration {
     return !progress.end.empty() && progress.position == progress.end;
   }
 
-  // Where the work goes on. What the sink knows counts, and what it knows of splits that the store
-  // has not heard of is made up for.
+  // Where to resume. The sink is authoritative, and splits it knows of that the store does not are
+  // made up for.
   Result<Progress> Start() {
     const Progress& stored = item_.progress();
     const std::optional<Progress>& known = writer_->Known();
-    // Before the first write a sink that keeps progress has none to tell.
+    // Before the first write, a sink that stores progress has none.
     if (!known || *known == Progress()) {
       if (!item_.sink_kept_progress()) return stored;
       return Error{Code::kIncompatible,
@@ -113,7 +113,7 @@ class ItemMigration {
                                       " documents, the store of " +
                                       std::to_string(stored.counts.read));
     }
-    // A hand-over is known to the store alone: the sink was sealed before.
+    // Only the store knows of a hand-over: the sink was sealed before it.
     if (writer_->Sealed() && Ends(stored) == Ends(known->CutAt(known->position))) return stored;
     if (!IsPrefix(Ends(stored), Ends(*known))) {
       return Contradiction(item_, "store and sink disagree about where it ends");
@@ -130,7 +130,7 @@ class ItemMigration {
     return item_.Complete(end);
   }
 
-  // The part that is done ends here, and a successor goes on.
+  // The finished part ends here, and a successor continues.
   Status HandOver(const Progress& progress) {
     if (!AtEnd(progress)) {
       outcome_ = ShardOutcome::kHandedOver;
@@ -140,8 +140,8 @@ class ItemMigration {
     return Complete(progress);
   }
 
-  // Ends the hold in good order. What the sink says after it was sealed counts, also of a batch
-  // whose outcome nobody knew.
+  // Ends the hold in good order. The sink's answer after sealing is authoritative, even for a batch
+  // with an unknown outcome.
   Status HandOverOrRelease() {
     if (!Advanced()) {
       outcome_ = ShardOutcome::kReleased;
@@ -170,22 +170,22 @@ class ItemMigration {
       const Status ended = HandOverOrRelease();
       if (ended) return Tell(outcome_, {});
       if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
-      // It may be sealed by now; whoever comes next sees to the rest.
+      // It may be sealed by now; the next holder completes the rest.
       if (IsTransient(ended.error().code)) return Tell(ShardOutcome::kReleased, item_.Release());
       return Failed(ended.error(), blame);
     }
     return Failed(error, blame);
   }
 
-  // Whether it is about the documents of this item: what the source has of them is damaged, or no
-  // sink would take them.
+  // Whether the error concerns the item's documents: the source's data is damaged, or no sink would
+  // accept them.
   static bool AboutData(const Error& error) {
     return error.code == Code::kInvalid || error.code == Code::kCorrupt;
   }
 
-  // What waiting may cure is the item's fault only if others get through meanwhile. All else is, as
-  // far as anybody knows: a table that is gone, a missing right. But it may stand in the way of all
-  // items, so that the worker tries them slowly.
+  // A transient failure is the item's fault only if others succeed meanwhile. Anything else is, as
+  // far as we know: a missing table, a missing permission. But it may block all items, so the
+  // worker tries them slowly.
   bool ToBlame(const Error& error) {
     if (AboutData(error)) return true;
     const bool alone = coordinator_.circuit().Failed(item_.name(), error);
@@ -193,8 +193,8 @@ class ItemMigration {
     return alone || !IsTransient(error.code) || PLANTED_BUG(outages_are_the_items_fault);
   }
 
-  // The sink does not let us write. If the store has given the item to somebody else, or another
-  // incarnation has begun, that is as it should be; if not, the store has forgotten something.
+  // The sink refuses our writes. If the item has another holder, or another incarnation has begun,
+  // that is as intended; if not, the store has lost commits.
   Result<ShardOutcome> Refused(const Error& error) {
     const Result<bool> ours = item_.StillOurs();
     if (!ours || !*ours) return Tell(ShardOutcome::kLost, {});
@@ -202,7 +202,7 @@ class ItemMigration {
     if (!current || !*current) return Tell(ShardOutcome::kLost, {});
     Error refused = Contradiction(item_, "the sink refuses its holder (" + error.message +
                                              "), though the store has given it to nobody else");
-    // What another run has written is no matter of this run's store, and the sink knows what is.
+    // Output of another run is not this run's concern, and the sink gives the better hint.
     if (error.code == Code::kConflict && !error.hint.empty()) refused.hint = error.hint;
     return refused;
   }
@@ -210,7 +210,7 @@ class ItemMigration {
   Result<ShardOutcome> Failed(const Error& error, bool blame) {
     const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
     const int tries = outside ? item_.failures() + 1 : item_.attempt();
-    // What this worker cannot reach, another one may.
+    // What this worker cannot reach, another may.
     const bool enough =
         tries >= coordinator_.terms().max_attempts && (!outside || item_.FailedElsewhere());
     if (blame && !Advanced() && enough) {
@@ -261,7 +261,7 @@ class ItemMigration {
   const Error* why_ = nullptr;
 };
 
-// How many documents were read of these partitions, by their items and all that those gave away.
+// Documents read from these partitions, by their items and everything split off from them.
 Result<int64_t> CountRead(WorkCoordinator& coordinator, const std::vector<Partition>& partitions) {
   int64_t read = 0;
   std::vector<Partition> left = partitions;
@@ -277,7 +277,7 @@ Result<int64_t> CountRead(WorkCoordinator& coordinator, const std::vector<Partit
   return read;
 }
 
-// What was read of the collections, held against what the source itself says that it has.
+// Compares what was read of the collections with the source's own count.
 Status CheckCounts(WorkCoordinator& coordinator, Source& source,
                    const std::set<std::string>& collections) {
   std::map<std::string, std::vector<Partition>> partitions;
@@ -286,7 +286,7 @@ Status CheckCounts(WorkCoordinator& coordinator, Source& source,
                   coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, kMaxBatch));
     for (const Record& record : records) {
       const auto item = ItemBody::FromJson(record.body);
-      // One that cannot be read is quarantined, and its collection is none of these.
+      // An unreadable item is quarantined, and its collection is not one of these.
       if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
         continue;
       }
@@ -309,8 +309,8 @@ Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
   return RunBody::FromJson(record->body);
 }
 
-// Of a finished run, whose sink need not be there any more; but if it is, then with what was
-// written to it. Asked once.
+// For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
+// Asked once.
 Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, Sink& sink,
                              const std::string& incarnation) {
   if (coordinator.targets().checked() == incarnation) return true;
@@ -319,8 +319,8 @@ Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, Sink& sink,
   return true;
 }
 
-// Every item is settled: the collections of which nothing is quarantined are finished in the sink.
-// False: another incarnation has begun since that was judged.
+// All items are settled: finishes the collections without quarantined items in the sink. False:
+// another incarnation has begun since.
 Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
                                const CollectionFilter& allowed) {
   Store& store = coordinator.store();

@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kPageItems = 1'000;
-constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit into a record
+constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit in a record
 
 Result<bool> IsReady(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<Record> run,
@@ -23,8 +23,7 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
   return body.ready;
 }
 
-// A preparation that has ended, of a run that is not ready: the store has lost what was said last,
-// or all of it.
+// The preparation ended but the run is not ready: the store has lost commits.
 Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<Record> record,
                 coordinator.store().Get(kPrepareKind, coordinator.run()));
@@ -37,7 +36,8 @@ Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
   return BeginPreparation(coordinator.store(), coordinator.run());
 }
 
-// Creates the items of a run, page by page, from where a former holder of the preparation was.
+// Creates the items of a run, page by page, resuming where a former holder of the preparation
+// stopped.
 class Preparation {
  public:
   Preparation(WorkCoordinator& coordinator, Pipeline& pipeline, Lease& lease, PrepareBody start)
@@ -81,7 +81,7 @@ class Preparation {
       next_.partitions = i + 1;
       if (page_.items.size() == kPageItems || page_bytes_ >= kPageBytes) MUSTER_TRY(WritePage());
     }
-    // Many collections without a partition are work, too.
+    // Many collections without partitions take time too.
     if (page_.items.empty() && Old()) {
       next_.collection = index + 1;
       next_.partitions = 0;
@@ -90,14 +90,14 @@ class Preparation {
     return {};
   }
 
-  // Half of the lease has passed without a sign of life.
+  // Half of the lease has passed without a renewal.
   bool Old() const {
     return coordinator_.env().MonoNow() - renewed_ > coordinator_.terms().lease / 2;
   }
 
   Status WritePage() {
     const int number = done_.pages + 1;
-    // One that is there already answers with a conflict, which is as good.
+    // A conflict means that it already exists, which is just as good.
     MUSTER_TRY(Retry([&] { return coordinator_.store().Write(items_); }));
     const std::string key = PageKey(coordinator_.run(), number);
     const Change change = Change::Put(
@@ -112,7 +112,7 @@ class Preparation {
     return Save();
   }
 
-  // A page that was there before must say what we would have written.
+  // An existing page must match what we would have written.
   Status CheckPage(const std::string& key) {
     MUSTER_ASSIGN(const std::optional<Record> stored,
                   Retry([&] { return coordinator_.store().Get(kPageKind, key); }));
@@ -153,7 +153,7 @@ class Preparation {
   WorkCoordinator& coordinator_;
   Pipeline& pipeline_;
   Lease& lease_;
-  PrepareBody done_;  // as it is stored
+  PrepareBody done_;  // as stored
   PrepareBody next_ = done_;
   MonoTime renewed_;
   std::vector<Change> items_;
@@ -190,7 +190,7 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
     static_cast<void>(lease.Release());
     return false;
   }
-  // Lost or not, the next one goes on from what is stored.
+  // Lost or not, the next holder resumes from what is stored.
   if (lease.Expired()) return false;
   const std::string body = lease.body();
   static_cast<void>(lease.GiveBack(body, terms.retry_delay, Lease::Attempts::kOneMore));

@@ -1,5 +1,5 @@
-// A run of many items is prepared in batches: how many times the store is written to says how
-// long that takes, whatever else the machine does. The time itself is printed.
+// A run of many items is prepared in batches: the number of store writes predicts the time,
+// whatever else the machine does. The time itself is printed.
 
 #include <gtest/gtest.h>
 
@@ -19,13 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A sanitizer sees what there is to see with fewer.
+// Fewer items are enough for a sanitizer.
 #ifdef MUSTER_SANITIZED
 constexpr size_t kItems = 10'000;
 #else
 constexpr size_t kItems = 100'000;
 #endif
-// Of each thousand: the items, their page, and how far the preparation is.
+// Per thousand: the items, their page, and the preparation's progress.
 constexpr int kWrites = 3 * kItems / 1'000;
 
 class CountedStore final : public StoreWrapper {
@@ -38,7 +38,7 @@ class CountedStore final : public StoreWrapper {
   }
 
   int writes = 0;
-  int stop_at = 0;  // the write at which the preparation is told to stop
+  int stop_at = 0;  // the write at which the preparation is stopped
   std::stop_source stop;
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kLongestRunName = 100;
 constexpr size_t kLetterBytes = 8;
 
-// Eight bytes each, the highest first.
+// Eight bytes each, big-endian.
 std::string PackLetters(const std::set<uint64_t>& letters) {
   std::string bytes;
   bytes.reserve(letters.size() * kLetterBytes);

@@ -15,7 +15,7 @@
 namespace muster {
 namespace {
 
-// Transforms documents only if they have not been, and knows where they go.
+// Transforms documents only if they have not been, and maps them to their targets.
 class RedrivePlan final : public TransformPlan {
  public:
   RedrivePlan(const TransformPlan& transforms, const LetterGroup& group)
@@ -37,7 +37,7 @@ class RedrivePlan final : public TransformPlan {
   const LetterGroup& group_;
 };
 
-// Nobody watches a redrive.
+// A redrive has no observer.
 class StopOnly final : public WorkItemCursor {
  public:
   explicit StopOnly(std::stop_token stop) : stop_(std::move(stop)) {}
@@ -48,8 +48,8 @@ class StopOnly final : public WorkItemCursor {
   const std::stop_token stop_;
 };
 
-// Keeps what fails again, as letters of the documents that failed first, and which those are.
-// Thread-safe, but for Settled.
+// Stores documents that fail again, as letters of the original failures, and tracks which those
+// are. Thread-safe, except for Settled.
 class AgainLetters final : public DeadLetters {
  public:
   AgainLetters(DeadLetters& letters, const std::vector<LetterPlace>& taken) : letters_(letters) {
@@ -89,9 +89,9 @@ class AgainLetters final : public DeadLetters {
   std::set<uint64_t> failed_;
 };
 
-// What is redriven of one run.
+// The redrive of one run.
 struct Step {
-  std::optional<SettledLetters> record;  // none: its counts stay as they are
+  std::optional<SettledLetters> record;  // none: its counts do not change
   std::vector<uint64_t> settled = {};
   int64_t skipped = 0;
 };
@@ -169,7 +169,7 @@ class Redrive {
                  "name the run's transforms, or corrected ones, with --transforms FILE"};
   }
 
-  // A name that the run has renamed would silently make a new collection.
+  // A collection that the run renamed would silently be created under its old name.
   Status CheckTargets() {
     if (!request_.transforms.empty()) return {};
     for (const auto& [group, letters] : left_) {
@@ -250,7 +250,7 @@ class Redrive {
   std::unique_ptr<TransformPlan> transforms_;
   std::unique_ptr<Sink> sink_;
   std::map<std::string, Step> steps_;                     // by run
-  std::map<LetterGroup, std::vector<LetterPlace>> left_;  // that are to be redriven
+  std::map<LetterGroup, std::vector<LetterPlace>> left_;  // still to be redriven
   std::set<std::string> targets_;
   RedriveReport report_;
 };

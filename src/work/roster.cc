@@ -41,8 +41,8 @@ Result<bool> RunRoster::Settled() {
   if ((!missing && (!settled || !*settled)) || (done_.empty() && done_pages_.empty())) {
     return settled;
   }
-  // A store that lost commits may have taken back what we remember. Now only marks of pages count,
-  // which were written after all that they stand for.
+  // A store that lost commits may have reverted what we remember. Now only page markers count,
+  // which are written after everything they cover.
   done_.clear();
   done_pages_.clear();
   return AllPagesSettled();
@@ -70,7 +70,7 @@ Result<bool> RunRoster::AllPagesSettled() {
     if (done_pages_.contains(page)) continue;
     MUSTER_ASSIGN(const bool settled, PageSettled(page));
     if (settled) continue;
-    // The next look begins behind it, so that wishes go round.
+    // The next scan starts after it, so that split requests rotate.
     first_page_ = page % run.pages + 1;
     return false;
   }
@@ -105,11 +105,11 @@ Result<bool> RunRoster::PageSettled(int page) {
     }
     if (!open_.empty()) return false;
     if (!doubtful_ && quarantined_.size() > quarantined_before) return true;
-    // The mark must stand for what is in the store now, not for what we remember.
+    // The marker must reflect the store, not our memory.
     for (const Named& item : items) done_.erase(item.name);
   } while (remembered_);
   done_pages_.insert(page);
-  // For the others' sake; whether it came through is for them to find out.
+  // For the others' benefit; whether it was written is theirs to find out.
   const Change change = Change::Put(
       Record{
           .kind = kEndKind, .queue = run_, .key = EndKey(run_, incarnation_, page), .body = "{}"},
@@ -118,14 +118,14 @@ Result<bool> RunRoster::PageSettled(int page) {
   return true;
 }
 
-// A store may lose its last commits between the judgement and the note of it, and would then hold
-// the note without what it stands for. So the end is announced, all is read again, and only then is
-// the announcement confirmed: if it is still there, so is everything that was done before it.
+// A store may lose its last commits between judging and recording the end, and would then contain
+// the record without what it stands for. So the end is announced, everything is read again, and
+// only then is the announcement confirmed: if it is still there, so is everything done before it.
 Result<bool> RunRoster::End() {
   const std::string key = EndKey(run_, incarnation_);
   const Record announced{.kind = kEndKind, .queue = run_, .key = key, .body = kAnnounced};
   const Change announce = Change::Put(announced, Due::Never());
-  // One that is there already answers with a conflict, which is as good.
+  // A conflict means that it already exists, which is just as good.
   MUSTER_TRY(store_.Write({&announce, 1}));
   MUSTER_ASSIGN(std::optional<Record> end, store_.Get(kEndKind, key));
   if (!end) return false;
@@ -139,7 +139,7 @@ Result<bool> RunRoster::End() {
   return end && end->body == kConfirmed;
 }
 
-// By nothing but what is in the store: no memory, no marks.
+// From the store alone: no memory, no markers.
 Result<bool> RunRoster::AllDoneNow() {
   if (PLANTED_BUG(settled_without_successors)) return true;
   std::set<std::string> done;
@@ -178,12 +178,12 @@ Status RunRoster::Look(const Named& item, Done& found) {
   const std::string key = ItemKey(run_, item.name);
   MUSTER_ASSIGN(std::optional<Record> record, store_.Get(kWorkKind, key));
   if (!record) {
-    // A successor that is named but not there yet belongs to an item that is open itself.
+    // A successor that is named but missing belongs to an item that is itself open.
     if (!open_.empty()) return {};
     if (!item.successor) return Missing("item '" + key + "'");
-    // Its predecessor is done, so it has been there: a store that lost commits has forgotten it. It
-    // may have forgotten as well that the predecessor was ever split there, and then ours would
-    // overlap with what others have made of it since: the predecessor is to be read again.
+    // Its predecessor is done, so it must have existed: a store that lost commits has forgotten it.
+    // It may also have forgotten that the predecessor was split there, and ours would then overlap
+    // with what others have made of it since: read the predecessor again.
     doubtful_ = remembered_;
     if (doubtful_) return {};
     const ItemBody body = ItemBody::Of(*item.successor, item.from, item.rank);
@@ -194,7 +194,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
   }
   auto body = ItemBody::FromJson(record->body);
   if (!body) {
-    // No worker can process it and an operator has to look: counts as quarantined.
+    // No worker can process it and an operator has to look at it: counts as quarantined.
     quarantined_.push_back(item.name);
     return {};
   }

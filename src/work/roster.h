@@ -14,13 +14,13 @@
 
 namespace muster {
 
-// Whether the store has all pages of a run that was prepared, and the items that they name. Not so
-// if it lost commits while the run was being prepared.
+// Whether the store has all pages of a prepared run and the items they name. Not so if it lost
+// commits during the preparation.
 Result<bool> IsWhole(Store& store, const std::string& run, int pages);
 
-// Who of a run is still at work: reads its items by key, page by page and along their successors,
-// and remembers what it has seen done. A page that is all done is marked so in
-// the store, and read by nobody again. So all workers together read every item about once.
+// Finds the open items of a run: reads items by key, page by page and along their successors, and
+// remembers those seen done. A finished page is marked in the store and never read again, so all
+// workers together read every item about once.
 class RunRoster {
  public:
   RunRoster(Store& store, Env& env, std::string run)
@@ -34,29 +34,29 @@ class RunRoster {
     std::string holder;
     ItemBody body;
   };
-  // After Settled said no: the open items of one page that has some.
+  // After Settled returned false: the open items of one page.
   const std::vector<OpenItem>& open() const { return open_; }
 
-  // Items that nobody works on any more, by name, when Settled has said yes.
+  // After Settled returned true: the quarantined items, by name.
   const std::vector<std::string>& quarantined() const { return quarantined_; }
 
-  // The one that Settled has judged.
+  // The incarnation that Settled judged.
   const std::string& incarnation() const { return incarnation_; }
 
-  // Settled has said yes, and nothing is quarantined: notes that the run has come to its end.
-  // False: not so, the store has taken something back meanwhile.
+  // After Settled returned true with nothing quarantined: records the end of the run. False: the
+  // store has lost commits meanwhile.
   Result<bool> End();
 
  private:
   Result<bool> AllPagesSettled();
   Result<bool> AllDoneNow();
-  // False: some of the page's items are open; they are in open_.
+  // False: the page has open items, now in open_.
   Result<bool> PageSettled(int page);
   struct Named {
     std::string name;
     std::optional<Partition> successor;  // none: one of the page's own
-    std::string from = {};               // who gave it away
-    int64_t rank = 0;                    // and of which rank that one's last holder was
+    std::string from = {};               // its predecessor
+    int64_t rank = 0;                    // rank of the predecessor's last holder
   };
   struct Done {
     std::vector<Partition> successors = {};
@@ -68,11 +68,11 @@ class RunRoster {
   Env& env_;
   const std::string run_;
   std::string incarnation_;
-  int first_page_ = 0;  // that is looked at; chosen at random, so that many share the reading
+  int first_page_ = 0;  // random start, so that workers share the reading
   std::set<int> done_pages_;
   std::map<std::string, Done> done_;  // items
-  bool remembered_ = false;           // something of the page was not read again
-  bool doubtful_ = false;             // and a successor that we remember is not there
+  bool remembered_ = false;           // part of the page was not read again
+  bool doubtful_ = false;             // and a remembered successor is missing
   std::vector<OpenItem> open_;
   std::vector<std::string> quarantined_;
 };

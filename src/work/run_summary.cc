@@ -7,14 +7,14 @@
 namespace muster {
 namespace {
 
-// Of less than this, how much has been read says little about the whole.
+// Below this fraction, the documents read say little about the whole.
 constexpr double kTellingFraction = 0.01;
 
 std::optional<double> SizeOf(const ItemInfo& item) {
   const auto read = static_cast<double>(item.progress.counts.read);
   if (item.state == ItemInfo::State::kDone) return read;
   if (item.fraction && *item.fraction >= kTellingFraction) return read / *item.fraction;
-  // What was given away is counted where it went.
+  // Parts that were split off are counted in their own items.
   if (item.partition.documents && item.progress.former_ends.empty()) {
     return std::max(read, static_cast<double>(*item.partition.documents));
   }
@@ -124,7 +124,7 @@ std::optional<milliseconds> RunSummary::Left(double rate) const {
   if (!documents || rate <= 0) return longest_;
   const double left = std::max(0.0, *documents - static_cast<double>(counts.read));
   const milliseconds shared(static_cast<int64_t>(1000 * left / rate));
-  // Nobody helps with an item that is not split.
+  // An item that is not split has only one worker.
   return std::max(shared, longest_.value_or(shared));
 }
 

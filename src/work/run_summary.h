@@ -8,10 +8,10 @@
 
 namespace muster {
 
-// Whether somebody has it right now.
+// Whether it has a holder right now.
 bool IsHeld(const ItemInfo& item);
 
-// How many documents items have been read at a time recently, together.
+// Combined recent rate of documents read.
 class RecentRate {
  public:
   void Add(const ItemInfo& item);
@@ -23,26 +23,26 @@ class RecentRate {
   milliseconds span_{0};
 };
 
-// How long the item's holder still needs, if it goes on like this.
+// The holder's remaining time at this rate.
 std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 
-// What a run comes to, item by item.
+// Totals over a run's items.
 class RunSummary {
  public:
   static Result<RunSummary> Of(Store& store, const std::string& run);
 
   void Add(const ItemInfo& item);
-  // The items of another summary of the same run.
+  // Adds another summary of the same run.
   void Add(const RunSummary& other);
 
-  // Moves what was redriven from `failed` to what became of it.
+  // Moves redriven documents from `failed` to their new outcome.
   Status AddRedrives(Store& store, const std::string& run);
 
-  // About how many documents the run has: items that are begun tell their size by how far they
-  // are, and the others are taken to be as large as those. None: nothing is begun.
+  // Estimated number of documents in the run: started items extrapolate from their progress, and
+  // the others are assumed to be as large. None: nothing started.
   std::optional<double> Documents() const;
 
-  // Until all is done, at this rate of the whole run.
+  // Time until everything is done, at this rate for the whole run.
   std::optional<milliseconds> Left(double rate) const;
 
   int64_t items = 0;
@@ -53,17 +53,17 @@ class RunSummary {
   int64_t unreadable = 0;
   std::string last_error;  // of an item without a holder
   Counts counts;
-  // Recently; 0 once nothing is left to do.
+  // Recent; 0 once nothing is left to do.
   double docs_per_second() const { return held + waiting > 0 ? pace_.PerSecond() : 0; }
 
  private:
   RecentRate pace_;
   std::optional<milliseconds> longest_;  // that a holder still needs
-  double sizes_ = 0;                     // of the items whose size can be told
-  int64_t sized_ = 0;                    // so many
+  double sizes_ = 0;                     // of the items whose size is known
+  int64_t sized_ = 0;                    // their number
 };
 
-// Every item of the run, in the order of their keys.
+// Every item of the run, in key order.
 Status EachItem(Store& store, const std::string& run,
                 const std::function<void(const ItemInfo& item)>& each);
 

@@ -85,7 +85,7 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
   EXPECT_DOUBLE_EQ(sum.docs_per_second(), 30);
 }
 
-// An earlier version counted letters by the lines of a file, which may have been others.
+// An earlier version counted letters by line number, which may since have been others.
 TEST(RunSummaryTest, NoRedriveSettlesMoreThanHasFailed) {
   const auto store = OpenStore("memory:", RealEnv()).value();
   ItemBody item = ItemBody::Of(Partition{.collection = "c"});

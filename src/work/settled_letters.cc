@@ -28,7 +28,7 @@ Status SettledLetters::Add(const std::vector<uint64_t>& letters, int64_t skipped
   return {};
 }
 
-// `skipped` are those that no record counts yet.
+// `skipped` are those not counted in any record yet.
 Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> letters,
                              int64_t& skipped) {
   int64_t skips = 0;

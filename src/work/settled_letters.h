@@ -12,9 +12,9 @@
 namespace muster {
 
 // The dead letters of a run that redrives have settled: their documents are written, or skipped by
-// a transform. Kept in the store by the letters' identities, spread over records by the first
-// digits of these, so that a letter counts once, however often, from whichever file and by however
-// many redrives at a time it is taken. Used by one thread; `store` must outlive it.
+// a transform. Stored by the letters' identities, spread over records by their first digits, so
+// that a letter counts once, however often, from whichever file and by however many concurrent
+// redrives it is taken. Used by one thread; `store` must outlive it.
 class SettledLetters {
  public:
   SettledLetters(Store& store, std::string run) : store_(store), run_(std::move(run)) {}
@@ -22,7 +22,7 @@ class SettledLetters {
   Status Load();
   bool Contains(uint64_t identity) const { return settled_.contains(identity); }
 
-  // Adds letters, `skipped` of which were skipped. Those that are there already count no more.
+  // Adds letters, `skipped` of which were skipped. Known ones are not counted again.
   Status Add(const std::vector<uint64_t>& letters, int64_t skipped);
 
  private:

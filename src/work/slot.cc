@@ -32,7 +32,7 @@ class Slot {
         return true;
       } else if (*outcome == ShardOutcome::kAllDone || *outcome == ShardOutcome::kNothingDue) {
         coordinator_.store().Wait(kWorkKind, coordinator_.terms().idle_wait, stop_);
-        // A store that lost commits may have forgotten the preparation, and nobody else looks.
+        // A store that lost commits may have forgotten the preparation, and nothing else checks.
         prepared_ = false;
       }
     }
@@ -40,8 +40,8 @@ class Slot {
   }
 
  private:
-  // Others may have created items already, so a failure is no reason to do nothing; but the first
-  // time it is not tried for ever: a sink that does not exist never will.
+  // Others may already have created items, so a failure does not stop this slot; but the first
+  // attempt is not retried forever: a sink that does not exist never will.
   Status Prepare() {
     auto prepared = PrepareWork(coordinator_, pipeline_, options_.allowed, stop_);
     if (prepared) {
@@ -68,7 +68,7 @@ class Slot {
   const NextStops& next_stops_;
   const std::stop_token stop_;
   bool prepared_ = false;
-  bool was_prepared_ = false;  // so that source and sink are known to be what they should
+  bool was_prepared_ = false;  // source and sink have been verified
   int failures_ = 0;
 };
 

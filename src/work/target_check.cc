@@ -26,7 +26,7 @@ Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std:
   if (!identity) {
     if (identity.error().code != Code::kNotFound) return identity.error();
     MUSTER_ASSIGN(const std::string before, Stored(key));
-    // Nothing was written yet: the first write finds out what is missing.
+    // Nothing was written yet: the first write will report what is missing.
     if (before.empty()) return {};
     return Changed(target, identity.error().message);
   }
@@ -35,7 +35,7 @@ Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std:
   if (before.empty()) {
     MUSTER_ASSIGN(before, FirstOf(key, target, *identity));
   }
-  // Of a table of PostgreSQL an earlier version kept the first part alone.
+  // For a PostgreSQL table an earlier version stored only the first part.
   if (before == *identity || identity->starts_with(before + "/")) return {};
   return Changed(target, "it was removed and created again, emptied or replaced");
 }
@@ -54,7 +54,7 @@ Status TargetCheck::CheckAll(Sink& sink, const std::string& incarnation) {
   }
 }
 
-// Empty: none is stored.
+// Empty: none stored.
 Result<std::string> TargetCheck::Stored(const std::string& key) {
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kTargetKind, key));
@@ -63,7 +63,7 @@ Result<std::string> TargetCheck::Stored(const std::string& key) {
   return known_[key] = body.identity;
 }
 
-// Stores the identity, unless another worker was faster; the answer is what counts.
+// Stores the identity unless another worker already has; returns the one that counts.
 Result<std::string> TargetCheck::FirstOf(const std::string& key, const std::string& target,
                                          const std::string& identity) {
   const Change change =

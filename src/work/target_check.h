@@ -9,20 +9,20 @@
 
 namespace muster {
 
-// Holds the targets of a run to those that it began to write to. The identity that a sink gives a
-// target is stored, by incarnation of the run, when the target is first asked for; every later
-// answer must be the same. Used by one thread; `store` must outlive it.
+// Ensures that a run keeps writing to the same targets. A target's identity, as given by the sink,
+// is stored per incarnation of the run when first asked for; every later answer must match. Used by
+// one thread; `store` must outlive it.
 class TargetCheck {
  public:
   TargetCheck(Store& store, std::string run) : store_(store), run_(std::move(run)) {}
 
-  // kIncompatible: the target is another one, or gone, and with it what was written before.
+  // kIncompatible: the target was replaced or is gone, and with it what was written before.
   Status Check(Sink& sink, const std::string& incarnation, const std::string& target);
 
-  // The same for all targets that this incarnation has been asked for.
+  // The same for all targets used by this incarnation.
   Status CheckAll(Sink& sink, const std::string& incarnation);
 
-  // The incarnation that CheckAll was last asked about.
+  // The incarnation of the last CheckAll.
   const std::string& checked() const { return checked_; }
 
  private:

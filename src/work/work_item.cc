@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// More parts than this are never asked of one item: its record must stay small.
+// No more parts are split off from one item: its record must stay small.
 constexpr size_t kMostSuccessors = 200;
 
 }  // namespace
@@ -43,7 +43,7 @@ Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   for (size_t i = body_->created; i < parts.size(); ++i) {
     changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_, fence_.rank)));
   }
-  // One that is there already answers with a conflict, which is as good.
+  // A conflict means that it already exists, which is just as good.
   const auto written = RetryBefore(lease_->deadline(), lease_->env(),
                                    [&] { return lease_->store().Write(changes); });
   if (!written) return written.error().Within("successor of '" + name_ + "'");
@@ -118,9 +118,9 @@ Status WorkItem::Fail(const Error& error, milliseconds delay,
   }
   const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
   if (blame && outside) ++body_->failures;
-  // A holder that lives to report an outage shows that the item does not kill its holders: claims
-  // that ended without a word before it, such as leases that a jump of the store's clock has taken,
-  // are not the item's fault.
+  // A holder that lives to report an outage proves that the item does not kill its holders: earlier
+  // claims that ended silently, such as leases lost to a jump of the store's clock, are not the
+  // item's fault.
   const bool counts = blame && !outside && !progress;
   return lease_->GiveBack(body_->ToJson(), delay,
                           counts ? Lease::Attempts::kOneMore : Lease::Attempts::kAnew);

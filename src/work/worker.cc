@@ -13,18 +13,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The wait for the end of a lease stands still while the machine is suspended; the lease does not.
+// A condition wait does not advance while the machine is suspended; the lease does.
 constexpr auto kLook = 1s;
 constexpr auto kUntilNotified = 1h;
-// How long a batch in flight is waited for after a stop was requested: what follows must fit into a
-// second.
+// How long to wait for a batch in flight after a stop request: the rest must fit in a second.
 constexpr auto kGrace = 400ms;
 
-// One thread, and how its watch can stop what it does: an item that is no longer ours, and
-// everything when the worker is to end.
+// One thread and the means to stop it: for an item that is no longer ours, and for everything when
+// the worker ends.
 class WatchedSlot final : public WorkObserver {
  public:
-  // `sooner` is called when the lease ends sooner than the watch knows.
+  // `sooner` is called when the lease ends earlier than the watch knows.
   WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer,
               std::function<void()> sooner)
       : coordinator_(std::move(coordinator)), observer_(observer), sooner_(std::move(sooner)) {}
@@ -53,7 +52,7 @@ class WatchedSlot final : public WorkObserver {
     abort_item_.request_stop();
   }
 
-  // When the lease of what it holds ends; far away: it holds nothing that is ours.
+  // When its lease ends; far in the future if it holds nothing.
   MonoTime StopIfLost(MonoTime now) {
     std::lock_guard lock(mutex_);
     if (now < lease_ends_) return lease_ends_;
@@ -145,7 +144,7 @@ class Worker {
     std::lock_guard lock(mutex_);
     --running_;
     if (done && *done) all_done_ = true;
-    // What one slot cannot get over, the others cannot either.
+    // An error one slot cannot recover from stops the others too.
     if (!done && !error_) error_ = done.error();
     NotifyLocked();
   }
@@ -169,7 +168,7 @@ class Worker {
     }
   }
 
-  // Stops what has to be stopped. Returns how long nothing is to be done.
+  // Stops what has to be stopped. Returns the time until the next check.
   std::chrono::nanoseconds LookAtSlots(const std::stop_token& stop,
                                        std::optional<MonoTime>& stopped_at) {
     const MonoTime now = pipeline_.env.MonoNow();
@@ -218,7 +217,7 @@ class Worker {
   size_t running_ = 0;
   bool all_done_ = false;
   std::optional<Error> error_;
-  bool aborted_ = false;  // the watch's own
+  bool aborted_ = false;  // by the watch
 };
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST_F(WorkerTest, AnotherSelectionIsAnotherMigration) {
   EXPECT_NE(refused.error().message.find("--include orders"), std::string::npos);
 }
 
-// Of the first shard, a partition that follows comes first in the list and last in the run.
+// A following partition of the first shard comes first in the list and last in the run.
 class FollowedSource final : public SourceWrapper {
  public:
   explicit FollowedSource(MemorySource& source) : SourceWrapper(source) {}
@@ -235,8 +235,8 @@ TEST_F(WorkerTest, ARunIsNotDoneWhereTheSourceCountsMore) {
   EXPECT_FALSE(ReadRun(*store_, "run")->finished);
 }
 
-// Who has judged a run and sleeps while the store goes back and another incarnation begins must not
-// stamp that one.
+// A worker that judged a run, and sleeps while the store goes back and another incarnation begins,
+// must not mark that one as ended.
 TEST_F(WorkerTest, AnEndCountsForTheIncarnationThatWasJudged) {
   ASSERT_TRUE(Run());
   ASSERT_TRUE(ReadRun(*store_, "run")->finished);
@@ -454,7 +454,7 @@ TEST_F(WorkerTest, WhatFailsAloneWhileOthersGetThroughNeedsTwoWorkersToBeGivenUp
   EXPECT_FALSE(held.FailedElsewhere()) << "there was progress";
 }
 
-// Their leases were lost without their fault, by a jump of the store's clock say.
+// Their leases were lost through no fault of theirs, say by a jump of the store's clock.
 TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
   auto coordinator = Join("me");
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
