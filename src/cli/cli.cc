@@ -66,7 +66,7 @@ Status ApplyGlobalOptions(Context& context, const GlobalNames& names) {
   return {};
 }
 
-// A password in the clear is refused later, but must not be repeated by any message until then.
+// A plain-text password is rejected later, but no message may repeat it until then.
 void RememberPasswords(std::string_view argument) {
   if (size_t equals = argument.find('='); argument.starts_with("--") && equals != argument.npos) {
     argument.remove_prefix(equals + 1);
@@ -115,7 +115,7 @@ int RunCli(int argc, const char* const* argv, std::ostream& out, std::ostream& e
   Context context{env, out, err};
   for (int i = 1; i < argc; ++i) {
     RememberPasswords(argv[i]);
-    // Known before the rest is understood, so that errors of usage are JSON as well.
+    // Set before parsing the rest, so that usage errors are JSON too.
     if (std::string_view(argv[i]) == "--json") context.json = true;
   }
   Result<int> code = RunGuarded(argc, argv, context);

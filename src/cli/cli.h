@@ -6,8 +6,8 @@
 
 namespace muster::cli {
 
-// The whole program: reads the command line, runs the command, reports its failure. Returns the
-// exit code. `out` and `err` stand for stdout and stderr.
+// The whole program: parses the command line, runs the command, reports failures. Returns the exit
+// code. `out` and `err` are stdout and stderr.
 int RunCli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, Env& env);
 
 }  // namespace muster::cli

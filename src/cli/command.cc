@@ -25,7 +25,7 @@ OptionInfo DescribeOption(const CLI::Option& option) {
   if (option.get_positional()) info.names = {option.get_name(true, false)};
   info.description = option.get_description();
   if (option.get_items_expected_max() == 0) return info;
-  // CLI11 writes the values that IsMember allows behind the type: "TEXT:{auto,always,never}".
+  // CLI11 appends IsMember's values to the type: "TEXT:{auto,always,never}".
   std::string type = option.get_type_name();
   size_t open = type.find('{');
   size_t close = type.find('}');
@@ -40,7 +40,7 @@ CommandInfo DescribeApp(const CLI::App& app) {
   CommandInfo info{
       app.get_name(), app.get_description(), app.get_group(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // CLI11's way to hide one
+    if (option->get_group().empty()) continue;  // hidden, in CLI11
     info.options.push_back(DescribeOption(*option));
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -56,13 +56,13 @@ std::string FullName(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : FullName(*parent) + " " + app.get_name();
 }
 
-// The command that was named, at the end of the line of commands.
+// The innermost command that was named.
 const CLI::App& Chosen(const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   return chosen.empty() ? app : Chosen(*chosen.front());
 }
 
-// Says what was wrong with the first argument that nothing takes.
+// Explains the first unexpected argument.
 Error Unexpected(const CLI::App& app) {
   const std::string word = app.remaining(true).front();
   const CLI::App& chosen = Chosen(app);
@@ -71,7 +71,7 @@ Error Unexpected(const CLI::App& app) {
   std::string what = "unexpected argument '" + word + "'";
   if (word.starts_with('-')) {
     what = "unknown option '" + word + "'";
-    // Those of the commands that it belongs to are taken as well.
+    // Options of the parent commands are accepted too.
     for (const CLI::App* at = &chosen; at != nullptr; at = at->get_parent()) {
       for (const OptionInfo& option : DescribeApp(*at).options) {
         if (!option.positional()) candidates.push_back(option.names.back());
@@ -87,7 +87,7 @@ Error Unexpected(const CLI::App& app) {
                     : "'" + FullName(chosen) + " --help' lists what there is"};
 }
 
-// A command that is nothing without one of its own.
+// A command that requires a subcommand.
 Error Incomplete(const CLI::App& command) {
   std::string names;
   for (const CommandInfo& one : DescribeApp(command).commands) {
@@ -187,7 +187,7 @@ Option Option::Bytes() {
 
 Command Command::AddCommand(const std::string& name, const std::string& description) {
   CLI::App* command = app_->add_subcommand(name, description);
-  command->footer("");  // CLI11 hands examples down
+  command->footer("");  // CLI11 inherits footers
   return Command(command);
 }
 
@@ -260,7 +260,7 @@ CommandInfo Command::Describe() const { return DescribeApp(*app_); }
 Program::Program(const std::string& name, const std::string& description,
                  const std::string& version)
     : Command(new CLI::App(description, name)), owned_(app_) {
-  // Commands inherit these when they are added.
+  // Commands inherit these when added.
   app_->fallthrough();
   app_->set_help_flag("-h,--help", "Print help, also of a command");
   app_->set_version_flag("--version", version, "Print the version");

@@ -19,55 +19,55 @@ namespace muster::cli {
 
 struct Context;
 
-// The parser of the command line. CLI11 does the work; only command.cc includes it, as it takes a
-// compiler many seconds.
+// The command-line parser, on top of CLI11; only command.cc includes that, since it takes many
+// seconds to compile.
 
-// An option or argument of a command. A handle: valid as long as the program that it belongs to.
-// Each function changes the option and returns it, so that calls can be chained.
+// An option or argument of a command. A handle: valid as long as its program. Each function changes
+// the option and returns it, for chaining.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option Required();
-  // Neither help nor completions name it.
+  // Omitted from help and completions.
   Option Hidden();
-  // What help calls its value: "URL".
+  // Its value's name in help: "URL".
   Option TypeName(const std::string& name);
-  // The environment variable that is read where the option is not given.
+  // The environment variable to use if the option is not given.
   Option Env(const std::string& variable);
-  // Of a list: one value for each use of the option, which can be repeated.
+  // For a list: one value per use; the option can be repeated.
   Option OneValuePerUse();
-  // Not together with `other`.
+  // Mutually exclusive with `other`.
   Option Excludes(Option other);
 
-  // Other values are refused.
+  // Other values are rejected.
   Option OneOf(const std::vector<std::string>& choices);
   Option Range(int first, int last);
   Option Range(size_t first, size_t last);
   Option Range(double first, double last);
   Option NonNegative();
   Option Positive();
-  // Takes units as well: "8 MiB". A Range that comes after it is one of bytes.
+  // Accepts units too: "8 MiB". A Range that follows is in bytes.
   Option Bytes();
 
  private:
   CLI::Option* option_;
 };
 
-// An option or argument of a command that only some of its actions have.
+// An option or argument that only some of a command's actions have.
 struct OptionUse {
   std::string option;
   std::vector<std::string> actions;
 };
 
-// A command, with its options and commands of its own. A handle: valid as long as its program.
+// A command with its options and subcommands. A handle: valid as long as its program.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
   Command AddCommand(const std::string& name, const std::string& description);
 
-  // An option if `name` starts with "--", else the next argument. `value` keeps what it has if the
+  // An option if `name` starts with "--", else the next argument. `value` is unchanged if the
   // option is not given; it must live as long as the program.
   Option AddOption(const std::string& name, std::string& value,
                    const std::string& description = "");
@@ -84,19 +84,19 @@ class Command {
                    const std::string& description);
   Option AddFlag(const std::string& name, bool& value, const std::string& description);
 
-  // Under which heading the program's help lists the command.
+  // The command's heading in the program's help.
   void Group(const std::string& name);
   // Examples, at the end of its help.
   void Footer(const std::string& text);
-  // It is nothing without one of its own commands.
+  // Requires a subcommand.
   void RequireCommand();
-  // What `context.action` becomes if this is the command that was named, and none of its own.
+  // Sets `context.action` if this command, and no subcommand, was named.
   void Action(Context& context, std::function<Result<int>()> action);
 
-  // Whether the option was given, on the command line or by its environment variable. For actions.
+  // Whether the option was given, on the command line or in the environment. For actions.
   bool Given(const std::string& option) const;
-  // kInvalid: an option of `uses` was given that `action` does not have. To ignore it would do
-  // something else than was asked for.
+  // kInvalid: an option of `uses` was given that `action` does not have. Ignoring it would do
+  // something other than requested.
   Status CheckUse(const std::string& action, const std::vector<OptionUse>& uses) const;
   CommandInfo Describe() const;
 
@@ -104,7 +104,7 @@ class Command {
   CLI::App* app_;
 };
 
-// The whole command line. Its own options are global: they are taken before and after a command.
+// The whole command line. Its own options are global: accepted before and after a command.
 class Program : public Command {
  public:
   // `version` is what --version prints.
@@ -113,12 +113,12 @@ class Program : public Command {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Sets the values of options and the action of the command that was named. Returns what to print
-  // instead of running anything, if help or the version was asked for. Wrong usage is kInvalid,
-  // with a hint at what was meant or at the help.
+  // Sets option values and the named command's action. Returns the text to print instead of running
+  // anything, for help or the version. Wrong usage is kInvalid, with a suggestion or a pointer to
+  // the help.
   Result<std::optional<std::string>> Parse(int argc, const char* const* argv);
 
-  // The help of the command that was named, or of the program.
+  // The help of the named command, or of the program.
   std::string Help() const;
 
  private:

@@ -9,8 +9,8 @@
 namespace muster::cli {
 namespace {
 
-// A program with a command, `copy`, which has a command of its own, `fast`, and with `show`, which
-// has nothing but a command of its own, `list`.
+// A program with a command `copy`, which has a subcommand `fast`, and a command `show`, which has
+// only a subcommand `list`.
 class CommandTest : public ::testing::Test {
  protected:
   CommandTest() {

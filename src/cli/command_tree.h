@@ -5,11 +5,10 @@
 
 namespace muster::cli {
 
-// The command line as data, read from the parser itself: what help and completions say is
-// what the parser takes.
+// The command line as data, taken from the parser: help and completions match what is accepted.
 struct OptionInfo {
   std::vector<std::string> names;  // "-h", "--help"; a positional has its bare name
-  std::string argument;            // what it takes: "URL"; empty: nothing
+  std::string argument;            // its value's name: "URL"; empty: none
   std::vector<std::string> choices;
   std::string description;
 
@@ -23,7 +22,7 @@ struct CommandInfo {
   std::string footer;  // examples
   std::vector<OptionInfo> options;
   std::vector<CommandInfo> commands;
-  bool needs_command = false;  // it is nothing without one of these
+  bool needs_command = false;  // requires one of these
 };
 
 }  // namespace muster::cli

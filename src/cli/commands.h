@@ -5,8 +5,8 @@
 
 namespace muster::cli {
 
-// Each adds one subcommand, described and with its options, which sets `context.action` when it is
-// chosen. One file each.
+// Each adds one subcommand with its options, which sets `context.action` when chosen. One file
+// each.
 void AddCompletionsCommand(Command& app, Context& context);
 void AddDemoCommand(Command& app, Context& context);
 void AddDoctorCommand(Command& app, Context& context);

@@ -13,7 +13,7 @@ std::string Join(const std::vector<std::string>& words) {
   return joined;
 }
 
-// A single-quoted word of bash and zsh.
+// A single-quoted word for bash and zsh.
 std::string Quote(std::string_view text) {
   std::string quoted = "'";
   for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
@@ -35,7 +35,7 @@ void ForEachCommand(const CommandInfo& command, const std::string& path, Visit v
   }
 }
 
-// A `case` branch for every option with fixed values: PATH:OPTION, the global ones in every path.
+// A `case` branch per option with fixed values: PATH:OPTION, global ones in every path.
 template <class Body>
 std::string ValueCases(const CommandInfo& program, Body body) {
   std::string cases;
@@ -51,7 +51,7 @@ std::string ValueCases(const CommandInfo& program, Body body) {
   return cases;
 }
 
-// A `case` branch for every command, that steps down into it.
+// A `case` branch per command that descends into it.
 std::string DescentCases(const CommandInfo& program) {
   std::string cases;
   ForEachCommand(program, "", [&](const std::string& path, const CommandInfo&) {
@@ -170,7 +170,7 @@ std::string FishCompletions(const CommandInfo& program) {
   std::string script =
       "# fish completions of " + name + ": " + name + " completions fish | source\n";
   ForEachCommand(program, "", [&](const std::string& path, const CommandInfo& command) {
-    // In a command: all its names were seen. Its own commands are offered until one is seen.
+    // Within a command: all its names were seen. Subcommands are offered until one is seen.
     std::string seen;
     for (size_t start = 1; start < path.size();) {
       size_t end = std::min(path.find(' ', start), path.size());

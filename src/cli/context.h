@@ -10,10 +10,10 @@
 
 namespace muster::cli {
 
-// What every command is given: the world and the global options. Lives until the program ends.
+// Passed to every command: the environment and the global options. Lives until the program ends.
 struct Context {
   Env& env;
-  std::ostream& out;  // results, for people or with `json` for programs
+  std::ostream& out;  // results, for people or, with `json`, for programs
   std::ostream& err;  // progress and errors
 
   std::string store = "sqlite:muster.db";
@@ -21,8 +21,8 @@ struct Context {
   bool color = false;  // on `out`
   ProgressMode progress = ProgressMode::kNone;
 
-  // Set by the command that was named on the command line. Its value is the exit code; an error is
-  // printed, and its code decides the exit code.
+  // Set by the named command. Its value is the exit code; an error is printed, and its code
+  // determines the exit code.
   std::function<Result<int>()> action = {};
 };
 

@@ -41,8 +41,7 @@ struct DemoOptions {
   std::string folder;
 };
 
-// Worker processes, whose words come back through one pipe. Those still alive at the end are
-// killed.
+// Worker processes with a common output pipe. Those still alive at the end are killed.
 class WorkerProcesses {
  public:
   static Result<std::unique_ptr<WorkerProcesses>> Start(const DemoFolder& folder) {
@@ -52,7 +51,7 @@ class WorkerProcesses {
     for (int i = 1; i <= kWorkers; ++i) {
       MUSTER_TRY(workers->StartOne(folder, "worker-" + std::to_string(i)));
     }
-    // From now on only the workers can write: the end of the pipe is the end of the last one.
+    // From now on only workers can write: end of file means that the last one has ended.
     close(std::exchange(workers->write_end_, -1));
     return workers;
   }
@@ -68,7 +67,7 @@ class WorkerProcesses {
     if (auto found = pids_.find(name); found != pids_.end()) kill(found->second, signal);
   }
 
-  // Ends when the process has really stopped.
+  // Returns once the process has really stopped.
   void Stop(const std::string& name) {
     Signal(name, SIGSTOP);
     if (auto found = pids_.find(name); found != pids_.end()) {
@@ -81,7 +80,7 @@ class WorkerProcesses {
     for (const auto& [name, pid] : pids_) kill(pid, signal);
   }
 
-  // Takes leave of those that have ended; the number that are left.
+  // Reaps ended workers; returns how many are left.
   size_t Reap() {
     std::erase_if(pids_, [](const auto& worker) {
       return waitpid(worker.second, nullptr, WNOHANG) == worker.second;
@@ -89,7 +88,7 @@ class WorkerProcesses {
     return pids_.size();
   }
 
-  // Passes on what the workers say, line by line, until the last has ended.
+  // Forwards the workers' output, line by line, until the last has ended.
   void Listen(const std::function<void(const std::string& line)>& say) {
     std::string pending;
     char bytes[4096];
@@ -108,14 +107,14 @@ class WorkerProcesses {
   WorkerProcesses(int read_end, int write_end) : read_end_(read_end), write_end_(write_end) {}
 
   Status StartOne(const DemoFolder& folder, const std::string& name) {
-    // What a worker would log, the demo tells in its own words.
+    // The demo narrates what a worker would log.
     const char* argv[] = {
         "muster",          "demo", "work", "--worker", name.c_str(), "--in", folder.path.c_str(),
         "--log-level=off", nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end_, STDOUT_FILENO);
-    // A process group of its own: Ctrl-C is for us, and we pass it on as we see fit.
+    // Its own process group: Ctrl-C is for us, and we forward it as needed.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -179,8 +178,8 @@ class Demo {
     return Report();
   }
 
-  // Follows the workers to their end, and makes trouble on the way: one is killed, one is paused
-  // until its lease is over, both in the middle of a shard.
+  // Follows the workers to the end and causes trouble on the way: one is killed, one is paused
+  // until its lease expires, both in the middle of a shard.
   Status Watch(WorkerProcesses& workers, std::stop_token stop) {
     std::string killed;
     std::optional<ItemInfo> paused;
@@ -223,10 +222,9 @@ class Demo {
     return item.due_in && item.progress.counts.written > 0 && !item.holder.empty();
   }
 
-  // Stops the holder of an item; the answer is the item as it was then, or nothing if the holder
-  // had let go of it in the meantime. A process that is stopped within a transaction keeps all
-  // others from writing to that SQLite file until it wakes up: it is stopped while nobody but us
-  // has one.
+  // Stops the holder of an item; returns the item as it was then, or nothing if the holder had
+  // released it. A process stopped inside a transaction would block all writes to that SQLite file
+  // until it wakes up, so it is stopped while only we have one.
   Result<std::optional<ItemInfo>> Pause(WorkerProcesses& workers, const ItemInfo& item) {
     constexpr auto kMode = SqliteDb::Mode::kExisting;
     MUSTER_ASSIGN(const auto target, SqliteDb::Open(folder_.TargetPath(), kMode, kBusyTimeout));
@@ -310,7 +308,7 @@ class Demo {
 Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
   StopOnSignals signals("");
   const auto say = [&](const std::string& event) {
-    // One write per line: those of several processes never mix.
+    // One write per line: lines of several processes never interleave.
     context.out << options.worker + " " + event + "\n" << std::flush;
   };
   MUSTER_TRY(RunDemoWorker({options.folder}, options.worker, context.env, say, signals.Token()));

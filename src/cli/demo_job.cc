@@ -16,7 +16,7 @@ using Say = std::function<void(const std::string& event)>;
 
 constexpr milliseconds kBusyTimeout{5'000};
 constexpr char kCollection[] = "orders";
-// A lease short enough that nobody waits long to see one end, and a pace that leaves time to watch.
+// A lease short enough to watch one expire, and a pace slow enough to follow.
 constexpr WorkTerms kTerms{.lease = milliseconds(1'500),
                            .max_lease = milliseconds(6'000),
                            .checkpoint_interval = milliseconds(100),
@@ -30,7 +30,7 @@ int64_t NumberOf(const std::string& position) {
   return number;
 }
 
-// Makes up the documents of one shard.
+// Generates the documents of one shard.
 class DemoReader final : public Reader {
  public:
   DemoReader(int shard, int64_t next) : shard_(shard), next_(next) {}

@@ -16,8 +16,8 @@
 
 namespace muster::cli {
 
-// The job of `muster demo work`: shards of made-up orders are migrated into a SQLite target by
-// workers that share the shards by leases.
+// The job of `muster demo work`: shards of generated orders are migrated into a SQLite target by
+// workers that share the shards through leases.
 
 inline constexpr int kDemoShards = 12;
 inline constexpr int64_t kDemoDocuments = 1'000;  // in each shard
@@ -33,8 +33,8 @@ struct DemoFolder {
 
 std::string DemoDocument(int shard, int64_t number);
 
-// The target: documents, and for every item the highest epoch it has seen with its progress. Both
-// change in one transaction: a write of an older epoch fails, and a batch counts exactly once.
+// The target: documents, and for every item the highest epoch seen, with its progress. Both change
+// in one transaction: a write from an older epoch fails, and a batch counts exactly once.
 class DemoTarget {
  public:
   static Result<std::unique_ptr<DemoTarget>> Open(const std::string& path);
@@ -43,23 +43,23 @@ class DemoTarget {
     std::optional<muster::Progress> progress;
     bool sealed = false;
   };
-  // Closes the target to older epochs of this item; the answer is what it knows of it.
+  // Fences off older epochs of this item; returns what it knows of it.
   Result<Known> OpenFence(const std::string& item, int64_t epoch);
 
-  // Adds documents. kLeaseLost: the fence has been closed to this epoch.
+  // Adds documents. kLeaseLost: this epoch has been fenced off.
   Status Append(const std::string& item, int64_t epoch, const Batch& batch,
                 const muster::Progress& after);
 
-  // Closes the fence for good; the answer is the item's progress.
+  // Closes the fence permanently; returns the item's progress.
   Result<std::optional<muster::Progress>> Seal(const std::string& item, int64_t epoch);
 
   struct Comparison {
     int64_t expected = 0;
     int64_t found = 0;    // rows
-    int64_t missing = 0;  // documents that are not there
-    int64_t wrong = 0;    // rows that are not what was to be migrated
+    int64_t missing = 0;  // documents not found
+    int64_t wrong = 0;    // rows that differ from the source
   };
-  // Compares every document with what it should be.
+  // Compares every document with its expected content.
   Result<Comparison> Compare();
 
  private:
@@ -67,7 +67,7 @@ class DemoTarget {
   std::unique_ptr<SqliteDb> db_;
 };
 
-// What one worker process does; `say` is told what happens to it.
+// One worker process; `say` receives its events.
 Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env,
                      const std::function<void(const std::string& event)>& say,
                      std::stop_token stop);

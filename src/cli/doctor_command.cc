@@ -63,7 +63,7 @@ Result<int> RunDoctor(Context& context) {
   } else {
     PrintTable(findings, context);
   }
-  // The first failure is the program's: what came after may only follow from it.
+  // The first failure determines the exit code: later ones may only follow from it.
   for (const Finding& finding : findings) {
     if (finding.level == Finding::Level::kFail) {
       return Error{finding.code, finding.message, finding.hint};

@@ -21,15 +21,15 @@ struct EventsOptions {
   std::string log;
   std::string stream;
   int64_t after = 0;
-  int64_t limit = 0;  // 0: all there is
+  int64_t limit = 0;  // 0: all
 };
 
-// As many lines as fit into one append, in their order.
+// As many lines as fit in one append, in order.
 class Batch {
  public:
   explicit Batch(EventLog& log) : log_(log) {}
 
-  // `line` is the number of the line that it was read from.
+  // `line` is its line number.
   Status Add(StreamAppend append, int64_t line) {
     const NewEvent& event = append.events.front();
     const size_t bytes = event.payload.size() + event.metadata.size();
@@ -60,7 +60,7 @@ class Batch {
     return {};
   }
 
-  // The last line that is in the log with all before it.
+  // The last line that is in the log, with all before it.
   int64_t flushed_to() const { return flushed_to_; }
   int64_t appended() const { return appended_; }
   int64_t repeated() const { return repeated_; }
@@ -70,7 +70,7 @@ class Batch {
 
   static constexpr size_t kMaxBytes = 32 * 1024 * 1024;
 
-  // Whether a line continues the one before it.
+  // Whether a line continues the previous one.
   bool Follows(const StreamAppend& append) const {
     if (appends_.empty() || appends_.back().stream != append.stream) return false;
     const StreamAppend& last = appends_.back();
@@ -79,7 +79,7 @@ class Batch {
             last.expected + std::ssize(last.events) == append.expected);
   }
 
-  // An event that its stream has at that version by the same id was appended before.
+  // An event with the same id at that version of its stream was appended before.
   Status LeaveOutRepeats() {
     std::map<std::string, std::pair<int64_t, int64_t>> ranges;  // of versions, the first excluded
     for (const StreamAppend& append : appends_) {
@@ -145,7 +145,7 @@ Status AppendLines(std::istream& in, Batch& batch) {
   return batch.Flush();
 }
 
-// With where to go on: the lines before would be appended a second time.
+// Says where to resume: earlier lines would be appended twice.
 Error Interrupted(Error error, const Batch& batch) {
   if (batch.flushed_to() == 0) return error;
   const std::string next = std::to_string(batch.flushed_to() + 1);
@@ -217,7 +217,7 @@ void AddEventsCommand(Command& app, Context& context) {
   command.Action(context, [command, options, &context]() -> Result<int> {
     MUSTER_TRY(command.CheckUse(
         options->action, {{"--stream", {"read"}}, {"--after", {"read"}}, {"--limit", {"read"}}}));
-    // A name that is misspelt is no empty log.
+    // A misspelt name must not pass as an empty log.
     const bool append = options->action == "append";
     MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env, {.create = append}));
     if (append) return Append(*log, context);

@@ -10,13 +10,13 @@
 
 namespace muster::cli {
 
-// How long the end of a run waits for the delivery of its news.
+// How long the end of a run waits for its notifications to be delivered.
 inline constexpr std::chrono::milliseconds kNewsPatience{10'000};
 
 // Everything that Task states can call from this program.
 class Executors {
  public:
-  // `store`: where the status and the news of migrations are kept, by URL; opened when needed.
+  // `store`: URL of the store for the status and notifications of migrations; opened when needed.
   Executors(Env& env, const std::string& store);
 
   std::vector<TaskExecutor*> all() const;

@@ -4,15 +4,15 @@
 
 namespace muster::cli {
 
-// What the program tells its caller; documented in --help and the guide, and never renumbered.
+// The program's exit codes; documented in --help and the guide, and never renumbered.
 enum ExitCode : int {
   kDone = 0,
   kFailed = 1,
-  kUsage = 2,        // wrong options, or an invalid plan
+  kUsage = 2,        // bad options, or an invalid plan
   kNothingToDo = 3,  // or: changes are pending
   kDoneWithRejects = 4,
   kStoreUnreachable = 5,
-  kRetry = 75,         // safe to run again as it is; the number is EX_TEMPFAIL of sysexits.h
+  kRetry = 75,         // safe to rerun as is; EX_TEMPFAIL of sysexits.h
   kInterrupted = 130,  // 128 + SIGINT
 };
 

@@ -10,12 +10,11 @@
 
 namespace muster::cli {
 
-// Everything that a pipeline refers to, opened as the command line says.
+// Everything a pipeline refers to, opened as the command line says.
 class Flow {
  public:
-  // With `metrics`, what the sink does is counted there.
-  // `run` names the migration in the dead letters, which go to `dead_letters` unless the command
-  // line says otherwise.
+  // With `metrics`, the sink's writes are counted. `run` names the migration in dead letters, which
+  // go to `dead_letters` unless the command line says otherwise.
   static Result<std::unique_ptr<Flow>> Open(const PipelineSettings& settings,
                                             const std::string& run, const std::string& dead_letters,
                                             Env& env, Metrics* metrics = nullptr);
@@ -23,8 +22,7 @@ class Flow {
   Pipeline& pipeline() { return *pipeline_; }
   const CollectionFilter& allowed() const { return allowed_; }
 
-  // Why there is nothing to do, in words; none: there is something, or the source cannot be asked
-  // now.
+  // Why there is nothing to do; none: there is something, or the source cannot be reached now.
   std::optional<std::string> NothingSelected();
 
   const std::string& dead_letters_path() const { return dead_letters_path_; }

@@ -64,7 +64,7 @@ std::string OptionEntry(const OptionInfo& option) {
     std::string choices = option.choices.empty() ? "" : ": " + Join(option.choices, ", ");
     return Entry(term, option.description + choices);
   }
-  // Long names stand below each other, whether or not there is a short one.
+  // Long names are aligned whether or not there is a short one.
   if (option.names.front().starts_with("--")) term = "    " + term;
   if (!option.choices.empty()) {
     term += " " + Join(option.choices, "|");

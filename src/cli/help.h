@@ -6,10 +6,10 @@
 
 namespace muster::cli {
 
-// What `muster --help` prints: commands by group, global options, exit codes, where to read on.
+// The output of `muster --help`: commands by group, global options, exit codes, documentation.
 std::string ProgramHelp(const CommandInfo& program);
 
-// What `muster COMMAND --help` prints; `full_name` is "muster COMMAND".
+// The output of `muster COMMAND --help`; `full_name` is "muster COMMAND".
 std::string CommandHelp(const CommandInfo& command, const std::string& full_name);
 
 }  // namespace muster::cli

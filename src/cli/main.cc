@@ -8,8 +8,8 @@
 
 namespace {
 
-// The usual soft limit of 1024 is for programs that cannot do with more. A sink of files needs one
-// for each collection.
+// The usual soft limit of 1024 exists for programs that cannot handle more. A file sink needs one
+// per collection.
 void RaiseDescriptorLimit() {
   constexpr rlim_t kEnough = 65'536;
   rlimit limit{};
@@ -18,7 +18,7 @@ void RaiseDescriptorLimit() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-// Beyond the largest size of a file (ulimit -f) a write then fails, like one to a full disk.
+// Makes a write beyond the file size limit (ulimit -f) fail, like one to a full disk.
 void ReportFileSizeLimit() { static_cast<void>(signal(SIGXFSZ, SIG_IGN)); }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace muster::cli {
 namespace {
 
-// States of a plan have their rank in their names: "Extract-600-Account", "Reconcile-Rank600".
+// State names of a plan contain the rank: "Extract-600-Account", "Reconcile-Rank600".
 std::string RankIn(const std::string& state) {
   const size_t start = state.find_first_of("0123456789");
   if (start == state.npos) return "";
@@ -44,7 +44,7 @@ TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, M
                               {"muster.resource", call.resource},
                               {"muster.outcome", name}},
                .error = why});
-  // For people there is WatchedExecutor.
+  // WatchedExecutor is for people.
   Log(Level::kInfo, "task called",
       {{"run", call.execution},
        {"rank", rank},

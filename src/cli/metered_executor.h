@@ -8,9 +8,9 @@
 
 namespace muster::cli {
 
-// Passes calls on to those that can make them, and tells of them in metrics
-// (muster_task_outcomes_total by resource and outcome, muster_task_call_seconds), traces and logs.
-// Safe to use from any thread; what it is given must outlive it.
+// Forwards calls to the executors, and reports them as metrics (muster_task_outcomes_total by
+// resource and outcome, muster_task_call_seconds), traces and logs. Thread-safe; arguments must
+// outlive it.
 class MeteredExecutor final : public states::ExecutorWrapper {
  public:
   MeteredExecutor(std::vector<TaskExecutor*> executors, Metrics& metrics, Tracer& tracer)

@@ -33,7 +33,7 @@ std::string Fixed(double number, int digits) {
   return text;
 }
 
-// Shows how far a migration is, and keeps what came out of each collection.
+// Shows a migration's progress, and keeps each collection's result.
 class Watcher final : public MigrationObserver {
  public:
   struct Outcome {
@@ -84,7 +84,7 @@ class Watcher final : public MigrationObserver {
     }
     const double part = weight_ > 0 ? std::min(done / weight_, 1.0) : 0;
     progress_->Note(TotalNote(part));
-    // Where the source does not know how many there are, what was read tells it, about.
+    // If the source does not know the total, estimate it from what was read.
     const auto total = documents_ ? static_cast<double>(*documents_)
                                   : (part > 0 ? static_cast<double>(read) / part : 0);
     progress_->Update(static_cast<uint64_t>(read), static_cast<uint64_t>(total));
@@ -115,7 +115,7 @@ class Watcher final : public MigrationObserver {
     return std::chrono::duration<double>(context_.env.MonoNow() - time).count();
   }
 
-  // One collection at a time: the others count as wholes.
+  // One collection at a time: the others count as a whole.
   std::string TotalNote(double part_of_this) const {
     if (collections_ < 2) return "";
     const double part =

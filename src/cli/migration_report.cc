@@ -25,7 +25,7 @@ std::string Count(const Json& counts, const char* field) {
   return counts.is_object() && counts.contains(field) ? ToJsonText(counts[field]) : "";
 }
 
-// What the tasks of a phase have said, where nothing was reconciled.
+// The tasks' own numbers, if nothing was reconciled.
 std::string RowsOf(const RankReport& rank, Phase phase) {
   std::optional<int64_t> rows;
   for (const TaskReport& task : rank.tasks) {

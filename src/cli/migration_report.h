@@ -9,15 +9,15 @@
 
 namespace muster::cli {
 
-// Everything that there is to say of a migration.
+// Everything there is to report about a migration.
 struct Migration {
   plan::RunState run;
   plan::RunReport report;
   std::vector<plan::AttemptReport> attempts;
-  std::vector<task::Letter> letters;  // what people were to be told
+  std::vector<task::Letter> letters;  // notifications
 };
 
-// A migration for programs; with its report, `ranks` and `notifications` as well.
+// A migration as JSON; with its report also `ranks` and `notifications`.
 Json MigrationJson(const plan::RunState& run);
 Json MigrationJson(const Migration& migration);
 
@@ -30,15 +30,15 @@ std::string TextOf(const plan::AttemptReport& attempt);
 std::string AttemptsText(const plan::RunState& run,
                          const std::vector<plan::AttemptReport>& attempts);
 
-// What an attempt did, event by event.
+// An attempt's history, event by event.
 void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt, const Json& history,
                   bool color);
 
-// The status, and whether no process drives a run that is in progress.
+// The status, and whether a run in progress has no process driving it.
 std::string StatusText(const plan::RunState& run);
 
-// The same for people: how it stands, a table of its ranks, what runs and what has failed, who
-// could not be told, and what to do next.
+// The same for people: status, a table of ranks, running and failed tasks, undelivered
+// notifications, and what to do next.
 void PrintMigration(std::ostream& out, const Migration& migration, bool color);
 
 // "attempt 1 of 3 has failed (Copy.Unavailable); the next one begins at 2026-01-01T10:00:00.000Z"

@@ -129,7 +129,7 @@ std::string SelectionOf(const PipelineSettings& settings) {
   std::string words;
   for (const auto& [option, patterns] : {std::pair{"--include ", &settings.collections.include},
                                          std::pair{"--exclude ", &settings.collections.exclude}}) {
-    // Their order means nothing.
+    // Order does not matter.
     for (const std::string& pattern : std::set(patterns->begin(), patterns->end())) {
       words += (words.empty() ? "" : " ") + (option + pattern);
     }
@@ -188,7 +188,7 @@ class LimitsWatcher::Impl {
   Throttle& throttle_;
   Env& env_;
   Limits current_;
-  std::string problem_;  // the last that was logged
+  std::string problem_;  // last one logged
   std::jthread thread_;
 };
 

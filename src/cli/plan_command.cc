@@ -49,7 +49,7 @@ class PlanRun {
     MUSTER_TRY(ReadVariables());
     plan_options_.profile = options_.profile;
     if (options_.action == "check") return Check();
-    // A broken plan is told as `check` does, every problem on its line.
+    // Reports a broken plan as `check` does, one problem per line.
     for (const std::string& file : options_.files) {
       const auto problems = plan::ReadPlan(file, plan_options_.variables).problems;
       if (problems.empty()) continue;
@@ -98,7 +98,7 @@ class PlanRun {
     return outlook;
   }
 
-  // What runs of the plan have told, if there is a store that may know them.
+  // Results of past runs of the plan, if a store is given.
   Status ReadPast() {
     if (!options_.store_given) return {};
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
@@ -178,7 +178,7 @@ class PlanRun {
     Json names = Json::array();
     for (const auto& [name, json] : files) {
       const std::string path = options_.out + "/" + name;
-      // CloudFormation takes templates up to 1 MB: no spaces.
+      // CloudFormation accepts templates up to 1 MB: no whitespace.
       const bool compact = name == "template.json";
       MUSTER_TRY(WriteFile(path, (compact ? json.dump() : json.dump(2)) + "\n"));
       names.push_back(path);
@@ -188,7 +188,7 @@ class PlanRun {
     return kDone;
   }
 
-  // The first profile of a kind, which a target names.
+  // The first profile of the kind that a target names.
   Result<std::string> ProfileFor(const std::string& target) {
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
     const plan::ProfileKind kind =

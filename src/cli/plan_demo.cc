@@ -41,7 +41,7 @@ Error CannotDo(const std::string& what, const std::error_code& why) {
   return {Code::kUnavailable, what + ": " + why.message()};
 }
 
-// Beside the program where it was installed, or in the checkout that it was built in.
+// Next to the installed program, or in the checkout it was built in.
 Result<fs::path> FindExample() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -67,7 +67,7 @@ void Replace(std::string& text, const std::string& old, const std::string& by) {
   if (const size_t at = text.find(old); at != text.npos) text.replace(at, old.size(), by);
 }
 
-// What the plan expects of a whole tenant is as much less as its data, or no time left were true.
+// Scales the plan's expected rows down with the data, or the time left would be wrong.
 std::string OfAPart(const std::string& plan) {
   constexpr std::string_view kRows = "{rows: ";
   std::string part;
@@ -136,8 +136,7 @@ class PlanDemo {
     return Report();
   }
 
-  // A copy of the example that waits less between two tries, a part of its data, and an empty
-  // target.
+  // A copy of the example with shorter retries, part of its data, and an empty target.
   Status Prepare() {
     MUSTER_ASSIGN(std::string plan, ReadAll(example_ / "plan.yaml"));
     Replace(plan, "interval: 30s", "interval: 1s");
@@ -259,8 +258,8 @@ class PlanDemo {
     return broken == 0 ? kDone : kFailed;
   }
 
-  // Runs this program in the demo's folder as a person would, to its end or until a file is there:
-  // then it is killed. The answer is as waitpid's.
+  // Runs this program in the demo's folder as a user would, to its end or until a file appears:
+  // then it is killed. Returns waitpid's status.
   Result<int> Muster(const std::vector<std::string>& arguments, const std::string& kill_when) {
     std::vector<std::string> command{"muster"};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -273,7 +272,7 @@ class PlanDemo {
     return Wait(pid, kill_when);
   }
 
-  // What it prints on standard output is told at the end, in fewer words.
+  // Its stdout is summarised at the end.
   Result<pid_t> Spawn(const std::string& program, const std::vector<std::string>& command) {
     std::vector<char*> argv;
     for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -284,7 +283,7 @@ class PlanDemo {
     posix_spawn_file_actions_addchdir_np(&actions, folder_.c_str());
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                      O_WRONLY | O_CREAT | O_APPEND, 0644);
-    // A process group of its own: Ctrl-C is for us, and we pass it on.
+    // Its own process group: Ctrl-C is for us, and we forward it.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -340,7 +339,7 @@ class PlanDemo {
     char time[16];
     std::snprintf(time, sizeof time, "%6.1f s  ",
                   std::chrono::duration<double>(context_.env.MonoNow() - started_).count());
-    // A bar of a process that was killed is left as it was.
+    // A killed process leaves its progress bar behind.
     context_.err << (context_.progress == ProgressMode::kTty ? "\r\x1b[K" : "") << time << event
                  << std::endl;
   }

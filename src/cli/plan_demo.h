@@ -4,10 +4,10 @@
 
 namespace muster::cli {
 
-// Migrates a made-up tenant by the plan of examples/simpplr, with this program as anybody would use
-// it: the first process is killed on the way, the one that resumes meets a comment on a post that
-// is not there, and when that is mended the last one completes the migration. Everything is in a
-// temporary folder, which stays with `keep`.
+// Migrates a generated tenant with the plan of examples/simpplr, running this program as a user
+// would: the first process is killed on the way, the one that resumes meets a comment on a missing
+// post, and once that is fixed the last one completes the migration. Everything is in a temporary
+// folder, kept with `keep`.
 Result<int> RunPlanDemo(bool keep, Context& context);
 
 }  // namespace muster::cli

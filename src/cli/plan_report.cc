@@ -48,7 +48,7 @@ std::string PeakText(const Json& peak, const char* thing, const std::string& wor
   return Number(peak[thing]) + " " + word + " (rank " + Number(peak["rank"][thing]) + ")";
 }
 
-// What runs on this machine has neither DPU nor a price.
+// Local runs have neither DPUs nor a price.
 std::string HereText(const Json& outlook) {
   const Json& peak = outlook["peak"];
   return "Peak       " + PeakText(peak, "flows", "extractions") + ", " +

@@ -110,7 +110,7 @@ void Progress::Show() {
   next_ = env_.MonoNow() + IntervalOf(mode_);
   double rate = Rate();
   switch (mode_) {
-    // Back to the line's start, and away with what a longer line may have left.
+    // Returns to the line's start and clears the rest of a longer line.
     case ProgressMode::kTty:
       out_ << '\r' << BarLine(rate) << "\x1b[K";
       break;
@@ -147,7 +147,7 @@ std::string Progress::PlainLine(double rate) const {
 
 std::string Progress::BarLine(double rate) const {
   std::string text = PlainLine(rate);
-  // The last column stays free: writing into it would wrap the line on some terminals.
+  // The last column stays free: writing there would wrap on some terminals.
   const auto columns = static_cast<size_t>(std::max(width_() - 1, 1));
   const size_t used = DisplayWidth(text);
   constexpr size_t kShortestBar = 10;

@@ -18,34 +18,34 @@ enum class ProgressMode { kTty, kPlain, kJson, kNone };
 // "auto" is a live bar if stderr is a terminal, else plain lines.
 Result<ProgressMode> ParseProgressMode(std::string_view name, bool stderr_is_terminal);
 
-// Tells a person or a program how far a job is:
-//   tty    one line with a bar, redrawn in place, ten times a second at most
+// Shows a job's progress to a person or a program:
+//   tty    one line with a bar, redrawn in place, at most ten times a second
 //   plain  a line every five seconds
 //   json   an object on a line every second: {"progress":{"label":…,"done":…,"total":…,…}}
 //   none   nothing
-// Safe to use from any thread. `out` and `env` must outlive it.
+// Thread-safe. `out` and `env` must outlive it.
 class Progress {
  public:
-  // `total` 0: not known. `width` gives the columns of the terminal.
+  // `total` 0: unknown. `width` returns the terminal's columns.
   Progress(ProgressMode mode, std::ostream& out, Env& env, std::string_view label, uint64_t total,
            std::function<int()> width);
 
-  // Ends what is drawn, as it stands.
+  // Ends the display as it is.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` counts from the start of the job, `total` may become known or grow on the way.
+  // `done` counts from the start of the job; `total` may become known or grow.
   void Update(uint64_t done);
   void Update(uint64_t done, uint64_t total);
 
-  // Adds a few words to what is shown from now on; empty: none.
+  // Adds a note to what is shown from now on; empty: none.
   void Note(std::string_view note);
 
-  // Tells of an event, on a line of its own above the bar; as JSON {"event":…}.
+  // Prints an event on a line above the bar; as JSON {"event":…}.
   void Say(std::string_view event);
 
-  // Shows the last state, whenever the last one was shown, and ends. Later calls do nothing.
+  // Shows the final state and ends. Later calls do nothing.
   void Finish();
 
  private:

@@ -9,7 +9,7 @@ namespace {
 std::vector<OptionUse> Uses() {
   const std::vector<std::string> target = {"pause", "resume", "reset", "rebuild", "scale",
                                            "skip",  "replay", "audit", "adopt",   "forget"};
-  // A worker's calls end well before others take over from it.
+  // A worker's call timeout is well below its takeover time.
   std::vector<std::string> timeout = target;
   timeout.emplace_back("status");
   return {{"TARGET", target},

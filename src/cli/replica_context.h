@@ -12,17 +12,17 @@
 
 namespace muster::cli {
 
-// What `muster replica` was told on the command line.
+// The command-line options of `muster replica`.
 struct ReplicaCommandOptions {
   std::string action;
   std::string file;
-  std::string target;    // a projection, or for scale a number
+  std::string target;    // a projection, or a number for scale
   std::string stream;    // replay only this one
   int64_t position = 0;  // skip this event
   int version = 0;       // of the projection; 0: the active one
   int workers = 1;       // of this process
   std::string name;      // of its workers
-  int timeout = 10;      // seconds, of one call to a database; not for run
+  int timeout = 10;      // seconds per database call; not for run
   bool until_caught_up = false;
   bool slots = false;
   bool rollback = false;
@@ -30,7 +30,7 @@ struct ReplicaCommandOptions {
   ServeBesideOptions serve;  // for run
 };
 
-// A replica set's file, and what it names, opened.
+// A replica set's file with everything it names, opened.
 struct OpenReplica {
   ReplicaFile file;
   std::unique_ptr<Store> store;

@@ -98,7 +98,7 @@ class Operation {
     return Say(Named() + " starts again from the first event");
   }
 
-  // The version that was asked for, or the active one.
+  // The requested version, or the active one.
   Result<Instance> Target() {
     MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
     const int version = options_.version == 0 ? desired.active : options_.version;

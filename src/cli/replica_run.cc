@@ -53,7 +53,7 @@ std::string InWords(const ReplicaEvent& event) {
   return event.worker;
 }
 
-// Events that wait in streams which are being replayed.
+// Waiting events of streams that are being replayed.
 int64_t Replaying(const InstanceStatus& instance) {
   int64_t events = 0;
   for (const ParkedStream& stream : instance.parked) {
@@ -133,7 +133,7 @@ class ReplicaRun {
     return StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
   }
 
-  // Databases that cannot be asked now are waited for by the workers.
+  // Workers wait for databases that are unreachable.
   static Status CheckLog(OpenReplica& open) {
     const auto status = Look(open);
     return status ? CheckLogIsWhole(*status) : Status();
@@ -145,7 +145,7 @@ class ReplicaRun {
             "resume it first"};
   }
 
-  // Shows how far the set is, until it is told to stop or has caught up.
+  // Shows the set's progress until stopped or caught up.
   void Watch(OpenReplica& open) {
     const bool watched = options_.until_caught_up || context_.progress != ProgressMode::kNone;
     milliseconds pause = kLook;
@@ -153,7 +153,7 @@ class ReplicaRun {
       if (!watched) continue;
       const MonoTime began = context_.env.MonoNow();
       const auto status = Look(open);
-      // However long that takes, the databases are left alone for most of the time.
+      // However long a look takes, leave the databases alone most of the time.
       pause = std::max<milliseconds>(
           kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
@@ -178,7 +178,7 @@ class ReplicaRun {
   Context& context_;
   std::stop_source stop_;
   std::optional<Progress> progress_;
-  int64_t handled_ = 0;  // events, when the set was last looked at
+  int64_t handled_ = 0;  // events, at the last look
   int64_t parked_ = 0;
   std::mutex mutex_;
   std::optional<Error> failure_;

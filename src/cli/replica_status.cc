@@ -204,7 +204,7 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
   by_slot.Print(context.out, context.color);
 }
 
-// Where the file says something else than what runs.
+// Where the file differs from what runs.
 void PrintOtherDefinitions(const SetStatus& status, const ReplicaFile& file, Context& context) {
   for (const InstanceStatus& instance : status.instances) {
     const auto projection = file.Find(instance.projection);

@@ -7,7 +7,7 @@
 namespace muster::cli {
 namespace {
 
-// Servers send messages of several lines.
+// Servers send multi-line messages.
 std::string OneLine(std::string_view text) {
   std::string line;
   for (char c : Redact(text)) {

@@ -32,12 +32,12 @@ using plan::Runs;
 using plan::RunState;
 
 struct RunCommandOptions {
-  std::string file;  // of run
-  std::string id;    // of the others
+  std::string file;  // for run
+  std::string id;    // for the others
   std::vector<std::string> inputs;
   std::vector<std::string> variables;
   std::string profile;
-  std::string plan;  // of resume and retry: where the plan is now
+  std::string plan;  // for resume and retry: where the plan is now
   bool accept_changes = false;
   bool failed = false;
   std::optional<int64_t> rank;
@@ -49,7 +49,7 @@ struct RunCommandOptions {
   int limit = 100;
 };
 
-// How long the process of a run that was cancelled is waited for.
+// How long to wait for the process of a cancelled run.
 constexpr milliseconds kCancelPatience{5'000};
 
 Result<std::map<std::string, std::string>> Pairs(const std::string& option,
@@ -71,7 +71,7 @@ Result<std::string> WorkingFolder() {
   return folder.string();
 }
 
-// One of the commands about runs of plans.
+// The commands for runs of plans.
 class RunCommand {
  public:
   RunCommand(const RunCommandOptions& options, Context& context)
@@ -123,7 +123,7 @@ class RunCommand {
     const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
     MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, say, signals_.Token()));
     MUSTER_TRY(Report(run));
-    // It may have come to its end before.
+    // It may have ended before.
     return run.status == RunStatus::kFailed ? kFailed : kDone;
   }
 
@@ -214,7 +214,7 @@ class RunCommand {
   }
 
  private:
-  // What it was at may take a moment to end.
+  // Its current task may take a moment to end.
   Status AwaitLetGo() {
     const MonoTime end = context_.env.MonoNow() + kCancelPatience;
     while (context_.env.MonoNow() < end) {
@@ -229,7 +229,7 @@ class RunCommand {
     return {};
   }
 
-  // `before`: what variables were when the run began.
+  // `before`: the variables' values when the run began.
   Result<plan::Plan> Load(const std::string& path,
                           const std::map<std::string, std::string>& before) {
     MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
@@ -242,7 +242,7 @@ class RunCommand {
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
-  // Without credentials every call would fail, and be tried again for minutes.
+  // Without credentials every call would fail, and be retried for minutes.
   Status CheckAws(const plan::Profile& profile) {
     if (profile.kind != plan::ProfileKind::kAws) return {};
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
@@ -252,7 +252,7 @@ class RunCommand {
     return error;
   }
 
-  // The store, and what drives runs on it.
+  // Opens the store and what drives runs on it.
   Status Open(const std::optional<plan::Plan>& plan) {
     if (!store_) {
       MUSTER_ASSIGN(opened_, OpenStore(context_.store, context_.env));
@@ -300,7 +300,7 @@ class RunCommand {
     if (!ended) return ended.error();
     Trace(*ended);
     progress_->Finish();
-    // Who cannot be told soon is told of, and tried again by the next who drives the run.
+    // Undelivered notifications are reported, and retried by the next process that drives the run.
     MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
     if (ended->status == RunStatus::kInProgress)
       return Error{Code::kCancelled, "stopped before the end",
@@ -308,14 +308,14 @@ class RunCommand {
     return Report(*ended);
   }
 
-  // What was asked for brings along what depends on it.
+  // A requested task also invalidates its dependents.
   void SayInvalidated(const RunState& run) {
     std::string tasks;
     for (const std::string& task : run.invalidated) tasks += (tasks.empty() ? "" : ", ") + task;
     if (!tasks.empty()) progress_->Say("done again although they succeeded: " + tasks);
   }
 
-  // What its tasks are parts of.
+  // The parent span of its tasks.
   void Trace(const RunState& run) {
     dashboard_.tracer().Add({.name = "run " + run.plan,
                              .trace = run.execution,
@@ -350,7 +350,7 @@ class RunCommand {
 
   const RunCommandOptions& options_;
   Context& context_;
-  std::string id_;  // of the run that the command is about
+  std::string id_;  // of the command's run
   const StopOnSignals signals_;
   Executors executors_;
   std::unique_ptr<Store> opened_;

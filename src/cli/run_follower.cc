@@ -12,7 +12,7 @@ namespace {
 using plan::PartState;
 
 constexpr milliseconds kLookEvery{500};
-// Of a large run the history is long: most of the time is for the work itself.
+// A large run has a long history: leave most of the time to the work itself.
 constexpr int kPauseFactor = 20;
 constexpr std::chrono::seconds kPatience{30};
 
@@ -32,7 +32,7 @@ Json RankJson(const plan::RankProgress& rank) {
 
 std::string TextOf(const plan::RankProgress& rank) {
   std::string text = "rank " + std::to_string(rank.number) + ": ";
-  // First, where a narrow terminal does not cut it off.
+  // First, so that a narrow terminal does not cut it off.
   if (rank.left_s)
     text += FormatSeconds(static_cast<uint64_t>(std::ceil(*rank.left_s))) + " left, ";
   text += std::to_string(rank.done) + " of " + std::to_string(rank.tasks) + " tasks, " +
@@ -53,7 +53,7 @@ Result<plan::RunState> RunFollower::Follow(const std::stop_token& stop) {
     if (run_.status != RunStatus::kInProgress) return run_;
     const auto pause = std::chrono::ceil<milliseconds>((end - begin) * kPauseFactor);
     if (env.Sleep(std::max(kLookEvery, pause), stop)) continue;
-    // Most often because it has ended: that is the last to be shown.
+    // Usually because it has ended: show that last.
     if (looked) static_cast<void>(Look());
     return run_;
   }
@@ -84,7 +84,7 @@ void RunFollower::ReportTasks(const plan::RunReport& report,
       const auto row = live.find(task.first_state);
       std::optional<int64_t> rows = task.rows;
       if (!rows && task.state == PartState::kRunning && row != live.end()) rows = row->second;
-      // As text only what begins and ends: the rest is in the rank's line.
+      // As text only starts and ends: the rest is in the rank's line.
       const std::string state = NameOf(task.state);
       const std::string now =
           events_ == Events::kJson && rows ? state + std::to_string(*rows) : state;
@@ -111,7 +111,7 @@ void RunFollower::ReportTasks(const plan::RunReport& report,
   }
 }
 
-// Between two tries nothing moves, for minutes perhaps.
+// Between retries nothing moves, perhaps for minutes.
 void RunFollower::ReportRetries(const plan::RunReport& report) {
   for (const plan::RankReport& rank : report.ranks) {
     for (const plan::TaskReport& task : rank.tasks) {
@@ -139,7 +139,7 @@ void RunFollower::ReportRetries(const plan::RunReport& report) {
 void RunFollower::ReportRanks(const plan::RunProgress& progress) {
   for (const plan::RankProgress& rank : progress.running) {
     const auto known = ranks_.find(rank.number);
-    // Time that passes is no news by itself.
+    // Passing time alone is not news.
     if (known != ranks_.end() && known->second.done == rank.done && known->second.rows == rank.rows)
       continue;
     ranks_[rank.number] = rank;

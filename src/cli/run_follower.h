@@ -10,14 +10,14 @@
 
 namespace muster::cli {
 
-// Tells people how far a run is, by what the store says of it, whoever drives it: how many tasks
-// are done and, of every rank that is under way, tasks, rows, rate and time left.
+// Shows a run's progress from the store, whoever drives it: how many tasks are done and, for every
+// active rank, tasks, rows, rate and time left.
 class RunFollower {
  public:
   enum class Events { kNone, kText, kJson };
 
-  // `events`: also every change of a task; as text above the progress, or as JSON on `context.out`,
-  // where those of ranks are told as well. What it is given must outlive it.
+  // `events`: also every task change; as text above the progress, or as JSON on `context.out`, with
+  // rank changes too. Arguments must outlive it.
   RunFollower(plan::Runs& runs, plan::RunState run, Progress& progress, Context& context,
               Events events)
       : runs_(runs),
@@ -26,8 +26,8 @@ class RunFollower {
         context_(context),
         events_(events) {}
 
-  // Looks until the run has ended or a stop is requested. A store that does not answer is asked
-  // again; kUnavailable: for half a minute it has not.
+  // Polls until the run has ended or a stop is requested. kUnavailable: the store has not responded
+  // for half a minute.
   Result<plan::RunState> Follow(const std::stop_token& stop);
 
  private:
@@ -42,8 +42,8 @@ class RunFollower {
   Progress& progress_;
   Context& context_;
   const Events events_;
-  std::map<std::string, std::string> tasks_;  // what was told of each
-  std::map<std::string, int64_t> retries_;    // the last one of each that was told
+  std::map<std::string, std::string> tasks_;  // last reported state of each
+  std::map<std::string, int64_t> retries_;    // last reported retry of each
   std::map<int64_t, plan::RankProgress> ranks_;
   bool left_ = false;
 };

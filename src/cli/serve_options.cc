@@ -21,7 +21,7 @@ class ServedTasks final : public serve::MigrationTasks {
 
  private:
   const Executors executors_;
-  mutable MeteredExecutor metered_;  // what it counts is not ours
+  mutable MeteredExecutor metered_;  // its counters are not part of our state
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace muster::cli {
 
 class Command;
 
-// How a command that does something else is to be watched: `--serve` and `--otlp`.
+// How to observe another command: `--serve` and `--otlp`.
 struct ServeBesideOptions {
   std::optional<int> port;
   std::string otlp;
@@ -22,14 +22,14 @@ struct ServeBesideOptions {
 void AddServeOption(Command& command, ServeBesideOptions& options);
 void AddOtlpOption(Command& command, std::string& endpoint);
 
-// What a command tells of itself as long as it runs: numbers, traces, and a dashboard.
+// A running command's metrics, traces and dashboard.
 class DashboardBeside {
  public:
   DashboardBeside(Context& context, const std::string& service, const ServeBesideOptions& options)
       : context_(context), port_(options.port), tracer_(options.otlp, service) {}
 
-  // Does nothing without --serve. `store` is the command's own,
-  // opened by `url`; it must outlive this.
+  // Does nothing without --serve. `store` is the command's own, opened from `url`; it must outlive
+  // this.
   Status Start(const std::string& url, Store& store, const std::string& replica_file = "");
 
   Metrics& metrics() { return metrics_; }
@@ -43,12 +43,12 @@ class DashboardBeside {
   std::unique_ptr<serve::Dashboard> dashboard_;
 };
 
-// Tells where the dashboard is: with the link that logs in, if nobody has had it yet or it is
-// `asked` for.
+// Prints the dashboard's address: with the login link, if nobody has used it yet or it is `asked`
+// for.
 void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
                        std::ostream& out);
 
-// What a dashboard's retried migrations call, on the store of a URL.
+// The tasks behind migrations retried from a dashboard, on the store of a URL.
 std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
                                                           Tracer& tracer, const std::string& url);
 

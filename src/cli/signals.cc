@@ -18,17 +18,17 @@
 namespace muster::cli {
 namespace {
 
-// To drain in, before everything that still waits for the network is interrupted.
+// Time to drain before remaining network waits are interrupted.
 constexpr std::chrono::milliseconds kPatience{2'000};
 
-// What the handler may touch: lock-free, and set before it is installed.
+// Used by the handler: lock-free, and set before it is installed.
 std::atomic<int> wake_fd{-1};
 std::atomic<int> signals_seen{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 // Requesting a stop takes locks, which a handler must not: a thread does it, woken through a pipe.
 extern "C" void OnStopSignal(int signal) {
-  // A terminal that goes may send it twice, by the kernel and by the shell.
+  // A closing terminal may send SIGHUP twice, by the kernel and by the shell.
   if (signal != SIGHUP && signals_seen.fetch_add(1) > 0) _exit(kInterrupted);
   const int saved_errno = errno;
   const char byte = 's';
@@ -71,7 +71,7 @@ StopOnSignals::StopOnSignals(std::string notice) {
   Install();
 }
 
-// Whether the command is over by then. Further signals end the process: they write nothing.
+// Whether the command ends in time. Further signals end the process: they write nothing.
 bool StopOnSignals::EndsWithin(std::chrono::milliseconds time) const {
   pollfd entry{wake_[0], POLLIN, 0};
   const auto end = std::chrono::steady_clock::now() + time;

@@ -7,17 +7,17 @@
 
 namespace muster::cli {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, so that the command can
-// drain: finish or hand over what it holds. What waits for the network two seconds later is
-// interrupted (base/interrupt.h): a server that is silent cannot keep the process. A second SIGINT
-// or SIGTERM ends the process at once with exit code 130; what was held then comes back when its
-// lease ends. SIGHUP stays ignored where it was (nohup).
+// While it lives, the first SIGINT, SIGTERM or SIGHUP requests a stop, so that the command can
+// drain:
+// finish or hand over what it holds. Network waits still going two seconds later are interrupted
+// (base/interrupt.h): a silent server cannot keep the process. A second SIGINT or SIGTERM ends the
+// process at once with exit code 130; held items come back when their leases expire. SIGHUP stays
+// ignored if it was (nohup).
 //
-// What is left of the process when it is gone is short: telling how the command ended. A first
-// signal then changes nothing, so that the report and the exit code are not lost; a second one
-// still ends the process.
+// After its destruction little is left: reporting the outcome. A first signal is then ignored, so
+// that the report and the exit code are not lost; a second one still ends the process.
 //
-// Only one may live at a time. Child processes don't inherit the handling.
+// Only one may live at a time. Child processes do not inherit the handling.
 class StopOnSignals {
  public:
   // `notice` is written to stderr at the first signal.

@@ -11,11 +11,11 @@
 namespace muster::cli {
 namespace {
 
-// Waits, for a minute at most, until a stop is requested.
+// Waits, for at most a minute, until a stop is requested.
 bool AwaitStop(std::stop_token stop) { return !RealEnv().Sleep(std::chrono::minutes(1), stop); }
 
 TEST(StopOnSignals, TheFirstSignalRequestsAStop) {
-  ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
+  ::signal(SIGHUP, SIG_DFL);  // even if the tests run under nohup
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     testing::internal::CaptureStderr();
     {

@@ -56,7 +56,7 @@ Result<sim::Campaign> CampaignOf(const SimOptions& options, Env& env) {
       return Error{Code::kInvalid, "the range " + options.seeds + " is empty", "write FIRST..LAST"};
     }
   } else if (options.minutes > 0) {
-    // Seeds that nobody has tried yet: a soak that always runs the same ones finds nothing new.
+    // New seeds: a soak that repeats the same ones finds nothing new.
     campaign.first = env.Random() >> 24;
     campaign.last = UINT64_MAX - 1;
   }
@@ -122,7 +122,7 @@ class SimRun {
     MUSTER_ASSIGN(const auto workloads, ChosenWorkloads(options_.workload));
     MUSTER_ASSIGN(sim::Campaign campaign, CampaignOf(options_, context_.env));
     StopOnSignals signals;
-    SetLogging(Level::kOff, LogFormat::kText);  // simulated trouble is nobody's news
+    SetLogging(Level::kOff, LogFormat::kText);  // simulated failures are not worth logging
     bool failed = false;
     Json reports = Json::array();
     for (const WorkloadInfo& workload : workloads) {

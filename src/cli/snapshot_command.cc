@@ -61,7 +61,7 @@ struct ShardName {
   int shard;
 };
 
-// JSON text as it is, on one line: only outside its strings can it have line ends.
+// JSON text on one line: line ends only occur outside its strings.
 std::string OnOneLine(std::string_view json) {
   std::string line(json);
   for (char& c : line) {
@@ -75,7 +75,7 @@ bool IsJsonObject(std::string_view text) {
   return start != std::string_view::npos && text[start] == '{';
 }
 
-// Sources in SMILE, CBOR or YAML are kept, but cannot stand in a line of JSON.
+// SMILE, CBOR or YAML sources are supported, but cannot be part of a JSON line.
 std::string SourceMember(const std::string& name, std::string_view source) {
   if (IsJsonObject(source)) return ",\"" + name + "\":" + OnOneLine(source);
   return ",\"" + name + "_base64url\":\"" + lucene::EncodeBase64Url(source) + "\"";
@@ -123,7 +123,7 @@ class SnapshotRun {
     return std::vector{std::move(snapshot)};
   }
 
-  // Whether an index is asked for; asking for one that is nowhere is noticed by ReadIndex.
+  // The requested index, or all; ReadIndex reports one that does not exist.
   std::vector<std::string> ChosenIndices(const Snapshot& snapshot) const {
     if (!options_.index.empty()) return {options_.index};
     return snapshot.indices;
@@ -154,7 +154,7 @@ class SnapshotRun {
                         });
   }
 
-  // The files of a shard whose documents can be read, or why they cannot.
+  // The files of a readable shard, or why it cannot be read.
   static Result<ShardDirectory> OpenShard(const Repository& repository, const ShardName& shard) {
     const SnapshotState state = shard.snapshot.state;
     if (state != SnapshotState::kSuccess && state != SnapshotState::kPartial) {
@@ -216,9 +216,9 @@ class SnapshotRun {
     });
   }
 
-  // What lists say of an index: files, bytes, and why some of it cannot be listed.
+  // What listings show of an index: files, bytes, and why some cannot be listed.
   struct Listed {
-    uint64_t documents = 0;  // as Lucene counts them: nested ones, too
+    uint64_t documents = 0;  // by Lucene's count, including nested ones
     uint64_t files = 0;
     uint64_t bytes = 0;
     std::string versions;
@@ -300,7 +300,7 @@ class SnapshotRun {
     return kDone;
   }
 
-  // Segment by segment, as the commits tell, without reading a document.
+  // Segment by segment, from the commits, without reading documents.
   Result<int> Show(const Repository& repository) const {
     using enum Table::Align;
     Table table({{"SNAPSHOT"},

@@ -143,7 +143,7 @@ class StatesRun {
                   run.failure.cause, std::move(events));
   }
 
-  // With real calls: branches wait for theirs at the same time.
+  // With real calls: branches wait concurrently.
   Result<int> RunDurably(const std::string& definition, const std::string& input) {
     MUSTER_ASSIGN(const auto store, OpenStore("memory:", context_.env));
     States states(*store, context_.env, executors_.all(),

@@ -8,7 +8,7 @@ namespace muster::cli {
 namespace {
 
 constexpr size_t kGap = 2;        // between columns
-constexpr size_t kLeastText = 8;  // that a text is cut to
+constexpr size_t kLeastText = 8;  // minimum width of a truncated text
 
 }  // namespace
 
@@ -41,7 +41,7 @@ std::vector<size_t> Table::Fit(size_t width) const {
   for (size_t i = widths.size(); i-- > 1 && excess() > 0;) {
     if (columns_[i].importance == Importance::kLess) widths[i] = 0;
   }
-  // The first column says what a row is about.
+  // The first column identifies the row.
   while (excess() > 0) {
     size_t widest = 0;
     for (size_t i = 1; i < widths.size(); ++i) {

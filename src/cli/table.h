@@ -15,15 +15,14 @@ namespace muster::cli {
 //   table.AddRow({{"orders"}, {"12", Style::kWarn}});
 //   table.Print(context.out, context.color);
 //
-// On a terminal that is too narrow, columns of less importance are left out first, then long texts
-// are cut, then columns that hold nothing but zeros are left out. What goes to a file or a pipe is
-// whole.
+// On a narrow terminal, less important columns are dropped first, then long texts are truncated,
+// then columns with only zeros are dropped. Output to a file or a pipe is complete.
 //
-// Texts may hold anything; what could disturb the terminal is made visible, and remembered
-// secrets are redacted.
+// Any text is safe: characters that could disturb the terminal are made visible, and known secrets
+// are redacted.
 class Table {
  public:
-  enum class Align { kLeft, kRight };  // numbers go right
+  enum class Align { kLeft, kRight };  // kRight for numbers
   enum class Importance { kNormal, kLess };
   struct Column {
     std::string title;
@@ -37,15 +36,15 @@ class Table {
 
   explicit Table(std::vector<Column> columns);
 
-  // One cell for each column; missing ones are empty.
+  // One cell per column; missing ones are empty.
   void AddRow(std::vector<Cell> cells);
 
   void Print(std::ostream& out, bool color) const;
-  // Within so many columns, if that is possible.
+  // Within this many columns, if possible.
   void PrintWithin(std::optional<int> width, std::ostream& out, bool color) const;
 
  private:
-  // The width of every column, 0 of one that is left out.
+  // The width of every column, 0 for a dropped one.
   std::vector<size_t> Fit(size_t width) const;
   bool IsEmptyColumn(size_t column) const;
 

@@ -10,28 +10,28 @@ namespace muster::cli {
 
 bool IsTerminal(int fd);
 
-// Columns of the terminal, now: by COLUMNS, or as the terminal says; 80 where there is none.
+// The terminal's current width: from COLUMNS, or the terminal; 80 without one.
 int TerminalWidth(int fd);
 
-// How wide what is printed to a stream may be; none: it goes to no terminal, and nothing is cut.
+// The maximum width of output to a stream; none: not a terminal, nothing is truncated.
 std::optional<int> WidthOf(const std::ostream& out);
 
-// Whether to colour what goes to `fd`. `mode` is auto, always or never; auto means a terminal that
-// is not dumb, with NO_COLOR unset or empty (https://no-color.org).
+// Whether to use colour on `fd`. `mode` is auto, always or never; auto means a terminal that is not
+// dumb, with NO_COLOR unset or empty (https://no-color.org).
 bool WantsColor(std::string_view mode, int fd);
 
 enum class Style { kNone, kBold, kDim, kGood, kWarn, kBad };
 
-// The text in a style, or as it is.
+// The text, styled if `color`.
 std::string Styled(std::string_view text, Style style, bool color);
 
-// How many columns a text takes: wide East Asian characters and emoji two, combining marks none.
+// The columns a text takes: wide East Asian characters and emoji two, combining marks none.
 size_t DisplayWidth(std::string_view text);
 
-// As much of the text as fits into that many columns.
+// As much of the text as fits in that many columns.
 std::string CutTo(size_t columns, std::string_view text);
 
-// The text with control characters shown as U+FFFD: stored data must not command the terminal.
+// The text with control characters as U+FFFD: stored data must not control the terminal.
 std::string Printable(std::string_view text);
 
 }  // namespace muster::cli

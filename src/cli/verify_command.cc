@@ -26,7 +26,7 @@ struct Options {
   bool checksums = false;
 };
 
-// One collection of the source and what the sink has of it.
+// One collection of the source and its counterpart in the sink.
 struct Verified {
   std::string collection;
   std::string target;
@@ -53,8 +53,8 @@ Result<std::unique_ptr<TransformPlan>> LoadTransforms(const std::string& file) {
   return ParseTransforms(text, file);
 }
 
-// A sink that names its one table, index or file takes a collection under whatever name. Files and
-// folders are called as a file system can take it.
+// A sink that names a single table, index or file takes a collection under any name. Files and
+// folders have names the file system accepts.
 Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t collections) {
   MUSTER_ASSIGN(const auto there, target.Collections());
   for (const std::string& name : {wanted, SafeFileName(wanted)}) {

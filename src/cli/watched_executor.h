@@ -5,8 +5,8 @@
 
 namespace muster::cli {
 
-// Passes calls on, and tells people what has become of the tasks of a plan. Safe to use from any
-// thread; what it is given must outlive it.
+// Forwards calls, and shows the outcome of a plan's tasks to people. Thread-safe; arguments must
+// outlive it.
 class WatchedExecutor final : public states::ExecutorWrapper {
  public:
   WatchedExecutor(TaskExecutor& executor, Progress& progress)

@@ -269,12 +269,12 @@ class WorkCommand {
     return {};
   }
 
-  // The run that was named, or the only one.
+  // The named run, or the only one.
   Result<std::string> OpenRun() {
     MUSTER_TRY(Open());
     if (!options_.run.empty()) {
       const auto run = ReadRun(*store_, options_.run);
-      // The items of one that is unreadable may be readable.
+      // An unreadable run may have readable items.
       if (!run && run.error().code != Code::kCorrupt) return run.error();
       return options_.run;
     }

@@ -53,7 +53,7 @@ std::string DerivedName(const RunSpec& spec) {
   return "run-" + Sha256Hex(same).substr(0, 12);
 }
 
-// Adds up what this worker does, and tells of it.
+// Sums up and reports what this worker does.
 class Tally final : public WorkObserver {
  public:
   explicit Tally(cli::Progress& progress) : progress_(progress) {}
@@ -98,19 +98,19 @@ class Tally final : public WorkObserver {
  private:
   cli::Progress& progress_;
   std::mutex mutex_;
-  std::map<std::string, Counts> seen_;  // of items in hand
+  std::map<std::string, Counts> seen_;  // of items in progress
   std::map<std::string, Counts> sums_;  // by collection
   int64_t read_ = 0;
   int items_ = 0;
 };
 
-// Tells how far the whole run is, whoever works on it. Looks seldom enough that looking costs the
-// store a twentieth of its time at most.
+// Shows the whole run's progress, whoever works on it. Looks rarely enough to cost the store at
+// most a twentieth of its time.
 void FollowRun(Store& store, const std::string& run, Env& env, cli::Progress& progress,
                const std::stop_token& stop) {
   constexpr milliseconds kPause(5000);
   const InterruptScope scope(stop);
-  std::optional<std::pair<MonoTime, int64_t>> first;  // how many had been read when
+  std::optional<std::pair<MonoTime, int64_t>> first;  // documents read at the first look
   for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
     const MonoTime start = env.MonoNow();
     const auto sum = RunSummary::Of(store, run);
@@ -139,7 +139,7 @@ class WorkerCommand {
 
   Result<int> Run() {
     StopOnSignals signals;
-    // The slots, which have something to hand over, are other threads.
+    // Slots, which have something to hand over, are other threads.
     const InterruptScope scope(signals.Token());
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
     WorkerOptions worker{.run = {.name = options_.run,
@@ -158,7 +158,7 @@ class WorkerCommand {
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
     if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
-    std::unique_ptr<Store> opened;  // outlives whatever shows it
+    std::unique_ptr<Store> opened;  // outlives everything that shows it
     DashboardBeside dashboard(context_, "muster worker", options_.serve);
     MUSTER_ASSIGN(const auto flow, Flow::Open(options_.flow, worker.run.name,
                                               worker.run.name + ".dead-letters.jsonl", context_.env,
@@ -188,7 +188,7 @@ class WorkerCommand {
     const auto before = ReadRun(store, worker.run.name);
     auto report = RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
-    progress.Note("");  // the last look was seconds ago: the report says how it ended
+    progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
     if (!report) return report.error();
     Print(worker, tally, *report, flow->dead_letters_path());

@@ -7,7 +7,7 @@
 
 namespace muster::cli {
 
-// What a worker is called that nobody has named: its host and process.
+// The default name of a worker: host and process.
 inline std::string DefaultWorkerName() {
   char host[HOST_NAME_MAX + 1] = {};
   gethostname(host, sizeof host - 1);

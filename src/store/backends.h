@@ -10,16 +10,16 @@
 
 namespace muster {
 
-// The backends behind OpenStore, which has parsed and checked the arguments. `space` is the
-// namespace: lower-case letters, digits and underscores, starting with a letter.
+// The backends of OpenStore, which has parsed and checked the arguments. `space` is the namespace:
+// lower-case letters, digits and underscores, starting with a letter.
 
-// Reads time from `env`: in the simulator that is the store's clock, apart from the workers'.
+// Reads time from `env`: in the simulator that is the store's clock, separate from the workers'.
 std::unique_ptr<Store> NewMemoryStore(Env& env);
 
-// A copy of what NewMemoryStore made, as it is now: what a backup would hold.
+// A copy of a NewMemoryStore's current state: a backup.
 std::unique_ptr<Store> CopyMemoryStore(Store& store);
 
-// The records that a claim would take from what NewMemoryStore made, as they are before it.
+// The records a claim would take from a NewMemoryStore, as they are before it.
 std::vector<Record> ClaimableIn(Store& store, const ClaimRequest& request);
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, const std::string& space,

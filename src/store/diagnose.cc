@@ -24,8 +24,8 @@ std::string Milliseconds(std::chrono::nanoseconds duration) {
   return text;
 }
 
-// Reads a few times; the middle one of the answers is what a command will meet. Not by asking for
-// the time: some stores know it without asking.
+// Reads a few times; the median is what a command will see. Does not read the clock: some stores
+// know it without a request.
 Status DiagnoseLatency(Store& store, Env& env, Findings& findings) {
   std::array<std::chrono::nanoseconds, 5> trips;
   for (auto& trip : trips) {
@@ -54,7 +54,7 @@ Status ProbeWrite(Store& store, Env& env) {
   probe.key = env.NewId();
   const Change create = Change::Put(probe, Due::Never());
   MUSTER_TRY(store.Write({&create, 1}));
-  // Read again rather than trusted: that is the promise being checked.
+  // Read back rather than trusted: that is the promise being checked.
   MUSTER_ASSIGN(const std::optional<Record> stored, store.Get(kProbeKind, probe.key));
   if (!stored) {
     return Error{Code::kCorrupt, "a record that was just written cannot be read",
@@ -65,7 +65,7 @@ Status ProbeWrite(Store& store, Env& env) {
   return {};
 }
 
-// A clock that was set back leaves leases and pauses that end only when it has caught up.
+// A clock that was set back leaves leases and pauses that only end once it has caught up.
 Status DiagnoseWaits(Store& store, Findings& findings) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
   size_t looked_at = 0;

@@ -8,21 +8,21 @@
 
 namespace muster {
 
-// One thing that was looked at, and what it means for a store.
+// One check and its result.
 struct Finding {
   enum class Level { kOk, kWarn, kFail };
   Level level = Level::kOk;
   std::string check;            // a short, fixed name: "connect", "disk", "clock"
-  std::string message;          // what was found
-  std::string hint = {};        // how to mend it; always there unless kOk
-  Code code = Code::kInternal;  // of a kFail: what a command that uses the store would fail with
+  std::string message;          // the result
+  std::string hint = {};        // the fix; always set unless kOk
+  Code code = Code::kInternal;  // for kFail: the code a command using the store would fail with
 };
 
-// Looks at everything that commands need from a store: reaching it, rights, encryption, clock,
-// disk, versions, latency. A store that is not there yet is not created. One that is, is written
-// to: a record of the kind `doctor` is created, read and deleted. Takes seconds at most.
+// Checks everything that commands need from a store: connection, permissions, encryption, clock,
+// disk, versions, latency. A missing store is not created. An existing one is written to: a record
+// of kind `doctor` is created, read and deleted. Takes a few seconds at most.
 //
-// kInvalid: the URL cannot be understood. All else that is wrong is a finding.
+// kInvalid: the URL is invalid. Everything else is a finding.
 Result<std::vector<Finding>> DiagnoseStore(const std::string& url, Env& env);
 
 }  // namespace muster

@@ -31,11 +31,11 @@ class Findings {
   bool failed_ = false;
 };
 
-// How the store's clock and ours compare, judged by an answer that was asked for at `asked` and
-// came at `answered`.
+// Compares the store's clock with ours, from a response requested at `asked` and received at
+// `answered`.
 void DiagnoseClock(WallTime asked, WallTime store, WallTime answered, Findings& findings);
 
-// What only the backend knows. True: the store is there, and opening it would create nothing.
+// Backend-specific checks. True: the store exists, so opening it creates nothing.
 bool DiagnoseSqlite(const StoreUrl& url, Findings& findings);
 bool DiagnosePostgres(const StoreUrl& url, Env& env, Findings& findings);
 bool DiagnoseDynamoDb(const StoreUrl& url, Env& env, Findings& findings);

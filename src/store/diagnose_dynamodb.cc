@@ -21,7 +21,7 @@ void DiagnoseTransport(const DynamoDbPlace& place, Findings& findings) {
   }
 }
 
-// Whether claims and scans may read; writing is tried by the doctor itself.
+// Checks read permission for claims and scans; the doctor itself tries writing.
 Status TryQueries(DynamoDbClient& client, const std::string& space) {
   const DynamoDbItems items(client.place().table, space);
   Json query{{"TableName", client.place().table},

@@ -23,7 +23,7 @@ void DiagnoseTls(const OpenSearchEndpoint& endpoint, Findings& findings) {
   }
 }
 
-// Leases go by it, so it is worth knowing how well it is known.
+// Leases depend on it, so its accuracy matters.
 bool DiagnoseTime(OpenSearchCluster& client, Env& env, bool exists, Findings& findings) {
   OpenSearchClock clock(client, env);
   const WallTime asked = env.WallNow();
@@ -40,7 +40,7 @@ bool DiagnoseTime(OpenSearchCluster& client, Env& env, bool exists, Findings& fi
   } else {
     findings.Ok("time", known);
   }
-  // What exists is used below, and its clock compared there.
+  // An existing store is used below, and its clock compared there.
   if (!exists) DiagnoseClock(asked, reading->now, env.WallNow(), findings);
   return true;
 }
@@ -75,7 +75,7 @@ void DiagnoseSettings(const OpenSearchIndex& index, Findings& findings) {
 
 void DiagnoseHealth(OpenSearchCluster& client, const OpenSearchIndex& index, Findings& findings) {
   const auto health = client.Call({.target = "/_cluster/health/" + index.name + "?timeout=2s"});
-  if (!health) return;  // not needed for work, so nobody has to be allowed to see it
+  if (!health) return;  // optional: not every user may read it
   const std::string status = TextOf(*health, "status");
   if (status == "red") {
     findings.Fail("health", {Code::kUnavailable, "index " + index.name + " is red: a shard is lost",

@@ -9,8 +9,8 @@
 namespace muster {
 namespace {
 
-// All that is asked of the server, as text, in one round trip; only of what every role may read.
-// $1: the namespace.
+// Everything asked of the server, as text, in one round trip; only what every role may read. $1:
+// the namespace.
 constexpr std::string_view kQuestions = R"(
 SELECT current_setting('server_version'),
        pg_is_in_recovery()::text,

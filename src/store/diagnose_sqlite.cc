@@ -101,10 +101,10 @@ Status DiagnoseContent(SqliteDb& db, const StoreUrl& url, uint64_t bytes, int& v
   return {};
 }
 
-// Looking must change nothing, whoever's database it is. Without write-ahead logging that means to
-// open it for reading only; with it, a reader could not tidy up the files that it needs beside it.
+// Diagnosing must change nothing, whoever's database it is. Without write-ahead logging that means
+// opening it read-only; with it, a reader could not clean up the files it needs.
 SqliteDb::Mode ModeFor(const std::string& path) {
-  constexpr size_t kWriteVersion = 18;  // in the header of the file; 2: write-ahead logging
+  constexpr size_t kWriteVersion = 18;  // in the file header; 2: write-ahead logging
   std::array<char, kWriteVersion + 1> header{};
   std::ifstream(path, std::ios::binary).read(header.data(), header.size());
   return header[kWriteVersion] == 2 ? SqliteDb::Mode::kExisting : SqliteDb::Mode::kReadOnly;

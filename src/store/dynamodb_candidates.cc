@@ -8,9 +8,9 @@ namespace {
 constexpr int kLeastAsked = 25;
 constexpr int kMostAsked = 250;
 constexpr std::chrono::seconds kFreshFor{1};
-constexpr std::chrono::seconds kSettledFor{5};  // far longer than an index is usually behind
+constexpr std::chrono::seconds kSettledFor{5};  // far longer than an index usually lags
 constexpr size_t kMaxSettled = 10'000;
-constexpr size_t kMaxQueues = 1'000;  // beyond that all are forgotten, which costs requests only
+constexpr size_t kMaxQueues = 1'000;  // beyond that all are dropped, which only costs requests
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
   const std::shared_ptr<Queue> known = Find(kind, queue);
   const MonoTime arrived = env_.MonoNow();
   std::lock_guard lock(known->mutex);
-  // While this one waited, another has asked, and found nothing.
+  // While this one waited, another has asked and found nothing.
   if (known->found_none && known->began > arrived) return std::optional<Candidate>{};
   const bool stale =
       env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
@@ -47,7 +47,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
 Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
   queue.list.clear();
   queue.began = env_.MonoNow();
-  // A quarter lost: the others look at the same ones, so look further.
+  // A quarter lost: others try the same candidates, so look further.
   queue.contended = queue.lost * 4 > queue.won + queue.lost;
   queue.limit = queue.contended ? std::min(queue.limit * 2, kMostAsked)
                                 : std::max(queue.limit / 2, kLeastAsked);
@@ -65,7 +65,7 @@ Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
       }
     }
     queue.found_none = proposed.empty();
-    // All that it named is settled, so the index is behind: what is due may come after that.
+    // Everything it proposed is settled, so the index lags: due records may come after that.
     const bool behind = queue.list.empty() && !proposed.empty();
     if (!behind || queue.limit == kMostAsked) return {};
     queue.limit = std::min(queue.limit * 4, kMostAsked);

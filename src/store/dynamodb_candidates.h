@@ -16,35 +16,34 @@
 
 namespace muster {
 
-// What the index of due times proposes to the claims of this process. The index may be behind, and
-// others claim as well, so a candidate is a guess that a conditional write has to confirm.
+// Candidates for this process's claims, from the index of due times. The index may lag, and others
+// claim too, so a candidate is a guess that a conditional write has to confirm.
 //
-// One answer of the index serves many claims, since what becomes due later is younger than all
-// that it named. Threads never get the same candidate. As long as nobody else claims, the oldest
-// comes first; when others turn out to be at the same ones, more are asked for and handed out at
-// random.
+// One index query serves many claims, since records that become due later are younger than all it
+// returned. Threads never get the same candidate. Without contention the oldest comes first; when
+// others compete for the same ones, more are requested and handed out at random.
 //
 // Thread-safe. `env` must outlive it.
 class DynamoDbCandidates {
  public:
   struct Candidate {
     std::string key;
-    int64_t version = 0;  // as the index knows it
+    int64_t version = 0;  // as known to the index
     int attempt = 0;
   };
 
-  // Up to so many of each partition of the index, the oldest first.
+  // Up to `limit` from each partition of the index, oldest first.
   using Ask = std::function<Result<std::vector<Candidate>>(int limit)>;
 
   explicit DynamoDbCandidates(Env& env) : env_(env) {}
 
-  // The next to try of a queue; nothing: none is due. May call `ask`, while the other claims of
-  // that queue wait.
+  // The next candidate of a queue; none: nothing is due. May call `ask` while other claims of that
+  // queue wait.
   Result<std::optional<Candidate>> Next(const std::string& kind, const std::string& queue,
                                         const Ask& ask);
 
-  // What became of it. A candidate that is settled, by us or by others, is not proposed again when
-  // the index is behind. One that is not reported may be.
+  // The outcome. A settled candidate, by us or by others, is not proposed again while the index
+  // lags. One that is not reported may be.
   void Settled(const std::string& kind, const std::string& queue, const Candidate& candidate,
                bool by_us);
 
@@ -52,10 +51,10 @@ class DynamoDbCandidates {
   struct Queue {
     std::mutex mutex;
     std::deque<Candidate> list;
-    MonoTime began{};  // to ask, the last time
-    MonoTime asked{};  // when the answer came
+    MonoTime began{};  // start of the last query
+    MonoTime asked{};  // end of the last query
     bool found_none = false;
-    int limit = 0;  // of the last question
+    int limit = 0;  // of the last query
     int won = 0;    // since then
     int lost = 0;
     bool contended = false;

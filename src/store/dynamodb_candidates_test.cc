@@ -60,7 +60,7 @@ TEST_F(DynamoDbCandidatesTest, WhatIsSettledIsNotProposedAgainForAWhile) {
   candidates_.Settled("work", "q", *Next().value(), true);
   candidates_.Settled("work", "q", *Next().value(), false);
   EXPECT_FALSE(Next().value());
-  index_[0].version = 2;  // given back
+  index_[0].version = 2;  // released
   EXPECT_EQ(Next().value()->version, 2);
   env_.Pass(10s);
   EXPECT_TRUE(Next().value());

@@ -46,12 +46,12 @@ DynamoDbAnswer Read(const HttpResponse& response) {
     answer.message = TextOf(answer.body, "message");
     if (answer.message.empty()) answer.message = TextOf(answer.body, "Message");
   }
-  // Not DynamoDB's own words: a proxy, or something else that listens there.
+  // Not from DynamoDB: a proxy, or something else listening there.
   if (answer.error.empty()) answer.error = "HTTP status " + std::to_string(response.status);
   return answer;
 }
 
-// A cancelled transaction says why, change by change: one that only had bad luck may be repeated.
+// A cancelled transaction gives a reason per change: one that only lost a conflict may be retried.
 bool LostConflict(const DynamoDbAnswer& answer) {
   const auto reasons = answer.body.find("CancellationReasons");
   if (reasons == answer.body.end() || !reasons->is_array()) return false;
@@ -111,7 +111,7 @@ Result<DynamoDbAnswer> DynamoDbClient::Call(std::string_view operation, const Js
     DynamoDbAnswer answer = Read(*response);
     answer.in_doubt = in_doubt;
     Verdict verdict = Judge(*response, answer);
-    // A file may have new ones; and the answer has told the server's time.
+    // A file may have new ones; and the response contained the server's time.
     if (verdict == Verdict::kCredentials && !std::exchange(renewed, true)) {
       if (!IsAboutTime(answer)) credentials_.Forget();
       verdict = Verdict::kNotApplied;
@@ -166,14 +166,14 @@ Result<HttpResponse> DynamoDbClient::Send(std::string_view operation, const std:
   return response;
 }
 
-// AWS refuses signatures that are minutes off by its own clock. Until it is known, ours has to do.
+// AWS rejects signatures minutes off its own clock. Until that is known, ours has to do.
 WallTime DynamoDbClient::SigningTime() {
   const auto reading = clock_.Read(env_.MonoNow());
   return reading ? reading->now : env_.WallNow();
 }
 
 Status DynamoDbClient::AskForTime() {
-  // An item that is not there: the smallest read.
+  // A missing item: the smallest read.
   const Json nobody{{"TableName", place_.table},
                     {"Key", {{"pk", {{"S", "-"}}}, {"sk", {{"S", "-"}}}}}};
   MUSTER_ASSIGN(const DynamoDbAnswer answer, Call("GetItem", nobody));

@@ -14,30 +14,30 @@
 
 namespace muster {
 
-// A final answer of the server.
+// A final response from the server.
 struct DynamoDbAnswer {
-  std::string error = {};    // "ConditionalCheckFailedException"; empty: done
+  std::string error = {};    // "ConditionalCheckFailedException"; empty: success
   std::string message = {};  // of an error
-  Json body = {};            // of an error as well: it may hold the item that was in the way
+  Json body = {};            // also of an error: may contain the conflicting item
   bool in_doubt = false;     // an earlier try of the same request may have been applied
 
   bool ok() const { return error.empty(); }
 };
 
-// How long answers are waited for. Tests are less patient.
+// Timeouts. Tests use shorter ones.
 struct DynamoDbLimits {
   std::chrono::milliseconds request_timeout{4'000};
-  std::chrono::milliseconds call_timeout{8'000};  // with all that is tried again
+  std::chrono::milliseconds call_timeout{8'000};  // including retries
 };
 
-// How long and how often a call is tried, with pauses that grow and are drawn at random, so that
-// those who were throttled together do not come back together.
+// How long and how often a call is retried, with jittered backoff, so that clients throttled
+// together do not come back together.
 class DynamoDbPatience {
  public:
   DynamoDbPatience(Env& env, std::chrono::milliseconds time)
       : env_(env), end_(env.MonoNow() + time) {}
 
-  // Waits before another try. False: there is no time for one.
+  // Pauses before a retry. False: no time left.
   bool Pause();
 
   std::chrono::milliseconds Left() const;
@@ -48,8 +48,8 @@ class DynamoDbPatience {
   int pauses_ = 0;
 };
 
-// Sends requests to DynamoDB: JSON over HTTP, signed. Keeps the server's clock by the Date of every
-// answer. Thread-safe. `env` must outlive it.
+// Sends requests to DynamoDB: JSON over HTTP, signed. Tracks the server's clock by the Date of
+// every response. Thread-safe. `env` must outlive it.
 class DynamoDbClient {
  public:
   DynamoDbClient(DynamoDbPlace place, Env& env, const DynamoDbLimits& limits = {});
@@ -59,23 +59,24 @@ class DynamoDbClient {
   // For one call.
   DynamoDbPatience NewPatience() const { return {env_, limits_.call_timeout}; }
 
-  // Sends a request until it has a final answer: again while the server throttles, or is busy with
-  // another change of the same item; again, too, when it is not known whether it was applied. So a
-  // write has to be conditional, and such that its sender can tell its own success.
+  // Sends a request until it has a final response: retries while the server throttles or is busy
+  // with another change of the same item, and also after an unknown outcome. So a write must be
+  // conditional, and its sender must be able to recognise its own success.
   //
-  // Errors are answers: see ErrorOf. Failures: kUnavailable, nothing was applied; kUnknownOutcome,
-  // for a write; kPermission, kInvalid: no credentials, or none that the server takes.
+  // Errors are responses: see ErrorOf. Failures: kUnavailable, nothing was applied;
+  // kUnknownOutcome, for a write; kPermission, kInvalid: no credentials, or none that the server
+  // accepts.
   Result<DynamoDbAnswer> Call(std::string_view operation, const Json& request,
                               DynamoDbPatience& patience);
   Result<DynamoDbAnswer> Call(std::string_view operation, const Json& request);
 
-  // What an answer that its caller did not expect means to a person.
+  // An unexpected response as an error for people.
   Error ErrorOf(std::string_view operation, const DynamoDbAnswer& answer) const;
 
-  // The server's time. Asks the server if it has not answered anything for a while.
+  // The server's time. Sends a request if there was no response for a while.
   Result<ServerClock::Reading> ReadClock();
 
-  // Has the server tell its time, by a request that reads next to nothing.
+  // Fetches the server's time with a minimal read.
   Status AskForTime();
 
  private:

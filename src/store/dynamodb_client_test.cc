@@ -25,7 +25,7 @@ using testing::HttpServerReply;
 using testing::HttpServerRequest;
 using testing::SkewedEnv;
 
-// What a Date header and a signature say of a moment.
+// A time as in a Date header and a signature.
 std::string Format(const char* format, WallTime time) {
   const time_t seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
   std::tm parts{};
@@ -42,7 +42,7 @@ class DynamoDbClientTest : public ::testing::Test {
     unsetenv("AWS_SESSION_TOKEN");
   }
 
-  // A client of a server that always answers so.
+  // A client of a server with a fixed response.
   Error ErrorAfter(const HttpServerReply& reply, const char* operation = "UpdateItem") {
     HttpServer server([&](const HttpServerRequest&) { return reply; });
     DynamoDbClient client = NewClient(server, hasty_);
@@ -78,7 +78,7 @@ TEST_F(DynamoDbClientTest, SendsASignedRequest) {
             std::string::npos);
 }
 
-// tests/data/dynamodb_errors.jsonl: what DynamoDB answers, and what becomes of it.
+// tests/data/dynamodb_errors.jsonl: DynamoDB's errors, and ours for them.
 TEST_F(DynamoDbClientTest, EveryRefusalSaysWhatToDo) {
   std::ifstream file(MUSTER_DYNAMODB_ERRORS);
   int cases = 0;

@@ -12,8 +12,8 @@
 #include "support/fault_proxy.h"
 #include "support/shared_server.h"
 
-// What a network and a busy service do to requests: whatever is lost, late or refused, the answer
-// of a call is true. What every backend promises is in tests/contract.
+// A faulty network and a busy service: whatever is lost, late or rejected, a call's answer is true.
+// The general store contract is in tests/contract.
 
 namespace muster {
 namespace {
@@ -40,14 +40,13 @@ ClaimRequest NewClaim(int limit = 1) {
           .lease = 60s};
 }
 
-// The partition of the index that a query asks for.
+// The index partition of a query.
 std::string ShardOf(const HttpServerRequest& request) {
   const size_t begin = request.body.find(R"(":due_in":)");
   return request.body.substr(begin, request.body.find('}', begin) - begin);
 }
 
-// An index that stays behind: every partition shows what it showed when it was first asked. It does
-// so now, so its answers have no Date of old.
+// A lagging index: every partition keeps returning its first response, with a current Date.
 class IndexLeftBehind {
  public:
   HttpServerReply Show(DynamoDbGate& gate, const HttpServerRequest& query) {
@@ -262,7 +261,7 @@ TEST_F(DynamoDbFaults, EndlessThrottlingIsUnavailableAndNothingIsApplied) {
   EXPECT_NE(error.message.find("throttled"), std::string::npos) << error.message;
   EXPECT_FALSE(error.hint.empty());
   EXPECT_LT(RealEnv().MonoNow() - start, 10s);
-  EXPECT_LT(gate_->requests() - before, 60);  // pauses grow
+  EXPECT_LT(gate_->requests() - before, 60);  // with backoff
   EXPECT_FALSE(Exists("a"));
 }
 
@@ -287,7 +286,7 @@ TEST_F(DynamoDbFaults, AClaimThatStaysInDoubtIsFoundByItsIdAlsoWhileTheIndexIsBe
   store_ = Open(gate_->port(), kImpatient);
   Create("a");
   Create("b");
-  // All answers to updates are lost; and the index shows what it showed before.
+  // All responses to updates are lost; and the index shows the old state.
   IndexLeftBehind index;
   std::atomic<bool> lose = true;
   gate_->SetRule([&](const std::string& operation,
@@ -326,8 +325,8 @@ TEST_F(DynamoDbFaults, AnIndexThatIsBehindProposesButDoesNotDecide) {
   });
   EXPECT_EQ(store_->Claim(NewClaim()).value().size(), 1u);
   EXPECT_EQ(store_->Claim(NewClaim()).value().size(), 1u);
-  // The index still shows both as due, the second store has never heard of them, and one more has
-  // come that it does not show.
+  // The index still shows both as due, the second store does not know them, and there is one more
+  // that it does not show.
   Create("c");
   EXPECT_TRUE(store_->Claim(NewClaim(10)).value().empty());
   auto second = Open(gate_->port());
@@ -412,7 +411,7 @@ TEST_F(DynamoDbFaults, AConnectionCutAnywhereLosesAndRepeatsNothing) {
   EXPECT_GT(cuts, 10);
 }
 
-// Claims and completes until `stop`; a claim whose outcome is unknown is repeated by its id.
+// Claims and completes until `stop`; a claim with an unknown outcome is repeated with its id.
 void Work(Store& store, std::stop_token stop, std::mutex& mutex,
           std::map<std::string, int>& completed) {
   ClaimRequest request = NewClaim(3);
@@ -429,7 +428,7 @@ void Work(Store& store, std::stop_token stop, std::mutex& mutex,
         const auto written = store.Write({&done, 1});
         const auto stored = store.Get("work", record.key);
         if (!stored || !*stored) continue;
-        // Done by this very write, or by one whose outcome was unknown.
+        // Done by this write, or by one with an unknown outcome.
         if ((written && written->front().applied) || !(*stored)->due) {
           std::lock_guard lock(mutex);
           ++completed[record.key];
@@ -445,7 +444,7 @@ TEST(DynamoDbRestart, AServerKilledInMidClaimCostsNothingThatWasAcknowledged) {
     GTEST_SKIP() << reason;
   }
   constexpr int kRecords = 150;
-  DynamoDbServer server({.durable = true});  // its own, since it is killed
+  DynamoDbServer server({.durable = true});  // its own: it is killed
   const DynamoDbPlace place{
       .region = "local", .table = "restart", .endpoint = server.Endpoint(), .create = true};
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), DynamoDbLimits{}).value();
@@ -489,15 +488,15 @@ TEST(DynamoDbRestart, AServerThatDoesNotAnswerIsNotWaitedForLong) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
-  DynamoDbServer server;  // its own, since it is paused
+  DynamoDbServer server;  // its own: it is paused
   const DynamoDbPlace place{
       .region = "local", .table = "paused", .endpoint = server.Endpoint(), .create = true};
-  // A server that has just started takes its time for the first table.
+  // A fresh server is slow to create the first table.
   ASSERT_TRUE(OpenDynamoDbStore(place, "main", RealEnv(), {.call_timeout = 60s}));
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), kImpatient).value();
   server.Pause();
   const MonoTime start = RealEnv().MonoNow();
-  // It may answer a few more: a signal is not obeyed at once.
+  // It may answer a few more: a signal is not handled at once.
   std::optional<Code> code;
   for (int i = 0; i < 1'000 && !code; ++i) {
     const Change change = Change::Put(NewRecord(std::to_string(i)), Due::Never());

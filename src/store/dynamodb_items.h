@@ -10,28 +10,28 @@
 
 namespace muster {
 
-// How records lie in the table, one item each:
+// Records in the table, one item each:
 //
 //   pk        S  NAMESPACE/KIND
-//   sk        S  the key: DynamoDB keeps strings in the order of their UTF-8 bytes
+//   sk        S  the key: DynamoDB sorts strings by their UTF-8 bytes
 //   queue     S
 //   version   N
-//   due       N  milliseconds since 1970; not there: never
-//   due_in    S  NAMESPACE/KIND/QUEUE/SHARD, the partition of the index: drawn at creation
-//   ready     N  from when on others may claim it; there when `due` is
+//   due       N  milliseconds since 1970; absent: never
+//   due_in    S  NAMESPACE/KIND/QUEUE/SHARD, the index partition: chosen at creation
+//   ready     N  from when on others may claim it; present when `due` is
 //   owner     S
 //   epoch     N
 //   attempt   N
-//   claim     S  the claim that took it last; not there: none has
-//   nonce     S  new at every write that is no claim, so that a writer can tell its own
+//   claim     S  the last claim; absent: none
+//   nonce     S  new at every write other than a claim, so that a writer recognises its own
 //   body      S
 //
-// The index `due` has the keys due_in and ready, so it holds nothing that is never due. It includes
-// attempt, claim and version.
+// The index `due` is keyed by due_in and ready, so it contains nothing that is never due. It
+// includes attempt, claim and version.
 
 inline constexpr const char* kDynamoDbDueIndex = "due";
 
-// One partition of the index takes 1,000 writes a second, and a claim with its completion is three.
+// One index partition takes 1,000 writes a second, and a claim with its completion is three.
 inline constexpr int kDynamoDbShards = 4;
 
 // Names of the items of one namespace in one table.
@@ -52,8 +52,8 @@ class DynamoDbItems {
   const std::string space_;
 };
 
-// An UpdateItem or DeleteItem, or such a part of a transaction, in the making. Attributes are named
-// by placeholders throughout: half of the likely names are reserved words.
+// Builds an UpdateItem or DeleteItem, alone or in a transaction. All attribute names are
+// placeholders: half of the likely names are reserved words.
 class DynamoDbUpdate {
  public:
   explicit DynamoDbUpdate(Json request) : request_(std::move(request)) {}
@@ -68,7 +68,7 @@ class DynamoDbUpdate {
   DynamoDbUpdate& If(const std::string& name, const char* comparison, std::string_view text);
   DynamoDbUpdate& If(const std::string& name, const char* comparison, int64_t number);
 
-  // The request, with the item that stood in the way to be sent back if a condition fails.
+  // The request, returning the conflicting item if a condition fails.
   Json Take() &&;
 
  private:
@@ -89,11 +89,11 @@ Json DynamoDbText(std::string_view text);
 Json DynamoDbNumber(int64_t number);
 int64_t DynamoDbMilliseconds(WallTime time);
 
-// The value of an attribute; nothing if it is not there or of another type.
+// The value of an attribute; none if missing or of another type.
 std::optional<std::string> DynamoDbTextOf(const Json& item, const char* name);
 std::optional<int64_t> DynamoDbNumberOf(const Json& item, const char* name);
 
-// kCorrupt: no item of ours.
+// kCorrupt: not one of our items.
 Result<Record> DynamoDbRecordOf(const Json& item, std::string_view kind);
 
 }  // namespace muster

@@ -39,7 +39,7 @@ std::string EndpointOf(const std::string& region) {
 }
 
 Status SetParameter(const std::string& name, const std::string& value, DynamoDbPlace& place) {
-  if (name == "namespace") return {};  // of every store
+  if (name == "namespace") return {};  // common to all stores
   if (name == "endpoint") {
     auto target = SplitHttpUrl(value);
     if (!target) {

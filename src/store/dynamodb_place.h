@@ -11,15 +11,15 @@ namespace muster {
 struct DynamoDbPlace {
   std::string region;
   std::string table;
-  std::string endpoint;      // https://dynamodb.REGION.amazonaws.com unless the URL says otherwise
-  std::string ca_file = {};  // PEM, trusted instead of the system's authorities
-  bool create = false;       // the table, where there is none
+  std::string endpoint;      // https://dynamodb.REGION.amazonaws.com by default
+  std::string ca_file = {};  // PEM, trusted instead of the system's CAs
+  bool create = false;       // the table, if missing
 
   // "DynamoDB table TABLE in REGION", for messages.
   std::string Name() const;
 };
 
-// kInvalid, with what to write instead.
+// kInvalid, with the correct form.
 Result<DynamoDbPlace> ParseDynamoDbPlace(const Url& url);
 
 }  // namespace muster

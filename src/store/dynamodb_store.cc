@@ -22,12 +22,12 @@ namespace {
 // A transaction has at most 100 changes and 4 MB of items.
 constexpr size_t kMaxTransaction = 100;
 constexpr size_t kMaxTransactionBytes = 3'500'000;
-constexpr size_t kItemBytes = 4'000;  // at most, all attributes but the body
+constexpr size_t kItemBytes = 4'000;  // upper bound for all attributes but the body
 
-// A claim of many is one request for each: beyond this time it gives what it has.
+// A claim of many is one request each: after this long it returns what it has.
 constexpr std::chrono::seconds kClaimFor{4};
 
-// How often a waiting caller is sent to look for itself: at first, and when nothing ever comes.
+// Polling interval of waiters: initial, and after a long time without results.
 constexpr milliseconds kFirstWait{100};
 constexpr milliseconds kLongestWait{4'000};
 
@@ -35,11 +35,11 @@ constexpr std::string_view kConditionFailed = "ConditionalCheckFailedException";
 
 using Candidate = DynamoDbCandidates::Candidate;
 
-// The item that stood in the way of a conditional write; empty: there was none.
+// The item that failed a conditional write; empty: none.
 Json ItemOf(const Json& body) { return body.value("Item", Json::object()); }
 
-// Keys that claims may have taken without knowing: the answer was lost. In memory, because who
-// repeats a claim is the process that made it.
+// Keys that claims may have taken without knowing, because the response was lost. In memory, since
+// only the process that made a claim repeats it.
 class UnconfirmedWrites {
  public:
   void Remember(const std::string& claim_id, std::vector<std::string> keys) {
@@ -138,8 +138,8 @@ class DynamoDbStore final : public Store {
     return reading.now;
   }
 
-  // Nothing tells that a table has changed, so the caller is sent to look, the more seldom the
-  // longer it has found nothing; at once if it was this process that wrote.
+  // A table does not notify of changes, so callers poll, less often the longer nothing was found;
+  // at once if this process wrote.
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
     const milliseconds longest =
         std::min(kFirstWait * (1 << std::min(idle_waits_++, 10)), kLongestWait);
@@ -164,14 +164,14 @@ class DynamoDbStore final : public Store {
     return std::move(answer.body);
   }
 
-  // A change as a request of UpdateItem or DeleteItem, or a part of a transaction.
+  // A change as an UpdateItem or DeleteItem request, or as part of a transaction.
   struct Request {
     Json json;
     std::string nonce;
     int64_t version = 0;  // of the record afterwards
   };
 
-  // `reading` may be none for changes that are not due after a while.
+  // `reading` may be none unless a change is due after a delay.
   Request RequestOf(const Change& change, const std::optional<ServerClock::Reading>& reading) {
     const Record& record = change.record;
     Request request{.json = {}, .nonce = env_.NewId()};
@@ -204,7 +204,7 @@ class DynamoDbStore final : public Store {
     return request;
   }
 
-  // One for all changes of a write, so that none of them is older than another.
+  // One reading for all changes of a write, so that none is older than another.
   Result<std::optional<ServerClock::Reading>> ReadingFor(std::span<const Change> changes) {
     const bool timed = std::any_of(changes.begin(), changes.end(),
                                    [](const Change& change) { return change.due.IsTimed(); });
@@ -222,14 +222,14 @@ class DynamoDbStore final : public Store {
     if (answer.ok()) return std::vector<Written>{applied};
     if (answer.error != kConditionFailed) return client_.ErrorOf(operation, answer);
     if (!answer.in_doubt) return std::vector<Written>{{}};
-    // An earlier try may have been applied, and so be what this one met.
+    // An earlier try may have been applied, and be the conflict.
     const Json item = ItemOf(answer.body);
     if (change.op == Change::Op::kPut && DynamoDbTextOf(item, "nonce") == request.nonce) {
       return std::vector<Written>{applied};
     }
     const bool replaced = change.op == Change::Op::kPut && change.record.version != 0;
     if (replaced && DynamoDbNumberOf(item, "version") == request.version) {
-      return std::vector<Written>{{}};  // the one change that followed is somebody else's
+      return std::vector<Written>{{}};  // the conflicting change is another writer's
     }
     return Error{Code::kUnknownOutcome,
                  client_.place().Name() + ": it is not known whether '" + change.record.key +
@@ -247,7 +247,7 @@ class DynamoDbStore final : public Store {
       bytes = 0;
       if (written) return wrote = true, Status{};
       Error error = std::move(written).error();
-      if (wrote) error.code = Code::kUnknownOutcome;  // the groups before were applied
+      if (wrote) error.code = Code::kUnknownOutcome;  // earlier groups were applied
       return error;
     };
     for (size_t i = 0; i < changes.size(); ++i) {
@@ -262,9 +262,9 @@ class DynamoDbStore final : public Store {
     return answers;
   }
 
-  // One transaction, made again without the changes whose conditions failed: those have their
-  // answer. A transaction with a token is applied once, however often it is sent, so a final
-  // answer leaves no doubt.
+  // One transaction, retried without the changes whose conditions failed: those are decided. A
+  // transaction with a token is applied once however often it is sent, so a final response is
+  // certain.
   Status WriteGroup(std::span<const Change> changes, std::vector<size_t> group,
                     std::vector<Written>& answers) {
     DynamoDbPatience patience = client_.NewPatience();
@@ -360,10 +360,10 @@ class DynamoDbStore final : public Store {
            DynamoDbTextOf(item, "queue") == request.queue;
   }
 
-  // Nothing: it is not to be had, any more.
+  // None: not available any more.
   Result<std::optional<Record>> Take(const ClaimRequest& request, const std::string& key,
                                      int64_t attempt) {
-    // The index may know an older attempt; the second try has it from the item itself.
+    // The index may have an older attempt; the second try gets it from the item itself.
     constexpr int kTries = 3;
     for (int tries = 0; tries < kTries; ++tries) {
       MUSTER_ASSIGN(const ServerClock::Reading reading, client_.ReadClock());
@@ -388,7 +388,7 @@ class DynamoDbStore final : public Store {
       }
       const Json item =
           answer.ok() ? answer.body.value("Attributes", Json::object()) : ItemOf(answer.body);
-      // An earlier try whose answer was lost is told by the claim that it wrote.
+      // An earlier try with a lost response is recognised by its claim.
       if (answer.ok() || (answer.in_doubt && DynamoDbTextOf(item, "claim") == request.claim_id)) {
         MUSTER_ASSIGN(Record record, DynamoDbRecordOf(item, request.kind));
         return std::optional<Record>(std::move(record));
@@ -428,7 +428,7 @@ class DynamoDbStore final : public Store {
                                      .attempt = static_cast<int>(number("attempt"))});
       }
     }
-    // Of those that became due at once, nobody is first: who asks gets them in an order of his own.
+    // Records due at once have no order: each caller gets them shuffled.
     for (size_t i = found.size(); i > 1; --i) {
       std::swap(found[i - 1], found[env_.Random() % i]);
     }
@@ -439,8 +439,8 @@ class DynamoDbStore final : public Store {
     return proposed;
   }
 
-  // What this claim took before and still holds. Where to look is said by memory, if it was made
-  // by this store, and by the index, unless that is behind; what is there, by the items themselves.
+  // What this claim took before and still holds. Where to look is known from memory, if this store
+  // made it, and from the index, unless that lags; the items themselves decide.
   Result<std::vector<Record>> TakenBefore(const ClaimRequest& request) {
     std::set<std::string> keys{request.key};
     if (request.key.empty()) {

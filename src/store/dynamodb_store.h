@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// As the one in backends.h, which takes the usual limits.
+// As in backends.h, which uses the default limits.
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env,
                                                  const DynamoDbLimits& limits);

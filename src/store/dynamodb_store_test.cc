@@ -12,8 +12,8 @@
 #include "support/dynamodb_server.h"
 #include "support/shared_server.h"
 
-// What only DynamoDB has: tables and their keys, pages of a megabyte, transactions of a hundred, an
-// index. What every backend promises is in tests/contract.
+// DynamoDB specifics: tables and keys, pages of a megabyte, transactions of a hundred, an index.
+// The general store contract is in tests/contract.
 
 namespace muster {
 namespace {
@@ -174,7 +174,7 @@ TEST_F(DynamoDbStoreTest, ScansAndWritesGoBeyondTheLimitsOfOneRequest) {
 
 TEST_F(DynamoDbStoreTest, KeysAreInTheOrderOfTheirBytes) {
   auto store = Open();
-  // In UTF-16 the last two would change places.
+  // In UTF-16 the last two would swap.
   const std::vector<std::string> keys{"Z", "a", "é", "日", "\uFF5E", "🚀"};
   std::vector<Change> changes;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
@@ -263,7 +263,7 @@ TEST_F(DynamoDbStoreTest, WaitingLooksMoreAndMoreSeldom) {
   auto store = Open();
   const MonoTime start = RealEnv().MonoNow();
   for (int i = 0; i < 4; ++i) store->Wait("work", 1h, {});
-  // At least half of 100, 200, 400 and 800 ms; and what this process writes is seen at once.
+  // At least half of 100, 200, 400 and 800 ms; and this process's own writes are seen at once.
   EXPECT_GE(RealEnv().MonoNow() - start, 750ms);
   std::jthread writer([&] {
     const Change change = Change::Put(NewRecord("a"), Due::Now());

@@ -38,7 +38,7 @@ Json CreateRequest(const std::string& table) {
                        {"NonKeyAttributes", Json::array({"attempt", "claim", "version"})}}}}})}};
 }
 
-// "pk S HASH, sk S RANGE": compared and shown in the same words.
+// "pk S HASH, sk S RANGE": for comparing and display.
 std::string KeysOf(const Json& description, const Json& described) {
   std::string keys;
   for (const Json& key : description.value("KeySchema", Json::array())) {
@@ -91,7 +91,7 @@ DynamoDbTable TableFrom(const Json& described) {
   return table;
 }
 
-// What goes wrong here must not keep anybody from using the table; the doctor will tell.
+// A failure here must not prevent using the table; the doctor reports it.
 void SwitchRecoveryOn(DynamoDbClient& client, Env& env) {
   const Json request{{"TableName", client.place().table},
                      {"PointInTimeRecoverySpecification", {{"PointInTimeRecoveryEnabled", true}}}};
@@ -101,7 +101,7 @@ void SwitchRecoveryOn(DynamoDbClient& client, Env& env) {
     // DynamoDB Local has no backups.
     if (answer && (answer->ok() || answer->error == "UnknownOperationException")) return;
     reason = answer ? answer->error + ": " + answer->message : answer.error().ToString();
-    // A table that was just created is not ready for it at once.
+    // A new table is not ready for it at once.
     if (!answer || answer->error != "ContinuousBackupsUnavailableException") break;
     static_cast<void>(env.Sleep(kLookEvery, {}));
   }
@@ -109,12 +109,12 @@ void SwitchRecoveryOn(DynamoDbClient& client, Env& env) {
       {{"table", client.place().table}, {"reason", reason}});
 }
 
-// Whether it was this call that created it.
+// Whether this call created it.
 Result<bool> Create(DynamoDbClient& client) {
   MUSTER_ASSIGN(const DynamoDbAnswer answer,
                 client.Call("CreateTable", CreateRequest(client.place().table)));
   if (answer.ok()) return true;
-  // Somebody else was faster, or an earlier try of ours.
+  // Created concurrently, or by an earlier try of ours.
   if (answer.error == "ResourceInUseException") return answer.in_doubt;
   return client.ErrorOf("CreateTable", answer);
 }
@@ -150,7 +150,7 @@ Status AwaitTable(DynamoDbClient& client, Env& env) {
   return {};
 }
 
-// The item that says which schema a namespace has; a namespace of no kind, which no record is in.
+// The item with a namespace's schema version; it has no kind, so no record collides with it.
 Json SchemaItem(const DynamoDbClient& client, const std::string& space) {
   return Json{{"TableName", client.place().table},
               {"Key", {{"pk", DynamoDbText(space)}, {"sk", DynamoDbText(kSchemaKey)}}}};
@@ -203,7 +203,7 @@ Status PrepareDynamoDbTable(DynamoDbClient& client, const std::string& space, En
   if (answer.error != "ConditionalCheckFailedException") {
     return client.ErrorOf("UpdateItem", answer);
   }
-  // Somebody else was faster.
+  // Created concurrently.
   MUSTER_ASSIGN(const int theirs, DynamoDbSchemaVersion(client, space));
   return CheckDynamoDbSchema(client, space, theirs);
 }

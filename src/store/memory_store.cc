@@ -15,7 +15,7 @@ class MemoryStore final : public Store {
  public:
   explicit MemoryStore(Env& env) : env_(env) {}
 
-  // As it is now.
+  // A copy of the current state.
   std::unique_ptr<MemoryStore> Copy() {
     auto copy = std::make_unique<MemoryStore>(env_);
     std::lock_guard lock(mutex_);
@@ -142,7 +142,7 @@ class MemoryStore final : public Store {
     return {.applied = true, .version = record.version};
   }
 
-  // What this claim took before, as far as nobody else has claimed it since.
+  // What this claim took before, unless others have claimed it since.
   std::vector<Record> TakenBy(const ClaimRequest& request) {
     std::vector<Record> taken;
     for (const auto& due : due_) {

@@ -5,9 +5,9 @@
 
 namespace muster {
 
-// A store whose calls are counted and timed: muster_store_seconds by operation,
-// muster_store_errors_total by operation and code, muster_store_conflicts_total and
-// muster_store_claimed_total. What it is given must outlive it.
+// Counts and times a store's calls: muster_store_seconds by operation, muster_store_errors_total by
+// operation and code, muster_store_conflicts_total and muster_store_claimed_total. Arguments must
+// outlive it.
 class MeteredStore final : public StoreWrapper {
  public:
   MeteredStore(Store& store, Metrics& metrics, Env& env);

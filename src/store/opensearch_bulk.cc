@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Small clusters of Amazon's take 10 MiB in one request, and answers may hold whole documents.
+// Amazon's small clusters accept 10 MiB per request, and responses may contain whole documents.
 constexpr size_t kMaxRequestBytes = 4 * 1024 * 1024;
 constexpr size_t kMaxSources = 100;
 
@@ -68,10 +68,10 @@ BulkResult ResultOf(OpenSearchCluster& client, const Json& item, const std::stri
   return Failed(client.Refusal(status, error, true, alias));
 }
 
-// One request. The answers to `which` of the actions are put into `results`.
+// One request. The results of `which` actions are stored in `results`.
 void SendSome(OpenSearchCluster& client, const std::string& alias, std::string body,
               std::span<const size_t> which, std::vector<BulkResult>& results) {
-  // Waits for a primary shard that is being moved, for less than the request itself may take.
+  // Waits for a relocating primary shard, but less than the request timeout.
   auto answer = client.Call({.method = "POST",
                              .target = "/" + alias + "/_bulk?require_alias=true&timeout=5s",
                              .body = std::move(body),
@@ -121,7 +121,7 @@ std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std:
   milliseconds pause = kRetryPause;
   for (int tries = 1; !which.empty(); ++tries, pause *= 2) {
     SendThese(client, alias, actions, which, results);
-    // A node that turns down one item of several may take it a moment later.
+    // A node that rejects one of several items may accept it a moment later.
     std::erase_if(which, [&](size_t i) {
       return results[i].kind != BulkResult::Kind::kFailed ||
              results[i].error.code != Code::kUnavailable;

@@ -10,33 +10,33 @@
 
 namespace muster {
 
-// One conditional write of one document.
+// A conditional write of one document.
 struct BulkAction {
   enum class Op { kCreate, kUpdate, kDelete };
   Op op = Op::kCreate;
   std::string id;
-  DocumentVersion version = {};  // what it must still be; not for kCreate: it must not be there
-  Json fields = {};              // the document, or what is changed of it
-  bool answer_source = false;    // kUpdate: have the whole document in the answer
+  DocumentVersion version = {};  // its required version; kCreate requires that it does not exist
+  Json fields = {};              // the document, or the changed fields
+  bool answer_source = false;    // kUpdate: return the whole document
 };
 
-// What became of it.
+// The outcome.
 struct BulkResult {
   enum class Kind { kApplied, kConflict, kFailed };
   Kind kind = Kind::kFailed;
   DocumentVersion version = {};  // kApplied: the new one
-  Json source = {};              // kApplied, if asked for
-  Error error = {};              // kFailed: kUnknownOutcome, or else not applied
+  Json source = {};              // kApplied, if requested
+  Error error = {};              // kFailed: kUnknownOutcome, or not applied
 };
 
-// Sends the actions in as few requests as their size allows, and those that an overloaded node
-// turned down again for a while. Answers in the order of `actions`. `alias` must be one: a missing
-// index is an error and not created.
+// Sends the actions in as few requests as their size allows, and retries those that an overloaded
+// node rejected. Results are in the order of `actions`. `alias` must be one: a missing index is an
+// error and not created.
 std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std::string& alias,
                                  const std::vector<BulkAction>& actions);
 
-// Why not all could be decided: that nothing was applied, if it is so, else that it is not known.
-// Not an error: every result is kApplied or kConflict.
+// Why some are undecided: nothing was applied, if that is certain, otherwise unknown. Success:
+// every result is kApplied or kConflict.
 Status FailureOf(const std::vector<BulkResult>& results);
 
 }  // namespace muster

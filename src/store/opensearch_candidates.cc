@@ -8,10 +8,10 @@
 namespace muster {
 namespace {
 
-// Candidates are small: their bodies come with the claim. Who has the queue to himself looks ever
-// further ahead, so that searches become rare; with others about, what is seen is soon outdated.
+// Candidates are small: their bodies come with the claim. Without contention the page grows, so
+// that searches become rare; with it, results are soon outdated.
 constexpr size_t kFirstPage = 500;
-constexpr size_t kMost = 5'000;  // half of what a search may answer
+constexpr size_t kMost = 5'000;  // half of a search's maximum
 constexpr size_t kClaimsOfAPage = 25;
 constexpr std::chrono::seconds kSpreadFor{10};
 
@@ -62,7 +62,7 @@ std::vector<Candidate> Candidates::TakeKnown(size_t count) {
 }
 
 void Candidates::Refill(std::vector<Candidate> found) {
-  // What a search no longer shows need not be remembered any longer.
+  // No need to remember what a search no longer shows.
   std::map<std::string, DocumentVersion> still_shown;
   std::erase_if(found, [&](const Candidate& candidate) {
     const auto spent = spent_.find(candidate.id);

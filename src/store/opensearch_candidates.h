@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// A record that a search proposed to be claimed. It may have been taken since.
+// A record that a search proposed for claiming. It may have been taken since.
 struct Candidate {
   std::string id;
   DocumentVersion version;
@@ -21,25 +21,25 @@ struct Candidate {
 };
 
 // The candidates of one queue, shared by the threads of a process so that they don't collide: one
-// search serves many claims, and no candidate is handed out twice. So that processes don't collide
-// either, the order is random within the older half, then within the younger; and among all of them
-// for a while after a collision. Thread-safe.
+// search serves many claims, and no candidate is handed out twice. To avoid collisions between
+// processes too, the order is random within the older half, then within the younger; and across all
+// of them for a while after a collision. Thread-safe.
 class Candidates {
  public:
-  // Up to `size` records that are due now, oldest first, as they are after the call began.
+  // Up to `size` records that are due now, oldest first, as of the call or later.
   using Search = std::function<Result<std::vector<Candidate>>(size_t size)>;
 
   explicit Candidates(Env& env);
 
   // Up to `count` candidates. Searches if there are fewer, unless that was done since `arrived`:
-  // none means that nothing was due then. Threads wait for one another's search.
+  // none means that nothing was due then. Threads wait for each other's search.
   Result<std::vector<Candidate>> Take(size_t count, MonoTime arrived, const Search& search);
 
-  // A candidate that was handed out was not, or may not have been, claimed: it is one again, once a
-  // search finds it.
+  // A candidate was not, or may not have been, claimed: it becomes one again once a search finds
+  // it.
   void GiveBack(const Candidate& candidate);
 
-  // A candidate had been taken by somebody else: so may have been the others.
+  // A candidate was taken by another process: the others may have been too.
   void Collided();
 
  private:
@@ -52,8 +52,8 @@ class Candidates {
 
   std::mutex mutex_;
   std::vector<Candidate> known_;  // the next one last
-  size_t page_;                   // how many to look for
-  // Versions that are being claimed or are known to be outdated. A search may still show them.
+  size_t page_;                   // how many to search for
+  // Versions being claimed or known to be outdated. A search may still show them.
   std::map<std::string, DocumentVersion> spent_;
   MonoTime spread_until_{MonoTime::min()};
 };

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// What a search sees, and how often it was asked.
+// A search's view, and how often it was called.
 struct Index {
   std::vector<Candidate> due;  // oldest first
   int searches = 0;

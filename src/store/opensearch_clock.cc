@@ -3,8 +3,8 @@
 namespace muster {
 namespace {
 
-// The smallest of the statistics; each carries the time at which they were taken. OpenSearch still
-// knows the older name of the manager.
+// The smallest of the statistics; each carries its time. OpenSearch still supports the manager's
+// older name.
 constexpr const char* kQuestion =
     "/_nodes/_master/stats/process?filter_path=nodes.*.timestamp&timeout=2s";
 
@@ -43,7 +43,7 @@ Result<ServerClock::Reading> OpenSearchClock::Read() {
   Status measured;
   if (clock_.IsStale(env_.MonoNow())) measured = Measure();
   auto reading = clock_.Read(env_.MonoNow());
-  // While the cluster does not answer, what is known serves as long as it is good enough.
+  // While the cluster does not respond, the last reading is used as long as it is accurate enough.
   if (!reading && !measured) return measured.error();
   return reading;
 }

@@ -7,17 +7,16 @@
 
 namespace muster {
 
-// The clock of a cluster: its manager's, which is asked once a minute. Where statistics of nodes
-// may not be read, it is the clock of whoever sends the Date header. Thread-safe; both arguments
-// must outlive it.
+// A cluster's clock: its manager's, read once a minute. If node statistics are not permitted, the
+// clock behind the Date header. Thread-safe; both arguments must outlive it.
 class OpenSearchClock {
  public:
   OpenSearchClock(OpenSearchCluster& client, Env& env) : client_(client), env_(env) {}
 
-  // kPermission: neither is to be had. kUnavailable: not known well enough at the moment.
+  // kPermission: neither is available. kUnavailable: not accurate enough right now.
   Result<ServerClock::Reading> Read();
 
-  // Asks the cluster now.
+  // Reads it now.
   Status Measure();
 
  private:

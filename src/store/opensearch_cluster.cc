@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Under a third of any lease that makes sense.
+// Less than a third of any sensible lease.
 constexpr milliseconds kTimeout{10'000};
 constexpr size_t kMaxAnswerBytes = 256 * 1024 * 1024;
 
@@ -17,7 +17,7 @@ constexpr int kMaxTries = 6;
 constexpr milliseconds kRetryFor{2'000};
 constexpr milliseconds kRetryPause{25};
 constexpr milliseconds kMissedForGood{5'000};
-// Less than a server takes to start again: two starts are two stories.
+// Less than a server's restart: two restarts are separate incidents.
 constexpr milliseconds kMissedLongAgo{4'000};
 
 constexpr std::string_view kRoleHint =
@@ -55,15 +55,15 @@ Error PermissionError(int status, const std::string& reason) {
           std::string(kRoleHint)};
 }
 
-// Whether the request was certainly not applied, and may be when it is sent again.
+// Whether the request was certainly not applied, and retrying may help.
 bool MayTryAgain(const OpenSearchAnswer& response, const Json& error, bool writes) {
   if (response.status == 429) return !Contains(TextOf(error, "reason"), "flood-stage");
-  // A 503 of somebody in between may come after the request was passed on.
+  // A 503 from an intermediary may come after it forwarded the request.
   if (response.status == 503) return !writes || error.is_object();
   return !writes && (response.status == 502 || response.status == 504);
 }
 
-// Of a request's path: "/alias/_search?size=1" is about the alias.
+// The first path segment: the alias in "/alias/_search?size=1".
 std::string_view FirstSegment(std::string_view target) {
   target.remove_prefix(target.starts_with('/') ? 1 : 0);
   target = target.substr(0, target.find_first_of("/?"));
@@ -71,13 +71,13 @@ std::string_view FirstSegment(std::string_view target) {
 }
 
 ClusterAnswer AnswerOf(const OpenSearchAnswer& response) {
-  // Answers are bounded and written by a machine: the careful reader for people's files takes
-  // longer and finds nothing more.
+  // Responses are bounded and machine-written: the careful parser for user files would be slower
+  // and find nothing more.
   Json body = Json::parse(response.body, nullptr, false);
   return {response.status, body.is_discarded() ? Json() : std::move(body)};
 }
 
-// Whoever it was, it may have passed a write on.
+// Whatever responded may have forwarded a write.
 Error MalformedReply(const std::string& base, bool writes) {
   return {writes ? Code::kUnknownOutcome : Code::kInvalid,
           base + " answers, but not as OpenSearch does",
@@ -111,8 +111,8 @@ Error RefusalOf(int status, const Json& error, bool writes, std::string_view ali
   const std::string said = type.empty() ? "status " + std::to_string(status) : type + ": " + reason;
   if (type == "cluster_block_exception") return BlockedError(status, reason);
   if (type == "index_not_found_exception") {
-    // What is gone is named as it was asked for. Another name is what the cluster took it for, so
-    // it knows the index: a node that has just been started does not have it yet.
+    // The error names a missing index as requested. Any other name is what the cluster resolved it
+    // to, so it knows the index: a node that just started does not have it yet.
     if (!alias.empty() && reason.find("[" + std::string(alias) + "]") == reason.npos) {
       return {Code::kUnavailable, "the store's index is not ready: " + reason, "try again later"};
     }
@@ -152,7 +152,7 @@ Error OpenSearchCluster::Refusal(int status, const Json& error, bool writes,
   if (refusal.code != Code::kNotFound || alias.empty()) return refusal;
   std::lock_guard lock(mutex_);
   const MonoTime now = env_.MonoNow();
-  // After a silence it is a new story: in between it may have been there.
+  // After a gap it is a new incident: it may have existed in between.
   if (missed_last_ == MonoTime::min() || now - missed_last_ > kMissedLongAgo) missed_first_ = now;
   missed_last_ = now;
   if (now - missed_first_ < kMissedForGood) refusal.code = Code::kUnavailable;
@@ -191,7 +191,7 @@ Result<ClusterAnswer> OpenSearchCluster::Send(const ClusterRequest& request) {
       if (last || response.error().code != Code::kUnavailable) return response.error();
     } else {
       ClusterAnswer answer = AnswerOf(*response);
-      // Signed with credentials that have expired, or by a clock that is off: both are known now.
+      // Signed with expired credentials, or with a wrong clock: both are known now.
       const bool refused = !endpoint_.aws_region.empty() && response->status == 403 && tries == 1;
       if (!refused &&
           (last || !MayTryAgain(*response, MemberOf(answer.body, "error"), request.writes))) {
@@ -206,7 +206,7 @@ Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
   MUSTER_ASSIGN(ClusterAnswer answer, Send(request));
   if (answer.status >= 300) {
     const Json& error = MemberOf(answer.body, "error");
-    // AWS and proxies say what is wrong in their own words.
+    // AWS and proxies have their own error formats.
     Json said = error.is_object() ? error : Json();
     if (said.is_null() && !TextOf(answer.body, "message").empty()) {
       said = Json{{"reason", TextOf(answer.body, "message")}};

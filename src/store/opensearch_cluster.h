@@ -20,29 +20,29 @@ struct ClusterRequest {
 
 struct ClusterAnswer {
   int status = 0;
-  Json body;  // null where the answer was no JSON
+  Json body;  // null if the response was not JSON
 
-  std::string ErrorType() const;  // "index_not_found_exception"; empty: OpenSearch said none
+  std::string ErrorType() const;  // "index_not_found_exception"; empty: none given
 };
 
-// Speaks to a cluster for a store. What was certainly not applied is tried again, a few times
-// within two seconds: a connection that was refused, a node that is overloaded or not ready.
+// A store's connection to a cluster. Requests that were certainly not applied are retried a few
+// times within two seconds: refused connections, nodes that are overloaded or not ready.
 // Thread-safe; `env` must outlive it.
 class OpenSearchCluster {
  public:
   OpenSearchCluster(OpenSearchEndpoint endpoint, Env& env);
 
-  // Any complete answer, whatever its status, unless trying again may help.
+  // Any complete response, whatever its status, unless a retry may help.
   Result<ClusterAnswer> Send(const ClusterRequest& request);
 
-  // The body of an answer of a status below 300; all others are errors, see Refusal.
+  // The body of a response with a status below 300; otherwise an error, see Refusal.
   Result<Json> Call(const ClusterRequest& request);
 
-  // One request that is not repeated, as it came.
+  // A single request without retries.
   Result<OpenSearchAnswer> SendOnce(const ClusterRequest& request);
 
-  // RefusalOf, but that an index is gone is believed only when it has been said for a while: a
-  // cluster that has just been started does not know its indices yet. Until then: kUnavailable.
+  // RefusalOf, except that a missing index is only believed after a while: a cluster that just
+  // started does not know its indices yet. Until then: kUnavailable.
   Error Refusal(int status, const Json& error, bool writes, std::string_view alias);
 
   const OpenSearchEndpoint& endpoint() const { return endpoint_; }
@@ -56,15 +56,15 @@ class OpenSearchCluster {
   MonoTime missed_last_ = MonoTime::min();
 };
 
-// What a refusal means. `error` is what OpenSearch says is wrong, {"type", "reason"}, of a whole
-// request or of one item of a _bulk; null where somebody else answered in its place. `alias` is
-// what the request named the index by; empty: it named none.
+// The meaning of a refusal. `error` is OpenSearch's {"type", "reason"}, for a whole request or one
+// item of a _bulk; null if something else responded. `alias` is the request's name for the index;
+// empty: none.
 Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias = {});
 
-// A member of a JSON object; null if there is none, or it is no object.
+// A member of a JSON object; null if missing, or not an object.
 const Json& MemberOf(const Json& object, const char* name);
 
-// The same as a text or number; empty or 0 if it is none.
+// The same as a text or number; empty or 0 if it is not one.
 std::string TextOf(const Json& object, const char* name);
 int64_t NumberOf(const Json& object, const char* name);
 

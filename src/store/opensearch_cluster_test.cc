@@ -11,7 +11,7 @@
 #include "support/hasty_env.h"
 #include "support/http_server.h"
 
-// What the wire does to requests and answers, held against a server that answers as told.
+// A faulty wire, tested with a scripted server.
 
 namespace muster {
 namespace {
@@ -28,7 +28,7 @@ OpenSearchEndpoint AddressOf(const HttpServer& server) {
   return {.base_url = base};
 }
 
-// The code of a request that is always answered like this.
+// The error for a request that always gets this response.
 Error ErrorFor(int status, const std::string& body, bool writes) {
   HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
   HastyEnv env;
@@ -97,7 +97,7 @@ TEST(OpenSearchCluster, AnIndexIsGoneWhenThatIsSaidForAWhile) {
   EXPECT_EQ(told(), Code::kUnavailable);
   env.Sleep(std::chrono::seconds(3), {});
   EXPECT_EQ(told(), Code::kNotFound);
-  // After a long silence nobody knows what it was like meanwhile.
+  // After a long gap the state in between is unknown.
   env.Sleep(std::chrono::seconds(60), {});
   EXPECT_EQ(told(), Code::kUnavailable);
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxIdBytes = 512;
 
-// 2^44 changes of a shard and 2^19 elections and restarts of one.
+// 2^44 changes of a shard and 2^19 elections and restarts.
 constexpr int kSeqNoBits = 44;
 constexpr int64_t kSeqNoMask = (int64_t{1} << kSeqNoBits) - 1;
 

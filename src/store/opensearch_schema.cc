@@ -9,9 +9,9 @@ constexpr const char* kSchemaName = kOpenSearchStoreMark;
 
 std::string AliasOf(const std::string& space) { return space + "_records"; }
 
-// One shard: the records of a store are few and small, and one is the cheapest to search. A replica
-// as soon as there is a node for it. Nothing is refreshed but on request: a store at rest costs
-// nothing. What is never searched for is not indexed.
+// One shard: a store's records are few and small, and one shard is the cheapest to search. A
+// replica as soon as there is a node for it. Refreshed only on request: an idle store costs
+// nothing. Fields that are never searched are not indexed.
 Json IndexFor(const std::string& space, const std::string& id) {
   const Json keyword{{"type", "keyword"}};
   const Json number{{"type", "long"}};
@@ -124,7 +124,7 @@ Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std
                                             Env& env) {
   MUSTER_ASSIGN(std::optional<OpenSearchIndex> found, FindOpenSearchIndex(client, space));
   if (found) return *std::move(found);
-  // The name is fixed, so that one of several that create it at once wins.
+  // The name is fixed, so that of several concurrent creators one wins.
   const std::string name = AliasOf(space) + "-000001";
   const std::string id = env.NewId().substr(0, 12);
   MUSTER_ASSIGN(const ClusterAnswer answer, client.Send({.method = "PUT",

@@ -9,11 +9,11 @@
 
 namespace muster {
 
-// What a store's index is called and made of. For the namespace `muster`:
+// A store's index and its names. For the namespace `muster`:
 //   muster_records-000001  the index
-//   muster_records         an alias of it, by which it is found
-//   muster_records-ID      another, with a random id: whoever goes by it never mistakes an index
-//                          that was deleted and created again for the one it knew
+//   muster_records         its alias, for finding it
+//   muster_records-ID      another alias, with a random id, so that an index that was deleted and
+//                          recreated is never mistaken for the original
 inline constexpr int kOpenSearchSchemaVersion = 1;
 
 struct OpenSearchServerInfo {
@@ -25,8 +25,8 @@ struct OpenSearchIndex {
   std::string name = {};
   std::string alias = {};  // with the random id
   int schema_version = 0;
-  bool reads_primaries = false;  // copies of it lag behind (segment replication)
-  bool blocked = false;          // takes no writes at the moment
+  bool reads_primaries = false;  // replicas lag (segment replication)
+  bool blocked = false;          // currently rejects writes
   std::string shards = {};
   std::string replicas = {};
   std::string refresh_interval = {};
@@ -36,11 +36,11 @@ struct OpenSearchIndex {
 // kIncompatible: older than Elasticsearch 7.10 or OpenSearch 1, or neither.
 Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client);
 
-// The index of a namespace, if there is one. kIncompatible: its schema is newer, or it is not ours.
+// The index of a namespace, if any. kIncompatible: its schema is newer, or it is not ours.
 Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& client,
                                                            const std::string& space);
 
-// The same, created if there is none. Several may do so at once.
+// The same, created if missing. Safe for concurrent processes.
 Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std::string& space,
                                             Env& env);
 

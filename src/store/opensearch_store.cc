@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr int kScanPage = 100;  // documents that fit into one answer, also when they are large
+constexpr int kScanPage = 100;  // documents that fit in one response, even if large
 constexpr size_t kMaxQueues = 64;
 constexpr milliseconds kClaimFor{8'000};
 constexpr milliseconds kFirstPoll{50};
@@ -36,7 +36,7 @@ class OpenSearchStore final : public Store {
     MUSTER_ASSIGN(const OpenSearchIndex index, OpenOpenSearchIndex(client_, space, env_));
     alias_ = index.alias;
     search_ = "/" + alias_ + "/_search?allow_partial_search_results=false";
-    // Copies may lag behind, the shard that takes the writes does not.
+    // Replicas may lag, the primary does not.
     if (index.reads_primaries) search_ += "&preference=_primary";
     MUSTER_TRY(clock_.Read());
     return {};
@@ -74,11 +74,11 @@ class OpenSearchStore final : public Store {
     MUSTER_TRY(CheckChanges(changes));
     if (changes.empty()) return std::vector<Written>{};
     std::vector<BulkAction> actions;
-    std::vector<size_t> which;  // of the changes each action is
+    std::vector<size_t> which;  // the change of each action
     const std::string write_id = env_.NewId();
     for (size_t i = 0; i < changes.size(); ++i) {
       MUSTER_ASSIGN(BulkAction action, ActionOf(changes[i], write_id));
-      // No document ever had such a version, and the server would call it an error.
+      // No document ever had such a version, and the server would reject it.
       if (action.op != BulkAction::Op::kCreate && action.version.primary_term == 0) continue;
       actions.push_back(std::move(action));
       which.push_back(i);
@@ -125,7 +125,7 @@ class OpenSearchStore final : public Store {
       }
       if (collided) candidates->Collided();
       auto failure = FailureOf(results);
-      // What was taken before a node turned the rest down is an answer.
+      // What was claimed before a node rejected the rest is a valid result.
       if (!failure && (claimed.empty() || IsUnknown(results))) return failure.error();
       if (!claimed.empty()) return claimed;
     }
@@ -158,7 +158,7 @@ class OpenSearchStore final : public Store {
     return found.is_boolean() && found.get<bool>();
   }
 
-  // Of a field's values, of which ours have one each.
+  // A field's only value.
   static const Json& OnlyValue(const Json& fields, const char* name) {
     const Json& values = MemberOf(fields, name);
     return values.is_array() && !values.empty() ? values[0] : values;
@@ -174,7 +174,7 @@ class OpenSearchStore final : public Store {
     });
   }
 
-  // Documents by id, as they are now, whatever searches show.
+  // Documents by id, in their current state, whatever searches show.
   Result<Json> Read(const std::vector<std::string>& ids) {
     MUSTER_ASSIGN(Json answer, client_.Call({.method = "POST",
                                              .target = "/" + alias_ + "/_mget",
@@ -192,7 +192,7 @@ class OpenSearchStore final : public Store {
     return documents;
   }
 
-  // Makes all that was written before visible to searches.
+  // Makes all earlier writes visible to searches.
   Status Refresh() {
     MUSTER_ASSIGN(const Json answer,
                   client_.Call({.method = "POST", .target = "/" + alias_ + "/_refresh"}));
@@ -213,8 +213,8 @@ class OpenSearchStore final : public Store {
     return hits;
   }
 
-  // A prefix is looked up only where `after` lies before it: beyond, the order of the keys leads
-  // through it, and only as many documents are visited as are wanted.
+  // The prefix query is used only if `after` lies before it: beyond, key order leads through it,
+  // and only as many documents are visited as requested.
   static Json ScanQuery(std::string_view kind, std::string_view prefix, const std::string& after,
                         int size) {
     Json conditions = Json::array({Term("kind", kind)});
@@ -252,8 +252,8 @@ class OpenSearchStore final : public Store {
     return action;
   }
 
-  // A cluster that loses a node repeats a write by itself, and may then find its own first try to
-  // be in conflict with the second. So a conflict is read before it is reported.
+  // A cluster that loses a node retries a write by itself, and may then conflict with its own first
+  // try. So a conflict is read back before it is reported.
   Status Reconsider(const std::vector<BulkAction>& actions, const std::string& write_id,
                     std::vector<BulkResult>& results) {
     std::vector<size_t> lost;
@@ -279,8 +279,8 @@ class OpenSearchStore final : public Store {
     return {};
   }
 
-  // The records that are due. A search only proposes: they may have been taken since. What it needs
-  // stands in columns, so that no document has to be read.
+  // The due records. A search only proposes: they may have been taken since. It reads only columns,
+  // no documents.
   Result<std::vector<Candidate>> FindDue(const ClaimRequest& request, size_t size) {
     MUSTER_ASSIGN(const ServerClock::Reading time, clock_.Read());
     MUSTER_TRY(Refresh());
@@ -308,7 +308,7 @@ class OpenSearchStore final : public Store {
     return found;
   }
 
-  // Takes each of them that is still what it was.
+  // Claims each that is unchanged.
   std::vector<BulkResult> TryClaim(const ClaimRequest& request,
                                    const std::vector<Candidate>& candidates) {
     auto time = clock_.Read();
@@ -362,8 +362,8 @@ class OpenSearchStore final : public Store {
                  "try again"};
   }
 
-  // What this claim took before, as far as nobody else has claimed it since. Found by a search,
-  // decided by reading.
+  // What this claim took before, unless others have claimed it since. Found by a search, decided by
+  // reading.
   Result<std::vector<Record>> TakenBy(const ClaimRequest& request) {
     MUSTER_TRY(Refresh());
     MUSTER_ASSIGN(const Json hits,
@@ -390,14 +390,14 @@ class OpenSearchStore final : public Store {
 
   std::shared_ptr<Candidates> CandidatesOf(const ClaimRequest& request) {
     std::lock_guard lock(queues_mutex_);
-    // Those in use live on. What is forgotten costs one search.
+    // Queues in use live on. A dropped one costs one search.
     if (queues_.size() >= kMaxQueues) queues_.clear();
     auto& candidates = queues_[{request.kind, request.queue}];
     if (candidates == nullptr) candidates = std::make_shared<Candidates>(env_);
     return candidates;
   }
 
-  // The number of the index's last change; 0 if it cannot be had. Asked at most once in `max_age`.
+  // The index's last sequence number; 0 if unavailable. Read at most once per `max_age`.
   int64_t LastSeqNo(milliseconds max_age) {
     std::lock_guard lock(sign_mutex_);
     const MonoTime now = env_.MonoNow();
@@ -407,7 +407,7 @@ class OpenSearchStore final : public Store {
                                 "/_stats/docs?level=shards&filter_path=indices.*.shards.*.seq_no"});
     sign_asked_ = env_.MonoNow();
     if (!answer) return sign_ = 0;
-    int64_t sum = 0;  // whichever of several shards changes
+    int64_t sum = 0;  // over all shards
     for (const Json& index : MemberOf(*answer, "indices")) {
       for (const Json& shard : MemberOf(index, "shards")) {
         for (const Json& copy : shard) sum += NumberOf(MemberOf(copy, "seq_no"), "max_seq_no");

@@ -14,8 +14,8 @@
 #include "support/opensearch_server.h"
 #include "support/shared_server.h"
 
-// What only OpenSearch can do or suffer: searches that lag behind, nodes that turn work down,
-// answers that are lost, servers that are killed. What every backend promises is in tests/contract.
+// OpenSearch specifics: lagging searches, overloaded nodes, lost responses, killed servers. The
+// general store contract is in tests/contract.
 
 namespace muster {
 namespace {
@@ -200,7 +200,7 @@ TEST_F(OpenSearchStoreTest, RefusalsThatDoNotEndLeaveNothingApplied) {
   EXPECT_EQ(store->Claim(NewClaim()).value().at(0).epoch, 1);
 }
 
-// A node that has room for one item of two.
+// A node with room for one of two items.
 TEST_F(OpenSearchStoreTest, ItemsThatAreTurnedDownAreSentAgainByThemselves) {
   std::atomic<int> bulks = 0;
   HttpRelay relay(
@@ -227,7 +227,7 @@ TEST_F(OpenSearchStoreTest, ItemsThatAreTurnedDownAreSentAgainByThemselves) {
   EXPECT_EQ(written[1].version, store->Get("work", "b").value()->version);
 }
 
-// Every search shows what the first one showed.
+// Every search returns the first one's result.
 TEST_F(OpenSearchStoreTest, StaleSearchesNeitherClaimTwiceNorForever) {
   std::mutex mutex;
   std::optional<std::string> first;
@@ -268,7 +268,7 @@ TEST_F(OpenSearchStoreTest, RefreshThatNeverComesHidesRecordsButHarmsNone) {
   ClaimRequest by_key = NewClaim();
   by_key.key = "a";
   EXPECT_EQ(store->Claim(by_key).value().at(0).epoch, 1);
-  // Now it shows up, as it was: due, and long since taken.
+  // Now it shows up in its old state: due, and long since taken.
   refreshes = true;
   EXPECT_TRUE(store->Claim(NewClaim()).value().empty());
 }
@@ -283,7 +283,7 @@ TEST_F(OpenSearchStoreTest, RefreshThatFailsIsToldToWhoScans) {
   EXPECT_EQ(store->Scan("work", "", "", 10).error().code, Code::kUnavailable);
 }
 
-// A cluster may repeat a write by itself and then call its own first try a conflict.
+// A cluster may retry a write by itself and then report its own first try as a conflict.
 TEST_F(OpenSearchStoreTest, ConflictWithOneselfIsNotTakenForSomebodyElses) {
   HttpRelay relay(
       Server().port(), {},
@@ -355,15 +355,14 @@ TEST_F(OpenSearchStoreTest, IndexThatIsDeletedIsNotCreatedAgainBehindItsUsersBac
   Create(*store, "a");
   const Record old = store->Get("work", "a").value().value();
   Server().Call("DELETE", Index());
-  // A cluster that has just been started says so, too: it is believed after a while.
+  // A cluster that just started says so too: it is believed after a while.
   EXPECT_EQ(store->Get("work", "a").error().code, Code::kUnavailable);
   while (store->Get("work", "a").error().code == Code::kUnavailable) {
   }
   EXPECT_EQ(store->Get("work", "a").error().code, Code::kNotFound);
   EXPECT_EQ(Put(*store, NewRecord("b")).error().code, Code::kNotFound);
   EXPECT_EQ(store->Claim(NewClaim()).error().code, Code::kNotFound);
-  // Whoever opens the store anew gets a new one, and who knew the old one does not take it for
-  // that.
+  // Reopening the store gives a new one, and a client of the old one does not confuse the two.
   const auto fresh = Open();
   EXPECT_FALSE(fresh->Get("work", "a").value());
   Create(*fresh, "a");
@@ -405,11 +404,11 @@ TEST_F(OpenSearchStoreTest, NothingIsRefreshedByItself) {
   EXPECT_EQ(settings.front()["settings"]["index"]["refresh_interval"], "-1");
 }
 
-// Workers claim and complete while the server is killed and comes back. Nobody gets an epoch that
-// somebody else got, nothing acknowledged is lost, and in the end all is done.
+// Workers claim and complete while the server is killed and restarted. No epoch is granted twice,
+// nothing acknowledged is lost, and everything gets done.
 TEST_F(OpenSearchStoreTest, KilledServerLosesNothingAndGivesNoEpochTwice) {
   constexpr int kItems = 300;
-  OpenSearchServer server;  // its own, since it is killed
+  OpenSearchServer server;  // its own: it is killed
   const auto setup = Open(server.port());
   std::vector<Change> items;
   for (int i = 0; i < kItems; ++i) {

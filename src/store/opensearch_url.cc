@@ -7,7 +7,8 @@ namespace muster {
 Result<OpenSearchEndpoint> OpenSearchEndpointOf(const Url& url) {
   auto endpoint = OpenSearchEndpoint::FromUrl(url, {"namespace"});
   if (!endpoint) return endpoint.error().Within("store URL");
-  // It has neither a refresh nor reads by id that see the last write: claims could not be decided.
+  // It has neither a refresh nor reads by id that see the last write, so claims could not be
+  // decided.
   if (endpoint->aws_service == "aoss" || url.host.ends_with(".aoss.amazonaws.com")) {
     return Error{Code::kInvalid, "OpenSearch Serverless cannot keep what a store promises",
                  "use a domain of Amazon OpenSearch Service, or DynamoDB"};

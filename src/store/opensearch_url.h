@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// The cluster in a store's URL; a path before the API becomes part of its base URL. kInvalid, with
-// what to write instead.
+// The cluster in a store URL; a path before the API becomes part of its base URL. kInvalid, with
+// the correct form.
 Result<OpenSearchEndpoint> OpenSearchEndpointOf(const Url& url);
 
 }  // namespace muster

@@ -4,7 +4,7 @@ namespace muster {
 namespace {
 
 constexpr std::chrono::seconds kValidFor{1};
-constexpr size_t kMaxQueues = 1'000;  // beyond that all are forgotten, which costs time only
+constexpr size_t kMaxQueues = 1'000;  // beyond that all are dropped, which only costs time
 
 }  // namespace
 
@@ -14,7 +14,7 @@ WallTime PostgresDueFloor::Get(const std::string& kind, const std::string& queue
   const auto found = floors_.find({kind, queue});
   if (found == floors_.end()) return kNone;
   if (now < found->second.valid_until) return found->second.due;
-  // One claim looks from the beginning, while the others go on as before.
+  // One claim scans from the start, while the others continue as before.
   found->second.valid_until = now + kValidFor;
   return kNone;
 }

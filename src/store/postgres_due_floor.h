@@ -9,11 +9,11 @@
 
 namespace muster {
 
-// Where in its queue a claim begins to look. Until the next vacuum, what was claimed before leaves
-// dead entries at the low end of the index of due times, and walking over those of a busy minute
-// takes a hundred times as long as the claim itself. A claim therefore begins where the one before
-// found its first record, and at the very beginning once a second: for what somebody gave back
-// further down. Nobody may conclude from a claim with a floor that a queue is empty.
+// Where in its queue a claim starts to scan. Until the next vacuum, earlier claims leave dead
+// entries at the low end of the index of due times, and scanning those of a busy minute takes a
+// hundred times as long as the claim itself. A claim therefore starts where the previous one found
+// its first record, and at the very start once a second: for records released further down. A claim
+// with a floor does not prove that a queue is empty.
 //
 // Thread-safe.
 class PostgresDueFloor {
@@ -22,7 +22,7 @@ class PostgresDueFloor {
 
   explicit PostgresDueFloor(Env& env) : env_(env) {}
 
-  // The due time from which on to look; kNone: from the very beginning.
+  // The due time to start from; kNone: the very start.
   WallTime Get(const std::string& kind, const std::string& queue);
 
   // A claim found its first record there.

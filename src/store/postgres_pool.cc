@@ -6,7 +6,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A call that was rolled back (a deadlock, a serialization failure) or never sent (the connection
-// had died while idle) is made again, a few times and within this time.
+// died while idle) is retried a few times within this time.
 constexpr int kMaxTries = 4;
 constexpr milliseconds kRetryFor{2'000};
 constexpr milliseconds kRetryPause{20};

@@ -12,15 +12,15 @@
 
 namespace muster {
 
-// Connections that are opened when needed, kept while they work, and dropped when they don't. Every
-// session commits durably, also where a role or database is set up not to.
+// Connections opened on demand, reused while they work and dropped when they don't. Every session
+// commits durably, whatever the role's or database's defaults.
 //
-// Thread-safe. Must outlive what it lends.
+// Thread-safe. Must outlive the connections it lends.
 class PostgresPool {
  public:
   PostgresPool(PgOptions options, size_t max_connections);
 
-  // Gives the connection back when it is destroyed.
+  // Returns the connection when destroyed.
   class Lease {
    public:
     Lease(PostgresPool& pool, std::unique_ptr<PgConnection> connection)
@@ -38,12 +38,12 @@ class PostgresPool {
     std::unique_ptr<PgConnection> connection_;
   };
 
-  // An idle connection that still works, or a new one. kUnavailable: the server is not reached, or
-  // all connections stayed busy for as long as a call may take.
+  // An idle, working connection, or a new one. kUnavailable: the server is unreachable, or all
+  // connections stayed busy for a whole call timeout.
   Result<Lease> Take();
 
-  // On any connection, a few times where that promises that nothing was applied (kUnavailable). See
-  // PgConnection for the other errors.
+  // On any connection, with a few retries if nothing was applied (kUnavailable). See PgConnection
+  // for the other errors.
   Result<std::vector<PgResult>> Run(std::span<const PgCall> calls, Env& env);
   Result<PgResult> Run(const PgStatement& statement, const PgParams& params, Env& env);
 
@@ -57,7 +57,7 @@ class PostgresPool {
   std::mutex mutex_;
   std::condition_variable returned_;
   size_t lent_ = 0;
-  std::vector<std::unique_ptr<PgConnection>> idle_;  // the last one used is the next one taken
+  std::vector<std::unique_ptr<PgConnection>> idle_;  // last in, first out
 };
 
 }  // namespace muster

@@ -9,15 +9,15 @@ namespace muster {
 namespace {
 
 constexpr int kOldestServer = 130000;
-constexpr size_t kMaxIdentifierBytes = 63;  // PostgreSQL cuts off the rest without a word
+constexpr size_t kMaxIdentifierBytes = 63;  // PostgreSQL truncates silently
 
-// Statements of one version, in order; $S stands for the schema. A version that was released is
-// never changed: what comes later is a new version.
+// The statements of one version, in order; $S is the schema. A released version never changes: add
+// a new one.
 using Migration = std::span<const std::string_view>;
 
 constexpr std::string_view kVersion1[] = {
-    // Claims and completions move a row, so pages keep room for the next version of their rows;
-    // vacuum runs by the number of changes, not by the share of a table of mostly finished records.
+    // Claims and completions update rows, so pages keep room for row versions; vacuum runs by the
+    // number of changes, not by the share of a table of mostly finished records.
     R"(CREATE TABLE $S.records (
          kind     text COLLATE "C" NOT NULL,
          queue    text COLLATE "C" NOT NULL,
@@ -32,7 +32,7 @@ constexpr std::string_view kVersion1[] = {
          PRIMARY KEY (kind, key))
        WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01,
              autovacuum_vacuum_threshold = 5000, autovacuum_analyze_scale_factor = 0.02))",
-    // Finished records are never due, so they are not in here, however many there are.
+    // Finished records are never due, so the index does not contain them.
     "CREATE INDEX records_due ON $S.records (kind, queue, due) WHERE due IS NOT NULL",
 
     "COMMENT ON TABLE $S.records IS "
@@ -77,7 +77,7 @@ constexpr std::string_view kVersion1[] = {
 constexpr std::array<Migration, 1> kMigrations = {kVersion1};
 constexpr int kVersion = static_cast<int>(kMigrations.size());
 
-// The version of the schema; 0 if it is not there.
+// The schema version; 0 if it does not exist.
 Result<int> ReadVersion(PgConnection& connection, const std::string& space) {
   MUSTER_ASSIGN(const bool there, PgTableExists(connection, space, "schema_version"));
   if (!there) return 0;
@@ -116,11 +116,11 @@ Status Migrate(PgConnection& connection, const std::string& space) {
   MUSTER_TRY(connection.Execute(
       PgStatement{"", "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
       PgParams().Text(space)));
-  // Another process may have migrated while this one waited for the lock.
+  // Another process may have migrated while we waited for the lock.
   MUSTER_ASSIGN(const int version, ReadVersion(connection, space));
   MUSTER_TRY(CheckVersion(connection, space, version));
   if (version == 0) {
-    // Without asking first, IF NOT EXISTS would need the right to create a schema that is there.
+    // IF NOT EXISTS alone would require permission to create a schema that exists.
     MUSTER_ASSIGN(const bool exists, PgSchemaExists(connection, space));
     if (!exists) MUSTER_TRY(RunPlain(connection, InPgSchema("CREATE SCHEMA $S", space)));
     MUSTER_TRY(
@@ -158,7 +158,7 @@ Status MigratePostgres(PgConnection& connection, const std::string& space) {
   if (version == kVersion) return {};
   auto migrated = Migrate(connection, space);
   if (migrated) return {};
-  // Whatever was begun must not stay open.
+  // Don't leave a transaction open.
   if (connection.Usable()) static_cast<void>(RunPlain(connection, "ROLLBACK"));
   Error error = migrated.error().Within("schema " + space + " cannot be created or migrated");
   if (error.code == Code::kPermission) {

@@ -23,7 +23,7 @@ std::string Fill(std::string_view text,
   return filled;
 }
 
-// The same as LeaseFor, for the attempt that this claim makes.
+// Same as LeaseFor, for this claim's attempt.
 constexpr std::string_view kTake = R"(
   UPDATE {table} r
   SET owner = $4, claim_id = $5, version = r.version + $8, epoch = r.epoch + 1,
@@ -31,9 +31,9 @@ constexpr std::string_view kTake = R"(
       due = {now} + least($6::bigint * power(2::float8, least(r.attempt, 62)), $7::bigint)
                     * interval '1 millisecond')";
 
-// Rows that somebody else is claiming are passed over, not waited for. The lock re-checks each row
-// as it is now; one that changed since the statement began is no longer at the place that was
-// picked and so left alone.
+// Rows being claimed by others are skipped, not waited for. The lock re-checks each row's current
+// version; one that changed since the statement began is no longer where it was picked, and so left
+// alone.
 constexpr std::string_view kPick = R"(
   picked AS MATERIALIZED (
     SELECT ctid, due FROM {table}
@@ -54,8 +54,7 @@ constexpr std::string_view kHeld = R"(
 constexpr std::string_view kUnlessHeld = "AND NOT EXISTS (SELECT FROM held)";
 constexpr std::string_view kHeldOrTaken = "SELECT * FROM held UNION ALL SELECT * FROM taken";
 
-// A delay of -1 leaves it, -2 is the same as DueAtOnce. A null delay makes the whole expression
-// null.
+// A delay of -1 leaves it unchanged, -2 is DueAtOnce. A null delay makes the whole expression null.
 constexpr std::string_view kDue =
     "CASE {delay} WHEN -2 THEN"
     " date_trunc('milliseconds', to_timestamp(extract(epoch FROM {now}) / 10))"

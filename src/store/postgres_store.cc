@@ -22,7 +22,7 @@ PgOptions SessionOptions(const std::string& uri, const PostgresLimits& limits) {
   return {uri, limits.connect_timeout, limits.call_timeout, PostgresSessionSettings()};
 }
 
-// Wake-ups are hints: they must not make closing the store wait for long.
+// Wake-ups are hints: closing the store must not wait long for them.
 PgOptions WakeupOptions(const std::string& uri, const PostgresLimits& limits) {
   constexpr milliseconds kPatience{2'000};
   return {uri, std::min(limits.connect_timeout, kPatience),
@@ -49,7 +49,7 @@ std::vector<Record> RecordsFrom(const PgResult& result, std::string_view kind) {
   return records;
 }
 
-// As the statements take it; none: null.
+// In the statements' encoding; none: null.
 std::optional<int64_t> DelayOf(Due due) {
   switch (due.kind) {
     case Due::Kind::kNever:
@@ -68,7 +68,7 @@ using Name = std::pair<std::string_view, std::string_view>;
 
 Name NameOf(const Record& record) { return {record.kind, record.key}; }
 
-// The changes of one sort within a Write, as arrays for one statement.
+// The changes of one kind within a Write, as arrays for one statement.
 class ChangeArrays {
  public:
   ChangeArrays(const PgStatement& statement, std::span<const Change> changes,
@@ -112,7 +112,7 @@ class ChangeArrays {
 
   PgCall call() const { return {statement_, params_}; }
 
-  // Marks what the statement says it has applied.
+  // Marks what the statement reports as applied.
   void Answer(const PgResult& result, std::span<const int64_t> new_versions,
               std::vector<Written>& answers) const {
     const auto apply = [&](size_t i) {
@@ -250,9 +250,8 @@ class PostgresStore final : public Store {
     return std::vector<Written>{{.applied = true, .version = record.version + 1}};
   }
 
-  // At most three statements, one round trip, one transaction. Each takes its rows in the order of
-  // their names, so that two writers of the same records wait for each other instead of
-  // deadlocking.
+  // At most three statements, one round trip, one transaction. Each locks its rows in name order,
+  // so that two writers of the same records wait instead of deadlocking.
   Result<std::vector<Written>> WriteMany(std::span<const Change> changes) {
     std::vector<size_t> order(changes.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -260,7 +259,7 @@ class PostgresStore final : public Store {
       return NameOf(changes[a].record) < NameOf(changes[b].record);
     });
     std::vector<size_t> created, replaced, deleted;
-    std::vector<int64_t> expected(changes.size());  // or, of a new record, its first
+    std::vector<int64_t> expected(changes.size());  // or a new record's first version
     std::vector<int64_t> following(changes.size());
     for (const size_t i : order) {
       const Change& change = changes[i];

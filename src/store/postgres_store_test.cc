@@ -12,8 +12,8 @@
 #include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 
-// What only PostgreSQL can do or suffer: broken connections, restarts, plans, privileges,
-// migrations. What every backend promises is in tests/contract.
+// PostgreSQL specifics: broken connections, restarts, plans, privileges, migrations. The general
+// store contract is in tests/contract.
 
 namespace muster {
 namespace {
@@ -22,7 +22,7 @@ using std::chrono::seconds;
 using testing::FaultProxy;
 using testing::PostgresServer;
 
-// Short, so that tests of a server that does not answer are.
+// Short, so that tests with unresponsive servers are.
 constexpr PostgresLimits kImpatient{.connect_timeout = milliseconds(2'000),
                                     .call_timeout = milliseconds(1'000)};
 
@@ -88,7 +88,7 @@ class PostgresStoreTest : public ::testing::Test {
   std::string space_;
 };
 
-// Has a server of its own, which it stops and pauses.
+// Has its own server, which it stops and pauses.
 class PostgresOutage : public PostgresStoreTest {
  protected:
   static void TearDownTestSuite() { own_.reset(); }
@@ -260,11 +260,11 @@ TEST_F(PostgresOutage, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
   EXPECT_TRUE(store->Get("work", "a")->has_value());
 }
 
-// The server commits on the last byte of a request. One that did not go out must not go out later.
+// The server commits on a request's last byte. An unsent byte must not be sent later.
 TEST_F(PostgresOutage, ARequestThatAPausedServerDoesNotTakeIsKnownNotToBeApplied) {
   auto store = Open(server_->Url() + "?application_name=" + space_, kImpatient);
   std::vector<Change> changes;
-  for (int i = 0; i < 100; ++i) {  // far more than the network buffers on its way
+  for (int i = 0; i < 100; ++i) {  // far more than the network buffers
     Record record = NewRecord("k" + std::to_string(i));
     record.body = '"' + std::string(kMaxBodyBytes - 2, 'x') + '"';
     changes.push_back(Change::Put(record, Due::Now()));
@@ -322,8 +322,8 @@ TEST_F(PostgresStoreTest, AConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent
   EXPECT_FALSE(store->Get("work", "b")->has_value());
 }
 
-// The request is cut after every possible number of bytes, then the reply: success is only ever
-// reported when the change is there, and "nothing was applied" only when it is not.
+// The request is cut after every possible number of bytes, then the reply: success is reported only
+// if the change is there, and "nothing was applied" only if it is not.
 TEST_F(PostgresStoreTest, AWriteCutAnywhereIsNeverAFalseSuccessOrFailure) {
   FaultProxy proxy(server_->port());
   auto observer = Open();
@@ -396,7 +396,7 @@ TEST_F(PostgresStoreTest, AReadWhoseReplyIsLostIsRepeatedOnANewConnection) {
   EXPECT_EQ(proxy.cuts(), 1);
 }
 
-// The commit comes after the last statement's answer: its failure must not be missed.
+// The commit comes after the last statement's result: its failure must not be missed.
 TEST_F(PostgresStoreTest, AFailureAtCommitIsAFailureOfTheCall) {
   auto store = Open();
   server_->Exec("CREATE FUNCTION " + space_ +
@@ -411,7 +411,7 @@ TEST_F(PostgresStoreTest, AFailureAtCommitIsAFailureOfTheCall) {
   EXPECT_FALSE(store->Get("work", "a")->has_value());
 }
 
-// Writers of the same records in opposite orders, and claims in between.
+// Writers of the same records in opposite orders, with claims in between.
 TEST_F(PostgresStoreTest, WritersOfTheSameRecordsInAnyOrderAllFinish) {
   auto store = Open();
   constexpr int kRecords = 20;
@@ -473,7 +473,7 @@ TEST_F(PostgresStoreTest, AMixedWriteAnswersInTheOrderOfItsChanges) {
   EXPECT_EQ((*written)[5].version, store->Get("work", "b")->value().version);
   EXPECT_FALSE(store->Get("work", "a")->has_value());
 
-  // Creating what is there, among what is not.
+  // Creates existing records among new ones.
   auto again = store->Write(
       {{Change::Put(NewRecord("q"), Due::Now()), Change::Put(NewRecord("new"), Due::Now()),
         Change::Put(NewRecord("b"), Due::Now())}});
@@ -553,7 +553,7 @@ TEST_F(PostgresStoreTest, WritesElsewhereWakeAWaiterLongBeforeItsTimeOut) {
   auto writer = Open();
   std::atomic<int> woken = 0;
   std::jthread thread([&] {
-    // The first wait may end because it begins to listen; the others end by a notification only.
+    // The first wait may end because listening begins; the others end only on a notification.
     for (int i = 0; i < 3; ++i) {
       waiter->Wait("work", milliseconds(60'000), {});
       ++woken;

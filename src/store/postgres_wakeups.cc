@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAnnounceEvery{50};
-constexpr milliseconds kPollEvery{250};  // while nothing can be heard
+constexpr milliseconds kPollEvery{250};  // while notifications are unavailable
 constexpr milliseconds kReconnectFirst{250};
 constexpr milliseconds kReconnectLast{4'000};
 constexpr milliseconds kIdle{60'000};
@@ -82,7 +82,7 @@ void PostgresWakeups::Run(std::stop_token stop) {
     eventfd_t signals = 0;
     eventfd_read(wake_fd_, &signals);
     const bool stopping = stop.stop_requested();
-    // What comes in between goes out together.
+    // Batches what comes in between.
     const MonoTime now = env_.MonoNow();
     const bool may_announce = stopping || now >= next_announcement;
     if (may_announce && TakeAnnouncements()) {

@@ -14,25 +14,25 @@
 
 namespace muster {
 
-// Tells the processes that share a store that something became due, by LISTEN/NOTIFY. All of it is
-// a hint: announcements are gathered, since a NOTIFY in every transaction would halve the commit
-// rate of the whole server, and are lost without a word when the server cannot be reached.
+// Notifies the processes sharing a store that something became due, by LISTEN/NOTIFY. Only a hint:
+// announcements are batched, since a NOTIFY in every transaction would halve the whole server's
+// commit rate, and silently lost when the server is unreachable.
 //
-// Works in a thread with a connection of its own, both from the first use on. Thread-safe.
+// Runs on its own thread and connection, both started on first use. Thread-safe.
 class PostgresWakeups {
  public:
   PostgresWakeups(PgOptions options, std::string channel, Env& env);
-  ~PostgresWakeups();  // sends what is waiting; blocks for a call's time-out at most
+  ~PostgresWakeups();  // flushes; blocks for at most a call's timeout
 
-  // Wakes those that wait for this kind, here at once and elsewhere soon. Does not block.
+  // Wakes waiters for this kind, locally at once and elsewhere soon. Does not block.
   void Announce(std::string_view kind);
 
-  // Returns when the kind was announced, after `timeout`, or when a stop is requested. Earlier, for
-  // the caller to look for himself, while announcements cannot be heard.
+  // Returns when the kind was announced, after `timeout`, or on a stop request. Earlier, so that
+  // the caller polls, while notifications are unavailable.
   void Wait(std::string_view kind, std::chrono::milliseconds timeout, std::stop_token stop);
 
  private:
-  void StartOnce();  // with mutex_ held
+  void StartOnce();  // requires mutex_
   void Run(std::stop_token stop);
   std::unique_ptr<PgConnection> Connect();
   bool TakeAnnouncements();                          // true: there are some
@@ -49,10 +49,10 @@ class PostgresWakeups {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool listening_ = false;
-  std::map<std::string, uint64_t, std::less<>> news_;  // announcements of the kinds waited for
+  std::map<std::string, uint64_t, std::less<>> news_;  // announcements by kind waited for
   std::set<std::string, std::less<>> to_announce_;
 
-  std::set<std::string, std::less<>> announcing_;  // the thread's own
+  std::set<std::string, std::less<>> announcing_;  // owned by the thread
   std::jthread thread_;                            // last, so that it ends first
 };
 

@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// Today becomes a day in the seventies.
+// Maps today to a day in the seventies.
 constexpr int64_t kPastShrinks = 10;
 
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
@@ -46,14 +46,14 @@ bool IsJsonWithLongNumbers(const std::string& body) {
   return deepest <= static_cast<size_t>(kMaxBodyDepth);
 }
 
-// JSON that every backend takes: PostgreSQL reads it with a stack of limited depth.
+// JSON that every backend accepts: PostgreSQL parses it with limited stack depth.
 Status CheckBody(const std::string& body) {
   if (body.size() > kMaxBodyBytes) {
     return Invalid("body has " + std::to_string(body.size()) + " bytes, more than the " +
                    std::to_string(kMaxBodyBytes) + " that are allowed");
   }
   if (body.find('\0') != std::string::npos) return Invalid("body holds a NUL");
-  // Keeps its buffers: bodies are checked at every write, and most are small.
+  // Reuses its buffers: bodies are checked at every write, and most are small.
   thread_local simdjson::dom::parser parser(kMaxBodyBytes);
   thread_local const auto kAllocated = parser.allocate(kMaxBodyBytes, kMaxBodyDepth);
   const simdjson::error_code found =
@@ -144,7 +144,7 @@ Status CheckClaim(const ClaimRequest& request) {
 
 WallTime DueAtOnce(WallTime moment) { return WallTime(moment.time_since_epoch() / kPastShrinks); }
 
-// All other due times are of this century.
+// All other due times are in this century.
 bool IsDueAtOnce(WallTime due) {
   using namespace std::chrono;
   return due < sys_days(year(2000) / 1 / 1);

@@ -10,7 +10,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds kStaleAfter{60};
 
-// Two clocks part by no more than this many millionths; NTP slews by up to 500.
+// Maximum clock drift in ppm; NTP slews by up to 500.
 constexpr int64_t kDriftPpm = 500;
 
 constexpr WallTime kEpoch{};
@@ -33,7 +33,7 @@ ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
 void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {
   const nanoseconds time = shown - kEpoch;
   const Bounds seen{time - answered.time_since_epoch(), time + tick - asked.time_since_epoch()};
-  if (seen.most - seen.least > 2 * kMaxError) return;  // an answer this slow tells too little
+  if (seen.most - seen.least > 2 * kMaxError) return;  // such a slow response says too little
   std::lock_guard lock(mutex_);
   if (bounds_) {
     const Bounds known = At(answered);
@@ -44,7 +44,7 @@ void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, mil
       return;
     }
     const bool was_set = both.least - both.most > kJump;
-    // Wide enough for the time that was known as well as for the one that is seen.
+    // Wide enough for both the known and the new time.
     disagreement_ =
         was_set ? nanoseconds(0) : std::max(known.most - seen.most, seen.least - known.least);
     if (was_set) last_.reset();

@@ -12,53 +12,52 @@ namespace muster {
 
 using std::chrono::milliseconds;
 
-// The clock of a server that takes no part in what is written: it says what time it is when asked,
-// to the second or so, and the answer travels. So its time is known with an error, which is bounded
-// and becomes part of every lease: nobody takes a record before it is due, whichever of two workers
-// has the clock that is off by more.
+// The clock of a server that takes no part in what is written: it tells its time on request, to the
+// second or so, and the response takes time. So the time is known with a bounded error, which
+// becomes part of every lease: no worker takes a record before it is due, whichever of two has the
+// worse clock.
 //
-// Our own clock on the wall plays no role, only that time passes. Thread-safe.
+// Our wall clock plays no role, only elapsed time. Thread-safe.
 class ServerClock {
  public:
-  // A time that is known less well is not given out. An answer may take twice as long.
+  // Less accurate times are not returned. A response may take twice as long.
   static constexpr milliseconds kMaxError{6'000};
-  // Answers that contradict each other by more mean that the clock was set.
+  // Larger contradictions mean that the clock was set.
   static constexpr milliseconds kJump{2'000};
 
   struct Times {
-    WallTime due;    // what a record says
-    WallTime ready;  // what others judge by; see Horizon
+    WallTime due;    // as stored
+    WallTime ready;  // what others go by; see Horizon
   };
 
-  // The server's clock shows `now`, give or take `error`.
+  // The server's time is `now` ± `error`.
   struct Reading {
     WallTime now;
     milliseconds error{0};
 
-    // What is ready by then is due, whatever the errors of the two who wrote and read it.
+    // What is ready by then is due, whatever the writer's and reader's errors.
     WallTime Horizon() const { return now - error; }
 
-    // For a record that is due after `delay`. Without a delay it is ready for everybody at once;
-    // that is no lease that could be taken too early.
+    // For a record due after `delay`. Without a delay it is ready at once; there is no lease that
+    // could be taken too early.
     Times After(milliseconds delay) const;
-    // The same for any due time that is one.
+    // The same for any due time.
     Times At(const Due& due) const;
   };
 
-  // The server showed `shown` between two moments of Env::MonoNow, on a clock that ticks every
-  // `tick`: a second for a Date header. Every answer makes the time known better, until it
-  // contradicts the ones before: then the server's clock was set, or another server answered.
+  // The server showed `shown` between two Env::MonoNow times, on a clock that ticks every `tick`: a
+  // second for a Date header. Every response narrows the error, until one contradicts the earlier
+  // ones: then the server's clock was set, or another server responded.
   void Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick);
 
-  // Whether the server should be asked again: it never was, or so long ago that clocks may have
-  // drifted apart.
+  // Whether to ask the server again: it never was, or clocks may have drifted since.
   bool IsStale(MonoTime now) const;
 
-  // Never goes back, unless the server's clock was set back. kUnavailable: not known to kMaxError.
+  // Monotonic, unless the server's clock was set back. kUnavailable: less accurate than kMaxError.
   Result<Reading> Read(MonoTime now);
 
  private:
-  using Offset = std::chrono::nanoseconds;  // the server's clock - ours
+  using Offset = std::chrono::nanoseconds;  // the server's clock minus ours
 
   struct Bounds {
     Offset least;
@@ -70,7 +69,7 @@ class ServerClock {
   mutable std::mutex mutex_;
   std::optional<Bounds> bounds_;  // as of at_
   MonoTime at_{};
-  Offset disagreement_{0};  // how far answers were apart: the servers of one cluster differ
+  Offset disagreement_{0};  // how far responses were apart: servers of one cluster differ
   std::optional<WallTime> last_;
 };
 

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 constexpr MonoTime kStart{1'000'000s};
 constexpr WallTime kServerStart{1'800'000'000'000ms};
 
-// A server whose clock stood at kServerStart, plus `skew`, when ours stood at kStart.
+// A server whose clock was at kServerStart, plus `skew`, when ours was at kStart.
 struct Server {
   milliseconds skew{0};
   milliseconds tick{1};
@@ -20,7 +20,7 @@ struct Server {
     return kServerStart + skew + std::chrono::floor<milliseconds>(moment - kStart);
   }
 
-  // One question and its answer; the server looks at its clock `until` after it was asked.
+  // One request and its response; the server reads its clock `until` after the request.
   void Ask(ServerClock& clock, MonoTime asked, milliseconds until, milliseconds round_trip) const {
     const WallTime exact = TimeAt(asked + until);
     const WallTime shown = exact - exact.time_since_epoch() % tick;
@@ -127,8 +127,7 @@ TEST(ServerClock, DisagreementOfServersBehindOneAddressIsPartOfTheError) {
   }
 }
 
-// Whatever the error with which each of two workers knows the time, a lease is taken over neither
-// before it ends nor long after.
+// Whatever the errors of two workers, a lease is taken over neither before it ends nor long after.
 TEST(ServerClock, NoWorkerTakesALeaseBeforeItsEndByTheServersClock) {
   const Server server{.skew = 321ms, .tick = 1000ms};
   for (const milliseconds holders_luck : {1ms, 400ms, 799ms}) {

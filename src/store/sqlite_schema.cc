@@ -5,8 +5,7 @@
 namespace muster {
 namespace {
 
-// Step i leads from version i to i + 1. Steps are never edited once released, only added.
-// $ stands for the namespace.
+// Step i migrates from version i to i + 1. Released steps are never edited. $ is the namespace.
 constexpr const char* kMigrations[] = {
     R"(
 CREATE TABLE $_records (
@@ -83,7 +82,7 @@ Status MigrateSqlite(SqliteDb& db, const std::string& space) {
   if (version > kSqliteSchemaVersion) return Newer(space, version);
   if (version == kSqliteSchemaVersion) return {};
   MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(db));
-  // Somebody else may have been faster before the lock was ours.
+  // Another process may have migrated before we got the lock.
   MUSTER_ASSIGN(version, SqliteSchemaVersion(db, space));
   if (version > kSqliteSchemaVersion) return Newer(space, version);
   for (int step = version; step < kSqliteSchemaVersion; ++step) {

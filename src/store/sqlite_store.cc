@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Under a third of any lease that makes sense.
+// Less than a third of any sensible lease.
 constexpr milliseconds kBusyTimeout{10'000};
 constexpr PollPauses kPolls{milliseconds(5), milliseconds(250)};
 
-// SQLite's clock is the machine's, the same for all that share the file, whatever their Env says.
+// SQLite uses the machine's clock, the same for all that share the file, whatever their Env.
 constexpr std::string_view kNow =
     "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)";
 constexpr std::string_view kColumns =
@@ -54,7 +54,7 @@ Result<std::vector<Record>> AllRows(SqliteStatement& statement) {
 // After every key that starts with `prefix`: keys are UTF-8, which has no byte 0xFF.
 std::string EndOf(std::string_view prefix) { return std::string(prefix) + '\xFF'; }
 
-// A write whose outcome cannot be told is only a failed read when nothing was to be written.
+// For a read, an unknown outcome is just a failure.
 Error ReadError(Error error) {
   if (error.code == Code::kUnknownOutcome) error.code = Code::kUnavailable;
   return error;
@@ -142,8 +142,7 @@ class SqliteStore final : public Store {
     std::optional<Status> outcome = {};  // once it has ended
   };
 
-  // Applies a change in a transaction. Whoever finds nobody at it takes along what came meanwhile
-  // from other threads: they wait for the disk once, and fail together.
+  // Group commit: the first waiter commits everything queued; all share one fsync and one outcome.
   Status Commit(const std::function<Status()>& apply, bool deferred) {
     Call mine{apply, deferred};
     std::unique_lock lock(calls_mutex_);
@@ -206,8 +205,8 @@ class SqliteStore final : public Store {
     return {};
   }
 
-  // Whether the next commit waits until the disk has it, and with it every commit before. A commit
-  // that does not wait is in the log all the same: only a loss of power can lose it.
+  // Whether the next commit waits for the disk, and thereby for every earlier commit. One that does
+  // not is in the log all the same: only a power failure can lose it.
   Status WaitForDisk(bool wait) {
     if (wait == waits_for_disk_) return {};
     MUSTER_TRY(writer_->Execute(wait ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
@@ -215,8 +214,8 @@ class SqliteStore final : public Store {
     return {};
   }
 
-  // Not by one UPDATE ... WHERE rowid IN (SELECT ...): that is slower, and SQLite makes it a scan
-  // of the whole table if somebody ran ANALYZE while the table was small.
+  // Not one UPDATE ... WHERE rowid IN (SELECT ...): that is slower, and a full scan if ANALYZE ran
+  // while the table was small.
   Result<std::vector<Record>> Take(const ClaimRequest& request) {
     MUSTER_ASSIGN(const int64_t now, ReadClock(write_clock_));
     SqliteStatement& pick = request.key.empty()
@@ -293,15 +292,15 @@ class SqliteStore final : public Store {
   }
 
   Env& env_;
-  std::unique_ptr<SqliteDb> writer_;  // for one thread at a time: see Commit
+  std::unique_ptr<SqliteDb> writer_;  // one thread at a time: see Commit
   std::mutex calls_mutex_;
   std::condition_variable calls_ended_;
-  std::vector<Call*> calls_;  // that nobody has taken along yet
+  std::vector<Call*> calls_;  // queued
   bool is_committing_ = false;
-  std::unique_ptr<SqliteDb> reader_;  // apart, so that a read never waits for a thread's fsync
+  std::unique_ptr<SqliteDb> reader_;  // separate, so that a read never waits for a thread's fsync
   std::mutex reader_mutex_;
   std::atomic<uint64_t> own_changes_ = 0;
-  bool waits_for_disk_ = true;  // what the writer's connection was told last
+  bool waits_for_disk_ = true;  // the writer connection's current setting
 
   // On the writer's connection.
   SqliteStatement write_clock_, pick_, pick_key_, take_, taken_, create_, replace_, delete_;

@@ -1,4 +1,4 @@
-// What the contract suite cannot say of every backend: files, their damage, and sudden death.
+// Backend specifics: files, their damage, and sudden death.
 
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -116,7 +116,7 @@ TEST_F(SqliteStoreTest, OperatorReadsTheStateInWords) {
             "workq11013");
 }
 
-// SQLite plans a statement by statistics that somebody may have gathered when the table was small.
+// SQLite plans by statistics that may date from when the table was small.
 TEST_F(SqliteStoreTest, ClaimUsesTheIndexOfDueTimesWhateverTheStatistics) {
   auto store = Open().value();
   for (int i = 0; i < 20; ++i) {
@@ -144,8 +144,8 @@ TEST_F(SqliteStoreTest, ClaimUsesTheIndexOfDueTimesWhateverTheStatistics) {
   EXPECT_LT(read_bytes() - before, 1'000'000);
 }
 
-// A process writes records and tells each key after the store has acknowledged it, until it is
-// killed: what it told must be there, and the file must be sound.
+// A process writes records and prints each key after the store has acknowledged it, until it is
+// killed: what it printed must be there, and the file must be intact.
 TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
   Open().value();
   std::set<std::string> acknowledged;
@@ -206,8 +206,8 @@ TEST_F(SqliteStoreTest, OfWhatIsWrittenTogetherNothingIsAppliedThatFails) {
   EXPECT_TRUE(store->Write({&after, 1}));
 }
 
-// The tail of the log is what a power cut tears. Whatever of it is lost, the store opens with a
-// prefix of what was written, in order, and never with half of a change.
+// A power failure tears the log's tail. Whatever is lost, the store opens with a prefix of what was
+// written, in order, and never with half a change.
 TEST_F(SqliteStoreTest, TornLogLosesOnlyItsTail) {
   auto store = Open().value();
   for (int i = 0; i < 40; ++i) {
@@ -235,7 +235,7 @@ TEST_F(SqliteStoreTest, TornLogLosesOnlyItsTail) {
   EXPECT_GE(last, 39u);
 }
 
-// In several threads, whose writes are stored together.
+// On several threads, whose writes are committed as a group.
 int WriteForever(const std::string& url, const std::string& prefix) {
   auto store = OpenStore(url, RealEnv());
   if (!store) return 1;

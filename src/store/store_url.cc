@@ -17,7 +17,7 @@ Error Invalid(std::string message, std::string hint) {
   return Error{Code::kInvalid, std::move(message), std::move(hint)};
 }
 
-// The namespace becomes part of table names, so nothing but plain letters may get through.
+// The namespace becomes part of table names, so only plain characters may pass.
 Result<std::string> NamespaceOf(const Url& url) {
   std::string space = url.Param("namespace").value_or(std::string(kDefaultNamespace));
   const bool plain = std::all_of(space.begin(), space.end(), [](char c) {

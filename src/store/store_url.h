@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// A store's URL, understood: which backend, which namespace, and what the backend opens.
+// A parsed store URL: backend, namespace, and the backend's target.
 struct StoreUrl {
   enum class Backend { kMemory, kSqlite, kPostgres, kOpenSearch, kDynamoDb };
   Backend backend = Backend::kMemory;
@@ -18,7 +18,7 @@ struct StoreUrl {
   DynamoDbPlace dynamodb = {};
 };
 
-// kInvalid, with what to write instead. Never repeats a password.
+// kInvalid, with the correct form. Never repeats a password.
 Result<StoreUrl> ParseStoreUrl(const std::string& text);
 
 }  // namespace muster

@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// Passes every call on to another store, which must outlive it. Derive, and override what differs.
+// Forwards every call to another store, which must outlive it. Derive and override what differs.
 class StoreWrapper : public Store {
  public:
   explicit StoreWrapper(Store& inner) : inner_(inner) {}
