@@ -25,14 +25,14 @@ inline constexpr size_t kDefaultReadBytes = 32 * 1024 * 1024;  // of one read
 inline constexpr int kDefaultSlots = 128;
 inline constexpr int kMaxSlots = 1024;
 
-// Expected versions of a stream, beside a number: 0 says that the stream must not exist yet.
+// Expected versions of a stream, besides a number: 0 means that the stream must not exist yet.
 inline constexpr int64_t kAnyVersion = -1;
 
 struct NewEvent {
   std::string type;
-  std::string payload = "{}";  // UTF-8, kept byte for byte; JSON where projections look into it
+  std::string payload = "{}";  // UTF-8, kept byte for byte; JSON if projections look into it
   std::string metadata = "{}";
-  std::string id = {};  // tells a repeat from a new event; empty: one is drawn
+  std::string id = {};  // distinguishes a repeat from a new event; empty: generated
 };
 
 struct Event {
@@ -55,7 +55,7 @@ struct StreamAppend {
   std::vector<NewEvent> events;
 };
 
-// Up to where the events of a slot are known.
+// How far the events of a slot are known.
 struct SlotPosition {
   int slot = 0;
   int64_t position = 0;
@@ -65,27 +65,28 @@ struct SlotPosition {
 
 struct EventPage {
   std::vector<Event> events = {};  // in global order
-  int64_t read_to = 0;  // nothing of what was asked for is missing up to here, now or later
+  int64_t read_to = 0;             // nothing requested is missing up to here, now or later
 };
 
-// What a slot has beyond a position.
+// What a slot has after a position.
 struct SlotLag {
   int slot = 0;
   int64_t events = 0;
-  std::optional<WallTime> oldest = {};  // of the first of them
-  bool estimated = false;               // by positions: there are too many to count
+  std::optional<WallTime> oldest = {};  // time of the first of them
+  bool estimated = false;               // from positions: too many to count
 };
 
-// An append-only log of events in streams, with one order over all of them that readers can trust:
-// an event that commits late is never skipped, and one that was rolled back is never waited for
-// longer than its transaction lived.
+// An append-only log of events in streams, with a total order that readers can trust: an event that
+// commits late is never skipped, and one that was rolled back delays readers no longer than its
+// transaction lived.
 //
 // Every stream belongs to one of a fixed number of slots, by a hash of its name, so that readers
-// can share the log without reading each other's part. The number is chosen when the log is
-// created and never changes.
+// can share the log without reading each other's part. The number is chosen when the log is created
+// and never changes.
 //
-// Reads are bounded in events and in bytes (EventLogOptions::read_bytes): they end with the event
-// whose payload and metadata reach that, so there may be more also where fewer came than asked for.
+// Reads are bounded in events and bytes (EventLogOptions::read_bytes): they end with the event
+// whose payload and metadata reach the limit, so there may be more even if fewer were returned than
+// requested.
 //
 // Thread-safe. Calls block, for seconds at most.
 class EventLog {
@@ -94,42 +95,42 @@ class EventLog {
 
   virtual int slots() const = 0;
 
-  // Appends to streams, all or nothing and in the order given, which is that of the positions; the
-  // answer is the version of each stream then. A stream may come several times: it is expected to
-  // have the version it has by then. kConflict: one has another, nothing was appended.
-  // kUnknownOutcome: read the stream again; the events are there or not by their ids. With
-  // kAnyVersion a repeat may append twice. A log that is not ours to write answers kPermission.
+  // Appends to streams atomically and in the order given, which is position order; returns the new
+  // version of each stream. A stream may occur several times: its expected version is the one it
+  // has by then. kConflict: a version does not match, nothing was appended. kUnknownOutcome: read
+  // the stream again and look for the ids. With kAnyVersion a repeat may append twice. kPermission:
+  // the log is not ours to write.
   virtual Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) = 0;
 
-  // Events of one stream after a version, in order. -1 is before the first event also where
-  // another library counts from 0.
+  // Events of one stream after a version, in order. -1 is before the first event even if another
+  // library counts from 0.
   virtual Result<std::vector<Event>> ReadStream(std::string_view stream, int64_t after,
                                                 int limit) = 0;
 
   // Events of all streams after a position, in global order.
   virtual Result<EventPage> ReadAll(int64_t after, int limit) = 0;
 
-  // Events of some slots, each after a position of its own, in global order. The page may end
-  // before its limit where slots are far apart; `read_to` then still grows, so that asking again
-  // from there gets on. A slot whose position is beyond `read_to` was left out.
+  // Events of some slots, each after its own position, in global order. The page may end before its
+  // limit if slots are far apart; `read_to` still advances, so asking again from there makes
+  // progress. A slot whose position is beyond `read_to` was left out.
   virtual Result<EventPage> Read(std::span<const SlotPosition> from, int limit) = 0;
 
-  // The position of the last event that can be seen; 0: there is none. Earlier ones may still come.
+  // The position of the last visible event; 0: none. Earlier ones may still appear.
   virtual Result<int64_t> Last() = 0;
 
-  // What lies beyond each position; counted where that is little, else estimated, so that it costs
-  // about the same however much there is.
+  // What lies after each position; counted if there is little, otherwise estimated, so that the
+  // cost stays about the same.
   virtual Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) = 0;
 
-  // Returns when something may have been appended, after `timeout`, or when a stop is requested.
-  // A hint: it may be late or for nothing.
+  // Returns when something may have been appended, after `timeout`, or on a stop request. A hint:
+  // it may be late or spurious.
   virtual void Wait(std::chrono::milliseconds timeout, std::stop_token stop) = 0;
 };
 
 // The slot of a stream in a log with that many slots.
 int SlotOf(std::string_view stream, int slots);
 
-// Columns of a table that another library writes, by name. A stream may be spread over several
+// Columns of a table written by another library, by name. A stream may be spread over several
 // columns (type and id of an aggregate): their texts are joined with '/'.
 struct EventTable {
   std::string table;  // "events" or "schema.events"
@@ -138,26 +139,25 @@ struct EventTable {
   std::string version = "aggregate_version";
   std::string id = "event_id";
   std::string type = "event_type";
-  // Of any type; a bytea is taken for UTF-8 text, and written \x… where it is none. NULL is read
-  // as null, and as {} in the metadata.
+  // Of any type; a bytea is read as UTF-8 text, or as \x… if it is not. NULL is read as null, and
+  // as {} in the metadata.
   std::string payload = "payload";
-  std::string metadata = "metadata";  // empty: there is none
-  std::string time = "created_at";    // empty: there is none; without a zone it is UTC
+  std::string metadata = "metadata";  // empty: none
+  std::string time = "created_at";    // empty: none; without a zone it is UTC
 };
 
 struct EventLogOptions {
-  int slots = 0;                          // 0: as many as the log has, kDefaultSlots in a new one
-  size_t read_bytes = kDefaultReadBytes;  // beyond them a read goes no further; at least 1
-  std::chrono::milliseconds call_timeout{10'000};  // of one call to a server
-  bool create = true;                              // SQLite only: a file that is not there
-  // PostgreSQL only: read this table as it is instead of our own. Its writers must draw an event's
+  int slots = 0;                                   // 0: the log's own, kDefaultSlots for a new one
+  size_t read_bytes = kDefaultReadBytes;           // per read; at least 1
+  std::chrono::milliseconds call_timeout{10'000};  // per server call
+  bool create = true;                              // SQLite only: create a missing file
+  // PostgreSQL only: read this existing table instead of our own. Its writers must draw an event's
   // position, greater than 0, in the INSERT itself (a serial or identity column does).
   std::optional<EventTable> table = {};
 };
 
-// Opens a log by the URL of its database, creating it where that is possible; the forms are those
-// of OpenStore. kIncompatible: it has another number of slots than was asked for. `env` must
-// outlive the log.
+// Opens a log by the URL of its database, creating it if possible; URLs are as for OpenStore.
+// kIncompatible: it has a different number of slots than requested. `env` must outlive the log.
 Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url, Env& env,
                                                const EventLogOptions& options = {});
 

@@ -29,7 +29,7 @@ class Part;
 template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
-// What a Json converts to without being asked: `const int64_t rows = json["rows"]`.
+// Types a Json converts to implicitly: `const int64_t rows = json["rows"]`.
 template <class T>
 concept Scalar =
     (std::is_arithmetic_v<T> && !std::same_as<T, char>) || std::same_as<T, std::string>;
@@ -52,15 +52,14 @@ concept StringMap = List<T> && requires {
 
 }  // namespace json_detail
 
-// A JSON value in memory: plans, configurations, records. Documents that are migrated never pass
-// through it: they stay raw bytes. Members keep the order in which they were added; integers keep
-// their 64 bits.
+// A JSON value in memory: plans, configurations, records. Migrated documents never pass through it:
+// they stay raw bytes. Members keep insertion order; integers keep their 64 bits.
 //
-// A regular value type. As safe to share among threads as a std::string. It has the interface of
-// nlohmann::ordered_json, as far as it is used here, without its templates: whatever includes this
-// header compiles in a fraction of the time.
+// A regular value type. As thread-safe as a std::string. It has the interface of
+// nlohmann::ordered_json, as far as it is used here, without its templates: including this header
+// compiles in a fraction of the time.
 //
-// A value of the wrong type, or a member that is not there, throws a Json::Exception:
+// A wrong type or a missing member throws a Json::Exception:
 //
 //   Json json = {{"name", "orders"}, {"rows", 3}};
 //   for (const auto& [key, value] : json.items()) …
@@ -75,7 +74,7 @@ class Json {
     kUnsigned,
     kFloat,
     kDiscarded,  // what could not be parsed
-    // From here on, what is on the heap.
+    // From here on, on the heap.
     kString,
     kArray,
     kObject,
@@ -148,14 +147,14 @@ class Json {
   static Json object(List members);
   static Json binary(Bytes bytes);
 
-  // Reads one value; of a key that stands twice in an object, the last value counts. A text that is
-  // not JSON, or is nested deeper than 2,000 levels, throws or, without `throws`, is `discarded`.
-  // The second argument is always null. ParseJson (base/json.h) is stricter and says where.
+  // Parses one value; for a duplicate key the last value counts. Text that is not JSON, or is
+  // nested deeper than 2,000 levels, throws or, without `throws`, is `discarded`. The second
+  // argument is always null. ParseJson (base/json.h) is stricter and reports positions.
   static Json parse(std::string_view text, std::nullptr_t = nullptr, bool throws = true);
   static bool accept(std::string_view text);
 
-  // As text; on one line, or indented by so many spaces a level. Bytes that are not UTF-8 become
-  // U+FFFD; a number that is not finite becomes null.
+  // As text; on one line, or indented by this many spaces per level. Invalid UTF-8 becomes U+FFFD;
+  // a number that is not finite becomes null.
   std::string dump(int indent = -1) const;
 
   Type type() const { return type_; }
@@ -174,7 +173,7 @@ class Json {
   bool is_binary() const { return type_ == Type::kBinary; }
   bool is_discarded() const { return type_ == Type::kDiscarded; }
 
-  // A number is converted to the type that is asked for; one that does not fit is cut to its range.
+  // Converts a number to the requested type, clamped to its range.
   template <class T>
   T get() const {
     if constexpr (std::same_as<T, Json>) {
@@ -239,11 +238,11 @@ class Json {
   const_iterator cbegin() const;
   const_iterator cend() const;
 
-  // The members of an object; none for all else.
+  // The members of an object; empty for anything else.
   Object& items();
   const Object& items() const;
 
-  // A member; null becomes an object, and a member that is not there becomes null.
+  // A member; null becomes an object, and a missing member becomes null.
   Json& operator[](std::string_view key);
   Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   // A member, or null.
@@ -259,7 +258,7 @@ class Json {
     return at(static_cast<size_t>(index));
   }
 
-  // Throws if there is none.
+  // Throws if missing.
   Json& at(std::string_view key);
   const Json& at(std::string_view key) const;
   Json& at(size_t index);
@@ -274,7 +273,8 @@ class Json {
   bool contains(std::string_view key) const { return FindMember(key) != nullptr; }
   size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
 
-  // A member, or `otherwise` if there is none. Throws if it is of another type, or this no object.
+  // A member, or `otherwise` if missing. Throws if it has another type, or if this is not an
+  // object.
   template <class T>
   T value(std::string_view key, const T& otherwise) const {
     const Json* found = ValueOf(key);
@@ -294,11 +294,11 @@ class Json {
   }
   iterator insert(const_iterator before, Json element);
 
-  // Null becomes an object; a member that is there stays as it is.
+  // Null becomes an object; an existing member is unchanged.
   std::pair<iterator, bool> emplace(std::string_view key, Json value);
-  // Takes over all members of another object.
+  // Sets all members of another object.
   void update(const Json& other);
-  // As RFC 7396 has it.
+  // As in RFC 7396.
   void merge_patch(const Json& patch);
 
   size_t erase(std::string_view key);
@@ -356,7 +356,7 @@ class Json {
 
 namespace json_detail {
 
-// A part of a braced list: it is moved from there, which std::initializer_list alone does not let.
+// An element of a braced list, which can be moved from, unlike in a std::initializer_list.
 class Part {
  public:
   Part(Json value) : value_(std::move(value)) {}
@@ -374,7 +374,7 @@ class Part {
   mutable Json value_;
 };
 
-// Over the elements of an array or the values of an object; all else has none.
+// Over the elements of an array or the values of an object; empty for anything else.
 template <bool kConst>
 class Iterator {
  public:

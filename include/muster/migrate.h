@@ -22,43 +22,43 @@ struct DeadLetter {
   std::string_view item;
   const Document& document;
   std::string_view reason;
-  // Whether `document` is as the sink is to have it. False: it failed before the transforms had
-  // edited it, and is as the source has it.
+  // Whether `document` has been transformed. False: it failed before, and is as in the source.
   bool transformed = false;
 };
 
-// Documents that could not be migrated, each with its reason, in a file that grows: one JSON object
-// a line, {"run","collection","target","transformed","item","id","routing","position","error",
-// "document"}, with "deleted" and "version" before the error where a document has them, and where a
-// document that is not valid JSON is a string of "document_base64". Thread-safe. After a crash the
-// same document may be there twice, with the same collection and position.
+// Documents that could not be migrated, each with its reason, in an append-only file: one JSON
+// object per line,
+// {"run","collection","target","transformed","item","id","routing","position","error", "document"},
+// with "deleted" and "version" before the error for documents that have them; a document that is
+// not valid JSON is a string in "document_base64". Thread-safe. After a crash the same document may
+// occur twice, with the same collection and position.
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;
   virtual Status Add(const DeadLetter& letter) = 0;
-  // Makes what was added durable.
+  // Makes added letters durable.
   virtual Status Flush() = 0;
 };
 
-// The run that letters name where there is none.
+// The run in letters of a standalone migration.
 inline constexpr char kStandaloneRun[] = "standalone";
 
-// Appends to `path`, which is created when the first letter comes.
+// Appends to `path`, which is created with the first letter.
 Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
                                                      const std::string& run);
 
-// Limits the flow, for all shards of a process together. 0: no limit. Thread-safe.
+// Rate limit for all shards of a process together. 0: no limit. Thread-safe.
 class Throttle {
  public:
   explicit Throttle(Env& env) : env_(env) {}
 
-  // Holds at once, also for those who wait already.
+  // Takes effect at once, also for waiters.
   void Set(double docs_per_second, double bytes_per_second);
 
-  // Waits until so much may pass. False: stopped.
+  // Waits until this much may pass. False: stopped.
   bool Pass(int64_t docs, int64_t bytes, std::stop_token stop);
 
-  // The limits, lowered to what may pass in about a second: no batch waits longer for its turn.
+  // The limits, lowered to about a second's worth, so that no batch waits longer.
   BatchLimits Bounded(const BatchLimits& limits) const;
 
  private:
@@ -66,25 +66,26 @@ class Throttle {
   mutable std::mutex mutex_;
   double docs_per_second_ = 0;
   double bytes_per_second_ = 0;
-  int64_t settings_ = 0;  // how often they were set
+  int64_t settings_ = 0;  // number of Set calls
   MonoTime free_at_{};
 };
 
-// Lets the watcher of a shard take a part of it away.
+// Lets a shard's cursor split off part of it.
 class Rest {
  public:
   virtual ~Rest() = default;
-  // As Reader::Split, with what was read ahead kept by the reader.
+  // As Reader::Split; the reader keeps what it has read ahead.
   virtual Result<std::optional<std::string>> Split() = 0;
 };
 
-// Watches one shard being migrated.
+// Accompanies the migration of one shard.
 class WorkItemCursor {
  public:
   virtual ~WorkItemCursor() = default;
 
-  // A batch is in the sink; `progress` is where the shard is now. May change `progress.end` after a
-  // split. kCancelled ends the shard in good order between two batches, any other failure at once.
+  // A batch is in the sink; `progress` is the shard's new progress. May lower `progress.end` after
+  // a split. kCancelled ends the shard in good order between two batches, any other failure at
+  // once.
   virtual Status Advance(Progress& progress, Writer& writer, Rest& rest) = 0;
 
   // How long the next write may take.
@@ -93,8 +94,8 @@ class WorkItemCursor {
 
 struct PipelineOptions {
   BatchLimits limits = {};
-  bool read_ahead = true;  // the next batch is read, by a thread, while the last is in flight
-  bool merge = false;      // several collections may go to one: their ids are different
+  bool read_ahead = true;  // a thread reads the next batch while the last is in flight
+  bool merge = false;      // several collections may share a target: their ids differ
 };
 
 struct Pipeline {
@@ -108,41 +109,41 @@ struct Pipeline {
 };
 
 // Migrates one partition from `start` on: reads, transforms and writes batch after batch, in order,
-// until its end, which is start.end or, if that is empty, the partition's. The answer is the
-// progress at the end; Finish is the caller's. kCancelled: stopped in good order, after the last
-// batch that `cursor` was told of. `writer` is open for this item.
+// up to start.end or, if empty, the partition's end. Returns the final progress; calling Finish is
+// up to the caller. kCancelled: stopped in good order, after the last batch reported to `cursor`.
+// `writer` is open for this item.
 Result<Progress> MigrateShard(Pipeline& pipeline, const Partition& partition,
                               const std::string& item, const Progress& start, Writer& writer,
                               WorkItemCursor& cursor, std::stop_token stop);
 
-// Chooses collections by the source's names; none: all.
+// Selects collections by the source's names; none: all.
 using CollectionFilter = std::function<bool(const std::string& collection)>;
 
-// kIncompatible: the source tells of deleted documents, and the sink cannot delete any.
+// kIncompatible: the source reports deleted documents, and the sink cannot delete.
 Status CheckDeletes(const Source& source, const Sink& sink);
 
-// The source's collections that are wanted; with no filter, all. Fails for the first of them that
-// cannot be read.
+// The selected collections of the source; without a filter, all. Fails for the first that cannot be
+// read.
 Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed);
 
-// kConflict: several of these collections go to one target where documents of the same id replace
-// one another, and PipelineOptions::merge is off.
+// kConflict: several of these collections share a target in which documents with the same id
+// replace each other, and PipelineOptions::merge is off.
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);
 
-// kCorrupt: the source itself counts more or fewer documents in the collection than were read of
-// its partitions, and has not changed meanwhile. `read` says how many were read; it is asked only
-// if the source can count.
+// kCorrupt: the source's own count differs from the number of documents read from the collection's
+// partitions, and the source has not changed meanwhile. `read` returns that number; it is called
+// only if the source can count.
 Status CheckCount(Source& source, const std::string& collection,
                   const std::vector<Partition>& partitions,
                   const std::function<Result<int64_t>()>& read);
 
-// Brings the sink into shape for the source itself and all allowed collections or, with `evaluate`,
-// says what would be done. Repeatable.
+// Prepares the sink for the source itself and all allowed collections or, with `evaluate`, reports
+// what would be done. Idempotent.
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate);
 
-// What MigrateAll tells while it works; calls come from several threads, one at a time.
+// Notified by MigrateAll; calls come from several threads, one at a time.
 class MigrationObserver {
  public:
   virtual ~MigrationObserver() = default;
@@ -158,15 +159,15 @@ struct MigrateAllOptions {
   CollectionFilter allowed = {};
 };
 
-// Standalone: one process, no store, nothing to resume. Collections one after another, the shards
-// of a collection `shard_concurrency` at a time. Ends at the first error, with kCancelled in good
-// order when stopped.
+// Standalone: one process, no store, nothing to resume. Collections run one after another, the
+// shards of a collection `shard_concurrency` at a time. Ends at the first error; with kCancelled,
+// in good order, when stopped.
 Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
                           MigrationObserver& observer, std::stop_token stop);
 
-// The name of a shard from a position on: indexName__shardNumber__startingDocId, orders__0__0 from
-// the first document on. Every name and position round-trips, those that hold `__` too; the text is
-// always valid UTF-8 without control characters.
+// Names a shard from a position on: indexName__shardNumber__startingDocId, orders__0__0 from the
+// first document on. Every name and position round-trips, even with `__`; the text is always valid
+// UTF-8 without control characters.
 struct WorkItemName {
   std::string collection;
   int shard = 0;
@@ -177,11 +178,11 @@ struct WorkItemName {
   bool operator==(const WorkItemName&) const = default;
 };
 
-// Opens a source or a sink by its URL; docs/guide/sources.md and sinks.md tell them all.
+// Opens a source or a sink by URL; docs/guide/sources.md and sinks.md list them all.
 Result<std::unique_ptr<Source>> OpenSource(const std::string& url, Env& env);
 Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
 
-// Transforms as declared in YAML or JSON; an empty text: none. `file` is for error messages.
+// Transforms declared in YAML or JSON; empty: none. `file` is for error messages.
 Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
                                                        const std::string& file);
 

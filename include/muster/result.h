@@ -7,35 +7,35 @@
 
 namespace muster {
 
-// Why something failed, as far as a caller may want to decide by it.
+// Why something failed, as far as callers need to distinguish.
 enum class Code {
-  kInvalid,         // the input is wrong: repeating it cannot help
+  kInvalid,         // the input is wrong: retrying cannot help
   kNotFound,        // what was named does not exist
-  kConflict,        // somebody else changed it first
-  kLeaseLost,       // the caller holds this no longer and must stop
-  kUnavailable,     // not reached or not ready: nothing was applied, a later try may succeed
+  kConflict,        // a concurrent change won
+  kLeaseLost,       // the caller no longer holds this and must stop
+  kUnavailable,     // unreachable or not ready: nothing was applied, a retry may succeed
   kUnknownOutcome,  // the request may or may not have been applied: read again, then decide
-  kPermission,      // the other side knows the caller and refuses
-  kReadOnly,        // the medium or server takes no writes at the moment
+  kPermission,      // the other side refuses the caller
+  kReadOnly,        // the medium or server currently rejects writes
   kFull,            // out of disk or quota: nothing was applied
   kCorrupt,         // stored data fails its checks
   kIncompatible,    // written by a version this one does not understand
   kCancelled,       // stopped on request
-  kInternal,        // a bug or an error nobody foresaw
+  kInternal,        // a bug or an unforeseen error
 };
 
 // The name of a code for logs and JSON: "unknown_outcome".
 std::string_view CodeName(Code code);
 
-// Whether waiting may mend it: the same call may succeed later.
+// Whether it is transient: the same call may succeed later.
 bool IsTransient(Code code);
 
-// Whom a failure is about, where that decides what becomes of the work.
+// Which side failed, where that decides how to continue.
 enum class Party { kNone, kSource, kSink };
 std::string_view PartyName(Party party);
 
-// A failure told to a person: what went wrong, and what to do next where that is known.
-// Never holds a secret: whoever builds a message from a secret redacts it first.
+// A failure for people: what went wrong, and what to do next if known. Never contains a secret:
+// redact before building a message from one.
 struct Error {
   Code code = Code::kInternal;
   std::string message;
@@ -45,14 +45,14 @@ struct Error {
   // "message" or "message (hint)", on one line.
   std::string ToString() const;
 
-  // The same failure, seen from further out: "context: message".
+  // The same failure with context: "context: message".
   Error Within(std::string_view context) const;
 
-  // The same failure, of that party unless a caller nearer to it has named one.
+  // The same failure, attributed to that party unless already attributed.
   Error By(Party whom) const;
 };
 
-// A value, or the Error that stood in its way.
+// A value or an Error.
 //
 //   Result<int> Half(int n) {
 //     if (n % 2 != 0) return Error{Code::kInvalid, "odd number"};
@@ -74,7 +74,7 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
 
 using Status = Result<void>;
 
-// What was answered; a failure of it is that party's.
+// The result, with a failure attributed to that party.
 template <class T>
 Result<T> By(Party party, Result<T> result) {
   if (!result) return result.error().By(party);
@@ -86,13 +86,13 @@ Result<T> By(Party party, Result<T> result) {
 #define MUSTER_CONCAT_INNER(a, b) a##b
 #define MUSTER_CONCAT(a, b) MUSTER_CONCAT_INNER(a, b)
 
-// Passes a failure of `expression` on to the caller.
+// Returns a failure of `expression` to the caller.
 #define MUSTER_TRY(expression)                                                             \
   do {                                                                                     \
     if (auto try_result = (expression); !try_result) return std::move(try_result).error(); \
   } while (false)
 
-// Declares or assigns `target` from a Result, or passes its failure on to the caller.
+// Declares or assigns `target` from a Result, or returns its failure to the caller.
 #define MUSTER_ASSIGN(target, expression) \
   MUSTER_ASSIGN_INNER(MUSTER_CONCAT(assign_result_, __LINE__), target, expression)
 #define MUSTER_ASSIGN_INNER(result, target, expression) \

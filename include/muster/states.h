@@ -15,14 +15,14 @@
 
 namespace muster {
 
-// What is to be executed.
+// What to execute.
 struct ExecutionRequest {
   std::string name;                   // 1 to 80 of A-Z a-z 0-9 - _ .
   std::string definition;             // Amazon States Language, as JSON text
-  std::string origin = "definition";  // what a person knows the definition by: its file
+  std::string origin = "definition";  // the definition's name for messages: its file
   std::string machine = "machine";    // the state machine's name, for $$.StateMachine.Name
   std::string input = "{}";           // JSON text
-  std::string queue = {};             // empty: that of StatesOptions
+  std::string queue = {};             // empty: StatesOptions'
 };
 
 enum class ExecutionStatus {
@@ -37,7 +37,7 @@ enum class ExecutionStatus {
 // As AWS names them: "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"; "UNREADABLE".
 std::string_view NameOf(ExecutionStatus status);
 
-// An execution as it stands in the store.
+// An execution as stored.
 struct Execution {
   std::string name;
   std::string machine;
@@ -45,7 +45,7 @@ struct Execution {
   std::string state;  // the state it is in, or ended in
   WallTime start{};
   std::optional<WallTime> stop = {};
-  std::optional<WallTime> due = {};  // when somebody looks at it next, if it waits
+  std::optional<WallTime> due = {};  // when it is next looked at, if it waits
   int64_t redrives = 0;
   std::string output;  // JSON text, once it has succeeded
   std::string error;
@@ -53,23 +53,23 @@ struct Execution {
 };
 
 struct StatesOptions {
-  std::string owner = "states";  // tells people who drives an execution; need not be unique
+  std::string owner = "states";  // names the driving process for display; need not be unique
   std::string queue = "default";
   milliseconds lease{60'000};
   milliseconds max_lease{600'000};
-  milliseconds idle_wait{1'000};  // without work, how long before looking again
-  int max_attempts = 5;           // processes that a call may take down with it before it fails
-  int batch = 64;                 // the most executions that are taken at once
+  milliseconds idle_wait{1'000};  // polling interval without work
+  int max_attempts = 5;           // processes that a call may crash before it fails
+  int batch = 64;                 // most executions claimed at once
 };
 
 // Runs state machines durably on a store. An execution is a record with a due time; any number of
-// processes and threads may drive executions, and whoever disappears is replaced.
+// processes and threads may drive executions, and one that disappears is replaced.
 //
-// - A call's start is in the store before it is made, its result before the next state. After a
-//   crash a call whose answer was stored is not made again; one whose answer is unknown is made
-//   again with the same token.
-// - Waiting costs a due time, no thread.
-// - Branches and iterations are records of their own: several processes may drive them.
+// - A call's start is stored before it is made, its result before the next state. After a crash a
+//   call whose result was stored is not repeated; one with an unknown result is repeated with the
+//   same token.
+// - Waiting costs a due time, not a thread.
+// - Branches and iterations are separate records: several processes may drive them.
 //
 // Thread-safe. Store, env and executors must outlive it.
 class States {
@@ -79,36 +79,36 @@ class States {
   States(const States&) = delete;
   States& operator=(const States&) = delete;
 
-  // Starts an execution. Starting the same again is fine; another definition or input under a name
-  // that exists is kConflict. kInvalid names every problem of the definition.
+  // Starts an execution. Idempotent; a different definition or input under an existing name is
+  // kConflict. kInvalid lists every problem of the definition.
   Status Start(const ExecutionRequest& request);
 
   // One execution, or none.
   Result<std::optional<Execution>> Find(const std::string& name);
 
-  // Executions in the order of their names, after one.
+  // Executions in name order, after `after`.
   Result<std::vector<Execution>> List(const std::string& after, int limit);
 
   // The history as AWS shows it, branches and iterations included: a JSON array of events.
   Result<Json> History(const std::string& name);
 
-  // Ends an execution that runs. kConflict: it has ended already.
+  // Ends a running execution. kConflict: it has already ended.
   Status Stop(const std::string& name, const std::string& error, const std::string& cause);
 
-  // Goes on with an execution that failed, timed out or was stopped: what succeeded is kept, what
-  // did not is run again. kConflict: it runs, has succeeded, or is too old (14 days).
+  // Resumes an execution that failed, timed out or was stopped: what succeeded is kept, what did
+  // not is run again. kConflict: it is running, has succeeded, or is too old (14 days).
   Status Redrive(const std::string& name);
 
-  // Answers a call that waits for its token (".waitForTaskToken"). The first answer counts;
-  // kConflict: there was one. kNotFound: no such token.
+  // Completes a call that waits for its token (".waitForTaskToken"). The first result counts;
+  // kConflict: there already was one. kNotFound: no such token.
   Status SendTaskSuccess(const std::string& token, const std::string& output);
   Status SendTaskFailure(const std::string& token, const std::string& error,
                          const std::string& cause);
   Status SendTaskHeartbeat(const std::string& token);
 
-  // Drives executions until a stop is requested or, if `until_done` names one, that has ended:
-  // those in the queue of the options, or in that of the one that is named. To be called from as
-  // many threads as may wait for calls at once.
+  // Drives executions until a stop is requested or, if `until_done` names one, until that has
+  // ended: those in the options' queue, or in the named one's. Call it from as many threads as
+  // calls may block at once.
   Status Work(std::stop_token stop, const std::string& until_done = "");
 
  private:
@@ -116,7 +116,7 @@ class States {
   std::unique_ptr<Impl> impl_;
 };
 
-// Everything wrong in a definition, each as "origin:line:column: reason". Empty: nothing.
+// All problems of a definition, each as "origin:line:column: reason". Empty: none.
 std::vector<std::string> CheckStates(std::string_view definition, std::string_view origin,
                                      Env& env);
 

@@ -25,22 +25,22 @@ inline constexpr size_t kMaxBodyBytes = 350 * 1024;
 inline constexpr int kMaxBodyDepth = 500;
 inline constexpr int kMaxBatch = 1000;  // changes in a Write, records of a Claim or a Scan
 
-// Something that must happen later, once, in spite of crashes. `kind` and `key` name it.
+// Something that must happen later, once, despite crashes. Identified by `kind` and `key`.
 struct Record {
   std::string kind;
   std::string queue;  // claims are made within one queue; fixed at creation
   std::string key;
   int64_t version = 0;               // grows at every change; 0: not stored yet
   std::optional<WallTime> due = {};  // by the store's clock; none: never
-  std::string owner = {};            // who claimed it last; empty: free
-  int64_t epoch = 0;                 // grows by one at every claim; what a sink is fenced with
+  std::string owner = {};            // the last claimer; empty: free
+  int64_t epoch = 0;                 // grows by one at every claim; fences sinks
   int attempt = 0;                   // claims since the last progress
   std::string body = "{}";           // a JSON text, kept byte for byte
 
   bool operator==(const Record&) const = default;
 };
 
-// When a written record is due.
+// When a written record becomes due.
 struct Due {
   enum class Kind { kNever, kUnchanged, kAfter, kAtOnce };
   Kind kind = Kind::kNever;
@@ -50,33 +50,33 @@ struct Due {
   static Due Unchanged() { return {Kind::kUnchanged, milliseconds{0}}; }
   static Due After(milliseconds delay) { return {Kind::kAfter, delay}; }
   static Due Now() { return After(milliseconds{0}); }
-  // Before all that is due now, and by any clock: one that is set back does not make it wait.
+  // Before everything else that is due, by any clock: setting it back does not make it wait.
   static Due AtOnce() { return {Kind::kAtOnce, milliseconds{0}}; }
 
   bool IsTimed() const { return kind == Kind::kAfter || kind == Kind::kAtOnce; }
   bool HasCome() const { return IsTimed() && delay.count() == 0; }
 };
 
-// The time that a record gets which is due at once: one so long past that no clock makes it the
-// future again. Of two, who came first stays first.
+// The due time of a record that is due at once: so far in the past that no clock makes it the
+// future again. Order is preserved.
 WallTime DueAtOnce(WallTime moment);
 bool IsDueAtOnce(WallTime due);
 
-// One change of one record, applied only if the stored version is still `record.version`
-// (0: only if there is no such record).
+// One change of one record, applied only if the stored version is still `record.version` (0: only
+// if there is no such record).
 struct Change {
   enum class Op { kPut, kDelete };
   Op op = Op::kPut;
   Record record;
   Due due = Due::Unchanged();
-  // A loss of power may undo it, together with all that came after it, as long as nothing that is
-  // not deferred has been written since. No other crash does. For what would be done again in the
-  // same way: there a store need not wait for its disk.
+  // A power failure may undo it, together with everything after it, until something not deferred
+  // has been written. No other crash does. For changes that would be repeated identically: the
+  // store need not wait for its disk.
   bool deferred = false;
 
-  // Creates (version 0) or replaces: owner, attempt and body are stored as they stand in `record`.
-  // queue counts at creation only, epoch not at all: a new record has epoch 0 and only a claim
-  // raises it.
+  // Creates (version 0) or replaces: owner, attempt and body are stored as in `record`. queue
+  // matters only at creation, epoch not at all: a new record has epoch 0 and only a claim raises
+  // it.
   static Change Put(Record record, Due due, bool deferred = false) {
     return {Op::kPut, std::move(record), due, deferred};
   }
@@ -85,43 +85,42 @@ struct Change {
   }
 };
 
-// What became of one change.
+// The outcome of one change.
 struct Written {
-  bool applied = false;  // false: the expected version did not hold, nothing was changed
-  int64_t version = 0;   // the new version of a put that was applied
+  bool applied = false;  // false: the expected version did not match, nothing was changed
+  int64_t version = 0;   // the new version after a put
 };
 
 struct ClaimRequest {
   std::string kind;
   std::string queue;
-  // Only this record, if it is due; empty: whichever are due, oldest first. Many that are due may
-  // be taken in another order where that keeps workers from colliding.
+  // Only this record, if due; empty: any that are due, oldest first. The order may differ where
+  // that keeps workers from colliding.
   std::string key = {};
   int limit = 1;
   std::string owner;
   std::string claim_id;  // new for every claim; see Env::NewId
-  bool repeat = false;   // this claim_id was tried before and its outcome is unknown
+  bool repeat = false;   // this claim_id was tried before with an unknown outcome
   milliseconds lease{60'000};
   milliseconds max_lease{3'600'000};
-  bool deferred = false;  // as in a Change: a loss of power may give the same epoch out again
+  bool deferred = false;  // as in a Change: a power failure may grant the same epoch again
 };
 
-// How long a claim lasts that raises `attempt` to this: the lease, doubled for every attempt after
-// the first, up to the maximum.
+// The lease of a claim that raises `attempt` to this: the base lease, doubled for every attempt
+// after the first, up to the maximum.
 milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
 
 // All coordination, in one place. Every backend keeps the same promises; the contract suite in
-// tests/contract holds them to it.
+// tests/contract checks them.
 //
 // - A change of a single record is atomic, and durable before the call returns unless it is
-//   deferred. Changes of several records in one call are for speed only: some may be applied and
-//   others not.
+//   deferred. Several changes in one call are only an optimisation: some may be applied and others
+//   not.
 // - kUnavailable, kReadOnly, kFull, kInvalid: nothing was applied. kUnknownOutcome: it may have
-// been, or
-//   may still be, applied: read again, then decide.
-// - All times are the store's own clock's. A caller's clock counts for nothing.
-// - A record that is deleted and created again starts at a version it had not had before and at
-//   epoch 0: protocols that fence a sink by epoch don't delete what they fence.
+//   been, or may still be, applied: read again, then decide.
+// - All times are by the store's clock. A caller's clock does not matter.
+// - A record that is deleted and recreated starts at a new version and at epoch 0: protocols that
+//   fence a sink by epoch don't delete what they fence.
 // - Thread-safe. Calls block, for seconds at most (a third of the shortest useful lease).
 class Store {
  public:
@@ -129,38 +128,36 @@ class Store {
 
   virtual Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) = 0;
 
-  // Up to `limit` records of a kind whose keys start with `prefix` and lie after `after`, in the
-  // byte order of their keys.
+  // Up to `limit` records of a kind whose keys start with `prefix` and come after `after`, in byte
+  // order of the keys.
   virtual Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
                                            std::string_view after, int limit) = 0;
 
-  // Applies each change whose expected version holds; answers in the order of `changes`. Two
+  // Applies each change whose expected version matches; results are in the order of `changes`. Two
   // changes of one record in one call are kInvalid.
   virtual Result<std::vector<Written>> Write(std::span<const Change> changes) = 0;
 
-  // Takes up to `limit` due records for `owner`: epoch + 1, attempt + 1, due after
-  // LeaseFor(attempt). No two claims ever get the same epoch of a record. With `repeat`, what this
-  // claim_id took before and still holds is the answer; only if that is nothing, records are
-  // claimed.
+  // Claims up to `limit` due records for `owner`: epoch + 1, attempt + 1, due after
+  // LeaseFor(attempt). No two claims ever get the same epoch of a record. With `repeat`, returns
+  // what this claim_id took before and still holds; only if that is nothing, claims records.
   virtual Result<std::vector<Record>> Claim(const ClaimRequest& request) = 0;
 
   // The store's clock.
   virtual Result<WallTime> Now() = 0;
 
-  // Returns when something of this kind may have changed, after `timeout`, or when a stop is
-  // requested, whichever comes first. A hint: it may be late or for nothing, and nothing may rely
-  // on it.
+  // Returns when something of this kind may have changed, after `timeout`, or on a stop request,
+  // whichever comes first. A hint: it may be late or spurious, and nothing may rely on it.
   virtual void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) = 0;
 };
 
-// Opens a store by its URL, creating it where that is possible:
+// Opens a store by URL, creating it if possible:
 //   memory:                        in this process, gone with it
 //   sqlite:PATH                    a file, shared by the processes of one machine
 //   postgresql://USER@HOST/DB      a server
 //   opensearch+https://HOST:PORT   a cluster of OpenSearch or Elasticsearch (or opensearch+http)
-//   dynamodb://REGION/TABLE        a table of AWS; created with ?create=true only
-// `?namespace=NAME` keeps several deployments apart in one database (default: muster). A password
-// or key is given by reference only: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
+//   dynamodb://REGION/TABLE        an AWS table; created only with ?create=true
+// `?namespace=NAME` separates several deployments in one database (default: muster). Passwords and
+// keys must be references: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
 
 }  // namespace muster
