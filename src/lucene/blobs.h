@@ -11,31 +11,31 @@
 
 namespace muster::lucene {
 
-// Where a snapshot repository keeps its blobs: a folder, or a bucket. Reads only.
+// The blobs of a snapshot repository: a folder or a bucket. Read-only.
 //
-// Paths are relative to the repository, with '/'; one that begins with '/' is relative to what
-// holds the repository's base path: the root of its bucket. Any number of threads may use one.
+// Paths are relative to the repository, with '/'; one that begins with '/' is relative to the root
+// of its bucket. Thread-safe.
 class Blobs {
  public:
   virtual ~Blobs() = default;
 
-  // What a person knows the repository by.
+  // The repository's name for messages.
   virtual const std::string& name() const = 0;
 
-  // Where the repository lies in its bucket: empty, or with a slash at its end.
+  // The repository's path in its bucket: empty, or ending in a slash.
   virtual std::string base_path() const { return ""; }
 
-  // How many bytes of a file that is read from one end to the other are worth one call.
+  // How many bytes to fetch per call when reading a file sequentially.
   virtual uint64_t read_ahead() const = 0;
 
   // The names of the blobs directly in the repository's root, in any order.
   virtual Result<std::vector<std::string>> ListRoot() const = 0;
 
-  // Bytes in a blob; kNotFound when there is no such blob.
+  // The size of a blob; kNotFound if it does not exist.
   virtual Result<uint64_t> Size(const std::string& path) const = 0;
 
-  // Exactly the bytes [offset, offset + length) of a blob, in place of what `into` held, whose
-  // memory is used again; kCorrupt when the blob ends before.
+  // Exactly the bytes [offset, offset + length) of a blob, replacing the content of `into` and
+  // reusing its memory; kCorrupt if the blob is shorter.
   virtual Status ReadInto(const std::string& path, uint64_t offset, uint64_t length,
                           std::string& into) const = 0;
 };
@@ -43,7 +43,7 @@ class Blobs {
 // A repository in the file system. kNotFound when `folder` is not a folder.
 Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder);
 
-// A repository in a bucket. Nothing is asked for before the first call. `env` must outlive it.
+// A repository in a bucket. Makes no request before the first call. `env` must outlive it.
 std::unique_ptr<Blobs> OpenBucket(const S3Location& location, Env& env);
 
 // A whole blob, of at most `max_bytes`.

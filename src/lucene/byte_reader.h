@@ -11,15 +11,15 @@ namespace muster::lucene {
 
 enum class ByteOrder { kBig, kLittle };
 
-// Walks over the bytes of one file, none of which it trusts. The first read beyond the end, or the
-// first Fail, is latched: from then on every read gives zero or nothing, and `status` tells what
-// was wrong, in which file and where. So a decoder reads straight on and asks once, but before it
+// Reads the bytes of one file, trusting none of them. The first read past the end, or the first
+// Fail, is latched: from then on every read returns zero or nothing, and `status` says what was
+// wrong, in which file and where. So a decoder reads straight on and checks once, but before it
 // allocates or loops by a count it has read: `Count` bounds that.
 //
 // Owns neither the bytes nor the text of `origin`.
 class ByteReader {
  public:
-  // `origin` is what a person knows the bytes by; `base` is where they start in it.
+  // `origin` names the bytes in messages; `base` is their offset in it.
   ByteReader(std::string_view bytes, std::string_view origin, ByteOrder order = ByteOrder::kBig,
              uint64_t base = 0)
       : bytes_(bytes), origin_(origin), order_(order), base_(base) {}
@@ -32,7 +32,7 @@ class ByteReader {
   bool ok() const { return !error_; }
   Status status() const;
 
-  // Latches a failure at the current offset, unless there is one already.
+  // Latches a failure at the current offset, unless there already is one.
   void Fail(std::string_view why, Code code = Code::kCorrupt);
   void Expect(bool condition, std::string_view why) {
     if (!condition) Fail(why);
@@ -53,12 +53,12 @@ class ByteReader {
   uint32_t BigU32();
   uint64_t BigU64();
 
-  // Nearly all numbers have one byte, and these are read for every field of every document.
+  // Nearly all numbers have one byte, and they are read for every field of every document.
   uint32_t VInt() { return IsShort() ? U8() : LongVInt(); }
   uint64_t VLong() { return IsShort() ? U8() : Variable(9); }
-  // A vint that counts things of at least `bytes_each`, so no more than are left.
+  // A vint that counts things of at least `bytes_each`, so no more than fit in the rest.
   size_t Count(size_t bytes_each = 1);
-  // The next bytes, or nothing of them.
+  // The next bytes; empty on overrun.
   std::string_view Take(uint64_t length) {
     if (error_ || length > bytes_.size() - offset_) return Overrun(length);
     const std::string_view taken = bytes_.substr(offset_, length);

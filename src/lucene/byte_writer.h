@@ -56,7 +56,7 @@ class ByteWriter {
 
 constexpr std::string_view kTestId = "0123456789abcdef";
 
-// The content with a right footer.
+// The content with a valid footer.
 inline std::string Sealed(std::string_view content) {
   ByteWriter writer;
   writer.Raw(content).U32(~0x3FD76C17U).U32(0);
@@ -64,11 +64,11 @@ inline std::string Sealed(std::string_view content) {
   return writer.U64(crc).bytes();
 }
 
-// Whether `fails` holds for every true beginning of the bytes.
+// Whether `fails` holds for every proper prefix of the bytes.
 inline bool EveryBeginning(std::string_view bytes,
                            const std::function<bool(std::string_view)>& fails) {
   for (size_t length = 0; length < bytes.size(); ++length) {
-    // A copy of its own, so that a read beyond the end is one beyond an allocation.
+    // A separate copy, so that a read past the end is past an allocation.
     const std::string beginning(bytes.substr(0, length));
     if (!fails(beginning)) return false;
   }

@@ -35,7 +35,7 @@ class CborParser {
   }
 
  private:
-  // The number in a token, or behind it.
+  // The number in or after a token.
   uint64_t Argument(uint8_t token) {
     const uint8_t low = token & 31;
     if (low < 24) return low;
@@ -57,7 +57,7 @@ class CborParser {
     }
   }
 
-  // Bytes or text, in one piece or in pieces up to a break.
+  // Bytes or text, in one piece or in chunks up to a break.
   std::string Run(uint8_t token) {
     const uint64_t length = Argument(token);
     if (length != kUnknownLength) return std::string(reader_.Take(length));

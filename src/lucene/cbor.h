@@ -7,10 +7,10 @@
 
 namespace muster::lucene {
 
-// Reads one CBOR value, as far as Elasticsearch writes it: keys are texts, tags are passed over.
+// Parses one CBOR value, as far as Elasticsearch uses it: keys are text, tags are skipped.
 Result<Json> ParseCbor(std::string_view bytes, std::string_view origin);
 
-// Whether bytes are a CBOR map: nothing else that metadata can be begins so.
+// Whether bytes are a CBOR map: no other metadata format starts like that.
 bool LooksLikeCbor(std::string_view bytes);
 
 }  // namespace muster::lucene

@@ -12,13 +12,13 @@ namespace {
 
 static_assert(kUnpackSpare >= kLz4Spare);
 
-// Lucene closes a chunk after 4096 documents at the most.
+// Lucene closes a chunk after at most 4096 documents.
 constexpr uint64_t kMaxDocs = 1 << 20;
 // A document, and so a chunk, has less than 2 GiB.
 constexpr uint64_t kMaxBytes = 1ULL << 31;
 constexpr size_t kMostKept = 4 * 1024 * 1024;
 
-// What a packed byte can unpack to at the most, so that a damaged length does not take all memory.
+// The maximum expansion of compressed bytes, so that a damaged length cannot exhaust memory.
 uint64_t MostBytesFrom(uint64_t packed, Packing packing) {
   switch (packing) {
     case Packing::kZstd:
@@ -36,10 +36,10 @@ void Latch(ByteReader& reader, const Status& status) {
 
 void UnpackLz4(ByteReader& reader, std::string_view in, std::string_view dictionary, char* to,
                size_t size) {
-  // Nothing is packed as a token that says so.
+  // An empty block is a single token.
   if (size == 0) return reader.Expect(in.size() <= 1, "LZ4 data that unpacks to nothing");
   if (!reader.ok() || DecodeLz4Block(in, dictionary, to, size)) return;
-  // It may only be a way to end a block that liblz4 does not know; else this says what is wrong.
+  // liblz4 does not accept every way to end a block; otherwise this says what is wrong.
   const auto used = DecodeLz4(in, dictionary, to, size);
   if (!used) return Latch(reader, used.error());
   reader.Expect(*used == in.size(), "more LZ4 data than is unpacked");
@@ -60,9 +60,9 @@ DictionaryLayout ReadLayout(ByteReader& reader, size_t size) {
   return layout;
 }
 
-// One block, when those behind it are unpacked already and those before it are not: a copy of the
-// dictionary, which is shorter than a block, goes right before it, since liblz4 is faster where all
-// it refers to is in one piece.
+// One block, when those after it are decompressed and those before it are not: the dictionary,
+// which is shorter than a block, is copied right before it, since liblz4 is faster with contiguous
+// history.
 void UnpackLz4BehindDictionary(ByteReader& reader, std::string_view packed,
                                const DictionaryLayout& layout, size_t block, char* to,
                                size_t size) {
@@ -128,7 +128,7 @@ void UnpackBlocks(ByteReader& reader, UnpackBlock unpack, bool has_dictionary, c
 void Unpack(ByteReader& reader, Packing packing, char* to, size_t size) {
   switch (packing) {
     case Packing::kLz4: {
-      // Its length stands nowhere: what it unpacks to tells where it ends.
+      // Its length is not stored: decompressing it shows where it ends.
       const size_t start = reader.offset();
       const auto used = DecodeLz4(reader.Take(reader.left()), {}, to, size);
       if (!used) return Latch(reader, used.error());
@@ -149,8 +149,8 @@ void Unpack(ByteReader& reader, Packing packing, char* to, size_t size) {
   }
 }
 
-// Memory that nothing has touched yet costs nothing, so a length that is damaged, but possible,
-// does not either. What one huge document needed is not kept for the small ones that follow.
+// Untouched memory costs nothing, so a damaged but plausible length does not either. What one huge
+// document needed is not kept for the small ones after it.
 void Chunk::MakeRoom(size_t size) {
   if (capacity_ >= size && capacity_ - size <= kMostKept) return;
   buffer_.reset();
@@ -161,7 +161,7 @@ void Chunk::MakeRoom(size_t size) {
 Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t first_doc,
                      uint64_t docs, std::string_view origin, uint64_t base) {
   ByteReader reader(bytes, origin, format.order, base);
-  // Nothing of an earlier chunk may be taken for this one's when this one is damaged.
+  // If this chunk is damaged, nothing of an earlier one may pass for it.
   field_counts_.clear();
   first_doc_ = first_doc;
   reader.Expect(reader.VInt() == first_doc, "a chunk of other documents");
@@ -194,7 +194,7 @@ Status Chunk::Decode(std::string_view bytes, const ChunkFormat& format, uint64_t
   for (uint64_t done = 0; done < total && reader.ok(); done += unit) {
     Unpack(reader, format.packing, buffer_.get() + done, std::min(unit, total - done));
   }
-  // A chunk of nothing still has a few bytes that unpack to nothing.
+  // An empty chunk still has a few bytes that decompress to nothing.
   reader.Expect(total == 0 || reader.left() == 0, "more bytes than the chunk unpacks");
   MUSTER_TRY(reader.status());
   field_counts_ = std::move(counts);

@@ -9,7 +9,7 @@
 
 namespace muster::lucene {
 
-// How the bytes of a chunk are packed.
+// A chunk's compression.
 enum class Packing {
   kLz4,
   kDeflate,
@@ -20,7 +20,7 @@ enum class Packing {
   kZstdBlocks
 };
 
-// What all chunks of a file have in common.
+// Common to all chunks of a file.
 struct ChunkFormat {
   Packing packing = Packing::kLz4;
   ByteOrder order = ByteOrder::kBig;
@@ -30,11 +30,11 @@ struct ChunkFormat {
   bool never_slices = false;    // the first version of Lucene 4.1
 };
 
-// Documents that were packed together, unpacked. Meant to be used again: it keeps its memory.
+// Documents that were compressed together, decompressed. Reusable: keeps its memory.
 class Chunk {
  public:
-  // Decodes a chunk from all of its bytes. kCorrupt when it does not hold exactly the documents
-  // [first_doc, first_doc + docs). `base` is where the bytes start in `origin`.
+  // Decodes a chunk from all of its bytes. kCorrupt unless it contains exactly the documents
+  // [first_doc, first_doc + docs). `base` is the offset of the bytes in `origin`.
   Status Decode(std::string_view bytes, const ChunkFormat& format, uint64_t first_doc,
                 uint64_t docs, std::string_view origin, uint64_t base);
 
@@ -57,11 +57,11 @@ class Chunk {
   size_t capacity_ = 0;
 };
 
-// How much room `Unpack` wants behind what it unpacks; what is left there is of no meaning.
+// Scratch space `Unpack` needs after its output; its content is undefined.
 constexpr size_t kUnpackSpare = 64;
 
-// Unpacks one unit of `size` bytes to `to`, from where `reader` stands, and leaves the reader
-// behind it. Failures are latched in the reader.
+// Decompresses one unit of `size` bytes to `to` from the reader's position, and advances the reader
+// past it. Failures are latched in the reader.
 void Unpack(ByteReader& reader, Packing packing, char* to, size_t size);
 
 }  // namespace muster::lucene

@@ -34,9 +34,9 @@ ByteOrder OrderOf(std::string_view codec) {
 }
 
 uint32_t Crc32(uint32_t crc, std::string_view bytes) {
-  // No bytes at all are a question of another kind to it.
+  // libdeflate treats a null pointer specially.
   if (bytes.empty()) return crc;
-  // Several times as fast as zlib's, which would take a third of the time that LZ4 does.
+  // Several times as fast as zlib's, which would take a third of the time LZ4 does.
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 

@@ -9,21 +9,21 @@
 
 namespace muster::lucene {
 
-// What stands at the start of a Lucene file.
+// The header of a Lucene file.
 struct CodecHeader {
   std::string codec;
   uint32_t version = 0;
-  std::string id;      // of the segment or commit; empty in files without (before Lucene 5)
+  std::string id;      // of the segment or commit; empty before Lucene 5
   std::string suffix;  // of an index header
 };
 
 // Reads a plain header: magic, name and version. A wrong magic is latched in `reader`.
 CodecHeader ReadHeader(ByteReader& reader);
 
-// Adds what an index header has besides: id and suffix.
+// Reads the rest of an index header: id and suffix.
 void ReadIndexHeaderRest(ByteReader& reader, CodecHeader& header);
 
-// The order of fixed-width numbers in a file, by the name of its codec.
+// The byte order of fixed-width numbers in a file, by codec name.
 ByteOrder OrderOf(std::string_view codec);
 
 constexpr size_t kFooterBytes = 16;
@@ -31,13 +31,13 @@ constexpr size_t kFooterBytes = 16;
 // Continues the CRC-32 of zlib over more bytes; starts with 0.
 uint32_t Crc32(uint32_t crc, std::string_view bytes);
 
-// The CRC that a footer holds, or kCorrupt when it is not one. `footer` has kFooterBytes.
+// The CRC in a footer; kCorrupt if it is not one. `footer` has kFooterBytes.
 Result<uint32_t> FooterCrc(std::string_view footer, std::string_view origin);
 
-// The content of a whole file without its footer, after its CRC was found right.
+// The content of a whole file without its footer, after checking its CRC.
 Result<std::string_view> CheckFooter(std::string_view file, std::string_view origin);
 
-// Number in base 36 with digits 0-9a-z, as in names of files and checksums; nothing if it is none.
+// A base-36 number with digits 0-9a-z, as in file names and checksums; none if it is not one.
 std::optional<uint64_t> ParseBase36(std::string_view text);
 std::string ToBase36(uint64_t number);
 

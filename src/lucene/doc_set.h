@@ -25,7 +25,7 @@ class DocSet {
     return count;
   }
 
-  // Takes out what `other`, of the same size, has.
+  // Removes the members of `other`, which has the same size.
   void RemoveAll(const DocSet& other) {
     for (size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
   }

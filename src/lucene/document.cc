@@ -13,7 +13,7 @@ constexpr uint8_t kEscapedId = 0xFD;
 
 enum Type : uint32_t { kString = 0, kBinary, kInt, kFloat, kLong, kDouble };
 
-// Numbers are only ever skipped: none of them makes up a document.
+// Numbers are only skipped: none of them is part of a document.
 void SkipNumber(ByteReader& reader, uint32_t type, NumberForm form) {
   if (form == NumberForm::kFixed) return reader.Skip(type == kInt || type == kFloat ? 4 : 8);
   switch (type) {
@@ -61,7 +61,7 @@ Status SplitUid(std::string_view uid, Document& document) {
   return {};
 }
 
-// What was read of a document before it is known how it names itself.
+// What was read of a document before its naming scheme is known.
 struct RawFields {
   std::optional<std::string_view> uid;
   std::optional<std::string_view> id;

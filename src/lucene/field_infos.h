@@ -9,7 +9,7 @@
 
 namespace muster::lucene {
 
-// What a reader of documents wants to know of a field.
+// The relevant properties of a field.
 struct FieldInfo {
   std::string name = {};
   uint32_t number = 0;
@@ -22,12 +22,12 @@ struct FieldInfo {
   bool compresses_binary = false;  // Lucene80DocValuesFormat.mode is BEST_COMPRESSION
 };
 
-// Reads `.fnm` of Lucene 4.0 to 10. `file` is all of it; CRC (where there is one) and segment id
-// are checked.
+// Parses `.fnm` of Lucene 4.0 to 10. `file` is its whole content; CRC (if any) and segment id are
+// checked.
 Result<std::vector<FieldInfo>> ParseFieldInfos(std::string_view file, std::string_view segment_id,
                                                std::string_view origin);
 
-// The fields of a segment, as they are after its last update.
+// The fields of a segment after its last update.
 Result<std::vector<FieldInfo>> ReadFieldInfos(const SegmentFiles& files);
 
 }  // namespace muster::lucene

@@ -49,7 +49,7 @@ class Descriptor {
   int number_;
 };
 
-// Files that were read last, kept open for the next read. Blobs never change under their name.
+// Recently read files, kept open. Blobs never change under their name.
 class OpenFiles {
  public:
   Result<std::shared_ptr<const Descriptor>> Get(const std::string& path) {

@@ -31,7 +31,7 @@ class Inflater {
                                  static_cast<uInt>(dictionary.size())) == Z_OK);
   }
 
-  // Z_OK, Z_STREAM_END or what is wrong; `written` grows by what came out.
+  // Z_OK, Z_STREAM_END or the error; adds the output size to `written`.
   int Run(char* to, size_t room, size_t& written) {
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(std::min<size_t>(room, UINT32_MAX));
@@ -64,7 +64,7 @@ Status InflateRaw(std::string_view in, std::string_view dictionary, char* to, si
   size_t written = 0;
   int code = inflater.Run(to, size, written);
   if (code == Z_OK && written == size) {
-    // All is out, but the end of the stream is not seen yet.
+    // All output is there, but the end of the stream was not seen yet.
     char surplus = 0;
     code = inflater.Run(&surplus, 1, written);
   }
@@ -92,7 +92,7 @@ Result<std::string> InflateAll(std::string_view in, size_t max_bytes) {
 
 Status DecodeZstd(std::string_view in, std::string_view dictionary, char* to, size_t size) {
   const std::unique_ptr<ZSTD_DCtx, FreeZstd> context(ZSTD_createDCtx());
-  // A prefix is taken as raw content, whatever it starts with.
+  // A prefix is raw content, whatever it starts with.
   if (context == nullptr ||
       ZSTD_isError(ZSTD_DCtx_refPrefix(context.get(), dictionary.data(), dictionary.size()))) {
     return Error{Code::kInternal, "zstd could not be started"};

@@ -10,13 +10,13 @@
 
 namespace muster::lucene {
 
-// Reads `.liv` (Lucene 5 and later) or `.del` (Lucene 4): the documents that are not deleted.
-// `file` is all of it; its CRC (where there is one) is checked.
+// Parses `.liv` (Lucene 5 and later) or `.del` (Lucene 4): the live documents. `file` is its whole
+// content; its CRC (if any) is checked.
 Result<DocSet> ParseLiveDocs(std::string_view file, std::string_view segment_id, uint32_t max_doc,
                              std::string_view origin);
 
-// The documents of a segment that are deleted neither hard nor softly; nothing if all are live.
-// Both counts are held against the commit's.
+// The documents of a segment that are neither hard- nor soft-deleted; none if all are live. Both
+// counts are checked against the commit.
 Result<std::optional<DocSet>> ReadLiveDocs(const SegmentFiles& files,
                                            const std::vector<FieldInfo>& fields);
 

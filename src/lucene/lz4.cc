@@ -10,7 +10,7 @@
 namespace muster::lucene {
 namespace {
 
-// Short runs are copied in one go of this many bytes, more than they have, where there is room.
+// Short runs are copied as this many bytes, if there is room.
 constexpr size_t kStride = 16;
 
 Error Damaged(std::string_view why) {
@@ -27,7 +27,7 @@ class Lz4Decoder {
         to_(to),
         end_(to + size) {}
 
-  // Why it cannot be decoded; null when it can.
+  // The error; null on success.
   const char* Decode() {
     while (to_ < end_) {
       if (from_ == in_end_) return "it ends too early";
@@ -45,7 +45,7 @@ class Lz4Decoder {
   size_t InLeft() const { return static_cast<size_t>(in_end_ - from_); }
   size_t OutLeft() const { return static_cast<size_t>(end_ - to_); }
 
-  // A length of 15 goes on in the next bytes, until one is not 255.
+  // A length of 15 continues in the next bytes, until one is not 255.
   bool Extend(size_t& length) {
     if (length < 15) return true;
     uint8_t more = 255;
@@ -92,8 +92,7 @@ class Lz4Decoder {
     return nullptr;
   }
 
-  // Copies `length` bytes from `distance` back. Where they overlap, bytes that were just copied are
-  // copied again.
+  // Copies `length` bytes from `distance` back. Overlapping bytes repeat.
   void Repeat(size_t distance, size_t length) {
     const char* const from = to_ - distance;
     if (distance >= kStride && OutLeft() >= length + kStride) {

@@ -7,8 +7,8 @@
 
 namespace muster::lucene {
 
-// Unpacks LZF in the framing of Elasticsearch 1 and 2: blocks that start with "ZV". kCorrupt when
-// it is damaged, or unpacks to more than `max_bytes`.
+// Decompresses LZF in the framing of Elasticsearch 1 and 2: blocks that start with "ZV". kCorrupt:
+// damaged, or larger than `max_bytes`.
 Result<std::string> DecodeLzf(std::string_view in, size_t max_bytes);
 
 }  // namespace muster::lucene

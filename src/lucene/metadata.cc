@@ -31,7 +31,7 @@ Result<std::string_view> OpenEnvelope(std::string_view blob, std::string_view co
   return content.substr(reader.offset());
 }
 
-// What stands for the packing comes off; nothing says that it is not packed.
+// Strips the compression marker; without one the content is not compressed.
 Result<std::string> Unpack(std::string_view content) {
   constexpr std::string_view kDeflate = "DFL\0"sv;
   constexpr std::string_view kZstd = "ZSTD\0"sv;
@@ -45,7 +45,7 @@ Result<std::string> Unpack(std::string_view content) {
   return std::string(content);
 }
 
-// Elasticsearch quotes every text, so that what is not quoted is a number or a constant.
+// Elasticsearch quotes every string, so anything unquoted is a number or a constant.
 Json FromYamlScalar(const YamlNode& node) {
   if (node.quoted) return node.text;
   if (node.text == "true" || node.text == "false") return node.text == "true";

@@ -23,8 +23,8 @@ void ReadPacked(ByteReader& reader, size_t count, std::vector<uint32_t>& values)
   }
 }
 
-// Groups of 128 numbers lie in columns, so that Java unpacks many at once: the first word holds the
-// numbers 0, n, 2n..., from its top downwards. What is left over follows one by one.
+// Groups of 128 numbers are stored in columns for SIMD: the first word contains the numbers 0, n,
+// 2n..., from its top bits down. The remainder follows one by one.
 void ReadColumns(ByteReader& reader, size_t count, std::vector<uint32_t>& values) {
   const uint8_t width = reader.U8();
   if (width == 0) {
@@ -124,7 +124,7 @@ Result<std::vector<uint64_t>> DirectMonotonic::Decode(std::string_view data, Byt
     }
     const std::string_view deltas = block.bits > 0 ? data.substr(block.offset) : data;
     for (uint64_t i = 0; i < count; ++i) {
-      // In single precision, as it was written: in double it would round to other numbers.
+      // In single precision, as written: in double it would round differently.
       const float expected = static_cast<float>(i) * block.average;
       if (!(expected > -0x1p62F && expected < 0x1p62F)) {
         return Error{Code::kCorrupt, std::string(origin) + ": its numbers grow beyond 64 bits"};

@@ -120,7 +120,7 @@ TEST(Lzf, UnpacksRawAndPackedBlocks) {
   const std::string in = std::string("ZV\0\0\2ab", 7) + std::string("ZV\1\0\4\0\5\0x\x40\0", 11);
   EXPECT_EQ(*DecodeLzf(in, 100), "abxxxxx");
   EXPECT_FALSE(DecodeLzf(in, 6)) << "more than allowed";
-  // What ends between two blocks cannot be told from a whole.
+  // A cut between two blocks looks like a complete file.
   EXPECT_TRUE(EveryBeginning(
       in, [](auto cut) { return cut.empty() || cut.size() == 7 || !DecodeLzf(cut, 100); }));
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxShards = 100'000;
 
-// The value at a key if it is a text, else nothing.
+// The string at a key, or empty.
 std::string TextOf(const Json& object, const char* key) {
   if (!object.is_object()) return "";
   const auto found = object.find(key);
@@ -44,8 +44,7 @@ SnapshotState StateOf(std::string_view text) {
   return SnapshotState::kUnknown;
 }
 
-// A setting as text, whether it was written as one or not; under "index." or without, flat or
-// nested.
+// A setting as text, whatever its JSON type; under "index." or without, flat or nested.
 std::string Setting(const Json& settings, const std::string& name) {
   if (!settings.is_object()) return "";
   auto found = settings.find("index." + name);
@@ -54,8 +53,7 @@ std::string Setting(const Json& settings, const std::string& name) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-// Some keep their mappings packed in binary; none of the versions that read here do so in
-// snapshots.
+// Some versions compress mappings in binary; none of the supported ones do so in snapshots.
 bool HasSyntheticMapping(const Json& mappings) {
   const auto of_type = [](const Json& type) {
     if (!type.is_object()) return false;
@@ -212,7 +210,7 @@ Result<Json> Repository::ReadMetadata(const std::string& path, const std::string
   auto blob = ReadWhole(*blobs_, path, kMaxMetadataBytes);
   if (!blob && blob.error().code == Code::kNotFound) {
     auto old = ReadWhole(*blobs_, old_path, kMaxMetadataBytes);
-    // The newer name is the one to complain about.
+    // If both fail, report the newer name.
     if (old || old.error().code != Code::kNotFound) {
       blob = std::move(old);
       chosen = old_path;
@@ -322,14 +320,14 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
   return index;
 }
 
-// By its name, or by its hash.
+// By name, or by hash.
 Result<std::string> Repository::ShardFolder(const SnapshotIndex& index, int shard) const {
   const std::string plain = "indices/" + index.id + "/" + std::to_string(shard) + "/";
   switch (index.path_type) {
     case 0:
       return plain;
     case 1:
-      // The hash stands before the base path, so that shards lie all over the bucket.
+      // The hash comes before the base path, so that shards are spread over the bucket.
       return "/" + HashedPath(index.id, shard) + "/" + blobs_->base_path() + plain;
     case 2:
       return HashedPath(index.id, shard) + "/" + plain;
@@ -340,8 +338,8 @@ Result<std::string> Repository::ShardFolder(const SnapshotIndex& index, int shar
   }
 }
 
-// Clusters may put a word of their own before each hash, which only the repository's list of paths
-// tells.
+// Clusters may prefix each hash with their own word, which only the repository's list of paths
+// knows.
 Result<std::string> Repository::ListedShardFolder(const SnapshotIndex& index, int shard) const {
   constexpr const char* kFnv1aHash = ".1";
   const std::string blob = "snapshot_shard_paths/snapshot_path_" + index.id + "." + index.name +

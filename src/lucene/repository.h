@@ -13,14 +13,14 @@ namespace muster::lucene {
 
 enum class SnapshotState { kInProgress, kSuccess, kFailed, kPartial, kIncompatible, kUnknown };
 
-// A snapshot as the repository's root names it.
+// A snapshot as listed in the repository's root.
 struct Snapshot {
   std::string name;
   std::string uuid;  // the name, for Elasticsearch 1 and 2
   SnapshotState state = SnapshotState::kUnknown;
-  std::vector<std::string> indices;        // in the order of their names
-  std::optional<int64_t> version_id;       // of the server, if the snapshot says so
-  int64_t start_ms = 0;                    // when it was begun, since 1970; 0: it does not say
+  std::vector<std::string> indices;        // in name order
+  std::optional<int64_t> version_id;       // of the server, if recorded
+  int64_t start_ms = 0;                    // start time, since 1970; 0: unknown
   std::vector<std::string> failed_shards;  // "INDEX[SHARD]": not in the snapshot
 };
 
@@ -30,31 +30,29 @@ struct SnapshotIndex {
   std::string id;  // of its folder
   int shards = 0;
   Json settings;  // flat: "index.number_of_shards" and so on
-  Json mappings;  // one {type: mapping} for each type
+  Json mappings;  // one {type: mapping} per type
   Json aliases;
-  int path_type = 0;  // how the folders of its shards are found
+  int path_type = 0;  // how its shards' folders are found
   // Why its documents cannot be read (no stored source); empty if they can.
   std::string refusal;
 };
 
-// A snapshot repository of Elasticsearch 1 to 9 or OpenSearch 1 to 3: what it holds, down to the
-// lists of Lucene files. Formats only; reads when asked and keeps the root index alone. Any number
-// of threads may use it.
+// A snapshot repository of Elasticsearch 1 to 9 or OpenSearch 1 to 3: its content down to the lists
+// of Lucene files. Formats only; reads on demand and caches only the root index. Thread-safe.
 class Repository {
  public:
-  // kNotFound when there is no repository, kIncompatible when its root is of an unknown kind.
+  // kNotFound: no repository; kIncompatible: its root has an unknown format.
   static Result<Repository> Open(std::unique_ptr<Blobs> blobs);
 
   const std::string& name() const { return blobs_->name(); }
 
-  // Every snapshot, oldest first. The root lists them in no order: each one is read for its time.
+  // Every snapshot, oldest first. The root is unordered: each one is read for its time.
   Result<std::vector<Snapshot>> ReadSnapshots() const;
 
-  // kNotFound when there is none of that name.
+  // kNotFound: no snapshot of that name.
   Result<Snapshot> ReadSnapshot(const std::string& name) const;
   Result<SnapshotIndex> ReadIndex(const Snapshot& snapshot, const std::string& index) const;
-  // What the snapshot holds of the cluster itself: templates and more. An empty object when it was
-  // taken without.
+  // The snapshot's cluster metadata: templates and more. An empty object if taken without.
   Result<Json> ReadGlobalMetadata(const Snapshot& snapshot) const;
 
   // The list of a shard's files. The directory refers to this repository, which must outlive it.
@@ -94,7 +92,7 @@ class Repository {
   Json metadata_ids_;  // key → blob's id
 };
 
-// The folder that OpenSearch hashes a shard's path to: one character and 14 binary digits.
+// OpenSearch's hashed path of a shard: one character and 14 binary digits.
 std::string HashedPath(const std::string& index_id, int shard);
 
 }  // namespace muster::lucene

@@ -1,5 +1,5 @@
-// A whole repository, made by hand: one index of one shard with one segment. Its five Lucene
-// documents lie in two chunks; number 1 is deleted, and number 2 is nested in number 3.
+// A complete hand-made repository: one index of one shard with one segment. Its five Lucene
+// documents are in two chunks; number 1 is deleted, and number 2 is nested in number 3.
 #include "lucene/repository.h"
 
 #include <gtest/gtest.h>
@@ -201,7 +201,7 @@ TEST_F(HandMade, EveryChangedByteOfEveryFileIsNoticed) {
     if (entry.path().filename() == "snap-U.dat") continue;
     std::ifstream in(entry.path(), std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(in)), {});
-    // Files that the list has no checksum of are noticed by their own.
+    // Files without a checksum in the list are checked by their own.
     for (size_t i = 0; i < bytes.size(); ++i) {
       std::string changed = bytes;
       changed[i] = static_cast<char>(changed[i] ^ 4);

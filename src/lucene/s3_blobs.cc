@@ -4,7 +4,7 @@
 namespace muster::lucene {
 namespace {
 
-// A request takes tens of milliseconds, whatever it is for.
+// A request takes tens of milliseconds, whatever its size.
 constexpr uint64_t kReadAhead = 4 * 1024 * 1024;
 
 S3Location RootOf(S3Location location) {
@@ -33,7 +33,7 @@ class S3Blobs : public Blobs {
 
  private:
   const std::string base_path_;
-  mutable S3Client client_;  // thread-safe, as the other
+  mutable S3Client client_;  // thread-safe
   mutable S3Client bucket_;
 };
 

@@ -15,7 +15,7 @@ struct CompoundEntry {
   uint64_t length = 0;
 };
 
-// Reads `.cfe`: where the files inside `.cfs` are, by their names without the segment's.
+// Parses `.cfe`: the locations of files inside `.cfs`, by name without the segment's.
 Result<std::map<std::string, CompoundEntry>> ParseCompoundEntries(std::string_view file,
                                                                   std::string_view segment_id,
                                                                   std::string_view origin);
@@ -28,11 +28,11 @@ class SegmentFiles {
 
   const SegmentCommit& commit() const { return commit_; }
   const SegmentInfo& info() const { return info_; }
-  // What a person knows the segment by.
+  // The segment's name for messages.
   std::string origin() const { return directory_->origin() + " " + commit_.name; }
 
-  // By the name without the segment's: ".fdt", "_Lucene90_0.dvd", "_3.liv". Files with a
-  // generation lie beside the compound file, never in it; so they are looked for there first.
+  // By name without the segment's: ".fdt", "_Lucene90_0.dvd", "_3.liv". Files with a generation are
+  // beside the compound file, never in it, so they are looked up there first.
   Result<ShardFileView> Find(const std::string& suffix) const;
 
  private:
@@ -49,11 +49,11 @@ struct OpenedFile {
   size_t body = 0;  // where it starts, after the header
   size_t end = 0;   // where it ends, before the footer
 
-  // Over the body. Refers to this and to `origin`.
+  // A reader for the body. Refers to this and to `origin`.
   ByteReader Reader(std::string_view origin) const;
 };
 
-// Reads a file of Lucene 5 or later whole: CRC, index header and segment id are checked.
+// Reads a whole file of Lucene 5 or later: CRC, index header and segment id are checked.
 Result<OpenedFile> OpenChecked(const ShardFileView& file, std::string_view segment_id);
 
 }  // namespace muster::lucene

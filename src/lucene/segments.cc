@@ -14,7 +14,7 @@ constexpr size_t kIdBytes = 16;
 constexpr size_t kLeastSegmentBytes = 14;
 constexpr uint64_t kMaxSegmentsBytes = 64 * 1024 * 1024;
 
-// Sets and maps of texts begin with a fixed-width count until Lucene 5.0, with a vint since.
+// Sets and maps of strings begin with a fixed-width count until Lucene 5.0, with a vint since.
 void SkipTexts(ByteReader& reader, bool is_new, int texts_each) {
   const uint64_t count = is_new ? reader.VInt() : reader.U32();
   for (uint64_t i = 0; i < count && reader.ok(); ++i) {
@@ -51,7 +51,7 @@ SegmentCommit ReadSegment(ByteReader& reader, uint32_t format) {
   return segment;
 }
 
-// The version decides where the content ends, so it is read before the CRC is checked.
+// The version decides where the content ends, so it is read before checking the CRC.
 Result<std::string_view> CheckedContent(std::string_view file, uint32_t format,
                                         std::string_view origin) {
   if (format >= 2) return CheckFooter(file, origin);
@@ -69,7 +69,7 @@ bool FlagOf(ByteReader& reader) {
   return flag == 1;
 }
 
-// The codecs of `.si`, by when Lucene changed it.
+// The codecs of `.si`, by format change.
 std::optional<int> SegmentInfoFormat(std::string_view codec) {
   constexpr std::string_view kPrefix = "Lucene";
   constexpr std::string_view kSuffix = "SegmentInfo";
@@ -82,7 +82,7 @@ std::optional<int> SegmentInfoFormat(std::string_view codec) {
   return std::nullopt;
 }
 
-// The byte after isCompound came with Lucene 9.9, under the same name and version.
+// The byte after isCompound was added in Lucene 9.9, under the same name and version.
 bool HasBlocksFlag(int format, uint32_t major, uint32_t minor) {
   return format == 90 && (major > 9 || (major == 9 && minor >= 9));
 }
@@ -194,8 +194,8 @@ Result<SegmentInfo> ParseSegmentInfo(std::string_view file, std::string_view seg
   reader.Expect(info.max_doc >= 0, "a negative number of documents");
   info.is_compound = FlagOf(reader);
   if (has_blocks) FlagOf(reader);
-  // Diagnostics, then files and attributes in one order or the other; what follows, the sort of the
-  // index, does not matter here.
+  // Diagnostics, then files and attributes in either order; the index sort that follows does not
+  // matter here.
   const bool is_new = *format > 50 || (*format == 50 && header.version >= 1);
   SkipMap(reader, is_new);
   if (*format == 40) SkipMap(reader, is_new);

@@ -8,7 +8,8 @@
 namespace muster::lucene {
 namespace {
 
-// What is read whole besides documents: `.fnm`, `.fdx`, live documents. More is not one of them.
+// Limit for files that are read whole: `.fnm`, `.fdx`, live documents. Anything larger is not one
+// of them.
 constexpr uint64_t kMaxWholeBytes = 512 * 1024 * 1024;
 constexpr uint64_t kPieceBytes = 1024 * 1024;
 
@@ -28,7 +29,7 @@ std::optional<uint64_t> NumberOf(const Json& object, const char* key) {
   return found->get<uint64_t>();
 }
 
-// Before Lucene 4.8 files had no footer, and the checksum was another one.
+// Before Lucene 4.8 files had no footer, and a different checksum.
 bool HasFooter(const std::string& written_by) {
   return !written_by.starts_with("3.") &&
          !(written_by.starts_with("4.") && written_by.size() >= 3 && written_by[2] < '8' &&

@@ -11,37 +11,36 @@
 
 namespace muster::lucene {
 
-// One Lucene file of a shard, as a snapshot lists it.
+// One Lucene file of a shard, as listed in a snapshot.
 struct ShardFile {
   std::string name;  // Lucene's
   uint64_t length = 0;
-  std::string blob;        // the name of the blob, or of its parts without `.partN`
-  uint64_t part_size = 0;  // of all parts but the last; `length` if there is one part
-  std::string content;     // of a file that has no blob: it stands in the list itself
+  std::string blob;        // the blob's name, or that of its parts without `.partN`
+  uint64_t part_size = 0;  // of all parts but the last; `length` if there is only one
+  std::string content;     // of a file without a blob: stored in the list itself
   bool is_virtual = false;
-  std::optional<uint32_t> checksum;  // what its footer says; not for files before Lucene 4.8
+  std::optional<uint32_t> checksum;  // from its footer; none before Lucene 4.8
 };
 
 class ShardDirectory;
 
-// A file, or the part of a compound file that is one. Refers to the directory, which must outlive
-// it.
+// A file, or a file inside a compound file. Refers to the directory, which must outlive it.
 class ShardFileView {
  public:
-  // What a person knows it by: "REPOSITORY: INDEX[SHARD] FILE".
+  // Its name for messages: "REPOSITORY: INDEX[SHARD] FILE".
   const std::string& origin() const { return origin_; }
   uint64_t length() const { return length_; }
   uint64_t read_ahead() const;  // as Blobs::read_ahead
 
-  // Exactly these bytes; kCorrupt when they lie beyond its end.
+  // Exactly these bytes; kCorrupt if they are past its end.
   Result<std::string> Read(uint64_t offset, uint64_t length) const;
-  // The same in place of what `into` held, whose memory is used again.
+  // The same, replacing the content of `into` and reusing its memory.
   Status ReadInto(uint64_t offset, uint64_t length, std::string& into) const;
 
-  // All of it, footer included, with its CRC found right.
+  // The whole file, footer included, with its CRC checked.
   Result<std::string> ReadChecked() const;
 
-  // A range of it that is a file by itself.
+  // A range of it that is itself a file.
   Result<ShardFileView> Part(std::string_view name, uint64_t offset, uint64_t length) const;
 
  private:
@@ -59,7 +58,7 @@ class ShardFileView {
 // The Lucene files of one shard in one snapshot. Refers to the blobs, which must outlive it.
 class ShardDirectory {
  public:
-  // From the list of files that lies in `folder`; `origin` names the shard in messages.
+  // From the list of files in `folder`; `origin` names the shard in messages.
   static Result<ShardDirectory> Parse(const Json& list, const Blobs& blobs, std::string folder,
                                       std::string origin);
 
@@ -68,15 +67,15 @@ class ShardDirectory {
   bool Has(const std::string& name) const { return files_.contains(name); }
   uint64_t read_ahead() const { return blobs_->read_ahead(); }
 
-  // kCorrupt when the snapshot does not list it.
+  // kCorrupt: not listed in the snapshot.
   Result<ShardFileView> Open(const std::string& name) const;
 
   Result<std::string> Read(const ShardFile& file, uint64_t offset, uint64_t length) const;
-  // The same in place of what `into` held, whose memory is used again.
+  // The same, replacing the content of `into` and reusing its memory.
   Status ReadInto(const ShardFile& file, uint64_t offset, uint64_t length, std::string& into) const;
 
-  // Reads all of a file in pieces and holds it against the list: its length, and the checksum if
-  // the list has one.
+  // Reads a whole file in pieces and checks it against the list: its length, and the checksum if
+  // listed.
   Status Check(const ShardFile& file) const;
 
  private:
@@ -86,8 +85,7 @@ class ShardDirectory {
   std::map<std::string, ShardFile> files_;
 };
 
-// Whether a name from a repository is safe to build a path with: not empty, no separators, no dots
-// only.
+// Whether a name from a repository is safe in a path: not empty, no separators, not only dots.
 bool IsPlainName(std::string_view name);
 
 }  // namespace muster::lucene

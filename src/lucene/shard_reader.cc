@@ -7,7 +7,7 @@
 namespace muster::lucene {
 namespace {
 
-// The file that holds the documents, by itself or among others.
+// The file that contains the documents, alone or among others.
 const ShardFile* DataFile(const ShardDirectory& directory, const std::string& segment) {
   for (const char* suffix : {".fdt", ".cfs"}) {
     const auto found = directory.files().find(segment + suffix);
@@ -16,8 +16,7 @@ const ShardFile* DataFile(const ShardDirectory& directory, const std::string& se
   return nullptr;
 }
 
-// Segments never change but for what is deleted of them; their names are given anew, however, when
-// a shard is.
+// Segments never change except for deletions; but names are reused when a shard is recreated.
 bool IsSame(const ShardDirectory& one, const SegmentCommit& a, const ShardDirectory& other,
             const SegmentCommit& b) {
   const ShardFile* const file_a = DataFile(one, a.name);
@@ -88,7 +87,7 @@ Status ShardReader::OpenSegmentAt(uint64_t position) {
       std::upper_bound(segments_.begin(), segments_.end(), position,
                        [](uint64_t wanted, const Segment& it) { return wanted < it.base; });
   const auto index = static_cast<size_t>(after - segments_.begin()) - 1;
-  // The old one first, so that two are never in memory.
+  // Release the old one first, so that two are never in memory.
   open_.reset();
   const SegmentFiles& files = segments_[index].files;
   MUSTER_ASSIGN(const std::vector<FieldInfo> fields, ReadFieldInfos(files));
@@ -118,14 +117,14 @@ Result<bool> ShardReader::Next(Document& document) {
     if (!open_ || next_ < open_->begin || next_ >= open_->end) MUSTER_TRY(OpenSegmentAt(next_));
     OpenSegment& segment = *open_;
     const auto doc = static_cast<uint32_t>(next_ - segment.begin);
-    // What is not wanted is read only to see that the whole file is sound.
+    // Unwanted documents are read only to verify the whole file.
     if (is_without_ && segment.live && !segment.live->Has(doc)) {
       ++counts_.deleted;
       ++next_;
       continue;
     }
     if (!segment.chunk.Holds(doc)) {
-      // It holds nothing when that fails, so that a failure cannot be read past.
+      // Empty on failure, so that a failure cannot be read past.
       MUSTER_TRY(segment.stored.ReadChunk(segment.stored.ChunkOf(doc), segment.chunk));
     }
     const uint64_t position = next_++;

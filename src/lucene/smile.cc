@@ -97,7 +97,7 @@ class SmileParser {
       return std::string(names_.Get((token & 3) << 8 | reader_.U8(), reader_));
     }
     if (token == 0x34) {
-      // The format's description leaves long names out, but what servers write counts them.
+      // The specification omits long names, but servers share them too.
       std::string text = LongText();
       if (share_names_) names_.Add(text);
       return text;

@@ -10,10 +10,10 @@ namespace {
 constexpr uint32_t kBlockDocs = 65536;
 constexpr uint32_t kMaxSparse = 4095;
 constexpr uint64_t kMaxDocSetBytes = 512 * 1024 * 1024;
-// In Lucene 8.x this stood for "terms packed with LZ4" where the size of a block stands otherwise.
+// In Lucene 8.x this means "terms compressed with LZ4", in place of the block size.
 constexpr int32_t kLz4TermsMark = 0x60001;
 
-// Walks over the entries of a `.dvm`. The format's number decides what is there.
+// Walks the entries of a `.dvm`. The format's number determines the layout.
 class DocValuesMeta {
  public:
   DocValuesMeta(ByteReader reader, int format, uint32_t version)
@@ -205,7 +205,7 @@ Result<DocSet> ParseDocSet(std::string_view bytes, ByteOrder order, const DocSet
     const uint32_t block = reader.U16();
     const uint32_t count = reader.U16() + 1U;
     const uint32_t first = block << 16;
-    // The list ends with a block that no document can be in.
+    // The list ends with a block that cannot contain documents.
     if (block == 0x7FFF && count == 1) break;
     if (count <= kMaxSparse) {
       for (uint32_t i = 0; i < count && reader.ok(); ++i) add(first | reader.U16());

@@ -10,16 +10,16 @@
 
 namespace muster::lucene {
 
-// Where `.dvd` keeps the set of documents that have a value in a numeric field.
+// The location in `.dvd` of the documents that have a value in a numeric field.
 struct DocSetLocation {
-  int64_t offset = 0;  // -2: of no document, -1: of every one
+  int64_t offset = 0;  // -2: no document, -1: every document
   uint64_t length = 0;
   int8_t dense_rank_power = -1;
   uint64_t count = 0;  // documents in the set
 };
 
-// Finds the entry of numeric field `number` in the body of a `.dvm` of Lucene 7 to 10, past those
-// of other fields. `format` is 70, 80 or 90. kCorrupt when it is not there.
+// Finds the entry of numeric field `number` in the body of a `.dvm` of Lucene 7 to 10, skipping
+// other fields. `format` is 70, 80 or 90. kCorrupt: not found.
 Result<DocSetLocation> FindNumericField(ByteReader reader, int format, uint32_t version,
                                         const std::vector<FieldInfo>& fields, uint32_t number);
 
@@ -27,8 +27,7 @@ Result<DocSetLocation> FindNumericField(ByteReader reader, int format, uint32_t 
 Result<DocSet> ParseDocSet(std::string_view bytes, ByteOrder order, const DocSetLocation& location,
                            uint32_t max_doc, std::string_view origin);
 
-// The documents with a value in the field of soft deletes; nothing when the segment has no such
-// field.
+// The documents with a value in the soft-deletes field; none if the segment has no such field.
 Result<std::optional<DocSet>> ReadSoftDeletes(const SegmentFiles& files,
                                               const std::vector<FieldInfo>& fields);
 

@@ -9,9 +9,9 @@ namespace {
 // Longer than any header with what may follow it.
 constexpr uint64_t kHeaderBytes = 512;
 constexpr uint64_t kMaxChunkBytes = 1ULL << 31;
-// Of one that is looked at in passing; more only when the next ones are wanted as well.
+// Window for a single chunk; larger only if the next ones are read too.
 constexpr uint64_t kFirstWindow = 32 * 1024;
-// Of the memory that one huge document needed, for those that follow.
+// Memory kept after one huge document.
 constexpr uint64_t kMostKept = 4 * 1024 * 1024;
 constexpr uint64_t kMaxIndexBytes = 512 * 1024 * 1024;
 
@@ -180,7 +180,7 @@ Result<std::string_view> StoredFields::BytesOf(size_t chunk) {
     for (size_t next = chunk + 1; next < chunks() && index_.EndOf(next) - start <= ahead_; ++next) {
       end = index_.EndOf(next);
     }
-    // Nothing is there until all of it is.
+    // Invalid until completely read.
     window_start_ = UINT64_MAX;
     if (window_.capacity() > kMostKept + fdt_.read_ahead()) window_ = std::string();
     MUSTER_TRY(fdt_.ReadInto(start, end - start, window_));

@@ -5,7 +5,7 @@
 namespace muster::lucene {
 namespace {
 
-// The numbers of one block, as what they are off a line.
+// The numbers of one block, as offsets from a line.
 std::vector<int64_t> ReadDeltas(ByteReader& reader, size_t count) {
   std::vector<int64_t> deltas;
   const uint32_t bits = reader.VInt();
@@ -111,7 +111,7 @@ Result<ChunkIndex> MonotonicIndex::Decode(std::string_view fdx, ByteOrder order,
                 pointers_.Decode(fdx.substr(pointers_start_, pointers_end_ - pointers_start_),
                                  order, origin));
   index.end = max_pointer_;
-  // Some writers close the list with where documents and chunks end.
+  // Some writers end the list with the end of documents and chunks.
   if (!index.positions.empty() && index.positions.back() == max_pointer_) {
     index.positions.pop_back();
     index.first_docs.pop_back();

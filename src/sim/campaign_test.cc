@@ -1,6 +1,5 @@
-// Goal: no seed breaks an invariant, and in the course of them every fault of the catalogue has
-// really happened. A seed that ever failed is added to tests/data/sim_seeds.txt, and runs here for
-// good.
+// Goal: no seed breaks an invariant, and together they trigger every fault of the catalogue. A seed
+// that ever failed is added to tests/data/sim_seeds.txt and runs here forever.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@
 namespace muster::sim {
 namespace {
 
-// Simulated trouble is nobody's news.
+// Simulated failures are not worth logging.
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 
 constexpr uint64_t kSeeds = 2'000;
@@ -44,7 +43,7 @@ TEST(Campaign, EveryWorkloadPassesAllSeedsAndMeetsEveryFault) {
   }
 }
 
-// Nothing else goes wrong, so that what breaks is the fault of this one crash.
+// Nothing else goes wrong, so that any failure is due to this one crash.
 TEST(Campaign, CrashAtEverySingleCallLosesNothing) {
   for (const WorkloadInfo& workload : Workloads()) {
     int worlds = 0;
@@ -78,7 +77,7 @@ TEST(Campaign, SeedsThatOnceFailedPass) {
       ++runs;
       const uint64_t seed = std::stoull(line.substr(space));
       ExpectClean(workload, RunSeed(workload, seed));
-      // What it was when it failed: kinds that were added later move everything.
+      // As it was when it failed: kinds added later would change everything.
       FaultPlan older;
       for (size_t kind = static_cast<size_t>(Fault::kSuspend); kind < kFaultKinds; ++kind)
         older.allowed[kind] = false;

@@ -22,7 +22,7 @@ std::vector<DocumentTarget::Entry> DocumentTarget::Bulk(const std::string& colle
   observer.reached(fence, late, false, entries.empty());
   std::vector<Entry> left;
   for (const Entry& entry : entries) {
-    // What is there in a later version may stay.
+    // A later version that is already there may stay.
     if (sim.Fires(Fault::kThrottle, 60)) {
       left.push_back(entry);
     } else {
@@ -80,7 +80,7 @@ class DocumentSink::DocumentWriter final : public Writer {
     return {};
   }
 
-  // The answer is what was not taken.
+  // Returns what was not accepted.
   Result<std::vector<DocumentTarget::Entry>> SendOnce() {
     DocumentTarget& target = sink_.target_;
     target.sim.Pass(target.sim.random().UpTo(sink_.pace_));

@@ -9,9 +9,8 @@
 
 namespace muster::sim {
 
-// A target like a search engine: documents by id, each with the version of the snapshot that it is
-// of, and no fences. A request is answered document by document: taken, refused because a later
-// version is there, or not now.
+// A target like a search engine: documents by id, each with its snapshot's version, and no fences.
+// A request is answered per document: accepted, refused because a later version exists, or not now.
 struct DocumentTarget {
   struct Stored {
     int64_t version = 0;
@@ -23,29 +22,28 @@ struct DocumentTarget {
     std::string body;
   };
 
-  // The version of what is migrated; an earlier migration wrote the one before.
+  // The version being migrated; an earlier migration wrote the previous one.
   static constexpr int64_t kVersion = 2;
 
   DocumentTarget(Simulation& simulation, SinkObserver sink_observer)
       : sim(simulation), wire(simulation), observer(std::move(sink_observer)) {}
 
-  // False: a later version is there, and stays.
+  // False: a later version exists, and stays.
   bool Take(const std::string& collection, const Entry& entry, int64_t version);
 
-  // The answer is what was not taken now.
+  // Returns what was not accepted now.
   std::vector<Entry> Bulk(const std::string& collection, const Fence& fence,
                           const std::vector<Entry>& entries, bool late);
 
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient =
-      true;  // its writers try again, as long as they may; if not, the first failure counts
+  bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 
-// One process's way to it. Documents whose id ends with '!' are refused for good. With `buffered`,
-// documents are sent when they are flushed, not before: a crash loses them.
+// One process's access to it. Documents whose id ends with '!' are permanently refused. With
+// `buffered`, documents are sent only when flushed: a crash loses them.
 class DocumentSink final : public Sink {
  public:
   DocumentSink(DocumentTarget& target, Env& env, nanoseconds pace, bool buffered)

@@ -16,7 +16,7 @@ constexpr nanoseconds kLongestUnsynced = std::chrono::milliseconds(200);
 
 }  // namespace
 
-// The store's clock, seldom in step with anybody's.
+// The store's clock, rarely in step with any other.
 class FaultyStore::Clock final : public Env {
  public:
   explicit Clock(Simulation& sim) : sim_(sim) {}
@@ -138,7 +138,7 @@ Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
       });
 }
 
-// Now and then what is claimed was chosen by what the store was like some time ago.
+// Sometimes candidates are chosen from an outdated view of the store.
 void FaultyStore::PickByOldView(ClaimRequest& request) {
   if (!harsher_ || request.repeat) return;
   const auto any = truth_->Scan(request.kind, "", "", 1);
@@ -153,7 +153,7 @@ Result<WallTime> FaultyStore::Now() {
   return wire_.Call<WallTime>("now", false, [this](bool) { return truth_->Now(); });
 }
 
-// Nothing may rely on being woken, so nobody ever is.
+// Nothing may rely on wake-ups, so there are none.
 void FaultyStore::Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) {
   sim_.Sleep(sim_.random().UpTo<int64_t, std::nano>(timeout), stop);
 }
@@ -170,7 +170,7 @@ Status FaultyStore::Throttled(const std::string& what) {
   return Error{Code::kUnavailable, "too many requests"};
 }
 
-// A replica that lagged behind takes over, or a backup is restored.
+// A lagging replica takes over, or a backup is restored.
 void FaultyStore::MaybeGoBack() {
   if (may_lose_.count() == 0) return;
   if (!backup_ || sim_.random().OneIn(8)) backup_ = CopyMemoryStore(*truth_);
@@ -198,8 +198,8 @@ void FaultyStore::RestoreBackup(std::unique_ptr<Store> backup) {
   if (observer_.went_back) observer_.went_back();
 }
 
-// Called before every write. The power that fails soon after a deferred one takes it back, and all
-// that follow, unless the disk was waited for in between.
+// Called before every write. A power failure soon after a deferred write undoes it and everything
+// after it, unless the disk was synced in between.
 void FaultyStore::MaybeLosePower(bool deferred) {
   if (!may_lose_power_) return;
   if (!deferred) unsynced_since_.reset();
@@ -215,7 +215,7 @@ void FaultyStore::MaybeLosePower(bool deferred) {
   });
 }
 
-// A disk that is full or read-only says so: nothing is applied, and the sender knows.
+// A full or read-only disk reports it: nothing is applied, and the sender knows.
 Status FaultyStore::RefuseWrites(const std::string& what) {
   if (sim_.Fires(Fault::kReadOnly, 1500)) {
     read_only_until_ = sim_.now() + sim_.random().UpTo(kLongestReadOnly);

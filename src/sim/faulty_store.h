@@ -10,7 +10,7 @@
 
 namespace muster::sim {
 
-// What the world sees of a store, beside those that call it. Every function may be left out.
+// The world's view of a store's traffic. Every function is optional.
 struct StoreObserver {
   // A process is about to send a change.
   std::function<void(const Change& change)> sends = {};
@@ -18,18 +18,18 @@ struct StoreObserver {
   std::function<void(const Change& change, const std::optional<Record>& before,
                      const std::optional<Record>& after, bool late)>
       changed = {};
-  // A claim has reached the store; `before` holds what was stored of the records it took.
+  // A claim has reached the store; `before` contains the stored state of the records it took.
   std::function<void(const ClaimRequest& request, const std::vector<Record>& before,
                      const std::vector<Record>& taken, bool late)>
       claimed = {};
-  // A process has read one record, whether or not the answer reaches it.
+  // A process has read one record, whether or not the response reaches it.
   std::function<void(const std::optional<Record>& stored)> reads = {};
-  // The store is what it was some time ago.
+  // The store has gone back in time.
   std::function<void()> went_back = {};
 };
 
-// The memory store behind a faulty wire, with a clock of its own that jumps. To be called from
-// processes of the simulation only.
+// The memory store behind a faulty wire, with its own jumping clock. Only for use by simulated
+// processes.
 class FaultyStore final : public Store {
  public:
   FaultyStore(Simulation& sim, StoreObserver observer);
@@ -43,28 +43,27 @@ class FaultyStore final : public Store {
   Result<WallTime> Now() override;
   void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override;
 
-  // The store itself, for whoever judges from outside: no fault, no time passes.
+  // The store itself, for checks from outside: no faults, no time passes.
   Store& Truth() { return *truth_; }
 
-  // Whether the store answers nobody at the moment.
+  // Whether the store is currently unreachable.
   bool Away() const { return wire_.Away(); }
 
-  // From now on also torn writes, throttling and claims by stale views.
+  // Adds torn writes, throttling and claims from stale views.
   void AddHarshFaults() { harsher_ = true; }
 
-  // All processes share one machine with the store, and it may lose power: what is deferred is
-  // lost unless something that is not was written after it.
+  // All processes share one machine with the store, and it may lose power: deferred writes are lost
+  // unless a regular write followed.
   void MayLosePower() { may_lose_power_ = true; }
 
-  // The store may lose what it has acknowledged in up to this time. Once, at any write or only when
-  // it is asked to.
+  // The store may lose up to this much acknowledged history. Once, at any write or only on request.
   void MayGoBack(nanoseconds at_most, bool at_any_write) {
     may_lose_ = at_most;
     goes_back_at_any_write_ = at_any_write;
   }
 
-  // If it may still go back, and the fault happens: shortly before this time has passed it does, to
-  // what it was when its last backup was made. False: it does not.
+  // If it may still go back, and the fault fires: goes back to its last backup shortly before this
+  // time has passed. False: it does not.
   bool GoBackBefore(nanoseconds time);
 
  private:
@@ -91,8 +90,8 @@ class FaultyStore final : public Store {
   bool goes_back_at_any_write_ = false;
   bool harsher_ = false;
   bool may_lose_power_ = false;
-  std::shared_ptr<std::unique_ptr<Store>> unsynced_since_;  // what a loss of power leaves, if less
-  int server_ = 1;  // what is on its way to one that is gone arrives nowhere
+  std::shared_ptr<std::unique_ptr<Store>> unsynced_since_;  // what a power failure leaves, if less
+  int server_ = 1;  // requests in flight to a dead one go nowhere
 };
 
 }  // namespace muster::sim

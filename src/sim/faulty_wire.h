@@ -9,33 +9,33 @@
 
 namespace muster::sim {
 
-// The current thread waits for a service that does not answer, seldom and for minutes, or until it
-// is stopped; half of the time it does not hear of that either.
+// The current thread waits for an unresponsive service, rarely and for minutes, or until stopped;
+// half of the time it does not notice that either.
 void MaybeHang(Simulation& sim, const std::stop_token& stop);
 
-// The way between a process and a server: requests and replies take time and get lost, late or
-// doubled, and the server may be away.
+// The connection between a process and a server: requests and replies take time and are lost, late
+// or duplicated, and the server may be unreachable.
 class FaultyWire {
  public:
   explicit FaultyWire(Simulation& sim) : sim_(sim) {}
 
-  // Carries a request to the server: `apply` is run there once, twice, later or never. `late` says
-  // that it is run after the sender has been answered.
+  // Carries a request to the server: `apply` runs there once, twice, later or never. `late`: it
+  // runs after the sender got its answer.
   template <class T, class Apply>
   Result<T> Call(std::string_view what, bool writes, Apply apply) {
     std::optional<Result<T>> answer;
     const auto now = [&answer, &apply] { answer = apply(/*late=*/false); };
-    // What arrives late has nothing of the sender's any more.
+    // A late request must not refer to anything of the sender's.
     const auto later = [&apply] { return [apply] { static_cast<void>(apply(/*late=*/true)); }; };
     const Status sent = Carry(what, writes, now, later);
     if (!sent) return sent.error();
     return *std::move(answer);
   }
 
-  // The server is away more often, and for minutes.
+  // Makes the server unreachable more often, and for minutes.
   void AddHarshFaults() { harsh_ = true; }
 
-  // One process does not reach it at all, as long as there are faults.
+  // One process never reaches it, as long as there are faults.
   void CutOff(std::string process) { cut_off_ = std::move(process); }
 
   int64_t refused() const { return refused_; }

@@ -33,8 +33,8 @@ constexpr size_t kPage = 4096;
 constexpr size_t kMappedBytes = 1 << 20;
 constexpr size_t kStackBytes = kMappedBytes - kPage;
 
-// The exceptions that are being thrown and handled, as the C++ ABI lays them out. It keeps them by
-// thread, where those of several fibers would become one list.
+// The exceptions in flight, as laid out by the C++ ABI. It keeps them per thread, where those of
+// several fibers would be mixed up.
 struct Exceptions {
   void* caught = nullptr;
   unsigned uncaught = 0;
@@ -51,14 +51,13 @@ void Swap(Exceptions& kept) {
 void* MapStack() {
   void* memory =
       mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // A stack that grows too far ends the program there.
+  // A stack overflow ends the program.
   if (memory == MAP_FAILED || mprotect(memory, kPage, PROT_NONE) != 0)
     throw std::system_error(errno, std::generic_category(), "no stack for a fiber");
   return memory;
 }
 
-// Stacks that are not in use. To map one and to touch its pages anew costs more than what many a
-// process does on it.
+// Idle stacks. Mapping one and touching its pages costs more than what many a process does on it.
 class Stacks {
  public:
   Stacks() = default;
@@ -96,7 +95,7 @@ Stacks& StacksOfThread() {
   return stacks;
 }
 
-// Says to a sanitizer that the stack is about to change, or has changed.
+// Tells a sanitizer that the stack is about to change, or has changed.
 class FiberSanitizer {
  public:
 #ifdef MUSTER_ASAN
@@ -169,8 +168,8 @@ class Switch {
   ucontext_t outside_{};
 };
 #else
-// The contexts of the C library keep the signal mask, by a system call each time: they are used
-// to enter a stack for the first time alone.
+// The C library's contexts save the signal mask with a system call: they are only used to enter a
+// stack for the first time.
 class Switch {
  public:
   void Prepare(void* bottom, void (*main)()) {
@@ -243,7 +242,7 @@ class Fiber::Stack {
     interrupt_ = ExchangeInterrupt(std::move(interrupt_));
   }
 
-  // makecontext has no room for a pointer: the one that is entered for the first time finds itself.
+  // makecontext has no room for a pointer: a stack entered for the first time finds itself here.
   static inline thread_local Stack* entered = nullptr;
 
   void* Bottom() const { return static_cast<char*>(memory_) + kPage; }

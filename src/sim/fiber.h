@@ -5,8 +5,8 @@
 
 namespace muster::sim {
 
-// A function with a stack of its own, on the thread that resumes it. Going there and back costs a
-// small part of what handing over to another thread does, and the simulator does little else.
+// A function with its own stack, on the thread that resumes it. Switching costs a fraction of a
+// thread switch, and the simulator does little else.
 class Fiber {
  public:
   Fiber();
@@ -14,8 +14,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Begins anew; what ran before must have ended. Nothing runs until Resume, and no exception may
-  // leave `main`.
+  // Starts over; the previous function must have ended. Nothing runs until Resume, and no exception
+  // may leave `main`.
   void Start(std::function<void()> main);
 
   // From outside: runs it until it yields or ends.

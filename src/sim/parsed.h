@@ -6,15 +6,15 @@
 
 namespace muster::sim {
 
-// What bodies of records say. Those who judge look at the same few again and again, and to parse
-// them costs more than all else that they do.
+// A cache of parsed record bodies. Checks look at the same few again and again, and parsing them
+// would cost more than anything else they do.
 template <class T>
 class Parsed {
  public:
   using Parse = T (*)(const std::string& body);
   explicit Parsed(Parse parse) : parse_(parse) {}
 
-  // Stays where it is for the next kKept others.
+  // The reference stays valid for the next kKept others.
   const T& operator[](const std::string& body) {
     if (const auto found = new_.find(body); found != new_.end()) return found->second;
     if (const auto found = old_.find(body); found != old_.end()) return found->second;

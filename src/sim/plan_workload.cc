@@ -20,8 +20,8 @@ StatesOptions OptionsOf(const std::string& name) {
   return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
 }
 
-// Calls something at each call of a store. A process that drives a run renews its lease in a thread
-// of its own; here a process has one.
+// Calls a hook at each store call. A process driving a run renews its lease on its own thread; here
+// a process has only one.
 class AttendedStore final : public Store {
  public:
   AttendedStore(Store& store, std::function<void()> attend)
@@ -54,7 +54,7 @@ class AttendedStore final : public Store {
   std::function<void()> attend_;
 };
 
-// Somebody with the program: runs the plan, and resumes it until it is completed.
+// A user of the program: runs the plan, and resumes it until it is completed.
 class PlanUser {
  public:
   PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, Env& env)
@@ -74,7 +74,7 @@ class PlanUser {
     }
   }
 
-  // Resumes with a plan that was edited: never allowed.
+  // Resumes with an edited plan: never allowed.
   void UseEdited(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
       const auto run = runs_.Resume(PlanWorld::kMigration, world_.edited(), {}, stop);
@@ -89,7 +89,7 @@ class PlanUser {
     }
   }
 
-  // Asks for a run that a later version has begun: never touched.
+  // Asks for a run that a later version has begun: must not be touched.
   void UseNewer(std::stop_token stop) {
     while (!stop.stop_requested()) {
       const auto run = runs_.Resume(kNewer, world_.plan(), {}, stop);
@@ -214,8 +214,8 @@ class PlanWorkloadImpl final : public Workload {
     });
   }
 
-  // Begins the migration as an older version has: with a machine that is not the one that this
-  // version makes of the plan.
+  // Begins the migration like an older version: with a state machine other than the one this
+  // version compiles.
   void RunByElder(Env& env, std::stop_token stop) {
     const plan::Plan& plan = world_->plan();
     RunState run;

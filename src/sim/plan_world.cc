@@ -26,14 +26,14 @@ std::string TokenIn(const Json& flow) {
 
 plan::Plan Parse(const std::string& text) {
   plan::CheckedPlan checked = plan::ParsePlan(text, "sim.yaml", {});
-  // It is our own: whatever is wrong with it is wrong here.
+  // It is our own: any problem is a bug here.
   if (!checked.plan) throw std::logic_error(checked.problems.front() + "\n" + text);
   return *std::move(checked.plan);
 }
 
 }  // namespace
 
-// What tasks call: far away, and remembers what it was asked.
+// What tasks call: remote, and remembers its requests.
 class PlanWorld::Executor final : public TaskExecutor {
  public:
   explicit Executor(PlanWorld& world) : world_(world) {}
@@ -78,8 +78,8 @@ class PlanWorld::Executor final : public TaskExecutor {
     return world_.AnswerOf(call);
   }
 
-  // Until the service has answered. It may hear of a call when nobody waits for it any more: that
-  // refers to nothing of this call.
+  // Until the service has responded. It may receive a call after the caller has gone, so it must
+  // not refer to it.
   tl::expected<bool, TaskFailure> Reach(const TaskCall& call, TaskContext& context) {
     const std::string dedupe =
         call.resource == "muster:notify" ? call.input.value("dedupe", "") : "";
@@ -140,7 +140,7 @@ void PlanWorld::DrawPlan() {
              "]" + needs + "}\n";
   }
   const char* policies[] = {"finish-rank", "fail-fast", "continue"};
-  // One after the other: compilers differ in the order in which they evaluate a sum.
+  // Sequentially: compilers differ in the evaluation order of a sum.
   const char* policy = policies[random.Between(0, 2)];
   const char* pools = random.OneIn(3) ? "pools: {flows: 2, jobs: 2}\n" : "";
   const std::string attempts = std::to_string(random.Between(0, kMostRetries));
@@ -195,7 +195,7 @@ TaskOutcome PlanWorld::AnswerOf(const TaskCall& call) const {
   return TaskFailure{"Busy", "try again"};
 }
 
-// What the target of notifications says. The key is what it knows repeats by.
+// The notification target's response. The key identifies repeats.
 bool PlanWorld::Deliver(const std::string& dedupe) {
   if (target_down_ > 0) {
     --target_down_;
@@ -263,7 +263,7 @@ void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& a
   if (!token.empty() && started_.insert(token).second) Began(token, flow["state"]);
 }
 
-// Whether a task may begin that needs this one.
+// Whether a task that depends on this one may begin.
 bool PlanWorld::MayFollow(const Task& earlier, const std::string& execution) const {
   if (done_.contains(earlier.key) || late_.contains(earlier.key)) return true;
   const auto provisional = provisional_.find(execution);
@@ -292,7 +292,7 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
   }
 }
 
-// Of the same kind as this one, no more have begun than may be under way at a time.
+// No more tasks of this kind are in progress than allowed.
 void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
   const auto most = task.extracts ? plan_.pools.flows : plan_.pools.jobs;
   if (!most) return;
@@ -309,7 +309,7 @@ void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
                      " may be");
 }
 
-// Whether all that a script reads has been extracted: the objects of its rank.
+// Whether everything a script reads has been extracted: the objects of its rank.
 bool PlanWorld::HasItsObjects(const Task& task) const {
   if (task.extracts) return true;
   for (const auto& [state, other] : tasks_) {
@@ -319,7 +319,7 @@ bool PlanWorld::HasItsObjects(const Task& task) const {
   return true;
 }
 
-// The answer to a call was stored.
+// The response to a call was stored.
 void PlanWorld::Ended(const std::string& token, const std::string& state) {
   reconciled_.insert(state);
   const auto found = tasks_.find(state);
@@ -335,7 +335,7 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
     provisional_[execution].insert(task.key);
     return;
   }
-  // What is stored after a cancel may come too late for the next attempt to know of it.
+  // Results stored after a cancel may be too late for the next attempt.
   (StatusOf(execution) == "RUNNING" ? done_ : late_).insert(task.key);
 }
 
@@ -383,8 +383,8 @@ void PlanWorld::CheckEnd() {
   for (const std::string& execution : executions) CheckNotifications(execution);
 }
 
-// Whoever is to be told was told of every failure, or has refused to hear of it. One that was
-// cancelled, or failed because of another, may end before.
+// Every failure was delivered to its recipients, or refused by them. One that was cancelled, or
+// failed because of another, may end before.
 void PlanWorld::CheckNotifications(const std::string& execution) {
   if (StatusOf(execution) == "ABORTED" || plan_.on_failure == plan::FailurePolicy::kFailFast)
     return;

@@ -14,23 +14,23 @@
 
 namespace muster::sim {
 
-// A plan drawn by chance, the services that its tasks call, and everything that must hold of its
-// runs. It judges by what is stored and what the services are asked.
+// A random plan, the services its tasks call, and all invariants of its runs. It judges by what is
+// stored and what the services are asked.
 class PlanWorld {
  public:
   static constexpr char kMigration[] = "m";
 
-  // One task of the plan, and how it behaves.
+  // One task of the plan, and its behaviour.
   struct Task {
     std::string key;  // "extract/OBJECT", "transform/SCRIPT"
     std::string name;
-    size_t rank = 0;  // its place in the plan
+    size_t rank = 0;  // index in the plan
     bool extracts = false;
     int64_t most_retries = 0;
-    int64_t busy = 0;      // how many calls fail in each attempt before one succeeds
-    bool broken = false;   // fails for good in the first attempt
+    int64_t busy = 0;      // failing calls per attempt before one succeeds
+    bool broken = false;   // fails permanently in the first attempt
     bool slow = false;     // takes longer than a lease
-    bool pending = false;  // goes on elsewhere, and is asked about
+    bool pending = false;  // continues elsewhere, and is polled
     int64_t rows = 0;      // its result
   };
 
@@ -44,17 +44,17 @@ class PlanWorld {
   // Makes the calls of one process.
   std::unique_ptr<TaskExecutor> NewExecutor();
 
-  // The current process begins to drive the run: only one that has taken it may.
+  // The current process starts to drive the run: only one that has claimed it may.
   void CheckDriver();
 
-  // Whether the latest attempt, as it is stored, is completed.
+  // Whether the latest stored attempt is completed.
   bool Completed();
-  // What the store says of an execution; empty: nothing.
+  // The stored status of an execution; empty: none.
   std::string StatusOf(const std::string& execution);
-  // Every execution that the migration has had, in their order.
+  // Every execution the migration has had, in order.
   std::vector<std::string> Executions() const;
 
-  // Compares the end with what the plan says.
+  // Compares the end with the plan.
   void CheckEnd();
 
  private:
@@ -93,19 +93,18 @@ class PlanWorld {
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
   std::map<std::string, std::string, std::less<>> known_as_;  // what a process calls itself
-  std::set<std::string>
-      drivers_;              // those who have had the run's record, by what they call themselves
-  int64_t target_down_ = 0;  // how many notifications are refused, before it is up for good
+  std::set<std::string> drivers_;  // processes that have held the run's record, by their own name
+  int64_t target_down_ = 0;        // how many notifications are refused, before it stays up
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen
   std::set<std::string> done_;     // keys of tasks that have succeeded
   std::set<std::string> late_;     // those that did after a cancel
-  // Scripts that have succeeded without an object, as a plan that goes on lets them, by execution:
-  // the next attempt has to run them again.
+  // Scripts that succeeded without an object, as a plan that continues allows, by execution: the
+  // next attempt must run them again.
   std::map<std::string, std::set<std::string>> provisional_;
   std::map<std::string, std::set<std::string>> failed_;  // states that failed, by execution
   std::set<std::string> reconciled_;  // states that have, since their rank's last task succeeded
-  std::map<std::string, int> delivered_;  // notifications, by what they are known by
+  std::map<std::string, int> delivered_;  // notifications, by key
   std::map<std::string, int> refused_;
 };
 

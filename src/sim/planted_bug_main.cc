@@ -1,5 +1,5 @@
-// Runs the simulator on code into which a bug is planted. Succeeds if it is found within fewer
-// seeds than the true code has passed: the proof that the simulator would find such a bug.
+// Runs the simulator on code with a planted bug. Succeeds if it is found within fewer seeds than
+// the correct code has passed: the proof that the simulator would find such a bug.
 
 #include <atomic>
 #include <cstdio>
@@ -26,7 +26,7 @@ bool muster::IsPlanted(const char* name) {
   return true;
 }
 
-// planted_bugs BUG [WORKLOAD]: in all workloads, or in the one that is meant to find it.
+// planted_bugs BUG [WORKLOAD]: in all workloads, or in the one meant to find it.
 int main(int argc, char** argv) {
   using namespace muster::sim;
   if (argc < 2) return 2;

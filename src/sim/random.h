@@ -5,11 +5,11 @@
 
 namespace muster::sim {
 
-// The one source of chance in a simulation: the same numbers for the same seed on every compiler
-// (SplitMix64; the standard library's distributions differ between implementations).
+// The only source of randomness in a simulation: the same numbers for the same seed on every
+// compiler (SplitMix64; the standard library's distributions differ between implementations).
 class Random {
  public:
-  // Mixed, since the numbers of a seed and of the next one would else be the same, one draw later.
+  // Mixed, since consecutive seeds would otherwise give the same numbers, shifted by one.
   explicit Random(uint64_t seed) : state_(Mix(seed)) {}
 
   uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15); }

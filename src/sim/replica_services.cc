@@ -4,7 +4,7 @@
 
 namespace muster::sim {
 
-// Virtual time, and names that the seed decides.
+// Virtual time, and ids from the seed.
 class SimEventLog::World final : public Env {
  public:
   explicit World(Simulation& sim) : sim_(sim) {}

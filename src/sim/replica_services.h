@@ -10,7 +10,7 @@
 
 namespace muster::sim {
 
-// An event log in memory behind a faulty wire. Appends are the world's own and never fail.
+// An in-memory event log behind a faulty wire. Appends are made by the world and never fail.
 class SimEventLog final : public EventLog {
  public:
   SimEventLog(Simulation& sim, int slots);
@@ -36,11 +36,11 @@ class SimEventLog final : public EventLog {
   std::unique_ptr<EventLog> truth_;
 };
 
-// What the world sees of a read model. Every function may be left out.
+// The world's view of a read model. Every function is optional.
 struct ReadModelObserver {
   std::function<void(const Instance& instance, int64_t generation, std::span<const int> slots)>
       taken_over;
-  // `before` holds what was stored of the slots that move. `sender` is the process that sent it.
+  // `before` contains the stored state of the moving slots. `sender` is the sending process.
   std::function<void(const Instance& instance, const ReadModelProgress& progress,
                      const std::vector<MemoryReadModel::Statement>& statements,
                      const std::string& sender, bool applied)>
@@ -49,7 +49,7 @@ struct ReadModelObserver {
   std::function<void(const Instance& instance)> forgotten;
 };
 
-// A read model in memory behind a faulty wire of its own.
+// An in-memory read model behind its own faulty wire.
 class SimReadModel final : public ReadModel {
  public:
   SimReadModel(Simulation& sim, ReadModelObserver observer);

@@ -25,7 +25,7 @@ constexpr int kHangs = 2;
 constexpr milliseconds kBarrierTimeout = seconds(60);
 constexpr milliseconds kHandleTimeout = seconds(300);
 
-// What the simulated worlds scale time by: calls take milliseconds or, when lost, five seconds.
+// The time scale of the simulated worlds: calls take milliseconds or, when lost, five seconds.
 ReplicaOptions Options(const std::string& name) {
   ReplicaOptions options;
   options.set = kSet;
@@ -43,11 +43,11 @@ ReplicaOptions Options(const std::string& name) {
   return options;
 }
 
-// Steps the followers itself: a process of the simulation is one thread. While a batch takes its
-// time the worker looks at its set all the same, as it would beside a thread.
+// Steps the followers itself: a simulated process is one thread. During a slow batch the worker
+// still looks at its set, as it would beside a thread.
 class InlineRunner final : public FollowerRunner {
  public:
-  // `pause` says which pause of the projection it is, if it is paused; 0: it is not.
+  // `pause` returns the number of the projection's current pause; 0: not paused.
   InlineRunner(Simulation& sim, Env& env, std::function<bool()> done,
                std::function<int64_t()> pause)
       : sim_(sim), env_(env), done_(std::move(done)), pause_(std::move(pause)) {}
@@ -60,7 +60,7 @@ class InlineRunner final : public FollowerRunner {
     const MonoTime end = env_.MonoNow() + duration;
     while (env_.MonoNow() < end) {
       env_.Sleep(std::min<nanoseconds>(seconds(4), end - env_.MonoNow()), {});
-      // Should it be out, Run finds the same as soon as the batch has ended.
+      // If it is out, Run finds the same once the batch has ended.
       static_cast<void>(worker_->Look());
     }
   }
@@ -73,7 +73,7 @@ class InlineRunner final : public FollowerRunner {
     failures_.erase(&follower);
   }
 
-  // A thread may be within a step when it is asked to stop: it ends, but is not back yet.
+  // A thread may be within a step when stopped: it ends, but is not back yet.
   bool Take(Follower& follower, milliseconds /*patience*/) override {
     stops_[&follower].request_stop();
     const auto erased =
@@ -101,7 +101,7 @@ class InlineRunner final : public FollowerRunner {
     before_look_ = pause_();
   }
 
-  // The last look did not get through.
+  // The last look failed.
   void NoteTrouble() { trouble_ = true; }
 
   // Whether the last look was within a pause that still lasts: its worker has seen it.
@@ -140,7 +140,7 @@ class InlineRunner final : public FollowerRunner {
   bool trouble_ = false;
   Worker* worker_ = nullptr;
   std::stop_source stop_;
-  // By number as well: a new one may have the address of one that is gone.
+  // By number too: a new one may reuse the address of one that is gone.
   struct Given {
     Follower* follower;
     int64_t number;
@@ -179,7 +179,7 @@ class ReplicaWorkloadImpl final : public Workload {
                 [this](const Instance& instance, const ReadModelProgress& progress,
                        const std::vector<MemoryReadModel::Statement>& statements,
                        const std::string& sender, bool applied) {
-                  // Work that is still done for a dropped version is not checked.
+                  // Work still done for a dropped version is not checked.
                   if (!applied || dropped_.contains(instance.version)) return;
                   Committed(instance.version, progress, statements, sender);
                 },
@@ -208,7 +208,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
     if (!crowd_ && random.OneIn(6)) crash_ = random.Between(0, events_ - 1);
     if (!crowd_ && !tiny && random.OneIn(5)) {
-      // A whole batch takes longer than the barrier waits, or even one event does.
+      // A whole batch, or even one event, takes longer than the barrier waits.
       slow_ = random.OneIn(2) ? kBarrierTimeout / kBatch * 2 : kBarrierTimeout * 3 / 2;
       events_ = std::min<int64_t>(events_, 20);
       heeds_turns_ = random.OneIn(2);
@@ -237,7 +237,7 @@ class ReplicaWorkloadImpl final : public Workload {
   }
 
  private:
-  // The projection: its read model is the list of events that it has handled.
+  // The projection: its read model is the list of events it has handled.
   class SimProcessor final : public Processor {
    public:
     SimProcessor(ReplicaWorkloadImpl& world, InlineRunner& runner, bool side_effects)
@@ -246,7 +246,7 @@ class ReplicaWorkloadImpl final : public Workload {
       for (const Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
       return {};
     }
-    // Some see that their turn is over, others go on to the end.
+    // Some notice that their turn is over, others continue to the end.
     Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
                               Turn& turn) override {
       for (size_t i = 0; i < events.size(); ++i) {
@@ -302,8 +302,8 @@ class ReplicaWorkloadImpl final : public Workload {
   // A process that handles this event dies, until the event is parked.
   [[noreturn]] void CrashIn(int64_t number) {
     sim_->Sometimes("43 a projection ends its process");
-    // The first death is not accounted for, the second one in a batch, two more in the event alone.
-    // What else goes wrong may hide as many, and each version and replay tries it anew.
+    // The first death is not recorded, the second is in a batch, two more with the event alone.
+    // Other faults may hide as many, and each version and replay starts over.
     if (++crashes_ > 4 * (1 + tries_) + sim_->faults_fired()) {
       Violate("B", "event " + std::to_string(number) + " has ended " + std::to_string(crashes_) +
                        " processes");
@@ -311,8 +311,8 @@ class ReplicaWorkloadImpl final : public Workload {
     sim_->Crash("the projection");
   }
 
-  // Only what an event itself causes may park it: that its processor throws, or that those who had
-  // it in hand hung or died.
+  // Only what an event itself causes may park it: its processor throws, or those who had it in
+  // flight hung or died.
   void CheckGuilt(const ParkedEvent& parked) {
     const auto events = log_->Truth().ReadStream(parked.stream, parked.version - 1, 1).value();
     if (events.empty()) return Violate("Q", parked.stream + " is parked for no event");
@@ -351,7 +351,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // One event after the other, all through the time in which things go wrong.
+  // One event after another, throughout the fault phase.
   void AppendAll(Env& env, std::stop_token stop) {
     while (appended_ < events_ && !stop.stop_requested()) {
       if (appended_ + 1 == events_ && late_) {
@@ -370,7 +370,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // Scales the set, replays what is parked, rebuilds, or pauses the projection and resumes it,
+  // Scales the set, replays parked streams, rebuilds, or pauses the projection and resumes it,
   // perhaps before any worker has seen it.
   void Operate(Env& env, std::stop_token stop) {
     Random& random = sim_->random();
@@ -389,9 +389,9 @@ class ReplicaWorkloadImpl final : public Workload {
       }
       env.Sleep(seconds(random.Between(rebuilds_ ? 2 : 10, rebuilds_ ? 30 : 90)), stop);
     }
-    Pause(false);  // it may have crashed before it did
+    Pause(false);  // it may have crashed before
     if (rebuilds_) EndRebuild(env);
-    // Nothing else happens now that would hide what a pause has left behind.
+    // Nothing else happens now that would hide what a pause left behind.
     for (int times = 0; times < 4 && late_; ++times) {
       env.Sleep(seconds(random.Between(4, 12)), {});
       Pause(true);
@@ -401,7 +401,7 @@ class ReplicaWorkloadImpl final : public Workload {
     late_ = false;
   }
 
-  // Any step of a rebuild, whether its turn has come or not.
+  // Any step of a rebuild, whether it is due or not.
   void RebuildSome(Env& env, std::stop_token stop) {
     Rebuild rebuild(*store_, *log_, *model_, env, kSet,
                     std::make_shared<SimProjection>(*this, nullptr));
@@ -426,7 +426,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // As an operator does who finds one begun.
+  // As an operator who finds one in progress.
   void EndRebuild(Env& env) {
     Rebuild rebuild(*store_, *log_, *model_, env, kSet,
                     std::make_shared<SimProjection>(*this, nullptr));
@@ -519,7 +519,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  // What was counted on the way must be what the log has.
+  // The running counts must match the log.
   void CheckAudit(int version, const std::vector<Event>& all) {
     const auto states = model_->Truth().Slots({kSet, kProjection, version}).value();
     for (const SlotState& state : states) {
@@ -584,7 +584,7 @@ class ReplicaWorkloadImpl final : public Workload {
 
   void NoteParked(int version, const ReadModelProgress& progress) {
     for (const ParkedEvent& event : progress.parked) {
-      // It was free, and is parked again.
+      // It was unparked, and is parked again.
       if (!progress.error.empty()) replaying_.erase({version, event.stream});
       if (Parked(version).at(event.stream).error.empty()) {
         Violate("R", event.stream + " is parked without a reason");
@@ -693,7 +693,7 @@ class ReplicaWorkloadImpl final : public Workload {
     partitions_ = members;
   }
 
-  // Called when a process begins: if it began before, it has crashed or was stopped.
+  // Called when a process starts: if it started before, it has crashed or was stopped.
   void NoteRestart(const std::string& name) {
     const std::optional<Generation> generation = Current();
     if (!started_.insert(name).second && generation &&
@@ -745,18 +745,18 @@ class ReplicaWorkloadImpl final : public Workload {
   nanoseconds append_for_ = seconds(240);
   bool paused_ = false;
   int64_t pauses_ = 0;
-  bool late_ = false;  // the last event comes when the operator has done all
+  bool late_ = false;  // the last event comes when the operator is finished
   int64_t poison_ = -1;
-  bool cured_ = false;  // it does no harm any more
+  bool cured_ = false;  // it is harmless now
   bool rebuilds_ = false;
-  int64_t needy_ = -1;  // an event that needs a service which is away so many times
+  int64_t needy_ = -1;  // an event that needs a service which is down this many times
   int refusals_ = 0;
   int64_t crash_ = -1;
   int crashes_ = 0;
-  int tries_ = 0;  // to handle everything again, by the operator
+  int tries_ = 0;  // how often the operator restarted everything
   int64_t hang_ = -1;
   int hangs_ = 0;
-  nanoseconds slow_{0};  // an event takes
+  nanoseconds slow_{0};  // duration of an event
   bool heeds_turns_ = false;
   int64_t appended_ = 0;
   int generations_ = 0;
@@ -764,13 +764,13 @@ class ReplicaWorkloadImpl final : public Workload {
   std::string creator_;
   nanoseconds proposed_at_{0};
   std::set<std::string> started_;
-  std::set<std::pair<std::string, int64_t>> ready_;             // who has ever been ready for what
+  std::set<std::pair<std::string, int64_t>> ready_;             // who was ever ready for what
   std::map<std::pair<std::string, int64_t>, int64_t> effects_;  // of an event
   std::map<int64_t, std::set<std::string>> in_hand_;  // by position: workers that noted it
   // By version of the read model.
   std::set<int> dropped_;
   std::map<int, int64_t> committed_;
-  std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has asked for
+  std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has requested
   std::map<std::pair<int, std::string>, int64_t> handled_;  // the last event of a stream
   std::map<std::pair<int, int>, int64_t> fence_;            // of a slot
   std::map<std::pair<int, int>, int64_t> position_;

@@ -8,7 +8,7 @@ namespace muster::sim {
 
 SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& plan,
                    bool keep_trace) {
-  // The simulation ends before the services that its processes use.
+  // Destroys the simulation before the services that its processes use.
   const std::unique_ptr<Workload> workload = info.create();
   Simulation sim(seed, plan, keep_trace);
   workload->Setup(sim);
@@ -31,8 +31,8 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
   std::atomic<bool> failed = false;
   const auto run_some = [&] {
     while (!failed && !campaign.stop.stop_requested()) {
-      // Numbers are given out in order and what was begun is finished: the lowest failure is the
-      // same however many jobs there are.
+      // Seeds are handed out in order and finished once started: the lowest failure is the same for
+      // any number of jobs.
       const uint64_t seed = next++;
       if (seed > campaign.last) return;
       SeedResult result = RunSeed(workload, seed, {}, /*keep_trace=*/false);
@@ -70,14 +70,15 @@ SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
     plan.allowed[kind] = false;
     still_fails(plan);
   }
-  // Only faults before the violation can matter, so the fewest that lead to one are enough.
+  // Only faults before the violation can matter, so search for the smallest number that leads to
+  // one.
   for (int most = 0; most < faults; ++most) {
     FaultPlan plan = best;
     plan.most = most;
     if (still_fails(plan)) break;
   }
   SeedResult minimal = RunSeed(workload, failed.seed, best);
-  // It cannot be repeated: something counts that is not in the seed.
+  // Not reproducible: something depends on more than the seed.
   return minimal.violation ? minimal : failed;
 }
 

@@ -13,7 +13,7 @@
 
 namespace muster::sim {
 
-// What came of one seed.
+// The result of one seed.
 struct SeedResult {
   uint64_t seed = 0;
   FaultPlan plan;
@@ -21,19 +21,19 @@ struct SeedResult {
   uint64_t trace_hash = 0;
   int faults = 0;
   int64_t calls = 0;
-  std::vector<std::string> trace;  // if it was to be kept
+  std::vector<std::string> trace;  // if kept
   Counters sometimes;
 };
 
 SeedResult RunSeed(const WorkloadInfo& workload, uint64_t seed, const FaultPlan& plan = {},
                    bool keep_trace = true);
 
-// Many seeds, and what came of them all.
+// A range of seeds, and their results.
 struct Campaign {
   uint64_t first = 1;
-  uint64_t last = 1;  // inclusive
-  int jobs = 1;       // seeds that run at the same time; the results are the same for any number
-  std::stop_token stop = {};                             // no further seed is begun
+  uint64_t last = 1;          // inclusive
+  int jobs = 1;               // concurrent seeds; results are the same for any number
+  std::stop_token stop = {};  // no further seed is started
   std::function<void(uint64_t finished)> progress = {};  // called from any thread
 };
 
@@ -48,9 +48,8 @@ struct CampaignResult {
 // Runs the seeds of a campaign, up to the first failure.
 CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaign);
 
-// Runs a failing seed again with ever fewer faults, as long as it still breaks an invariant: whole
-// kinds first, then all after the last one that is needed. The result is the run that is easiest to
-// read.
+// Reruns a failing seed with ever fewer faults while it still breaks an invariant: whole kinds
+// first, then all after the last one needed. The result is the run that is easiest to read.
 SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed);
 
 }  // namespace muster::sim

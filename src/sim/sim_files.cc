@@ -126,7 +126,7 @@ void SimFiles::MaybeLosePower() {
 void SimFiles::LosePower() {
   std::erase_if(names_, [](const auto& entry) { return !entry.second.synced; });
   for (auto& [path, name] : names_) {
-    // What a process had open is another file now, as it would be after the machine has started.
+    // A process's open file is a different one now, as after a reboot.
     auto file = std::make_shared<File>();
     const std::string& bytes = name.file->bytes;
     file->bytes = file->synced = name.file->synced;

@@ -9,23 +9,23 @@
 
 namespace muster::sim {
 
-// The disk that all processes share. Writes are taken in part, the disk is full for a while, and
-// when the power fails, what was not synced is lost, or a part of it.
+// The disk shared by all processes. Writes may be partial, the disk may be full for a while, and a
+// power failure loses unsynced data, or part of it.
 class SimFiles {
  public:
   explicit SimFiles(Simulation& sim) : sim_(sim) {}
 
-  // As one process sees it.
+  // One process's view of it.
   std::unique_ptr<FileCalls> CallsOf(Env& env);
 
-  // Empty: there is no such file.
+  // Empty: no such file.
   std::string Content(const std::string& path) const;
 
  private:
   class Calls;
   struct File {
     std::string bytes;
-    std::string synced;  // what the disk has for sure
+    std::string synced;  // certainly on disk
     int locked_by = 0;   // the descriptor that holds the lock
   };
   struct Name {

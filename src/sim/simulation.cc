@@ -33,8 +33,8 @@ struct Simulation::Thread {
   Fiber fiber = {};
   uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
   bool alive = false;
-  // Its wait stands still with the machine, as the clock by which the system counts it does; how
-  // long the machine had been suspended when it began.
+  // Its wait stops while the machine is suspended, like the clock the system uses for it; total
+  // suspension when it began.
   bool sleeps = false;
   nanoseconds suspended{0};
 };
@@ -47,14 +47,14 @@ struct Simulation::Process {
   std::chrono::hours clock_skew{0};
   nanoseconds suspended{0};  // so far
   nanoseconds stands_still_until{0};
-  std::vector<std::unique_ptr<Thread>> threads;  // main's first; those that have ended are reused
+  std::vector<std::unique_ptr<Thread>> threads;  // main's first; ended ones are reused
   bool doomed = false;                           // each thread crashes as soon as it has the baton
   bool unwinding = false;
 
   Thread& first() { return *threads.front(); }
 };
 
-// What a process sees of the world. Every call is a point where it may pause or crash.
+// A process's view of the world. Every call is a point where it may pause or crash.
 class Simulation::ProcessEnv final : public Env {
  public:
   ProcessEnv(Simulation& sim, Process& process) : sim_(sim), process_(process) {}
@@ -65,7 +65,7 @@ class Simulation::ProcessEnv final : public Env {
     return now + process_.clock_skew;
   }
 
-  // The time is read first: a pause afterwards makes the answer a thing of the past.
+  // The time is read first: a pause afterwards makes the answer stale.
   MonoTime MonoNow() override {
     const bool goes_on = MonoClock() == CLOCK_BOOTTIME;
     const MonoTime now{sim_.now_ - (goes_on ? nanoseconds(0) : process_.suspended)};
@@ -102,7 +102,7 @@ Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
   }
 }
 
-// Whatever still runs is unwound, so that what it holds is freed.
+// Unwinds whatever still runs, to free its resources.
 Simulation::~Simulation() {
   for (const auto& process : processes_) End(*process);
 }
@@ -209,8 +209,8 @@ Simulation::Thread& Simulation::NewThread(Process& process) {
       .process = process, .name = process.name + (process.threads.empty() ? "" : "." + number)});
 }
 
-// Threads that a thread has started. If that one ends before them, by a crash, they end with it:
-// they may use what is about to go.
+// Threads started by a thread. If that one ends first, through a crash, they end with it: they may
+// use what is about to go.
 class Simulation::Joining {
  public:
   explicit Joining(Simulation& sim) : sim_(sim), caller_(*sim.current_) {}
@@ -261,7 +261,7 @@ void Simulation::RunAll(Process& process, std::vector<std::function<void()>> wor
   joining.Join();
 }
 
-// Runs the thread until it waits for something or ends.
+// Runs the thread until it waits or ends.
 void Simulation::PassBatonTo(Thread& thread) {
   Thread* const before = std::exchange(current_, &thread);
   thread.fiber.Resume();
@@ -285,7 +285,7 @@ void Simulation::Pass(nanoseconds duration) {
   DropBaton(*current_, duration);
 }
 
-// Without a duration until it is woken.
+// Without a duration, until woken.
 void Simulation::DropBaton(Thread& thread, std::optional<nanoseconds> duration) {
   ++thread.ticket;
   thread.suspended = thread.process.suspended;
@@ -333,7 +333,7 @@ void Simulation::Freeze(Process& process, nanoseconds duration) {
   Lasts(duration);
 }
 
-// For how long.
+// Returns for how long.
 nanoseconds Simulation::Suspend(Process& process) {
   const nanoseconds time = added_random_.UpTo(kLongestSuspension);
   Note(process.name + " is suspended for " +
@@ -386,7 +386,7 @@ bool Simulation::Fires(Fault fault, uint64_t odds) {
   const Mood mood = moods_[static_cast<size_t>(fault)];
   if (mood == Mood::kOften) odds = std::max<uint64_t>(2, odds / 4);
   if (mood == Mood::kSeldom) odds *= 4;
-  // The number is drawn in any case, so that a fault that is not allowed moves no other.
+  // The number is always drawn, so that a disallowed fault does not shift the others.
   const bool drawn = RandomOf(fault).OneIn(odds) && mood != Mood::kNever;
   if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
   ++faults_fired_;

@@ -1,5 +1,5 @@
-// Goal: the simulator itself keeps its promises: a seed is a run, a crash leaves nothing behind,
-// time is virtual, faults stop, and what it is told to watch is what it reports.
+// Goal: the simulator itself keeps its promises: a seed determines a run, a crash leaves nothing
+// behind, time is virtual, faults stop, and what it watches is what it reports.
 
 #include "sim/simulation.h"
 
@@ -12,7 +12,7 @@
 namespace muster::sim {
 namespace {
 
-// Simulated trouble is nobody's news.
+// Simulated failures are not worth logging.
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 
 using namespace std::chrono_literals;

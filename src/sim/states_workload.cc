@@ -66,7 +66,7 @@ constexpr char kDefinition[] = R"({
   }
 })";
 
-// As the definition has them.
+// As in the definition.
 struct RetryTerms {
   seconds interval;
   int64_t most;
@@ -78,8 +78,8 @@ constexpr int kConcurrency = 2;
 
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
-// The same call always has the same answer: what it is depends on the state, the input and how
-// often it was retried.
+// The same call always has the same result: it depends on the state, the input and the number of
+// retries.
 TaskOutcome AnswerOf(const TaskCall& call) {
   const int64_t retry = RetryOf(call.token);
   const std::string input = call.input.dump();
@@ -160,7 +160,7 @@ class StatesWorkloadImpl final : public Workload {
   }
 
  private:
-  // The service that tasks call: far away, and remembers what it was asked.
+  // The service that tasks call: remote, and remembers its requests.
   class Service final : public TaskExecutor {
    public:
     Service(StatesWorkloadImpl& world, std::string process)
@@ -179,7 +179,7 @@ class StatesWorkloadImpl final : public Workload {
         world_.sim_->Sometimes("a call takes longer than a lease");
       }
       for (;;) {
-        // It may arrive when nobody waits for it any more: it refers to nothing of this call.
+        // It may arrive after the caller has gone, so it must not refer to it.
         const bool asks = call.resource == "sim:ask.waitForTaskToken";
         auto reached = world_.wire_->Call<bool>(
             "call " + call.state, true,
@@ -207,7 +207,7 @@ class StatesWorkloadImpl final : public Workload {
     std::string process_;
   };
 
-  // What the target of notifications says: it is down for the first few, and then up for good.
+  // The notification target: down for the first few, then up for good.
   TaskOutcome Notify(const TaskCall& call) {
     const std::string execution = call.token.substr(0, call.token.find(':'));
     if (target_down_ > 0) {
@@ -216,7 +216,7 @@ class StatesWorkloadImpl final : public Workload {
       sim_->Sometimes("47 the target of a notification is down");
       return TaskFailure{"Down", "the target does not answer"};
     }
-    // The token is what a target knows repeats by.
+    // The token identifies repeats.
     if (!notified_[execution].insert(call.token).second)
       sim_->Sometimes("47 a notification is sent again under the same token");
     return TaskSuccess{Json::object()};
@@ -255,12 +255,12 @@ class StatesWorkloadImpl final : public Workload {
     }
   }
 
-  // Somebody who answers callbacks, sooner or later.
+  // Answers callbacks, sooner or later.
   void Answer(Env& env, std::stop_token stop) {
     States states(*store_, env, {});
     while (!stop.stop_requested() && !AllEnded()) {
       for (const std::string& token : std::set<std::string>(asked_)) {
-        // Whoever was told that the answer has arrived does not send it again.
+        // Once an answer was acknowledged it is not sent again.
         if (answered_.contains(token)) continue;
         if (!states.SendTaskSuccess(token, "{\"yes\":true}")) continue;
         answered_.insert(token);
@@ -280,8 +280,8 @@ class StatesWorkloadImpl final : public Workload {
         stop_answer_ = "stopped";
         sim_->Sometimes("46 a running execution is stopped");
       } else if (answer.error().code == Code::kConflict) {
-        // It may have been this one that ended it, in a try whose answer was lost or that a crash
-        // has cut short.
+        // It may have been this one that ended it, in a try whose response was lost or that a crash
+        // cut short.
         stop_answer_ = stop_tries_ == 1 ? "ended" : "unknown";
         sim_->Sometimes("46 a stop comes too late");
       }
@@ -303,8 +303,8 @@ class StatesWorkloadImpl final : public Workload {
     return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
   }
 
-  // A process that writes with an epoch knows that it owns it. After a late claim, or one whose
-  // reply was lost, the store names an owner that does not know.
+  // A process that writes with an epoch knows that it owns it. After a late claim, or one with a
+  // lost reply, the store names an owner that does not know.
   void Sends(const Change& change) {
     if (change.record.kind != "states") return;
     int64_t& known = known_epochs_[{std::string(sim_->CurrentName()), change.record.key}];
@@ -343,12 +343,12 @@ class StatesWorkloadImpl final : public Workload {
     const auto since = rests_since_.find(key);
     const bool over = before["state"] == "Rest" && after["state"] == "Slow";
     if (!over || since == rests_since_.end() || ClocksAreWrong()) return;
-    // Clocks show milliseconds.
+    // Clocks have millisecond resolution.
     if (sim_->now() + milliseconds(2) < since->second + kRest)
       Violate("R", key + " went on before its timer");
   }
 
-  // Of the iterations of one execution no more have begun and not ended than may be under way.
+  // No more iterations of one execution are in progress than allowed.
   void CheckConcurrency(const std::string& key) {
     const std::string iterations = key.substr(0, key.rfind('.') + 1);
     const auto records = store_->Truth().Scan("states", iterations, "", kMaxBatch).value();
@@ -358,7 +358,7 @@ class StatesWorkloadImpl final : public Workload {
       Violate("B", std::to_string(under_way) + " iterations are under way at " + key);
   }
 
-  // Calls that were begun are known, and answers that were stored still are.
+  // Started calls are known, and stored results still are.
   void LostPower() {
     std::set<std::string> stored;
     const auto records = store_->Truth().Scan("states", "", "", kMaxBatch).value();
@@ -375,7 +375,7 @@ class StatesWorkloadImpl final : public Workload {
 
   void Failed(const TaskCall& call) { failed_at_.try_emplace(call.token, sim_->now()); }
 
-  // Delays are counted by clocks, so that nothing can be said where one is wrong.
+  // Delays depend on clocks, so nothing can be said if one is wrong.
   bool ClocksAreWrong() const {
     return sim_->HasFired(Fault::kClockSkew) || sim_->HasFired(Fault::kClockJump);
   }
@@ -390,7 +390,7 @@ class StatesWorkloadImpl final : public Workload {
                                         std::to_string(retry - 1));
     if (failed == failed_at_.end()) return;
     const seconds least = terms.interval * (1 << (retry - 1));
-    // Clocks show milliseconds.
+    // Clocks have millisecond resolution.
     if (sim_->now() + milliseconds(2) < failed->second + least)
       Violate("B", call.token + " was retried sooner than its backoff says");
   }
@@ -414,7 +414,7 @@ class StatesWorkloadImpl final : public Workload {
     }
   }
 
-  // What the machine gives when nothing goes wrong.
+  // The machine's result when nothing goes wrong.
   Json Expected(const Json& input) {
     class Oracle final : public TaskExecutor {
      public:

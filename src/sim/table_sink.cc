@@ -52,7 +52,7 @@ class TableSink::TableWriter final : public Writer {
         if (again) sink_.target_.sim.Sometimes("21 the connection is lost during COMMIT");
         return refused;
       }
-      // Somebody with our fence has written what we did not: no such one may be.
+      // Another process with our fence has written: there must be none.
       if (stored) return Error{Code::kInternal, "the progress is not ours"};
       if (!IsTransient(stored.error().code)) return stored.error();
       if (!sink_.target_.patient || sink_.env_.MonoNow() + kPause >= patience.deadline ||
@@ -70,7 +70,7 @@ class TableSink::TableWriter final : public Writer {
   }
 
  private:
-  // One transaction. The answer is the progress that the sink has now.
+  // One transaction. Returns the sink's progress now.
   Result<std::optional<Progress>> Send(const std::vector<std::string>& ids, const Progress& after) {
     TableTarget& target = sink_.target_;
     target.sim.Pass(target.sim.random().UpTo(sink_.pace_));

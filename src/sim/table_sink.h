@@ -10,20 +10,20 @@
 
 namespace muster::sim {
 
-// What the world sees of a sink, beside those that call it.
+// The world's view of a sink's traffic.
 struct SinkObserver {
-  // A request of a holder has reached the sink; `refused`: it had no effect, because it came from
-  // an older holder.
+  // A holder's request has reached the sink; `refused`: it had no effect, because it came from an
+  // older holder.
   std::function<void(const Fence& fence, bool late, bool refused, bool empty)> reached;
   // A holder begins to write a batch.
   std::function<void(const Fence& fence)> begins;
 };
 
-// A target like a database: rows, and for every item the highest epoch it has seen with its
-// progress, changed together. A write counts only if the progress is what its writer believes.
+// A target like a database: rows, and for every item the highest epoch seen with its progress,
+// changed together. A write counts only if the progress is what its writer believes.
 struct TableTarget {
   struct Item {
-    Fence fence;  // of who opened it last
+    Fence fence;  // of the last holder to open it
     bool opened = false;
     bool sealed = false;
     std::optional<Progress> progress;
@@ -33,7 +33,7 @@ struct TableTarget {
       : sim(simulation), wire(simulation), observer(std::move(sink_observer)) {}
 
   Result<Item> Open(const Fence& fence);
-  // Adds rows if the progress is still `before`; the answer is what it is now.
+  // Adds rows if the progress is still `before`; returns the current one.
   Result<std::optional<Progress>> Append(const std::string& collection, const Fence& fence,
                                          const std::vector<std::string>& ids,
                                          const std::optional<Progress>& before,
@@ -43,8 +43,7 @@ struct TableTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient =
-      true;  // its writers try again, as long as they may; if not, the first failure counts
+  bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
   std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
   std::map<std::string, Item> items;
 
@@ -53,7 +52,7 @@ struct TableTarget {
   Status Admit(const Fence& fence, bool late, bool empty);
 };
 
-// One process's way to it. Documents whose id ends with '!' are refused for good.
+// One process's access to it. Documents whose id ends with '!' are permanently refused.
 class TableSink final : public Sink {
  public:
   TableSink(TableTarget& target, Env& env, nanoseconds pace)

@@ -77,7 +77,7 @@ class WorkWorkloadImpl final : public Workload {
       world_.LeaveEarlierVersion(sim, *documents_);
     }
     if (random.OneIn(2)) {
-      // As most sinks of the product, which leave it to the worker to come back.
+      // Like most real sinks, which leave retrying to the worker.
       (tables_ ? tables_->patient : documents_->patient) = false;
     }
     if (random.OneIn(4)) Wire().AddHarshFaults();
@@ -85,16 +85,15 @@ class WorkWorkloadImpl final : public Workload {
     terms_ = world_.Terms(random);
     pace_ = random.UpTo<int64_t, std::nano>(seconds(3));
     buffered_ = random.OneIn(2);
-    // Many workers, or few of several slots: what a seed costs grows with all the slots together.
+    // Many workers, or few with several slots: a seed's cost grows with the total number of slots.
     const bool many = random.OneIn(2);
     const int64_t workers = random.Between(1, many ? 5 : 2);
     if (workers >= 3 && world_.roots() == 1) sim.Sometimes("18 many workers, one item");
     for (int64_t i = 0; i < workers; ++i) {
       const std::string name = "worker" + std::to_string(i);
       const auto drawn = static_cast<int>(many ? 1 : random.Between(1, 3));
-      // A store that goes back grants an epoch twice. Leases are told apart by their owner then,
-      // and the slots of a worker have one: that is a gap in the product, see
-      // docs/internals/work.md.
+      // A store that goes back grants an epoch twice. Leases are then told apart by owner, and the
+      // slots of a worker share one: a gap in the product, see docs/internals/work.md.
       const int slots = goes_back_ ? 1 : drawn;
       sim.AddProcess(name, [this, name, slots](Env& env, std::stop_token stop) {
         Work(name, slots, env, stop);
@@ -115,13 +114,13 @@ class WorkWorkloadImpl final : public Workload {
   }
 
  private:
-  // What the world knows of a record, to hold the store and the workers to it.
+  // What the world knows of a record, to check the store and the workers.
   struct Known {
     int64_t highest_epoch = 0;
     int claims = 0;
     int claims_without_progress = 0;
-    // Holders in a row that a fault, or a poison item beside it, has taken: they neither got on nor
-    // said why not.
+    // Consecutive holders lost to a fault, or to a poison item beside it: they neither made
+    // progress nor reported why.
     int lost_holders = 0;
     int disturbances_before_claim = 0;
     int64_t read = 0;
@@ -129,8 +128,8 @@ class WorkWorkloadImpl final : public Workload {
   struct HeldUntil {
     nanoseconds deadline{0};
     int faults_at_late_send = -1;
-    nanoseconds believed{0};  // the deadline as its holder knows it
-    bool lapsed = false;      // that has passed before the holder heard of a later one
+    nanoseconds believed{0};  // the deadline as known to its holder
+    bool lapsed = false;      // it passed before the holder learned of a later one
   };
 
   class Letters final : public DeadLetters {
@@ -157,7 +156,7 @@ class WorkWorkloadImpl final : public Workload {
     std::set<std::string> pending_;
   };
 
-  // What a process knows of itself, from its start to its end.
+  // What a process knows of itself, from start to end.
   class Observer final : public WorkObserver {
    public:
     Observer(WorkWorkloadImpl& workload, Env& env, std::stop_token stop)
@@ -188,7 +187,7 @@ class WorkWorkloadImpl final : public Workload {
       workload_.Settled(env_, item, outcome, why);
     }
 
-    // Its worker has returned. One that has failed stops all of its slots.
+    // Its worker has returned. A failing one stops all of its slots.
     void Returned(bool failed) {
       if (!stopped_.empty() && !failed)
         workload_.Violate("V", stopped_ + " was stopped though its lease lasts");
@@ -206,7 +205,7 @@ class WorkWorkloadImpl final : public Workload {
     std::optional<nanoseconds> stopped_at_;
     nanoseconds calm_since_{0};                        // when it was stopped
     std::set<std::pair<std::string, int64_t>> holds_;  // names and epochs
-    std::string stopped_;  // an item that was stopped while its lease lasted
+    std::string stopped_;                              // an item that was stopped during its lease
     std::stop_callback<std::function<void()>> stopping_;
   };
 
@@ -237,7 +236,7 @@ class WorkWorkloadImpl final : public Workload {
       } else if (ended) {
         if (!stop.stop_requested()) Violate("V", name + " ended before all was done");
       } else if (ended.error().code == Code::kIncompatible && went_back_) {
-        // Somebody reads the message and does what it says.
+        // An operator reads the message and follows it.
         sim_->Note("halts: " + ended.error().message);
         sim_->Sometimes("a worker halts loudly, and a new incarnation goes on");
         env.Sleep(sim_->random().UpTo(kOperatorTime), stop);
@@ -248,7 +247,7 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
-  // Whole lines; of what a crash has torn, readers see that it is.
+  // Complete lines; readers recognise lines torn by a crash.
   std::set<std::string> LettersInFile() const {
     std::set<std::string> letters;
     std::istringstream file(files_->Content(kLetters));
@@ -265,7 +264,7 @@ class WorkWorkloadImpl final : public Workload {
 
   FaultyWire& Wire() { return tables_ ? tables_->wire : documents_->wire; }
 
-  // Somebody looks now and then whether what was done still is.
+  // An operator checks from time to time whether finished work is still there.
   bool MayGoBackYet() const {
     return goes_back_ && sim_->now() < Simulation::kFaultTime + 2 * kLongestLoss;
   }
@@ -282,7 +281,8 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
-  // A slot acquires what another slot of its worker has not let go of, which must have lost it.
+  // A slot acquires an item that another slot of its worker has not released, and so must have
+  // lost.
   void CheckOther(const WorkItem& item, int64_t epoch) {
     sim_->Sometimes("a slot acquires what another of its worker has lost");
     if (!went_back_ && epoch == item.fence().epoch)
@@ -298,7 +298,7 @@ class WorkWorkloadImpl final : public Workload {
       Violate("F", fence.item + ": a batch begins after the lease has ended");
   }
 
-  // Whether an item was stopped while its lease lasted.
+  // Whether an item was stopped during its lease.
   bool WasStopped(const WorkItem& item, const Error* why) const {
     if (went_back_ || why == nullptr || why->code != Code::kCancelled ||
         why->message == "held long enough")
@@ -308,7 +308,7 @@ class WorkWorkloadImpl final : public Workload {
     return held != held_.end() && !held->second.lapsed && sim_->now() < held->second.believed;
   }
 
-  // Where nothing else goes wrong, a worker that is asked to stop lets go of everything in time.
+  // If nothing else goes wrong, a worker that is asked to stop releases everything in time.
   void CheckEndOfStop(nanoseconds stopped_at, nanoseconds calm_since) {
     if (sim_->calm_since() != calm_since || stopped_at < calm_since + kCalm) return;
     sim_->Sometimes("17 asked to stop while nothing else goes wrong");
@@ -367,23 +367,23 @@ class WorkWorkloadImpl final : public Workload {
     if (held == held_.end() || sim_->now() <= held->second.deadline) {
       return PausesBeforeASplit(change);
     }
-    // One may be on its way when the time runs out between the look at the clock and the call, and
-    // another only if a further fault stopped its sender there.
+    // One may be in flight if time runs out between checking the clock and the call, and another
+    // only if a further fault stopped its sender there.
     const int faults = sim_->faults_fired();
     if (std::exchange(held->second.faults_at_late_send, faults) == faults) {
       Violate("F", change.record.key + ": its holder goes on writing after the lease has ended");
     }
   }
 
-  // A successor that was named is not there yet: the moment to crash.
+  // A named successor does not exist yet: the moment to crash.
   void Creates(const std::string& key) {
     if (named_.contains(key) && sim_->Fires(Fault::kCrash, 5)) {
       sim_->Crash("before it creates " + key);
     }
   }
 
-  // Whoever is about to name a successor and sleeps past the lease wakes up to find that another
-  // has split the item, or handed it over, in its place.
+  // A holder about to name a successor that sleeps past its lease wakes up to find that another has
+  // split the item, or handed it over, instead.
   void PausesBeforeASplit(const Change& change) {
     const auto stored = store_->Truth().Get(kWorkKind, change.record.key).value();
     if (!stored || !GivesAway(*stored, change.record) || !sim_->Fires(Fault::kPause, 5)) return;
@@ -391,7 +391,7 @@ class WorkWorkloadImpl final : public Workload {
     Hang(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
   }
 
-  // Who has judged that all is done says so only after the store has gone back.
+  // A worker that judged everything done records it only after the store has gone back.
   void PausesBeforeAnEnd(const Change& change) {
     const nanoseconds pause = sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss);
     if (!store_->GoBackBefore(pause)) return;
@@ -404,14 +404,14 @@ class WorkWorkloadImpl final : public Workload {
     sim_->Pass(time);
   }
 
-  // A hand-over renews the lease, too, before it creates the successor.
+  // A hand-over also renews the lease before it creates the successor.
   void Renewed(const Change& change, const Record& after) {
     const auto held = held_.find(HeldBy(after.owner, after.key, after.epoch));
     if (held == held_.end() || change.due.kind != Due::Kind::kAfter || after.owner.empty()) return;
     held->second.deadline = std::max(held->second.deadline, sim_->now() + change.due.delay);
   }
 
-  // An item that failed rests, and longer each time where its data is to blame.
+  // A failed item backs off, longer each time if its data is to blame.
   void CheckRest(const Change& change, const ItemBody& was, const ItemBody& is,
                  const Record& after) {
     const bool failed = is.state == ItemBody::State::kOpen && !is.error.empty() &&
@@ -433,7 +433,7 @@ class WorkWorkloadImpl final : public Workload {
     const std::string& key = change.record.key;
     if (!after && !went_back_) return Violate("P", key + " disappeared");
     if (!after) {
-      known_.erase(key);  // whoever claimed it did nothing by that
+      known_.erase(key);  // its claimer achieved nothing by it
       return;
     }
     if (!before) return Created(*after);
@@ -478,7 +478,7 @@ class WorkWorkloadImpl final : public Workload {
       Violate("B", key + " was quarantined after only " +
                        std::to_string(known.claims_without_progress) + " claims without progress");
     }
-    // From one that kills each holder it cannot be told.
+    // Indistinguishable from an item that kills each holder.
     if (is.state == ItemBody::State::kQuarantined &&
         (went_back_ || known.lost_holders >= terms_.max_attempts)) {
       unlucky_.insert(key);
@@ -545,16 +545,16 @@ class WorkWorkloadImpl final : public Workload {
     }
     if (!before.owner.empty() && Disturbances() > known.disturbances_before_claim)
       ++known.lost_holders;
-    // A late request is itself the work of a fault, which its sender does not see.
+    // A late request is itself caused by a fault, which its sender does not see.
     known.disturbances_before_claim = Disturbances() - (late ? 1 : 0);
     known.highest_epoch = taken.epoch;
-    // One that was removed and is there again begins anew with its epochs.
+    // A removed and recreated item starts over with its epochs.
     const std::string held = HeldBy(request.owner, key, taken.epoch);
     held_.erase(held);
     lasts_[held] = sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
     ++known.claims;
     ++known.claims_without_progress;
-    // Who does not reach the sink gives the item back, and that does not count.
+    // A worker that cannot reach the sink releases the item, which does not count.
     if (known.claims > terms_.max_attempts + 4 + 3 * sim_->faults_fired() + Wire().refused()) {
       Violate("B", key + " was claimed " + std::to_string(known.claims) + " times");
     }
@@ -569,7 +569,7 @@ class WorkWorkloadImpl final : public Workload {
     granted.emplace_back(key, taken.epoch);
   }
 
-  // A poison item takes those with it that other slots of its worker hold.
+  // A poison item also kills what other slots of its worker hold.
   int Disturbances() const { return sim_->faults_fired() + sim_->crashes(); }
 
   void Reads(const std::optional<Record>& stored) {
@@ -594,8 +594,8 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
-  // From now on epochs are granted that were granted before, and what was done is open again; only
-  // the end still counts.
+  // From now on epochs are granted again, and finished work is open again; only the end still
+  // counts.
   void WentBack() {
     went_back_ = true;
     known_.clear();
@@ -635,13 +635,13 @@ class WorkWorkloadImpl final : public Workload {
   bool restored_ = false;
   bool goes_back_ = false;
   bool went_back_ = false;
-  bool new_incarnation_ = false;  // the next worker that starts is told to begin one
+  bool new_incarnation_ = false;  // the next worker to start begins one
   std::unique_ptr<SimFiles> files_;
   std::set<std::string> acknowledged_;  // letters that were flushed
   std::map<std::string, Known> known_;
-  std::set<std::string> unlucky_;  // items that were quarantined for want of a holder that lasts
+  std::set<std::string> unlucky_;  // items quarantined because no holder survived
   std::map<std::string, HeldUntil> held_;
-  std::map<std::string, nanoseconds> lasts_;  // until when a lease does, as the store granted it
+  std::map<std::string, nanoseconds> lasts_;  // end of each lease, as granted by the store
   std::map<std::string, std::vector<std::pair<std::string, int64_t>>> granted_;  // by claim_id
   std::map<std::string, std::pair<int64_t, std::string>> named_;  // successors: epoch, parent
   std::set<std::string> completing_;

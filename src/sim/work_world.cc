@@ -11,7 +11,7 @@ size_t NumberOf(const std::string& position, size_t otherwise) {
   return position.empty() ? otherwise : std::stoul(position);
 }
 
-// Kills its process when it comes to a poisonous document.
+// Kills its process at a poison document.
 class WorldReader final : public Reader {
  public:
   WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<Reader> reader,
@@ -67,7 +67,7 @@ void WorkWorld::Make(Random& random) {
 WorkTerms WorkWorld::Terms(Random& random) const {
   if (random.OneIn(4)) return {};
   constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
-  // Who has nothing to do asks now and then, and the simulation pays for every question.
+  // An idle worker polls, and the simulation pays for every poll.
   constexpr milliseconds kIdleWaits[] = {milliseconds(2'000), milliseconds(15'000),
                                          milliseconds(40'000)};
   constexpr milliseconds kHolds[] = {milliseconds(0), milliseconds(5'000), milliseconds(30'000)};

@@ -14,15 +14,15 @@
 
 namespace muster::sim {
 
-// What there is to migrate in one simulation: a few small collections, in which a document may be
-// one that the sink never takes, one that kills whoever reads it, or one that cannot be read.
+// What is migrated in one simulation: a few small collections, in which a document may be one that
+// the sink never accepts, one that kills its reader, or one that cannot be read.
 class WorkWorld {
  public:
   void Make(Random& random);
   WorkTerms Terms(Random& random) const;
 
   // An earlier migration has left documents in the target, some of which have been deleted since,
-  // and writes of it are still on their way.
+  // and some of its writes are still in flight.
   void LeaveEarlierVersion(Simulation& sim, DocumentTarget& target);
 
   MemorySource& source() { return *source_; }
@@ -54,7 +54,7 @@ class WorkWorld {
   std::set<std::string> deleted_;  // ids that must not come back
 };
 
-// The world's source as one process sees it.
+// One process's view of the world's source.
 class WorldSource final : public Source {
  public:
   WorldSource(WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
@@ -75,13 +75,13 @@ class WorldSource final : public Source {
   Simulation& sim_;
 };
 
-// Compares the end of a simulation with what it should be.
+// Compares the end of a simulation with the expectation.
 class WorldCheck {
  public:
   WorldCheck(const WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
 
-  // All items first: together they must cover every collection, once. Of one that is `unlucky` it
-  // is known why it was quarantined.
+  // All items first: together they must cover every collection exactly once. For an `unlucky` one
+  // the reason for its quarantine is known.
   void Item(const ItemBody& body, bool unlucky);
   void Rows(const std::map<std::string, std::vector<std::string>>& rows);
   void Documents(
