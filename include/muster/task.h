@@ -15,6 +15,14 @@
 
 namespace muster {
 
+// The part of a plan that a call is made for.
+struct PlanPart {
+  int64_t rank = 0;
+  std::string phase = {};  // "extract" or "transform"; empty: the rank as a whole
+  std::string task = {};
+  bool does_task = false;  // it does the task, or begins it; else it looks at one or reports it
+};
+
 // A call made by a Task state.
 struct TaskCall {
   std::string resource;  // from the definition: "arn:aws:states:::glue:startJobRun.sync"
@@ -28,6 +36,8 @@ struct TaskCall {
 
   std::string execution;  // the name of the execution
   std::string state;      // the name of the state
+
+  std::optional<PlanPart> part = {};  // none: it is for no part of a plan
 
   // What is left of TimeoutSeconds, and all of HeartbeatSeconds; none: no limit.
   std::optional<std::chrono::milliseconds> timeout = {};

@@ -3,16 +3,6 @@
 #include "base/log.h"
 
 namespace muster::cli {
-namespace {
-
-// State names of a plan contain the rank: "Extract-600-Account", "Reconcile-Rank600".
-std::string RankIn(const std::string& state) {
-  const size_t start = state.find_first_of("0123456789");
-  if (start == state.npos) return "";
-  return state.substr(start, state.find_first_not_of("0123456789", start) - start);
-}
-
-}  // namespace
 
 TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, MonoTime start,
                                     TaskContext& context) {
@@ -30,7 +20,7 @@ TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, M
       .Observe(std::chrono::duration<double>(took).count());
   const auto* failure = std::get_if<TaskFailure>(&outcome);
   const std::string why = failure == nullptr ? "" : failure->error + ": " + failure->cause;
-  const std::string rank = RankIn(call.state);
+  const std::string rank = call.part ? std::to_string(call.part->rank) : std::string();
   const WallTime now = context.env().WallNow();
   tracer_.Add({.name = call.state,
                .trace = call.execution,

@@ -1,7 +1,5 @@
 #include "cli/watched_executor.h"
 
-#include "plan/task_gate.h"
-
 namespace muster::cli {
 namespace {
 
@@ -16,7 +14,7 @@ std::string RowsOf(const Json& result) {
 }  // namespace
 
 TaskOutcome WatchedExecutor::Report(const TaskCall& call, TaskOutcome outcome) {
-  if (!plan::IsPlanTask(call.resource)) return outcome;
+  if (!call.part || !call.part->does_task) return outcome;
   if (const auto* success = std::get_if<TaskSuccess>(&outcome)) {
     progress_.Say(call.state + ": done" + RowsOf(success->output));
   } else if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {

@@ -45,16 +45,21 @@ void Chain::Add(const std::string& name, Json state, const CountRange& times) {
   const int64_t events = EventsOf(state);
   count_.Add({{times.quick.transitions, times.quick.transitions * events},
               {times.slow.transitions, times.slow.transitions * events}});
-  states_[name] = std::move(state);
+  Put(name, std::move(state));
   open_ = {name};
 }
 
 void Chain::AddSide(const std::string& name, Json state) {
-  states_[name] = std::move(state);
+  Put(name, std::move(state));
   open_.push_back(name);
 }
 
-void Chain::AddOther(const std::string& name, Json state) { states_[name] = std::move(state); }
+void Chain::AddOther(const std::string& name, Json state) { Put(name, std::move(state)); }
+
+void Chain::Put(const std::string& name, Json state) {
+  names_.push_back(name);
+  states_[name] = std::move(state);
+}
 
 Json Chain::Finish() {
   for (const std::string& last : open_) states_[last]["End"] = true;

@@ -52,12 +52,18 @@ class Chain {
 
   bool empty() const { return states_.empty(); }
 
+  // Of all states, in the order in which they were added.
+  const std::vector<std::string>& names() const { return names_; }
+
   // {"StartAt": …, "States": …}; what goes on nowhere ends.
   Json Finish();
 
  private:
+  void Put(const std::string& name, Json state);
+
   std::string start_;
   Json states_ = Json::object();
+  std::vector<std::string> names_;
   std::vector<std::string> open_;
   CountRange count_;
 };

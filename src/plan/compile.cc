@@ -45,7 +45,7 @@ class PlanCompiler {
         {{"Type", "Fail"}, {"ErrorPath", "$.failure.Error"}, {"CausePath", "$.failure.Cause"}});
     Json definition = chain.Finish();
     definition["Comment"] = "Plan " + plan_.name;
-    return {{std::move(definition), count}, std::move(ranks_)};
+    return {{std::move(definition), count}, std::move(ranks_), std::move(table_)};
   }
 
  private:
@@ -73,7 +73,7 @@ class PlanCompiler {
     const Rank& rank = plan_.ranks[work.rank];
     const std::string name = "Rank" + std::to_string(rank.number);
     const std::string field = "rank" + std::to_string(rank.number);
-    Machine machine = CompileRank(plan_, *states_, work, options_.done);
+    Machine machine = CompileRank(plan_, *states_, work, options_.done, table_);
     const bool child = states_->HasChildMachines() && !options_.inline_ranks;
     const std::string from = child ? "$.Output." : "$[0].";
     Json selected{{"appflow.$", from + "appflow"}, {"glue.$", from + "glue"}};
@@ -175,6 +175,7 @@ class PlanCompiler {
   const CompileOptions& options_;
   const std::unique_ptr<ProfileStates> states_;
   std::vector<RankMachine> ranks_;
+  StateTable table_;
   std::vector<std::string> failure_lists_;
   Json appflow_ = Json::object();
   Json glue_ = Json::object();

@@ -8,6 +8,7 @@
 #include "plan/chain.h"
 #include "plan/plan.h"
 #include "plan/profile_states.h"
+#include "plan/state_table.h"
 
 namespace muster::plan {
 
@@ -25,6 +26,7 @@ struct RankMachine {
 struct CompiledPlan {
   Machine main;
   std::vector<RankMachine> ranks;  // those that the main one starts, where ranks run as children
+  StateTable states;               // of all machines; others are nobody's task
 };
 
 struct CompileOptions {

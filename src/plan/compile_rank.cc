@@ -8,8 +8,13 @@ namespace {
 class RankCompiler {
  public:
   RankCompiler(const Plan& plan, const ProfileStates& profile, const RankWork& work,
-               const std::map<std::string, Json>& done)
-      : plan_(plan), profile_(profile), work_(work), done_(done), rank_(plan.ranks[work.rank]) {}
+               const std::map<std::string, Json>& done, StateTable& table)
+      : plan_(plan),
+        profile_(profile),
+        work_(work),
+        done_(done),
+        table_(table),
+        rank_(plan.ranks[work.rank]) {}
 
   Machine Compile() {
     Json results;
@@ -17,6 +22,7 @@ class RankCompiler {
     AddPhase(Phase::kTransform, work_.transform, results);
     AddReconciliation(results);
     chain_.Add(Label() + "-Done", {{"Type", "Pass"}, {"Parameters", results}});
+    table_[Label() + "-Done"] = {rank_.number, StateRole::kRankDone};
     const CountRange count = chain_.count();
     Json machine = chain_.Finish();
     machine["Comment"] =
@@ -95,6 +101,7 @@ class RankCompiler {
     const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
     if (goes_on) results["reconcileFailed.$"] = "$.reconcile.failed";
     const std::string name = profile_.ReconcileName(rank_);
+    table_[name] = {rank_.number, StateRole::kReconcile};
     const auto done = done_.find("reconcile/" + std::to_string(rank_.number));
     if (done != done_.end()) {
       chain_.Add(name, {{"Type", "Pass"},
@@ -103,6 +110,7 @@ class RankCompiler {
       return;
     }
     const std::string notify = "NotifyReconcileFailure-" + std::to_string(rank_.number);
+    table_[notify] = {rank_.number, StateRole::kNotify};
     (*state)["Catch"] = CatchAll("$.unreconciled", notify);
     chain_.Add(name, *std::move(state));
     Json tell = profile_.NotifyUnreconciled(rank_);
@@ -131,14 +139,18 @@ class RankCompiler {
     if (done != done_.end()) {
       branch.Add(profile_.LastState(rank_, phase, task),
                  {{"Type", "Pass"}, {"Result", done->second}, {"ResultPath", ResultPathOf(task)}});
+      Note(branch.names().back(), StateRole::kLast, phase, task);
       return;
     }
     const std::string notify = profile_.NotifyName(rank_, phase, task);
+    const size_t before = branch.names().size();
     if (phase == Phase::kExtract) {
       profile_.AddExtract(branch, rank_, plan_.objects.at(task), notify);
     } else {
       profile_.AddTransform(branch, rank_, plan_.scripts.at(task), notify);
     }
+    NoteTask(branch, before, phase, task);
+    Note(notify, StateRole::kNotify, phase, task);
     Json state = profile_.Notify(rank_, phase, task);
     if (plan_.on_failure != FailurePolicy::kFailFast) {
       if (state["Type"] == "Task") {
@@ -160,10 +172,29 @@ class RankCompiler {
                            {"CausePath", ResultPathOf(task) + ".Cause"}});
   }
 
+  void Note(const std::string& state, StateRole role, Phase phase, const std::string& task) {
+    table_[state] = {rank_.number, role, phase, task};
+  }
+
+  // The states of a task: those that a branch has from a place on.
+  void NoteTask(const Chain& branch, size_t from, Phase phase, const std::string& task) {
+    const std::string first = branch.names()[from];
+    const std::string last = profile_.LastState(rank_, phase, task);
+    for (size_t i = from; i < branch.names().size(); ++i) {
+      const std::string& name = branch.names()[i];
+      const StateRole role = first == last   ? StateRole::kTask
+                             : name == first ? StateRole::kFirst
+                             : name == last  ? StateRole::kLast
+                                             : StateRole::kStep;
+      Note(name, role, phase, task);
+    }
+  }
+
   const Plan& plan_;
   const ProfileStates& profile_;
   const RankWork& work_;
   const std::map<std::string, Json>& done_;
+  StateTable& table_;
   const Rank& rank_;
   Chain chain_;
 };
@@ -179,8 +210,8 @@ Json InputFields(const Plan& plan) {
 }
 
 Machine CompileRank(const Plan& plan, const ProfileStates& profile, const RankWork& work,
-                    const std::map<std::string, Json>& done) {
-  return RankCompiler(plan, profile, work, done).Compile();
+                    const std::map<std::string, Json>& done, StateTable& table) {
+  return RankCompiler(plan, profile, work, done, table).Compile();
 }
 
 }  // namespace muster::plan

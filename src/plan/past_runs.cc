@@ -70,7 +70,9 @@ class PastReader {
       MUSTER_ASSIGN(const auto execution, states_.Find(name));
       if (!execution) continue;
       MUSTER_ASSIGN(const Json history, states_.History(name));
-      const RunReport report = MakeReport(*pinned, *profile, history, Json::object(), true);
+      MUSTER_ASSIGN(auto states, ReadStates(store_, name));
+      if (!states) states = StatesOf(*pinned, *profile);
+      const RunReport report = MakeReport(*pinned, *states, history, Json::object(), true);
       for (const RankReport& rank : report.ranks) {
         for (const TaskReport& task : rank.tasks) told = AddTask(task, *pinned, *profile) || told;
       }

@@ -144,10 +144,10 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
       report.cause = "it was never begun";
     }
     if (plan && execution) {
-      MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+      MUSTER_ASSIGN(const StateTable states, StatesOf(attempt.execution, run, &*plan));
       MUSTER_ASSIGN(const Json history, states_.History(attempt.execution));
       const bool ended = report.status != RunStatus::kInProgress;
-      report.did = MakeReport(*plan, *profile, history, Json::object(), ended);
+      report.did = MakeReport(*plan, states, history, Json::object(), ended);
       report.did.KeepBegun();
     }
     reports.push_back(std::move(report));

@@ -83,6 +83,17 @@ Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
   return AnswerBefore(history, exit);
 }
 
+// Whether a plan has the task of a state, in the same rank.
+bool HasPart(const Plan& plan, const PlanState& state) {
+  const auto place = plan.FindRank(state.rank);
+  if (!place) return false;
+  if (!state.phase) return true;
+  const Rank& rank = plan.ranks[*place];
+  const auto& tasks = *state.phase == Phase::kExtract ? rank.extract : rank.transform;
+  return std::any_of(tasks.begin(), tasks.end(),
+                     [&](const Reference& task) { return task.name == state.task; });
+}
+
 // The same of a rank's reconciliation.
 Json ReconciledIn(const Json& history, const Json& exit) {
   const Json& details = MemberIn(exit, "stateExitedEventDetails");
@@ -219,40 +230,24 @@ std::string DescribeChanges(const Record& record, const Plan& plan) {
   return text;
 }
 
-void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json& done) {
-  struct Task {
-    std::string key;
-    std::string name;
-  };
-  const auto states = NewProfileStates(plan, profile);
-  std::map<std::string, Task> tasks;  // by the state whose exit tells
-  for (const Rank& rank : plan.ranks) {
-    for (const Reference& object : rank.extract)
-      tasks[states->LastState(rank, Phase::kExtract, object.name)] = {
-          KeyOf(Phase::kExtract, object.name), object.name};
-    for (const Reference& script : rank.transform)
-      tasks[states->LastState(rank, Phase::kTransform, script.name)] = {
-          KeyOf(Phase::kTransform, script.name), script.name};
-  }
-  std::map<std::string, int64_t> reconciled;  // ranks, by the state whose exit tells
-  for (const Rank& rank : plan.ranks) reconciled[states->ReconcileName(rank)] = rank.number;
+void AddDone(const Plan& plan, const StateTable& states, const Json& history, Json& done) {
   if (PLANTED_BUG(successes_are_forgotten)) return;
   for (const Json& event : history) {
     const auto details = event.find("stateExitedEventDetails");
     if (details == event.end()) continue;
-    const std::string name = TextIn(*details, "name");
-    if (const auto rank = reconciled.find(name); rank != reconciled.end()) {
+    const auto found = states.find(TextIn(*details, "name"));
+    if (found == states.end() || !HasPart(plan, found->second)) continue;
+    const PlanState& state = found->second;
+    if (state.role == StateRole::kReconcile) {
       const Json result = ReconciledIn(history, event);
       // One that has failed has no result.
-      if (result.is_object()) done[ReconcileKey(rank->second)] = result;
-      continue;
+      if (result.is_object()) done[ReconcileKey(state.rank)] = result;
+    } else if (state.phase && state.Ends()) {
+      Json result = ResultIn(history, event, state.task);
+      // A task that has failed leaves its error there.
+      if (result.is_object() && !result.contains("Error"))
+        done[KeyOf(*state.phase, state.task)] = std::move(result);
     }
-    const auto found = tasks.find(name);
-    if (found == tasks.end()) continue;
-    Json result = ResultIn(history, event, found->second.name);
-    // A task that has failed leaves its error there.
-    if (result.is_object() && !result.contains("Error"))
-      done[found->second.key] = std::move(result);
   }
 }
 

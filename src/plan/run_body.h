@@ -7,6 +7,7 @@
 #include "muster/store.h"
 #include "plan/profile_states.h"
 #include "plan/runs.h"
+#include "plan/state_table.h"
 
 namespace muster::plan {
 
@@ -37,8 +38,9 @@ bool IsPinned(const Record& record, const Plan& plan);
 // In what a plan differs from the one that a record holds.
 std::string DescribeChanges(const Record& record, const Plan& plan);
 
-// Adds the tasks that have succeeded in an execution, by its history.
-void AddDone(const Plan& plan, const Profile& profile, const Json& history, Json& done);
+// Adds the tasks that have succeeded in an execution, by its states and its history. Those that the
+// plan does not have, or has in another rank, are left out.
+void AddDone(const Plan& plan, const StateTable& states, const Json& history, Json& done);
 
 // The tasks that are to be done again. kInvalid: there is no such rank or task.
 Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again);

@@ -6,8 +6,8 @@
 
 #include "base/enum_names.h"
 #include "base/json_fields.h"
+#include "plan/data_flow.h"
 #include "plan/history_states.h"
-#include "plan/profile_states.h"
 #include "plan/troubleshooting.h"
 #include "states/timestamp.h"
 
@@ -42,8 +42,7 @@ Json ResultIn(const Json& data, const std::string& task) {
 // Goes through a history once, and knows which state speaks of which task.
 class ReportMaker {
  public:
-  ReportMaker(const Plan& plan, const Profile& profile, const Json& done)
-      : plan_(plan), states_(NewProfileStates(plan, profile)) {
+  ReportMaker(const Plan& plan, const StateTable& states, const Json& done) : plan_(plan) {
     for (const Rank& rank : plan.ranks) {
       if (rank.external) continue;
       report_.ranks.push_back({.number = rank.number, .name = rank.name});
@@ -52,21 +51,10 @@ class ReportMaker {
         AddTask(made, Phase::kExtract, object.name, done);
       for (const Reference& script : rank.transform)
         AddTask(made, Phase::kTransform, script.name, done);
-      const std::string number = std::to_string(rank.number);
-      made.reconciled = MemberIn(done, "reconcile/" + number);
+      made.reconciled = MemberIn(done, ReconcileKey(rank.number));
     }
     // Nothing moves from here on.
-    for (RankReport& made : report_.ranks) {
-      const Rank& rank = plan.ranks[*plan.FindRank(made.number)];
-      for (TaskReport& task : made.tasks) {
-        task.first_state = states_->FirstState(rank, task.phase, task.name);
-        begins_[task.first_state] = &task;
-        ends_[states_->LastState(rank, task.phase, task.name)] = &task;
-        fails_[states_->NotifyName(rank, task.phase, task.name)] = &task;
-      }
-      reconciles_[states_->ReconcileName(rank)] = &made;
-      finishes_["Rank" + std::to_string(rank.number) + "-Done"] = &made;
-    }
+    for (const auto& [name, state] : states) Place(name, state);
   }
 
   RunReport Make(const Json& history, bool ended) {
@@ -105,14 +93,45 @@ class ReportMaker {
     task.unreadable = NumberIn(result, "failed");
   }
 
+  struct Part {
+    RankReport* rank = nullptr;
+    TaskReport* task = nullptr;  // null: it is the rank's own
+    const PlanState* state = nullptr;
+  };
+
+  // States of ranks and tasks that the plan does not have are left out.
+  void Place(const std::string& name, const PlanState& state) {
+    for (RankReport& rank : report_.ranks) {
+      if (rank.number != state.rank) continue;
+      if (!state.phase) {
+        parts_[name] = {&rank, nullptr, &state};
+        return;
+      }
+      TaskReport* task = FindTask(rank, *state.phase, state.task);
+      if (task == nullptr) return;
+      // One that an earlier attempt has done has only its last state.
+      if (state.Begins() || (state.Ends() && task->first_state.empty())) task->first_state = name;
+      parts_[name] = {&rank, task, &state};
+      return;
+    }
+  }
+
+  static TaskReport* FindTask(RankReport& rank, Phase phase, const std::string& name) {
+    for (TaskReport& task : rank.tasks) {
+      if (task.phase == phase && task.name == name) return &task;
+    }
+    return nullptr;
+  }
+
   void Entered(const std::string& type, const Json& details, WallTime time) {
-    const std::string name = TextIn(details, "name");
-    if (const auto begun = begins_.find(name); begun != begins_.end() && type.starts_with("Task")) {
-      TaskReport& task = *begun->second;
+    const auto found = parts_.find(TextIn(details, "name"));
+    if (found == parts_.end() || found->second.task == nullptr) return;
+    TaskReport& task = *found->second.task;
+    // What an earlier attempt has done is a Pass.
+    if (found->second.state->Begins() && type.starts_with("Task")) {
       task.state = PartState::kRunning;
       if (!task.start) task.start = time;
-    } else if (const auto failed = fails_.find(name); failed != fails_.end()) {
-      TaskReport& task = *failed->second;
+    } else if (found->second.state->role == StateRole::kNotify) {
       task.state = PartState::kFailed;
       task.stop = time;
       const Json input = Json::parse(TextIn(details, "input"), nullptr, false);
@@ -123,21 +142,22 @@ class ReportMaker {
 
   void Exited(const Json& details, WallTime time) {
     const std::string name = TextIn(details, "name");
-    if (const auto finished = finishes_.find(name); finished != finishes_.end()) {
-      finished->second->state = PartState::kSucceeded;
-      return;
-    }
-    const auto ended = ends_.find(name);
-    const auto reconciled = reconciles_.find(name);
-    if (ended == ends_.end() && reconciled == reconciles_.end()) return;
+    const auto found = parts_.find(name);
+    if (found == parts_.end()) return;
+    const Part& part = found->second;
+    if (part.state->role == StateRole::kRankDone) part.rank->state = PartState::kSucceeded;
+    const bool reconciles = part.state->role == StateRole::kReconcile;
+    if (!reconciles && (part.task == nullptr || !part.state->Ends())) return;
     const bool kept = details.contains("output");
     const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
-    if (reconciled != reconciles_.end()) {
-      Reconciled(*reconciled->second, kept ? output : FromAnswer(AnswerOf(name)));
-      return;
+    if (reconciles) {
+      Reconciled(*part.rank, kept ? output : FromAnswer(AnswerOf(name)));
+    } else {
+      Ended(*part.task, kept ? ResultIn(output, part.task->name) : AnswerOf(name), time);
     }
-    TaskReport& task = *ended->second;
-    const Json result = kept ? ResultIn(output, task.name) : AnswerOf(name);
+  }
+
+  static void Ended(TaskReport& task, const Json& result, WallTime time) {
     // Of one that has failed, the state that follows tells.
     if (result.is_object() && result.contains("Error")) return;
     // What an earlier attempt has done may stand in `done` only.
@@ -211,27 +231,22 @@ class ReportMaker {
   }
 
   // What the objects of a script have, or are expected to have.
-  int64_t RowsToRead(const std::string& script, const RankReport& made) const {
+  int64_t RowsToRead(const std::string& script, RankReport& made) const {
     const Rank& rank = plan_.ranks[*plan_.FindRank(made.number)];
     int64_t rows = 0;
     for (const std::string& object : plan_.ReadBy(plan_.scripts.at(script), rank)) {
-      const auto task = ends_.find(states_->LastState(rank, Phase::kExtract, object));
-      rows += task == ends_.end() ? plan_.objects.at(object).rows
-                                  : task->second->rows.value_or(task->second->expected_rows);
+      const TaskReport* task = FindTask(made, Phase::kExtract, object);
+      rows += task == nullptr ? plan_.objects.at(object).rows
+                              : task->rows.value_or(task->expected_rows);
     }
     return rows;
   }
 
   const Plan& plan_;
-  const std::unique_ptr<ProfileStates> states_;
   RunReport report_;
   std::map<std::string, const Json*> last_;  // events of calls, by state
   std::map<std::string, int64_t> failures_;  // of calls, by state
-  std::map<std::string, TaskReport*> begins_;
-  std::map<std::string, TaskReport*> ends_;
-  std::map<std::string, TaskReport*> fails_;
-  std::map<std::string, RankReport*> reconciles_;
-  std::map<std::string, RankReport*> finishes_;
+  std::map<std::string, Part> parts_;        // by state
 };
 
 Json FailureJson(const FailureReport& failure) {
@@ -301,9 +316,9 @@ void RunReport::KeepBegun() {
   std::erase_if(ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
 }
 
-RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
+RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& history,
                      const Json& done, bool ended) {
-  return ReportMaker(plan, profile, done).Make(history, ended);
+  return ReportMaker(plan, states, done).Make(history, ended);
 }
 
 Json BegunExtracts(const RunReport& report, const Json& history) {

@@ -7,6 +7,7 @@
 
 #include "muster/env.h"
 #include "plan/plan.h"
+#include "plan/state_table.h"
 
 namespace muster::plan {
 
@@ -72,9 +73,9 @@ struct RunReport {
   void KeepBegun();
 };
 
-// How a run stands by the history of its execution. `done` are the results of earlier attempts, as
-// in CompileOptions; `ended`: nothing runs any more.
-RunReport MakeReport(const Plan& plan, const Profile& profile, const Json& history,
+// How a run stands by the history of its execution, whose states are `states`. `done` are the
+// results of earlier attempts, as in CompileOptions; `ended`: nothing runs any more.
+RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& history,
                      const Json& done, bool ended);
 
 // The extractions whose first state has been left and that have not ended, as a list of {asked,

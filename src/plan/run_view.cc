@@ -9,21 +9,12 @@
 #include "base/json_fields.h"
 #include "plan/estimate.h"
 #include "plan/history_states.h"
-#include "plan/profile_states.h"
 #include "states/timestamp.h"
 
 namespace muster::plan {
 namespace {
 
 constexpr size_t kMaxLog = 1'000;
-
-// Which task a state is part of, and in what role.
-struct StateRole {
-  size_t rank = 0;
-  size_t task = 0;
-  bool first = false;  // where attempts begin
-  bool last = false;   // whose end is success
-};
 
 std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
 
@@ -71,12 +62,15 @@ bool EndedBadly(const TaskAttempt& attempt) {
 
 class Viewer {
  public:
-  Viewer(const Plan& plan, RunState run, LiveRun live, WallTime now)
+  Viewer(const Plan& plan, const StateTable& states, RunState run, LiveRun live, WallTime now)
       : plan_(plan), live_(std::move(live)), now_(now) {
     view_.run = std::move(run);
     if (const auto profile = plan.FindProfile(view_.run.profile)) profile_ = **profile;
-    states_ = NewProfileStates(plan, profile_);
     for (const Rank& rank : plan.ranks) AddRank(rank);
+    // Nothing moves from here on.
+    for (const auto& [name, state] : states) {
+      if (TaskView* task = FindTask(state)) parts_[name] = {&state, task};
+    }
   }
 
   RunView View(const RunReport& report, const Json& history) {
@@ -107,34 +101,19 @@ class Viewer {
     added.needs = rank.needs;
     for (const Reference& object : rank.extract) {
       const ExtractTask& task = plan_.objects.at(object.name);
-      Chain chain;
-      states_->AddExtract(chain, rank, task, "failed");
-      AddTask(rank, Phase::kExtract, task.name, task.rules, chain);
+      AddTask(added, Phase::kExtract, task.name, task.rules);
     }
     for (const Reference& script : rank.transform) {
       const TransformTask& task = plan_.scripts.at(script.name);
-      Chain chain;
-      states_->AddTransform(chain, rank, task, "failed");
-      TaskView& view = AddTask(rank, Phase::kTransform, task.name, task.rules, chain);
+      TaskView& view = AddTask(added, Phase::kTransform, task.name, task.rules);
       view.reads = plan_.ReadBy(task, rank);
       view.target = task.Target();
     }
   }
 
-  TaskView& AddTask(const Rank& rank, Phase phase, const std::string& name, const PhaseRules& rules,
-                    Chain& chain) {
-    const size_t rank_place = view_.ranks.size() - 1;
-    std::vector<TaskView>& tasks = view_.ranks.back().tasks;
-    const size_t place = tasks.size();
-    const Json machine = chain.Finish();
-    const std::string start = machine["StartAt"];
-    for (const auto& [state, definition] : machine["States"].items()) {
-      roles_[state] = {rank_place, place, state == start,
-                       state == states_->LastState(rank, phase, name)};
-    }
-    roles_[states_->NotifyName(rank, phase, name)] = {rank_place, place};
+  TaskView& AddTask(RankView& rank, Phase phase, const std::string& name, const PhaseRules& rules) {
     rules_[std::pair(phase, name)] = rules.retry;
-    TaskView& task = tasks.emplace_back();
+    TaskView& task = rank.tasks.emplace_back();
     task.phase = phase;
     task.name = name;
     task.rank = rank.number;
@@ -142,16 +121,31 @@ class Viewer {
     return task;
   }
 
+  struct Part {
+    const PlanState* state = nullptr;
+    TaskView* task = nullptr;
+  };
+
+  TaskView* FindTask(const PlanState& state) {
+    for (RankView& rank : view_.ranks) {
+      if (rank.number != state.rank) continue;
+      for (TaskView& task : rank.tasks) {
+        if (task.phase == state.phase && task.name == state.task) return &task;
+      }
+    }
+    return nullptr;
+  }
+
   void Add(const Json& event) {
-    const std::string& state = history_states_.Of(event);
-    const auto role = roles_.find(state);
-    if (role == roles_.end()) return;
-    Add(TextIn(event, "type"), DetailsOf(event), TimeOf(event), state, role->second,
-        view_.ranks[role->second.rank].tasks[role->second.task]);
+    const std::string& name = history_states_.Of(event);
+    const auto part = parts_.find(name);
+    if (part == parts_.end()) return;
+    Add(TextIn(event, "type"), DetailsOf(event), TimeOf(event), name, *part->second.state,
+        *part->second.task);
   }
 
   void Add(const std::string& type, const Json& details, WallTime at, const std::string& state,
-           const StateRole& role, TaskView& task) {
+           const PlanState& role, TaskView& task) {
     const std::string error = TextIn(details, "error");
     const std::string cause = TextIn(details, "cause");
     const bool failure = !error.empty() || type.ends_with("Failed") || type.ends_with("TimedOut");
@@ -159,7 +153,7 @@ class Viewer {
     if (!error.empty()) text += ": " + error + (cause.empty() ? "" : ": " + cause);
     task.log.push_back({at, failure ? "error" : "info", std::move(text)});
     if (task.log.size() > kMaxLog) task.log.erase(task.log.begin());
-    if (role.first && type == "TaskScheduled") {
+    if (role.Begins() && type == "TaskScheduled") {
       if (!task.attempts.empty()) {
         TaskAttempt& before = task.attempts.back();
         if (!before.end) before.end = at;
@@ -170,7 +164,7 @@ class Viewer {
       task.input = TextIn(details, "parameters");
       return;
     }
-    if (type.ends_with("StateExited") && role.last) {
+    if (type.ends_with("StateExited") && role.Ends()) {
       TakeResult(TextIn(details, "output"), task);
       return;
     }
@@ -406,10 +400,9 @@ class Viewer {
   const WallTime now_;
   RunView view_;
   Profile profile_;
-  std::unique_ptr<ProfileStates> states_;  // which refers to it
-  std::map<std::string, StateRole> roles_;
   std::map<std::pair<Phase, std::string>, RetryRule> rules_;
   HistoryStates history_states_;
+  std::map<std::string, Part> parts_;  // by state
 };
 
 }  // namespace
@@ -446,9 +439,9 @@ const TaskView* RunView::Find(Phase phase, const std::string& name) const {
   return nullptr;
 }
 
-RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const Json& history,
-                LiveRun live, WallTime now) {
-  return Viewer(plan, std::move(run), std::move(live), now).View(report, history);
+RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
+                const Json& history, LiveRun live, WallTime now) {
+  return Viewer(plan, states, std::move(run), std::move(live), now).View(report, history);
 }
 
 }  // namespace muster::plan

@@ -92,7 +92,7 @@ struct RunView {
 };
 
 // How it stands is what `report` says; what it did meanwhile is from the history of its execution.
-RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const Json& history,
-                LiveRun live, WallTime now);
+RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
+                const Json& history, LiveRun live, WallTime now);
 
 }  // namespace muster::plan

@@ -83,11 +83,11 @@ Result<RunState> Runs::Describe(const Record& record) {
 }
 
 // Made before a run is recorded: what cannot be begun must not be left in progress.
-Result<ExecutionRequest> Runs::RequestOf(const Plan& plan, const RunState& run, const Json& done) {
+Result<Runs::CompiledRun> Runs::Compiled(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
   CompileOptions options{.inline_ranks = true, .run = IdentityOf(run)};
   for (const auto& [task, result] : done.items()) options.done[task] = result;
-  const CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
+  CompiledPlan compiled = Compile(plan, *profile, Arrange(plan, Order(plan)), options);
   ExecutionRequest request{.name = run.execution,
                            .definition = ToJsonText(compiled.main.definition),
                            .origin = plan.path,
@@ -106,12 +106,22 @@ Result<ExecutionRequest> Runs::RequestOf(const Plan& plan, const RunState& run, 
                                      " bytes; the limit is " +
                                      std::to_string(states::kMaxPayloadBytes)};
   }
-  return request;
+  return CompiledRun{std::move(request), std::move(compiled.states)};
 }
 
 Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
-  MUSTER_ASSIGN(const ExecutionRequest request, RequestOf(plan, run, done));
-  return states_.Start(request);
+  MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, done));
+  MUSTER_TRY(WriteStates(store_, run.execution, compiled.states));
+  return states_.Start(compiled.request);
+}
+
+Result<StateTable> Runs::StatesOf(const std::string& execution, const RunState& run,
+                                  const Plan* pinned) {
+  MUSTER_ASSIGN(std::optional<StateTable> states, ReadStates(store_, execution));
+  if (states) return *std::move(states);
+  if (pinned == nullptr) return StateTable();
+  MUSTER_ASSIGN(const Profile* profile, pinned->FindProfile(run.profile));
+  return plan::StatesOf(*pinned, *profile);
 }
 
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
@@ -135,7 +145,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
       .cause = {},
       .output = {},
       .first_start = env_.WallNow()};
-  MUSTER_TRY(RequestOf(plan, run, Json::object()));
+  MUSTER_TRY(Compiled(plan, run, Json::object()));
   MUSTER_ASSIGN(std::optional<RunState> other, Create(run, plan));
   // A migration is one of its tenant in its environment: others may call theirs the same.
   if (other && !IsSameMigration(*other, run)) {
@@ -235,9 +245,9 @@ void Runs::Renew(const std::string& id, bool release) {
 }
 
 Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
-  MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(run.profile));
   MUSTER_ASSIGN(const Json history, HistoryOf(run));
-  AddDone(plan, *profile, history, done);
+  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &plan));
+  AddDone(plan, states, history, done);
   return done;
 }
 
@@ -317,7 +327,7 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
   run.hash = HashOf(plan);
   run.variables = plan.given;
   run.status = RunStatus::kInProgress;
-  MUSTER_TRY(RequestOf(plan, run, done));
+  MUSTER_TRY(Compiled(plan, run, done));
   record.body = RunBody(run, plan, done);
   MUSTER_ASSIGN(const auto written, store_.Write({{Change::Put(record, Due::After(kRunLease))}}));
   if (!written.front().applied)
@@ -326,11 +336,23 @@ Result<RunState> Runs::NextAttempt(Record record, RunState run, const Plan& plan
   return run;
 }
 
-Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
-  // Known before anything is begun.
+// Known before anything is begun: which calls are tasks, and whether the run drains.
+Status Runs::PrepareGate(const RunState& run) {
+  MUSTER_ASSIGN(const Record record, Read(run.id));
+  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  MUSTER_ASSIGN(StateTable states, StatesOf(run.execution, run, plan ? &*plan : nullptr));
+  gate_->SetStates(std::move(states));
   MUSTER_ASSIGN(const bool draining, IsToDrain(run));
-  if (gate_ != nullptr && draining) gate_->Close();
-  if (gate_ != nullptr && !draining) gate_->Open();
+  if (draining) {
+    gate_->Close();
+  } else {
+    gate_->Open();
+  }
+  return {};
+}
+
+Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
+  if (gate_ != nullptr) MUSTER_TRY(PrepareGate(run));
   const std::string name = "run '" + run.id + "'";
   std::vector<Status> ended(static_cast<size_t>(std::max(1, threads)));
   std::atomic<size_t> working = ended.size();
@@ -371,8 +393,8 @@ Result<RunReport> Runs::ReportBy(const Json& history, const RunState& run) {
   MUSTER_ASSIGN(const Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   if (!plan) return RunReport();
-  MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
-  return MakeReport(*plan, *profile, history, DoneOf(record), run.status != RunStatus::kInProgress);
+  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &*plan));
+  return MakeReport(*plan, states, history, DoneOf(record), run.status != RunStatus::kInProgress);
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
@@ -388,13 +410,13 @@ Result<RunView> Runs::View(const std::string& id) {
     return Error{Code::kNotFound,
                  "the plan of migration '" + id + "' was too large to be kept with it"};
   }
-  MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &*plan));
   MUSTER_ASSIGN(const Json history, HistoryOf(run));
   MUSTER_ASSIGN(LiveRun live, Live(run));
   RunReport report =
-      MakeReport(*plan, *profile, history, DoneOf(record), run.status != RunStatus::kInProgress);
+      MakeReport(*plan, states, history, DoneOf(record), run.status != RunStatus::kInProgress);
   report.SetWaits(live.waits);
-  return ViewRun(*plan, std::move(run), report, history, std::move(live), env_.WallNow());
+  return ViewRun(*plan, states, std::move(run), report, history, std::move(live), env_.WallNow());
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {

@@ -12,6 +12,7 @@
 #include "plan/run_report.h"
 #include "plan/run_state.h"
 #include "plan/run_view.h"
+#include "plan/state_table.h"
 #include "plan/task_gate.h"
 
 namespace muster::plan {
@@ -137,7 +138,14 @@ class Runs {
   Result<Json> HistoryOf(const RunState& run);
   Result<RunReport> ReportBy(const Json& history, const RunState& run);
   Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
-  Result<ExecutionRequest> RequestOf(const Plan& plan, const RunState& run, const Json& done);
+  struct CompiledRun {
+    ExecutionRequest request;
+    StateTable states;
+  };
+  Result<CompiledRun> Compiled(const Plan& plan, const RunState& run, const Json& done);
+  // Of an execution; `pinned`: the run's plan, if it was kept.
+  Result<StateTable> StatesOf(const std::string& execution, const RunState& run,
+                              const Plan* pinned);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const Record& record, const RunState& run, const Plan& plan,
@@ -147,6 +155,7 @@ class Runs {
   // None: another process has it, or had it until lately.
   Result<std::optional<Record>> Claim(const std::string& id);
   Result<Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
+  Status PrepareGate(const RunState& run);
   void Attend(const RunState& run, const std::stop_token& done);
   void Publish(const RunState& run, const LiveRun& live);
   Result<bool> IsToDrain(const RunState& run);

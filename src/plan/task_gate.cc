@@ -10,13 +10,9 @@ constexpr std::chrono::milliseconds kHeldFor{1'000};
 
 TaskOutcome Held() { return TaskPending{{{kHeld, true}}, kHeldFor}; }
 
-}  // namespace
+bool DoesTask(const TaskCall& call) { return call.part && call.part->does_task; }
 
-bool IsPlanTask(std::string_view resource) {
-  return resource == "muster:copy" || resource == "muster:transform" ||
-         resource.find("startJobRun") != resource.npos ||
-         resource.find("startFlow") != resource.npos;
-}
+}  // namespace
 
 // Keeps what a call says of its rows, and what it waits for.
 class TaskGate::MeteredContext final : public TaskContext {
@@ -45,6 +41,24 @@ class TaskGate::MeteredContext final : public TaskContext {
   TaskContext& inner_;
   const std::string& state_;
 };
+
+void TaskGate::SetStates(StateTable states) {
+  const std::lock_guard lock(mutex_);
+  states_ = std::move(states);
+}
+
+TaskCall TaskGate::Labelled(const TaskCall& call) const {
+  TaskCall labelled = call;
+  const std::lock_guard lock(mutex_);
+  const auto found = states_.find(call.state);
+  if (found == states_.end()) return labelled;
+  const PlanState& state = found->second;
+  labelled.part = PlanPart{.rank = state.rank,
+                           .phase = state.phase ? NameOf(*state.phase) : std::string(),
+                           .task = state.task,
+                           .does_task = state.Begins()};
+  return labelled;
+}
 
 void TaskGate::Close() {
   const std::lock_guard lock(mutex_);
@@ -100,15 +114,17 @@ TaskOutcome TaskGate::Leave(const std::string& state, TaskOutcome outcome) {
   return outcome;
 }
 
-TaskOutcome TaskGate::Start(const TaskCall& call, TaskContext& context) {
-  if (!IsPlanTask(call.resource)) return ExecutorWrapper::Start(call, context);
+TaskOutcome TaskGate::Start(const TaskCall& unlabelled, TaskContext& context) {
+  const TaskCall call = Labelled(unlabelled);
+  if (!DoesTask(call)) return ExecutorWrapper::Start(call, context);
   if (!Enter(call.state, true)) return Held();
   MeteredContext metered(*this, context, call.state);
   return Leave(call.state, ExecutorWrapper::Start(call, metered));
 }
 
-TaskOutcome TaskGate::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
-  if (!IsPlanTask(call.resource)) return ExecutorWrapper::Poll(call, resume, context);
+TaskOutcome TaskGate::Poll(const TaskCall& unlabelled, const Json& resume, TaskContext& context) {
+  const TaskCall call = Labelled(unlabelled);
+  if (!DoesTask(call)) return ExecutorWrapper::Poll(call, resume, context);
   if (resume.is_object() && resume.contains(kHeld)) return Start(call, context);
   Enter(call.state, false);
   MeteredContext metered(*this, context, call.state);
@@ -117,7 +133,7 @@ TaskOutcome TaskGate::Poll(const TaskCall& call, const Json& resume, TaskContext
 
 void TaskGate::Cancel(const TaskCall& call, const Json& resume, TaskContext& context) {
   if (resume.is_object() && resume.contains(kHeld)) return;
-  ExecutorWrapper::Cancel(call, resume, context);
+  ExecutorWrapper::Cancel(Labelled(call), resume, context);
 }
 
 }  // namespace muster::plan

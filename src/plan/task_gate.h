@@ -3,25 +3,24 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "plan/state_table.h"
 #include "states/executor_wrapper.h"
 
 namespace muster::plan {
 
-// Whether a call is a task of a plan: to write the status, to tell of a failure or to ask how a
-// flow stands is not.
-bool IsPlanTask(std::string_view resource);
-
-// Passes calls on to those that can make them, and knows of the tasks of a plan which go on. Once
-// it is closed, no task is begun: it waits until the gate is opened or its run has ended. Safe to
-// use from any thread; what it is given must outlive it.
+// Passes the calls of one run on, each with the part of the plan that it is for, and knows which
+// tasks go on. Once it is closed, no task is begun: it waits until the gate is opened or its run
+// has ended. Safe to use from any thread; what it is given must outlive it.
 class TaskGate final : public states::ExecutorWrapper {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
 
   explicit TaskGate(std::vector<TaskExecutor*> executors) : ExecutorWrapper(std::move(executors)) {}
+
+  // The states of the run whose calls pass from now on.
+  void SetStates(StateTable states);
 
   void Close();
   void Open();
@@ -47,12 +46,16 @@ class TaskGate final : public states::ExecutorWrapper {
  private:
   class MeteredContext;
 
+  // The call with the part that it is for.
+  TaskCall Labelled(const TaskCall& call) const;
+
   // False: it is closed, and the call has to wait.
   bool Enter(const std::string& state, bool begins);
   TaskOutcome Leave(const std::string& state, TaskOutcome outcome);
 
   mutable std::mutex mutex_;
   bool closed_ = false;
+  StateTable states_;
   std::map<std::string, Passage> passages_;
   std::map<std::string, int64_t> rows_;
   std::map<std::string, std::string> waits_;
