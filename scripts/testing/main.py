@@ -141,7 +141,7 @@ def main(arguments):
     options = parse(arguments)
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    # Ends as with Ctrl-C: nothing that was started may go on.
+    # Ends as with Ctrl-C: nothing that was started may continue.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.chdir(ROOT)
     try:

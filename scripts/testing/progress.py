@@ -1,4 +1,4 @@
-"""Says what goes on: a status line on a terminal, else a line for each task that has ended."""
+"""Reports progress: a status line on a terminal, else a line for each finished task."""
 
 import re
 import shutil

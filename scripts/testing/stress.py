@@ -19,7 +19,7 @@ BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  sum(r
 
 
 class Shaker:
-    """Stops one running test at a time, with all its processes, and lets it go on soon after."""
+    """Stops one running test at a time, with all its processes, and resumes it soon after."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

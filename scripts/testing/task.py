@@ -50,7 +50,7 @@ class Task:
     locks: frozenset[str] = frozenset()
     alone: bool = False
     is_build: bool = False
-    # Whether it is told of the shared servers, and whether it waits for them.
+    # Whether it gets the shared servers, and whether it waits for them.
     uses_servers: bool = False
     awaits_servers: bool = False
     # Lower ranks start first; within one, what is expected to take longest.
