@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The simulator's store with nothing going wrong, in virtual time. Each call is made by a process
-// of the simulation, which is driven until it has its answer.
+// The simulator's store without faults, in virtual time. Each call is made by a simulated process,
+// which is driven until it has its result.
 class SimulatedBackend final : public Backend {
  public:
   SimulatedBackend() : sim_(1, sim::FaultPlan::None()) {}
@@ -27,7 +27,7 @@ class SimulatedBackend final : public Backend {
   Env& World() override { return world_; }
 
  private:
-  // Runs `call` as a process of its own, to its end.
+  // Runs `call` as a separate process, to its end.
   template <class Call>
   static auto Drive(sim::Simulation& sim, Call call) {
     std::optional<decltype(call())> answer;
@@ -86,7 +86,7 @@ class SimulatedBackend final : public Backend {
   };
 
   std::map<std::string, std::unique_ptr<sim::FaultyStore>> stores_;
-  sim::Simulation sim_;  // ends first
+  sim::Simulation sim_;  // destroyed first
   class World world_ {
     sim_
   };

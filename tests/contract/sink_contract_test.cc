@@ -1,5 +1,5 @@
-// The promises of Sink and Writer in muster/pipeline.h, held against every sink: each test says one
-// of them, and all tests run on all sinks.
+// The promises of Sink and Writer in muster/pipeline.h, checked on every sink: one test per
+// promise.
 
 #include <gtest/gtest.h>
 
@@ -53,14 +53,14 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
     return batch;
   }
 
-  // The progress after so many documents, at the position of that number.
+  // The progress after this many documents, at the position of that number.
   static Progress After(int64_t read) {
     return {.position = std::to_string(read),
             .end = "99",
             .counts = {.read = read, .written = read, .bytes = 10 * read}};
   }
 
-  // Writes, and makes it durable: some sinks look only then whether they may.
+  // Writes and flushes: some sinks check the fence only then.
   static Result<std::vector<Refused>> Write(Writer& writer, const Names& names,
                                             const Progress& after) {
     MUSTER_ASSIGN(const std::vector<Refused> refused, writer.Write(BatchOf(names), after, {}));
@@ -106,14 +106,14 @@ TEST_P(SinkContract, ATargetThatWasReplacedHasAnotherIdentity) {
   } else {
     EXPECT_EQ(after.error().code, Code::kNotFound) << after.error().ToString();
   }
-  // Who begins anew finds a target like any other.
+  // A fresh start finds an ordinary target.
   ASSERT_TRUE(target_->Open()->Prepare(SuiteCollection(), false));
   EXPECT_NE(identity().value(), before);
 }
 
 TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   if (!sink_->CanDelete()) {
-    // Whoever would have it delete asks first.
+    // Callers must check CanDelete first.
     EXPECT_EQ(GetParam(), "files") << "of all sinks, only files cannot take back what they hold";
     return;
   }
@@ -128,7 +128,7 @@ TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   EXPECT_EQ(target_->Names(), (Names{"a", "d"}));
 }
 
-// Also where the sink cannot know beforehand that there is a newer one.
+// Even if the sink cannot know beforehand that there is a newer one.
 TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
   const auto version = [](const std::string& name) {
     Batch batch = BatchOf({name});
@@ -193,7 +193,7 @@ TEST_P(SinkContract, ManyWritersAtOnceLoseNothing) {
   EXPECT_EQ(target_->Names().size(), 2 * kWriters * kBatches);
 }
 
-// What only a sink can promise that keeps progress beside the documents.
+// Promises of sinks that store progress beside the documents.
 class FencedSinkContract : public SinkContract {};
 
 INSTANTIATE_TEST_SUITE_P(All, FencedSinkContract, ::testing::ValuesIn(FencedSinkNames()),
@@ -258,7 +258,7 @@ TEST_P(FencedSinkContract, ASecondHolderOfTheSameEpochIsRefused) {
   ASSERT_TRUE(Write(*first, {"b"}, After(2)));
   EXPECT_EQ(target_->Names(), (Names{"a", "b"}));
 
-  // In an incarnation of its own that epoch is another one.
+  // In another incarnation that epoch is a different one.
   twice.incarnation = "second";
   twice.adopts = true;
   ASSERT_TRUE(Write(*other_process->Open(SuiteCollection().name, twice).value(), {}, After(2)));
@@ -346,7 +346,7 @@ TEST_P(FencedSinkContract, OfManyHoldersOnlyTheNewestWrites) {
       });
     }
   }
-  // Each one that wrote went on from the one before: no position was written twice.
+  // Each writer continued from the previous one: no position was written twice.
   const Names names = target_->Names();
   EXPECT_EQ(std::ssize(names), written);
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());

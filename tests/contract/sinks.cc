@@ -67,7 +67,7 @@ class MemoryUnderTest final : public SinkUnderTest {
   int replaced_ = 0;
 };
 
-// What counts and times must not change what it counts.
+// Metering must not change behaviour.
 class MeteredUnderTest final : public SinkUnderTest {
  public:
   std::unique_ptr<Sink> Open() override {
@@ -102,8 +102,7 @@ class SqliteUnderTest final : public SinkUnderTest {
   TemporaryFolder folder_;
 };
 
-// A folder of files, of which those count that are published, and the parts of others that the
-// sink's state says to count.
+// A folder of files: published ones count, and the committed parts of others.
 class FilesUnderTest final : public SinkUnderTest {
  public:
   std::unique_ptr<Sink> Open() override { return OpenOrThrow("jsonl:" + folder_.path() + "/out/"); }
@@ -180,7 +179,7 @@ class PostgresUnderTest final : public SinkUnderTest {
   }
 
  private:
-  // One database for all tests of a process: every test has a schema of its own.
+  // One database for all tests of a process: every test has its own schema.
   static PostgresServer& Server() { return PostgresServer::Shared(); }
   static inline std::atomic<int> count_ = 0;
   const std::string schema_ = "t" + std::to_string(++count_);

@@ -8,7 +8,7 @@
 
 namespace muster::testing {
 
-// One kind of sink under the contract, with a target of its own, empty at first.
+// One kind of sink under test, with its own target, initially empty.
 class SinkUnderTest {
  public:
   virtual ~SinkUnderTest() = default;
@@ -16,25 +16,25 @@ class SinkUnderTest {
   // A sink on the same target, as another process would open it.
   virtual std::unique_ptr<Sink> Open() = 0;
 
-  // The field `name` of every document in the target that counts, sorted, as often as it is there.
+  // The field `name` of every document that counts in the target, sorted, with duplicates.
   virtual std::vector<std::string> Names() = 0;
 
-  // Removes the target and makes another of its name, as a person would.
+  // Removes the target and recreates it under the same name, as an operator would.
   virtual void Replace() = 0;
 
-  // Whether the documents of several runs may go into one collection.
+  // Whether documents of several runs may go into one collection.
   virtual bool SharedByRuns() const { return true; }
 };
 
-// What the documents of the suite go into: one with the fields `name` and `number`.
+// The collection of the suite's documents: with the fields `name` and `number`.
 Collection SuiteCollection();
 
-// A sink is added by its name here and a class in sinks.cc.
+// To add a sink: its name here, and a class in sinks.cc.
 std::vector<std::string> SinkNames();
-// Those that keep progress beside the documents, and refuse older epochs and sealed items.
+// Those that store progress beside the documents, and refuse older epochs and sealed items.
 std::vector<std::string> FencedSinkNames();
 
-// nullptr: it cannot be had here; `reason` says why.
+// nullptr: not available here; `reason` says why.
 std::unique_ptr<SinkUnderTest> NewSink(const std::string& name, std::string* reason);
 
 }  // namespace muster::testing

@@ -1,5 +1,5 @@
-// The promises of Source and Reader in muster/pipeline.h, held against every source: each test says
-// one of them, and all tests run on all sources.
+// The promises of Source and Reader in muster/pipeline.h, checked on every source: one test per
+// promise.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
     return reader ? *std::move(reader) : nullptr;
   }
 
-  // Up to `limit` documents more.
+  // Up to `limit` more documents.
   static Documents ReadSome(Reader& reader, int limit = 1000) {
     Documents documents;
     while (std::ssize(documents) < limit) {
@@ -181,7 +181,7 @@ TEST_P(SourceContract, TheFractionBeforeAPositionGrowsFromZeroToOne) {
     double last = 0;
     for (const ReadDocument& document : ReadSome(*Open(*source_, partition))) {
       const auto fraction = source_->FractionBefore(partition, document.position);
-      if (!fraction) return;  // nobody knows
+      if (!fraction) return;  // unknown
       EXPECT_GE(*fraction, last);
       EXPECT_LE(*fraction, 1);
       last = *fraction;

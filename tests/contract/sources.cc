@@ -17,7 +17,7 @@ std::unique_ptr<Source> OpenOrThrow(const std::string& url) {
   return *std::move(source);
 }
 
-// Inserted neither in the order of the key nor in that of the names.
+// Inserted neither in key order nor in name order.
 std::string Insert(const std::string& table) {
   return "INSERT INTO " + table +
          " SELECT (i * 7919) % 1009, 'd' || lpad(i::text, 3, '0') FROM"
@@ -79,7 +79,7 @@ class PostgresTable final : public SourceUnderTest {
   }
 
  private:
-  // One database for all tests of a process: every test has a schema of its own.
+  // One database for all tests of a process: every test has its own schema.
   static PostgresServer& Server() { return PostgresServer::Shared(); }
   static inline std::atomic<int> count_ = 0;
   const std::string schema_ = "s" + std::to_string(++count_);

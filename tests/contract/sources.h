@@ -8,8 +8,8 @@
 
 namespace muster::testing {
 
-// One kind of source under the contract: a collection of kDocuments documents, each with another
-// value of its field `name`, d000 to d059.
+// One kind of source under test: a collection of kDocuments documents, each with a different value
+// of its field `name`, d000 to d059.
 class SourceUnderTest {
  public:
   static constexpr int kDocuments = 60;
@@ -19,14 +19,14 @@ class SourceUnderTest {
   // A source of the same documents, as another process would open it.
   virtual std::unique_ptr<Source> Open() = 0;
 
-  // Whether it can give a part of what it reads away.
+  // Whether it can split off part of what it reads.
   virtual bool splits() const { return true; }
 };
 
-// A source is added by its name here and a class in sources.cc.
+// To add a source: its name here, and a class in sources.cc.
 std::vector<std::string> SourceNames();
 
-// nullptr: it cannot be had here; `reason` says why.
+// nullptr: not available here; `reason` says why.
 std::unique_ptr<SourceUnderTest> NewSource(const std::string& name, std::string* reason);
 
 }  // namespace muster::testing

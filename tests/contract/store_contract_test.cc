@@ -1,5 +1,4 @@
-// The promises of muster/store.h, held against every backend: each test says one of them, and all
-// tests run on all backends.
+// The promises of muster/store.h, checked on every backend: one test per promise.
 
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -49,7 +48,7 @@ std::vector<std::string> KeysOf(const std::vector<Record>& records) {
   return keys;
 }
 
-// Claims everything in many threads; the keys, as often as they were claimed.
+// Claims everything on many threads; the keys, as often as they were claimed.
 std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
   std::mutex mutex;
   std::vector<std::string> claimed;
@@ -63,7 +62,7 @@ std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
         request.claim_id = RealEnv().NewId();
         request.repeat = false;
         auto records = store.Claim(request);
-        // A store may say that there are too many at once: they come again.
+        // A store may reject too many at once: they retry.
         while (!records && IsTransient(records.error().code)) {
           request.repeat = true;
           records = store.Claim(request);
@@ -119,7 +118,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
 
   WallTime Now() { return store_->Now().value(); }
 
-  // Looks again and again, in the backend's time, until `condition` holds.
+  // Polls, in the backend's time, until `condition` holds.
   template <class Condition>
   bool Await(Condition condition) {
     Env& world = backend_->World();
@@ -482,7 +481,7 @@ TEST_P(StoreContract, FinishedRecordIsNeverClaimed) {
 }
 
 TEST_P(StoreContract, EveryRecordIsClaimedExactlyOnceByManyThreadsAndProcesses) {
-  if (GetParam() == "simulated") return;  // has one thread of control; the simulator covers it
+  if (GetParam() == "simulated") return;  // single-threaded; the simulator covers it
   std::vector<Change> batch;
   for (int i = 0; i < kContended; ++i) {
     batch.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::Now()));
@@ -689,7 +688,7 @@ TEST_P(StoreContract, OddTextsComeBackByteForByte) {
 }
 
 TEST_P(StoreContract, WaitEndsEarlyWhenSomethingWasWritten) {
-  if (GetParam() == "simulated") return;  // wakes nobody, on purpose
+  if (GetParam() == "simulated") return;  // never wakes waiters, on purpose
   auto second = backend_->Open("main", RealEnv());
   std::atomic<bool> woken = false;
   std::jthread waiter([&](std::stop_token stop) {

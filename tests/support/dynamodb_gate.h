@@ -11,11 +11,11 @@
 
 namespace muster::testing {
 
-// Stands before DynamoDB Local and does what that never does: throttle, lose requests and answers,
-// show an index that is behind. Thread-safe.
+// A gate before DynamoDB Local that does what it never does: throttles, loses requests and
+// responses, shows a lagging index. Thread-safe.
 class DynamoDbGate {
  public:
-  // What happens to a request; nothing: it is passed on, and its answer back.
+  // What happens to a request; none: it is forwarded, and its response returned.
   using Rule = std::function<std::optional<HttpServerReply>(const std::string& operation,
                                                             const HttpServerRequest& request)>;
 
@@ -25,13 +25,14 @@ class DynamoDbGate {
 
   void SetRule(Rule rule);
 
-  // The server's answer to a request, for rules.
+  // The server's response to a request, for rules.
   HttpServerReply PassOn(const HttpServerRequest& request);
 
-  // The next `count` requests of an operation get `error`, as DynamoDB words it, and reach nobody.
+  // The next `count` requests of an operation get `error`, in DynamoDB's format, and are not
+  // forwarded.
   void Refuse(const std::string& operation, const std::string& error, int count);
 
-  // The next request of an operation is passed on, `then` happens, and its answer is lost.
+  // The next request of an operation is forwarded, `then` happens, and its response is lost.
   void LoseAnswer(
       const std::string& operation, std::function<void()> then = [] {});
 
@@ -53,7 +54,7 @@ class DynamoDbGate {
   HttpServer server_;
 };
 
-// An error as DynamoDB answers it.
+// An error in DynamoDB's format.
 HttpServerReply DynamoDbError(int status, const std::string& type, const std::string& message);
 
 }  // namespace muster::testing

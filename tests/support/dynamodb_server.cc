@@ -17,8 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kJavac =
-    "/usr/bin/javac";  // the program that starts it is compiled each time
+constexpr const char* kJavac = "/usr/bin/javac";  // its launcher is compiled each time
 constexpr const char* kHome = MUSTER_THIRD_PARTY "/dynamodb-local-2.6.1";
 constexpr const char* kProgram = MUSTER_TEST_SUPPORT "/DynamoDbLocal.java";
 
@@ -82,7 +81,7 @@ void DynamoDbServer::Launch() {
 }
 
 void DynamoDbServer::DeleteTables() const {
-  // Whatever fails here, the server is gone soon after.
+  // On any failure here, the server is stopped soon after.
   try {
     const std::string prefix = UniqueName("");
     std::string from = prefix;  // the names are in order

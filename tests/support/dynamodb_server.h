@@ -24,12 +24,12 @@ class DynamoDbServer {
     bool warm = false;  // let Java optimise: starts slower, runs faster; for measurements
   };
 
-  // Why no such server can be had on this machine; empty if one can.
+  // Why such a server is not available on this machine; empty if it is.
   static std::string Unavailable();
 
-  // The server that all processes of the test run share; without one, a server that the first call
-  // starts. Tables have names of UniqueName, by which they are deleted at the process's end. Such a
-  // server is neither stopped nor paused: that throws.
+  // The server shared by all processes of the test run; without one, a server that the first call
+  // starts. Table names come from UniqueName, by which they are deleted when the process ends. Such
+  // a server cannot be stopped or paused: that throws.
   static DynamoDbServer& Shared();
 
   DynamoDbServer() : DynamoDbServer(Options{}) {}
@@ -38,7 +38,7 @@ class DynamoDbServer {
 
   int port() const { return port_; }
 
-  // http://127.0.0.1:PORT; through `port`, where a proxy listens there.
+  // http://127.0.0.1:PORT; through `port`, if a proxy listens there.
   std::string Endpoint() const { return Endpoint(port_); }
   static std::string Endpoint(int port);
 
@@ -47,14 +47,15 @@ class DynamoDbServer {
   static std::string Url(const std::string& table, int port);
 
   void Start();  // returns once the server answers
-  void Kill();   // no goodbye
+  void Kill();   // no graceful shutdown
   void Restart();
 
-  // Stops and continues the server: it then neither answers nor hangs up.
+  // Stops and continues the server: while stopped it neither answers nor hangs up.
   void Pause() { Own().Signal(SIGSTOP); }
   void Resume() { Own().Signal(SIGCONT); }
 
-  // Sends a request, such as "ListTables" with "{}"; the answer. Throws unless the status is 200.
+  // Sends a request, such as "ListTables" with "{}"; returns the response. Throws unless the status
+  // is 200.
   std::string Call(const std::string& operation, const std::string& body) const;
 
  private:
@@ -64,12 +65,12 @@ class DynamoDbServer {
   void Launch();
   void StartProcess();
   void DeleteTables() const;
-  ServerProcess& Own() const;  // throws if this process has no right to disturb the server
+  ServerProcess& Own() const;  // throws if this process may not disturb the server
 
   const Options options_;
   const bool shared_ = false;
   int port_ = 0;
-  std::unique_ptr<ServerProcess> process_;  // null if it is another's
+  std::unique_ptr<ServerProcess> process_;  // null if another process owns it
 };
 
 }  // namespace muster::testing

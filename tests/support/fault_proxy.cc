@@ -146,7 +146,7 @@ void FaultProxy::Accept() {
   pairs_.push_back({client, server});
 }
 
-// False: the connection has ended or is to be cut.
+// False: the connection has ended or must be cut.
 bool FaultProxy::Forward(const Pair& pair, bool request) {
   std::array<char, 65536> bytes;
   const ssize_t received = recv(request ? pair.client : pair.server, bytes.data(), bytes.size(), 0);

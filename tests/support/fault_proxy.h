@@ -9,7 +9,7 @@
 
 namespace muster::testing {
 
-// A TCP proxy on 127.0.0.1 that loses connections on command. It forwards to `target_port` on
+// A TCP proxy on 127.0.0.1 that cuts connections on command. It forwards to `target_port` on
 // 127.0.0.1. Thread-safe.
 class FaultProxy {
  public:
@@ -18,18 +18,19 @@ class FaultProxy {
 
   int port() const { return port_; }
 
-  // The connection on which the next bytes travel from client to server is cut once `bytes` of them
-  // have been passed on: with 0, the server sees nothing of the request.
+  // Cuts the connection on which the next bytes travel from client to server once `bytes` of them
+  // have been forwarded: with 0, the server sees nothing of the request.
   void CutRequestAfter(size_t bytes);
 
-  // The same for the server's answers: with 0, the server has answered and the client never learns.
+  // The same for the server's responses: with 0, the server has responded and the client never
+  // learns of it.
   void CutReplyAfter(size_t bytes);
 
   void CutAll();                      // every connection, now
   void Refuse(bool refuse);           // new connections
   int cuts() const { return cuts_; }  // by CutRequestAfter and CutReplyAfter
-  int ends() const { return ends_; }  // of connections, that both sides can know of
-  void Forget();                      // a cut that was ordered and has not happened
+  int ends() const { return ends_; }  // of connections, as seen by both sides
+  void Forget();                      // cancels a pending cut
 
  private:
   struct Pair {
@@ -54,7 +55,7 @@ class FaultProxy {
   bool cut_all_ = false;
   std::optional<size_t> request_bytes_left_;
   std::optional<size_t> reply_bytes_left_;
-  std::list<Pair> pairs_;  // the thread's own
+  std::list<Pair> pairs_;  // owned by the thread
   std::jthread thread_;
 };
 

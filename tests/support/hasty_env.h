@@ -9,8 +9,7 @@
 
 namespace muster::testing {
 
-// An Env whose pauses take no time: who waits for long has waited when it comes back. Clocks and
-// random numbers are real.
+// An Env whose pauses take no time. Clocks and random numbers are real.
 class HastyEnv final : public EnvWrapper {
  public:
   HastyEnv() : EnvWrapper(RealEnv()) {}
@@ -22,7 +21,7 @@ class HastyEnv final : public EnvWrapper {
     return !stop.stop_requested();
   }
 
-  std::vector<std::chrono::nanoseconds> pauses;  // all, once nobody sleeps any more
+  std::vector<std::chrono::nanoseconds> pauses;  // all of them, once no thread sleeps any more
 
  private:
   std::mutex mutex_;

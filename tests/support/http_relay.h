@@ -9,13 +9,13 @@
 
 namespace muster::testing {
 
-// Stands before an HTTP server on 127.0.0.1, passes requests on, and does to them what a test
-// wants. Functions run in the threads of the connections.
+// A relay before an HTTP server on 127.0.0.1 that forwards requests and manipulates them as a test
+// wants. Functions run on the connections' threads.
 class HttpRelay {
  public:
-  // What is answered in the server's place; none: the request is passed on.
+  // The response to send instead of the server's; none: forward the request.
   using Before = std::function<std::optional<HttpServerReply>(const HttpServerRequest&)>;
-  // Sees what the server answered; what it returns, if anything, goes to the client instead.
+  // Sees the server's response; what it returns, if anything, goes to the client instead.
   using After =
       std::function<std::optional<HttpServerReply>(const HttpServerRequest&, const HttpResponse&)>;
 

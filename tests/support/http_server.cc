@@ -165,7 +165,7 @@ void HttpServer::Accept() {
 }
 
 void HttpServer::Serve(int socket, int connection) {
-  // OpenSSL writes to sockets that the client has closed; only in this thread is that no signal.
+  // OpenSSL writes to sockets that the client has closed; ignore SIGPIPE on this thread only.
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);

@@ -17,27 +17,27 @@ struct HttpServerRequest {
   std::string target;  // path and query, as sent
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  int connection = 0;  // counted from 1, in the order they came
+  int connection = 0;  // counted from 1, in order of arrival
 
-  std::string Header(const std::string& name) const;  // "" if there is none
+  std::string Header(const std::string& name) const;  // "" if missing
 };
 
-// The bytes that go back, and what happens to the connection then.
+// The bytes to send, and what happens to the connection afterwards.
 struct HttpServerReply {
   enum class Then { kKeep, kClose, kHang };  // kHang: neither answers nor hangs up
   std::string bytes;
   Then then = Then::kKeep;
 };
 
-// A well-formed answer with Content-Length.
+// A well-formed response with Content-Length.
 HttpServerReply Answer(int status, const std::string& body,
                        const std::vector<std::pair<std::string, std::string>>& headers = {});
 HttpServerReply CloseWithoutAnswer();
 HttpServerReply CloseMidBody();
 HttpServerReply NeverAnswer();
 
-// An HTTP/1.1 server on a free port of 127.0.0.1 that does what the test wants, right or wrong. The
-// handler runs in the thread of its connection. Gone, with all connections, when the object is.
+// A scriptable HTTP/1.1 server on a free port of 127.0.0.1, correct or not. The handler runs on its
+// connection's thread. Destroyed together with all connections.
 class HttpServer {
  public:
   using Handler = std::function<HttpServerReply(const HttpServerRequest&)>;
@@ -50,7 +50,7 @@ class HttpServer {
   int port() const { return port_; }
   std::string Url(const std::string& target = "/") const;
 
-  // All that have come, in order; also those that got no answer.
+  // All requests, in order; also those without a response.
   std::vector<HttpServerRequest> requests() const;
 
  private:

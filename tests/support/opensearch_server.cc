@@ -43,12 +43,12 @@ std::string JavaHome(const std::string& distribution) {
   return "";
 }
 
-// Starts faster: without the optimising compiler, and without the verification of byte code, which
-// takes a quarter of the time.
+// Starts faster: without the optimising compiler and bytecode verification, which takes a quarter
+// of the time.
 constexpr const char* kStartFast =
     "-XX:TieredStopAtLevel=1\n-XX:+UnlockDiagnosticVMOptions\n-XX:-BytecodeVerificationRemote\n";
 
-// Without the options that write below the distribution's folder, which belongs to somebody else.
+// Without the options that write below the distribution's folder, which belongs to another user.
 void CopyJavaOptions(const std::string& from, const std::string& to) {
   std::ifstream options(from);
   std::ofstream copy(to);
@@ -88,7 +88,7 @@ OpenSearchServer::OpenSearchServer(const Options& options) : options_(options) {
 
 OpenSearchServer::OpenSearchServer(ForAll) : shared_(true) {
   const char* repository = getenv("MUSTER_TEST_OPENSEARCH_REPOSITORY");
-  // A test of another version has to start it by itself.
+  // A test of another version has to start it itself.
   if (getenv("MUSTER_OPENSEARCH") == nullptr && repository != nullptr) {
     port_ = SharedPort("MUSTER_TEST_OPENSEARCH");
   }
@@ -140,13 +140,14 @@ void OpenSearchServer::Launch() {
            << process_->folder() << "/data\npath.logs: " << process_->folder()
            << "/logs\npath.repo: " << RepositoryFolder() << "\n";
   if (elastic) settings << "xpack.security.enabled: false\n";
-  // The serial collector leaves garbage until it needs the room; a breaker would count that.
+  // The serial collector leaves garbage until it needs the room; a circuit breaker would count
+  // that.
   if (options_.warm) settings << "indices.breaker.total.use_real_memory: false\n";
   settings.close();
   process_->GiveFolderToServer();
   StartProcess();
   if (elastic && MajorVersion(options_.distribution) >= 8) {
-    // Elasticsearch 8 tells its version by a module that this distribution leaves out.
+    // Elasticsearch 8 reports its version through a module that this distribution lacks.
     const std::string version = options_.distribution.substr(options_.distribution.find('-') + 1);
     front_ = std::make_unique<HttpRelay>(
         port_, [version](const HttpServerRequest& request) -> std::optional<HttpServerReply> {

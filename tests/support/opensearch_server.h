@@ -17,7 +17,7 @@ namespace muster::testing {
 class OpenSearchServer {
  public:
   struct Options {
-    // A folder of build/third_party, brought there by `scripts/fetch NAME`.
+    // A folder of build/third_party, fetched by `scripts/fetch NAME`.
     std::string distribution = DefaultDistribution();
     int heap_mib = 512;
     bool warm = false;  // let Java optimise: starts slower, runs faster; for measurements
@@ -26,13 +26,13 @@ class OpenSearchServer {
   // The environment's MUSTER_OPENSEARCH, or opensearch-2.19.6.
   static std::string DefaultDistribution();
 
-  // Why no such server can be had on this machine; empty if one can.
+  // Why such a server is not available on this machine; empty if it is.
   static std::string Unavailable(const Options& options);
   static std::string Unavailable() { return Unavailable(Options{}); }
 
-  // The server that all processes of the test run share; without one, a server that the first call
-  // starts. Indices, repositories and templates have names of UniqueName, by which they are deleted
-  // at the process's end. Such a server is neither stopped nor paused: that throws.
+  // The server shared by all processes of the test run; without one, a server that the first call
+  // starts. Names of indices, repositories and templates come from UniqueName, by which they are
+  // deleted when the process ends. Such a server cannot be stopped or paused: that throws.
   static OpenSearchServer& Shared();
 
   OpenSearchServer() : OpenSearchServer(Options{}) {}
@@ -45,19 +45,19 @@ class OpenSearchServer {
   // http://127.0.0.1:PORT + `target`
   std::string Url(const std::string& target = "") const;
 
-  // A folder of this process that snapshot repositories of type fs may be put into.
+  // A folder of this process for snapshot repositories of type fs.
   const std::string& RepositoryFolder() const { return repository_; }
 
   void Start();  // returns once the server answers
-  void Kill();   // no goodbye
+  void Kill();   // no graceful shutdown
   void Restart();
 
-  // Stops and continues the server: it then neither answers nor hangs up.
+  // Stops and continues the server: while stopped it neither answers nor hangs up.
   void Pause() { Own().Signal(SIGSTOP); }
   void Resume() { Own().Signal(SIGCONT); }
 
-  // Sends a request with a body of JSON (or of lines of it, for _bulk); the answer's body. Throws
-  // unless the status is below 300.
+  // Sends a request with a JSON body (or lines of JSON, for _bulk); returns the response's body.
+  // Throws unless the status is below 300.
   std::string Call(const std::string& method, const std::string& target,
                    const std::string& body = "") const;
 
@@ -67,14 +67,14 @@ class OpenSearchServer {
 
   void Launch();
   void StartProcess();
-  ServerProcess& Own() const;  // throws if this process has no right to disturb the server
+  ServerProcess& Own() const;  // throws if this process may not disturb the server
 
   const Options options_;
   const bool shared_ = false;
   int port_ = 0;
-  std::unique_ptr<ServerProcess> process_;  // null if it is another's
+  std::unique_ptr<ServerProcess> process_;  // null if another process owns it
   std::string repository_;
-  std::unique_ptr<HttpRelay> front_;  // where the server lacks what every real one has
+  std::unique_ptr<HttpRelay> front_;  // adds what every real server has and this one lacks
 };
 
 }  // namespace muster::testing

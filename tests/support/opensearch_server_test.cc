@@ -9,7 +9,7 @@ TEST(OpenSearchServer, KeepsItsDocumentsWhenItIsKilledAndStartedAgain) {
   if (const std::string reason = OpenSearchServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
   }
-  OpenSearchServer server;  // its own, since it is killed
+  OpenSearchServer server;  // its own: it is killed
   EXPECT_NE(server.Call("GET", "/").find("\"2.19.6\""), std::string::npos);
   server.Call("PUT", "/things/_doc/1", R"({"a":1.0})");
   server.Restart();

@@ -28,8 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
-// Removes everything once its standard input ends, which happens even if the test process is
-// killed.
+// Removes everything once its stdin closes, which happens even if the test process is killed.
 constexpr const char* kJanitor = R"(
 cat > /dev/null
 read -r postmaster < "$1/data/postmaster.pid" || postmaster=
@@ -88,7 +87,7 @@ pid_t Spawn(Arguments arguments, int input, const std::string& log) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSID);  // out of reach of the terminal's Ctrl-C
+                           POSIX_SPAWN_SETSID);  // not affected by the terminal's Ctrl-C
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
@@ -177,7 +176,7 @@ PostgresServer::PostgresServer(ForAll) : shared_(true), port_(SharedPort("MUSTER
     return;
   }
   database_ = UniqueName("db");
-  // Unlike template1, template0 never has a session that would be in the way.
+  // Unlike template1, template0 never has sessions that would block copying it.
   ExecAt(MaintenanceUrl(port_), "CREATE DATABASE " + database_ + " TEMPLATE template0");
 }
 
@@ -217,7 +216,7 @@ void PostgresServer::Initialise() {
   const auto require = [&](pid_t process) {
     if (WaitFor(process) != 0) throw std::runtime_error("initdb failed: " + ReadFile(log));
   };
-  if (const char* made = getenv("MUSTER_TEST_POSTGRES_TEMPLATE")) {  // a copy costs less
+  if (const char* made = getenv("MUSTER_TEST_POSTGRES_TEMPLATE")) {  // copying is cheaper
     require(Spawn({"cp", "-r", made, folder_ + "/data"}, -1, log));
     if (const passwd* user = ServerUser()) {
       require(Spawn({"chown", "-R", user->pw_name, folder_ + "/data"}, -1, log));
@@ -240,7 +239,7 @@ void PostgresServer::Initialise() {
 }
 
 void PostgresServer::DropDatabases() const {
-  // Whatever fails here, the server is gone soon after.
+  // On any failure here, the server is stopped soon after.
   try {
     const std::string url = MaintenanceUrl(port_);
     while (true) {
@@ -267,7 +266,7 @@ void PostgresServer::Start() {
   while (true) {
     const Connection connection(PQconnectdb(maintenance.c_str()));
     if (PQstatus(connection.get()) == CONNECTION_OK) {
-      PQclear(PQexec(connection.get(), "CREATE DATABASE muster"));  // there already, mostly
+      PQclear(PQexec(connection.get(), "CREATE DATABASE muster"));  // usually exists already
       return;
     }
     if (waitpid(postmaster_, nullptr, WNOHANG) == postmaster_) {
@@ -321,7 +320,7 @@ void PostgresServer::Pause() {
 void PostgresServer::Resume() { Signal(SIGCONT); }
 
 void PostgresServer::Signal(int signal) {
-  kill(postmaster_, signal);  // first, so that it starts no more of them
+  kill(postmaster_, signal);  // first, so that it starts no more processes
   for (const pid_t child : ChildrenOf(postmaster_)) kill(child, signal);
 }
 

@@ -15,16 +15,16 @@ namespace muster::testing {
 // to fail.
 class PostgresServer {
  public:
-  // Why no server can be had on this machine; empty if one can.
+  // Why a server is not available on this machine; empty if it is.
   static std::string Unavailable();
 
   struct Options {
-    bool durable = false;  // wait for the disk at every commit, as in production
+    bool durable = false;  // sync at every commit, as in production
   };
 
-  // A database of this process on the server that all processes of the test run share; without one,
-  // on a server that the first call starts. Dropped at the process's end, together with databases
-  // whose names begin with database(). Such a server is neither stopped nor paused: that throws.
+  // A database of this process on the server shared by all processes of the test run; without one,
+  // on a server that the first call starts. Dropped when the process ends, together with databases
+  // whose names begin with database(). Such a server cannot be stopped or paused: that throws.
   static PostgresServer& Shared();
 
   PostgresServer() : PostgresServer(Options{}) {}
@@ -38,29 +38,29 @@ class PostgresServer {
   // The database that the URLs and Exec are for.
   const std::string& database() const { return database_; }
 
-  // For role `muster`; through `port`, where a proxy listens there.
+  // For role `muster`; through `port`, if a proxy listens there.
   std::string Url() const { return Url(port_); }
   std::string Url(int port) const { return UrlOf("muster", port); }
   // For another role: "guarded:open%20sesame".
   std::string UrlAs(const std::string& role) const { return UrlOf(role, port_); }
 
   void Start();  // returns once the server takes connections
-  void Stop();  // breaks connections, as a crash of the server's machine would not: it says goodbye
-  void Kill();  // SIGQUIT: no goodbye, recovery at the next start
+  void Stop();   // closes connections gracefully, unlike a crash of the server's machine
+  void Kill();   // SIGQUIT: no graceful shutdown, recovery at the next start
   void Restart();
 
-  // Starts again in recovery, as a standby that only answers queries. `SELECT pg_promote()` makes a
-  // primary of it.
+  // Restarts in recovery, as a standby that only answers queries. `SELECT pg_promote()` makes it a
+  // primary.
   void BecomeStandby();
 
-  // Stops and continues every process of the server: it then neither answers nor hangs up.
+  // Stops and continues every process of the server: while stopped it neither answers nor hangs up.
   void Pause();
   void Resume();
 
-  // Runs SQL statements as the superuser; the first value of the last result, or "".
+  // Runs SQL statements as the superuser; returns the first value of the last result, or "".
   std::string Exec(const std::string& sql) const;
 
-  // Drops everything in the database; an empty schema `public` is left.
+  // Drops everything in the database, leaving an empty schema `public`.
   void Clear() const;
 
  private:
@@ -70,7 +70,7 @@ class PostgresServer {
   std::string UrlOf(const std::string& role, int port) const;
   void Launch();
   void DropDatabases() const;
-  void RequireOwn() const;  // throws if this process has no right to disturb the server
+  void RequireOwn() const;  // throws if this process may not disturb the server
   void Initialise();
   void Signal(int signal);
   void Terminate(int signal);

@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
-// Ends the server and removes everything once its standard input ends, which happens even if the
-// test process is killed.
+// Ends the server and removes everything once its stdin closes, which happens even if the test
+// process is killed.
 constexpr const char* kJanitor = R"(
 cat > /dev/null
 if read -r server 2> /dev/null < "$1/server.pid"; then
@@ -60,7 +60,7 @@ pid_t Spawn(Arguments command, const Arguments& settings, int input, const std::
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Out of reach of the terminal's Ctrl-C, and a group of its own.
+  // Not affected by the terminal's Ctrl-C, and in its own group.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, command.front().c_str(), &actions, &attributes,

@@ -7,11 +7,11 @@
 
 namespace muster::testing {
 
-// A port of 127.0.0.1 that nobody listens on at the moment.
+// A free port on 127.0.0.1.
 int FreePort();
 
-// Many servers refuse to run as root. Why this process, being root, has nobody else to run them as;
-// empty if it has, or is not root.
+// Many servers refuse to run as root. Why this process, being root, has no other user to run them
+// as; empty if it has, or is not root.
 std::string NoServerUser();
 
 // A server that a test runs: a command with a temporary folder, as an unprivileged user where the
@@ -21,7 +21,7 @@ std::string NoServerUser();
 // std::runtime_error when something fails that a test does not mean to fail.
 class ServerProcess {
  public:
-  // Creates the folder, which belongs to the server's user; `name` is part of its name.
+  // Creates the folder, owned by the server's user; `name` is part of its name.
   explicit ServerProcess(const std::string& name);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
@@ -29,15 +29,15 @@ class ServerProcess {
 
   const std::string& folder() const { return folder_; }
 
-  // Gives what a test put into the folder to the server's user.
+  // Gives the folder's content to the server's user.
   void GiveFolderToServer() const;
 
-  // `settings` are environment variables, NAME=VALUE. What the command prints goes to the log.
+  // `settings` are environment variables, NAME=VALUE. The command's output goes to the log.
   void Start(const std::vector<std::string>& command, const std::vector<std::string>& settings);
 
-  bool IsRunning();         // false once it has ended by itself, or was never started
-  void End(int signal);     // sends the signal to the whole group and waits for the command's end
-  void Signal(int signal);  // SIGSTOP and SIGCONT: it then neither answers nor hangs up
+  bool IsRunning();         // false once it has ended, or if never started
+  void End(int signal);     // signals the whole group and waits for the command to end
+  void Signal(int signal);  // SIGSTOP and SIGCONT: while stopped it neither answers nor hangs up
   std::string Log() const;
 
  private:

@@ -13,7 +13,7 @@ int SharedPort(const char* variable) {
 }
 
 std::string UniqueName(const std::string& name) {
-  // The random part is for process ids that are used again.
+  // The random part guards against reused process ids.
   static const std::string prefix =
       "t" + std::to_string(getpid()) + "x" + std::to_string(std::random_device{}() % 100'000) + "_";
   return prefix + name;

@@ -5,13 +5,13 @@
 namespace muster::testing {
 
 // One server of each kind serves all processes of a test run: `shared_servers`, in this folder,
-// starts them and names their ports in the environment. Each process keeps to names of its own.
+// starts them and puts their ports into the environment. Each process uses its own names.
 
-// The port that the environment's `variable` names; 0 if it names none.
+// The port in the environment's `variable`; 0 if unset.
 int SharedPort(const char* variable);
 
-// `name` behind a prefix that is this process's alone: a lower-case letter, then lower-case
-// letters, digits and underscores. For indices, tables and roles on a shared server.
+// `name` with a prefix unique to this process: a lower-case letter, then lower-case letters, digits
+// and underscores. For indices, tables and roles on a shared server.
 std::string UniqueName(const std::string& name);
 
 }  // namespace muster::testing

@@ -4,7 +4,7 @@
 
 namespace muster::testing {
 
-// A machine whose clock on the wall is wrong.
+// A machine with a wrong wall clock.
 class SkewedEnv final : public EnvWrapper {
  public:
   explicit SkewedEnv(std::chrono::hours skew) : EnvWrapper(RealEnv()), skew_(skew) {}

@@ -10,7 +10,7 @@
 
 namespace muster::testing {
 
-// A folder of the test's own, gone with everything in it at the end.
+// A temporary folder, removed with its content at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -26,21 +26,21 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
-  // The path of a file in it, whose folders are made.
+  // The path of a file in it; creates its parent folders.
   std::string At(const std::string& name) const {
     const std::filesystem::path path = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(path.parent_path());
     return path.string();
   }
 
-  // Writes a file, and says where it is.
+  // Writes a file and returns its path.
   std::string Write(const std::string& name, std::string_view content) const {
     std::string path = At(name);
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }
 
-  // All of a file; empty if there is none.
+  // The content of a file; empty if missing.
   std::string Read(const std::string& name) const {
     std::ifstream file(std::filesystem::path(path_) / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -7,13 +7,13 @@ struct ssl_ctx_st;
 
 namespace muster::testing {
 
-// A key and a certificate that it signed itself, made afresh.
+// A fresh self-signed certificate with its key.
 class TlsIdentity {
  public:
-  // `names` are the hosts that it is for, as OpenSSL writes them.
+  // `names` are its host names, in OpenSSL's syntax.
   explicit TlsIdentity(const std::string& names = "IP:127.0.0.1,DNS:localhost");
 
-  // The certificate, to be trusted as an authority.
+  // The certificate, to be trusted as a CA.
   const std::string& pem() const { return pem_; }
 
   ssl_ctx_st* context() const { return context_.get(); }  // for servers
