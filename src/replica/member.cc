@@ -6,14 +6,13 @@
 
 #include "base/log.h"
 #include "base/planted_bug.h"
+#include "replica/operations.h"
 
 namespace muster {
 namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr milliseconds kFirstPause{20};
-constexpr milliseconds kLongestPause{1'000};
 constexpr milliseconds kLeavePatience{5'000};
 constexpr milliseconds kRemembered{3'600'000};  // how long the dead can be seen
 
@@ -74,94 +73,73 @@ Status Member::Register() {
   // Never the same id again: whoever is declared dead stays so.
   id_ = name + "-" + env_.NewId().substr(0, 12);
   state_ = MemberState{.name = name, .projections = projections_};
-  record_ = Record{.kind = kReplicaKind,
-                   .queue = kReplicaQueue,
-                   .key = MemberKey(options_.set, id_),
-                   .owner = id_,
-                   .body = state_.ToBody()};
+  lease_.reset();
   const MonoTime asked = env_.MonoNow();
-  const Change change = Change::Put(record_, Due::After(options_.heartbeat_timeout));
-  auto written = store_.Write({&change, 1});
-  if (written) {
-    record_.version = written->front().version;
-  } else {
-    // Perhaps it is there all the same. If not, but later, it is a worker that never renews.
-    if (written.error().code != Code::kUnknownOutcome) return written.error();
-    MUSTER_ASSIGN(const auto stored, store_.Get(record_.kind, record_.key));
-    if (!stored) return written.error();
-    MUSTER_ASSIGN(const MemberState known, MemberState::FromBody(stored->body));
-    // Declared dead before it could know that it was there: dead it stays.
-    if (known.phase != state_.phase) return written.error();
-    record_.version = stored->version;
+  auto lease = Lease::Create(store_, env_,
+                             Record{.kind = kReplicaKind,
+                                    .queue = kReplicaQueue,
+                                    .key = MemberKey(options_.set, id_),
+                                    .owner = id_,
+                                    .body = state_.ToBody()},
+                             options_.heartbeat_timeout);
+  if (!lease && lease.error().code == Code::kLeaseLost) {
+    return Error{Code::kUnavailable, "worker " + id_ + " could not register in time"};
   }
-  deadline_ = asked + options_.heartbeat_timeout;
+  if (!lease) return lease.error();
+  lease_ = *std::move(lease);
   renewed_ = asked;
   differs_since_.reset();
   wanted_.clear();
   preparing_ = 0;
-  Signal();
+  SignalSet(store_, options_.set);
   return {};
 }
 
-Status Member::Settle(Record next, Due due) {
-  const bool leaving = state_.phase == MemberState::Phase::kStopped;
-  milliseconds pause = kFirstPause;
-  for (;;) {
-    const MonoTime asked = env_.MonoNow();
-    if (asked >= deadline_) return Lost(id_, "it could not renew in time");
-    const Change change = Change::Put(next, due);
-    auto written = store_.Write({&change, 1});
-    if (written && written->front().applied) {
-      next.version = written->front().version;
-      record_ = std::move(next);
-      deadline_ = asked + options_.heartbeat_timeout;
-      renewed_ = asked;
-      return {};
-    }
-    if (!written && !IsTransient(written.error().code)) return written.error();
-    if (written || written.error().code == Code::kUnknownOutcome) {
-      auto stored = store_.Get(next.kind, next.key);
-      if (stored) {
-        if (!*stored) return Lost(id_, "its record is gone");
-        if (leaving && (*stored)->body == next.body) return {};
-        MUSTER_ASSIGN(const MemberState found, MemberState::FromBody((*stored)->body));
-        // A peer judged by the store's clock, and its word is final.
-        if (!found.Alive() && found.phase != MemberState::Phase::kStopping) {
-          return Lost(id_, found.error.empty() ? "it was declared dead" : found.error);
-        }
-        next.version = (*stored)->version;
-        if (written) continue;
-      }
-    }
-    if (env_.MonoNow() + pause >= deadline_) return Lost(id_, "it could not renew in time");
-    env_.Sleep(pause + env_.Jitter(pause), {});
-    pause = std::min(pause * 2, kLongestPause);
+Status Member::Commit(Due due) {
+  if (!lease_) return Lost(id_, "it is not registered");
+  Record next = lease_->record();
+  next.body = state_.ToBody();
+  const MonoTime asked = env_.MonoNow();
+  const MonoTime deadline = lease_->deadline();
+  const Status committed = lease_->Commit(std::move(next), due);
+  if (committed) {
+    renewed_ = asked;
+    return {};
   }
+  const Code code = committed.error().code;
+  return code == Code::kLeaseLost || IsTransient(code) ? WhyLost(code, deadline)
+                                                       : committed.error();
 }
 
-Status Member::Renew() {
-  Record next = record_;
-  next.body = state_.ToBody();
-  return Settle(std::move(next), Due::After(options_.heartbeat_timeout));
+// A peer judged by the store's clock, and its word is final.
+Error Member::WhyLost(Code code, MonoTime deadline) const {
+  if (const std::optional<Record>& found = lease_->lost_to()) {
+    const auto state = MemberState::FromBody(found->body);
+    return Lost(id_, state && !state->error.empty() ? state->error : "it was declared dead");
+  }
+  const bool gone = code == Code::kLeaseLost && env_.MonoNow() < deadline;
+  return Lost(id_, gone ? "its record is gone" : "it could not renew in time");
 }
+
+Status Member::Renew() { return Commit(Due::After(options_.heartbeat_timeout)); }
 
 Status Member::Say(MemberState::Phase phase, int64_t generation) {
   state_.phase = phase;
   state_.generation = generation;
   MUSTER_TRY(Renew());
-  Signal();
+  SignalSet(store_, options_.set);
   return {};
 }
 
 Status Member::Leave() {
+  if (!lease_) return {};
   state_.phase = MemberState::Phase::kStopped;
-  Record next = record_;
-  next.body = state_.ToBody();
   // Not by the deadline of the heartbeat: past it we are only more welcome to go.
-  deadline_ = env_.MonoNow() + kLeavePatience;
-  MUSTER_TRY(Settle(std::move(next), Due::After(kRemembered)));
-  Signal();
-  return {};
+  lease_->SetDeadline(env_.MonoNow() + kLeavePatience);
+  const Status left = Commit(Due::After(kRemembered));
+  lease_->Abandon();
+  if (left) SignalSet(store_, options_.set);
+  return left;
 }
 
 void Member::GenerationsSeenUpTo(int64_t generation) { beyond_ = std::max(beyond_, generation); }
@@ -174,7 +152,7 @@ nanoseconds Member::Rest() const {
 
 Result<SetView> Member::Tick() {
   const MonoTime now = env_.MonoNow();
-  if (now >= deadline_) return Lost(id_, "it could not renew in time");
+  if (now >= deadline()) return Lost(id_, "it could not renew in time");
   if (now - renewed_ >= options_.heartbeat_interval) MUSTER_TRY(Renew());
   MUSTER_ASSIGN(SetView view, ReadSet(store_, options_.set));
   const auto self = view.members.find(id_);
@@ -388,15 +366,6 @@ Result<bool> Member::Swap(SetView& view, const Generation& next) {
   view.set_record = std::move(record);
   view.generation = next;
   return true;
-}
-
-// A hint for the others to look at once. Should it fail, they look anyway, a little later.
-void Member::Signal() {
-  Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(options_.set)};
-  auto stored = store_.Get(signal.kind, signal.key);
-  if (stored && *stored) signal = **stored;
-  const Change change = Change::Put(signal, Due::Now());
-  static_cast<void>(store_.Write({&change, 1}));
 }
 
 }  // namespace muster

@@ -8,6 +8,7 @@
 #include "muster/replica.h"
 #include "muster/store.h"
 #include "replica/set_records.h"
+#include "store/lease.h"
 
 namespace muster {
 
@@ -44,7 +45,7 @@ class Member {
   void GenerationsSeenUpTo(int64_t generation);
 
   // Until when we surely count as alive. Past it, all work must have stopped.
-  MonoTime deadline() const { return deadline_; }
+  MonoTime deadline() const { return lease_ ? lease_->deadline() : MonoTime{}; }
 
   // How long nothing has to be looked at, unless somebody signals.
   std::chrono::nanoseconds Rest() const;
@@ -55,14 +56,15 @@ class Member {
  private:
   Status CheckSet(const SetView& view) const;
   Status Renew();
-  Status Settle(Record next, Due due);
+  // Stores what this worker is now.
+  Status Commit(Due due);
+  Error WhyLost(Code code, MonoTime deadline) const;
   Status Coordinate(SetView& view);
   Result<bool> ExpireMembers(SetView& view, WallTime now);
   Status Propose(SetView& view, std::vector<std::string> members, const std::string& reason,
                  WallTime now);
   Status Go(SetView& view);
   Result<bool> Swap(SetView& view, const Generation& next);
-  void Signal();
   bool Settled(const std::vector<std::string>& wanted);
 
   Store& store_;
@@ -71,9 +73,8 @@ class Member {
   const int slots_;
   const std::vector<std::string> projections_;
   std::string id_;
-  Record record_;
+  std::optional<Lease> lease_;  // of our record; none: not registered
   MemberState state_;
-  MonoTime deadline_{};
   MonoTime renewed_{};
 
   int64_t beyond_ = 0;

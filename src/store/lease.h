@@ -100,8 +100,8 @@ class Lease {
   // Counts it as lost: what the holder knows is no longer what is stored.
   void Abandon() { deadline_ = MonoTime::min(); }
 
-  // Lets changes try until `deadline`, whether or not the lease has ended. For records that are
-  // never claimed: there the fence alone protects what others have decided.
+  // Lets the next change try until `deadline`, whether or not the lease has ended: the fence alone
+  // decides then. For what is better said late than never, about work that is over.
   void SetDeadline(MonoTime deadline) { deadline_ = deadline; }
 
   // What the store had in place of our record when a change failed with kLeaseLost; none: nothing,
