@@ -16,6 +16,7 @@
 #include "plan/run_body.h"
 #include "states/definition.h"
 #include "states/interpreter.h"
+#include "store/lease.h"
 #include "store/update.h"
 
 namespace muster::plan {
@@ -198,16 +199,15 @@ Result<std::string> Runs::Resolve(const std::string& text) {
                "say which: TENANT/ENVIRONMENT/" + id};
 }
 
-Result<std::optional<Record>> Runs::Claim(const std::string& id) {
-  MUSTER_ASSIGN(auto claimed, store_.Claim({.kind = kRunKind,
-                                            .queue = kQueue,
-                                            .key = id,
-                                            .owner = owner_,
-                                            .claim_id = env_.NewId(),
-                                            .lease = kRunLease,
-                                            .max_lease = kRunLease}));
-  if (claimed.empty()) return std::optional<Record>();
-  return std::optional<Record>(std::move(claimed.front()));
+Result<std::optional<Record>> Runs::Claim(const std::string& id, std::stop_token stop) {
+  const LeaseRequest request{.kind = kRunKind,
+                             .queue = kQueue,
+                             .key = id,
+                             .owner = owner_,
+                             .terms = {.lease = kRunLease, .max_lease = kRunLease}};
+  MUSTER_ASSIGN(const auto claimed, Lease::Claim(store_, env_, request, std::move(stop)));
+  if (claimed.empty()) return std::nullopt;
+  return claimed.front().record();
 }
 
 // Claims the run's record. While another process renews it, it is not to be had; one that has died
@@ -216,7 +216,7 @@ Result<Record> Runs::Take(const std::string& id, const Sayer& say, std::stop_tok
   int64_t seen = 0;
   const MonoTime end = env_.MonoNow() + kRunLease + kRenewEvery;
   while (true) {
-    MUSTER_ASSIGN(auto claimed, Claim(id));
+    MUSTER_ASSIGN(auto claimed, Claim(id, stop));
     if (claimed) return *std::move(claimed);
     if (PLANTED_BUG(runs_are_taken_from_their_drivers)) return Read(id);
     MUSTER_ASSIGN(const Record record, Read(id));

@@ -153,7 +153,7 @@ class Runs {
   Result<RunState> NextAttempt(Record record, RunState run, const Plan& plan,
                                const ResumeOptions& options);
   // None: another process has it, or had it until lately.
-  Result<std::optional<Record>> Claim(const std::string& id);
+  Result<std::optional<Record>> Claim(const std::string& id, std::stop_token stop);
   Result<Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
   Status PrepareGate(const RunState& run);
   void Attend(const RunState& run, const std::stop_token& done);

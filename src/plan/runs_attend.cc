@@ -220,7 +220,7 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& sa
       Put(store_, kWishKind, id, ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
   std::string said;
   while (run.status == RunStatus::kInProgress && !stop.stop_requested()) {
-    MUSTER_ASSIGN(const auto claimed, Claim(id));
+    MUSTER_ASSIGN(const auto claimed, Claim(id, stop));
     if (claimed) return Drive(run, threads, stop);
     MUSTER_ASSIGN(const std::string waits, WhatIsWaitedFor(run));
     if (say && !waits.empty() && waits != said) say(waits);

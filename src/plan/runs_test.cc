@@ -18,6 +18,7 @@
 #include "plan/past_runs.h"
 #include "plan/profile_states.h"
 #include "plan/run_progress.h"
+#include "store/store_wrapper.h"
 
 namespace muster::plan {
 namespace {
@@ -802,6 +803,39 @@ TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
   EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
+}
+
+// Claims take effect, but the first answer is lost.
+class StoreThatLosesAClaim final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    auto claimed = inner().Claim(request);
+    if (request.kind != kRunKind || std::exchange(lost_, true)) return claimed;
+    return Error{Code::kUnknownOutcome, "the answer was lost"};
+  }
+
+ private:
+  bool lost_ = false;
+};
+
+TEST(RunsLease, ClaimOfUnknownOutcomeIsRepeated) {
+  VirtualEnv env{WallTime(std::chrono::hours(1'000))};
+  const auto truth = *OpenStore("memory:", env);
+  StoreThatLosesAClaim store(*truth);
+  Tasks tasks;
+  States states(store, env, {&tasks});
+  const Plan plan = TwoRanks();
+  Runs gone(store, states, env);
+  ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
+  env.Pass(std::chrono::minutes(5));
+  const WallTime before = env.WallNow();
+  Runs next(store, states, env);
+  const auto run = next.Resume("m", plan, {}, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  // It is ours by the claim whose answer was lost, not by another one once that has expired.
+  EXPECT_LT(env.WallNow() - before, std::chrono::seconds(1));
 }
 
 }  // namespace

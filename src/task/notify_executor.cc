@@ -150,18 +150,18 @@ class NotifyExecutor final : public Notifier {
 
   // False: there was nothing to deliver. A store that does not answer is asked again later.
   bool DeliverOne(const std::string& migration, const std::stop_token& stop) {
-    auto taken = outbox_->Take(migration);
+    auto taken = outbox_->Take(migration, stop);
     if (!taken || !*taken) return false;
-    const auto letter = Outbox::Read(**taken);
+    const auto letter = Outbox::Read((*taken)->record());
     if (!letter) {
       Log(Level::kError, "a notification cannot be read", {{"error", letter.error().message}});
-      static_cast<void>(outbox_->SetAside(**std::move(taken)));
+      static_cast<void>(outbox_->SetAside(**taken));
       changed_.notify_all();
       return true;
     }
     const Status delivered = Deliver(letter->news, aws_, env_, stop);
     // In time for the next process: nobody waits for the lease.
-    static_cast<void>(outbox_->Settle(**std::move(taken), delivered, !stop.stop_requested()));
+    static_cast<void>(outbox_->Settle(**taken, delivered, !stop.stop_requested()));
     changed_.notify_all();
     return true;
   }

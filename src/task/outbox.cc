@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kKind = "notification";
 constexpr milliseconds kLease{60'000};
+constexpr milliseconds kCommitPatience{5'000};
 constexpr milliseconds kFirstPause{2'000};
 constexpr milliseconds kLongestPause{300'000};
 constexpr int kPage = 1000;
@@ -43,15 +44,14 @@ Status Outbox::Add(const std::string& migration, const Notification& news) {
   return written ? Status() : Status(written.error());
 }
 
-Result<std::optional<Record>> Outbox::Take(const std::string& migration) {
-  MUSTER_ASSIGN(auto taken, store_.Claim({.kind = kKind,
-                                          .queue = migration,
-                                          .owner = "courier",
-                                          .claim_id = env_.NewId(),
-                                          .lease = kLease,
-                                          .max_lease = kLease}));
-  if (taken.empty()) return std::optional<Record>();
-  return std::optional<Record>(std::move(taken.front()));
+Result<std::optional<Lease>> Outbox::Take(const std::string& migration, std::stop_token stop) {
+  const LeaseRequest request{.kind = kKind,
+                             .queue = migration,
+                             .owner = "courier",
+                             .terms = {.lease = kLease, .max_lease = kLease}};
+  MUSTER_ASSIGN(auto taken, Lease::Claim(store_, env_, request, std::move(stop)));
+  if (taken.empty()) return std::nullopt;
+  return std::move(taken.front());
 }
 
 Result<Letter> Outbox::Read(const Record& record) {
@@ -69,29 +69,31 @@ Result<Letter> Outbox::Read(const Record& record) {
   return letter;
 }
 
-Status Outbox::Settle(Record record, const Status& delivered, bool tried) {
-  Json body = Json::parse(record.body, nullptr, false);
+Status Outbox::Settle(Lease& lease, const Status& delivered, bool tried) {
+  Json body = Json::parse(lease.body(), nullptr, false);
+  if (!body.is_object()) return SetAside(lease);
   Due due = Due::Now();
-  if (!body.is_object()) return SetAside(std::move(record));
   if (delivered) {
     body["delivered"] = true;
     body.erase("error");
     due = Due::Never();
   } else if (tried) {
     body["error"] = Redact(delivered.error().ToString());
-    due = Due::After(PauseAfter(record.attempt));
+    due = Due::After(PauseAfter(lease.attempt()));
   }
-  record.owner.clear();
-  record.body = ToJsonText(body);
-  // Lost on the way, it is delivered again: the key tells.
-  const auto written = store_.Write({{Change::Put(std::move(record), due)}});
-  return written ? Status() : Status(written.error());
+  return Commit(lease, ToJsonText(body), due);
 }
 
-Status Outbox::SetAside(Record record) {
-  record.owner.clear();
-  MUSTER_TRY(store_.Write({{Change::Put(std::move(record), Due::Never())}}));
-  return {};
+Status Outbox::SetAside(Lease& lease) { return Commit(lease, lease.body(), Due::Never()); }
+
+// What could not be stored is delivered again: receivers know it by its key.
+Status Outbox::Commit(Lease& lease, std::string body, Due due) {
+  Record next = lease.record();
+  next.owner.clear();
+  next.body = std::move(body);
+  // A delivery that took longer than the lease counts, unless another process has begun one.
+  lease.SetDeadline(env_.MonoNow() + kCommitPatience);
+  return lease.Commit(std::move(next), due);
 }
 
 Status Outbox::TakeBack(const std::string& migration) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "muster/env.h"
 #include "muster/store.h"
+#include "store/lease.h"
 #include "task/notification.h"
 
 namespace muster::task {
@@ -29,16 +31,16 @@ class Outbox {
   Status Add(const std::string& migration, const Notification& news);
 
   // One that is to be delivered now, if there is one; nobody else gets it for a minute.
-  Result<std::optional<Record>> Take(const std::string& migration);
+  Result<std::optional<Lease>> Take(const std::string& migration, std::stop_token stop);
   // kCorrupt: it is not one of ours.
   static Result<Letter> Read(const Record& record);
 
   // Leaves one that cannot be read as it is, for people to look at: it is never due again.
-  Status SetAside(Record record);
+  Status SetAside(Lease& lease);
 
   // What became of it: it is delivered, or due again later, the later the more often it failed; or
   // it was not tried, and is due at once.
-  Status Settle(Record record, const Status& delivered, bool tried);
+  Status Settle(Lease& lease, const Status& delivered, bool tried);
 
   // Makes due what somebody has taken and not delivered: for a migration that nobody else delivers
   // for any more.
@@ -48,6 +50,8 @@ class Outbox {
   Result<std::vector<Letter>> List(const std::string& migration);
 
  private:
+  Status Commit(Lease& lease, std::string body, Due due);
+
   Store& store_;
   Env& env_;
 };
