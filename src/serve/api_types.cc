@@ -55,7 +55,7 @@ std::string NameIn(const std::string& reference) {
 std::string TypeOf(const YamlNode& schema, const std::string& indent) {
   if (const YamlNode* reference = schema.Find("$ref")) return NameIn(reference->text);
   if (const YamlNode* values = schema.Find("enum")) return Union(*values);
-  const std::string type = TextOf(schema, "type");
+  std::string type = TextOf(schema, "type");
   if (type == "integer" || type == "number") return "number";
   if (type == "string" || type == "boolean") return type;
   if (type == "array") {

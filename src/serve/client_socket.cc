@@ -84,7 +84,7 @@ void ClientSocket::Limit(size_t bytes, Clock::time_point deadline) {
 void ClientSocket::Finish() {
   if (tls_ != nullptr && !failed_) SSL_shutdown(tls_);
   shutdown(socket_, SHUT_WR);
-  // Closing with bytes unread would reset the connection, and the answer be lost with it.
+  // Closing with unread bytes would reset the connection and lose the answer.
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
   for (int i = 0; i < 128 && Await(POLLIN, deadline); ++i) {
     const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), 0);
@@ -94,27 +94,27 @@ void ClientSocket::Finish() {
 
 void ClientSocket::Abort() { shutdown(socket_, SHUT_RDWR); }
 
-bool ClientSocket::ReadAll(std::string& into, size_t bytes) {
-  into.resize(bytes);
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t got = Read(into.data() + done, bytes - done);
-    if (got <= 0) return false;
-    done += static_cast<size_t>(got);
-  }
-  return true;
+std::string_view ClientSocket::Peek() {
+  if (begin_ == end_ && !Fill(deadline_)) return {};
+  const size_t size = std::min(end_ - begin_, allowed_);
+  if (size == 0) failed_ = true;
+  return {buffer_.data() + begin_, size};
 }
 
-ssize_t ClientSocket::Read(char* into, size_t size) {
-  if (begin_ == end_ && !Fill(deadline_)) return -1;
-  const size_t taken = std::min({size, end_ - begin_, allowed_});
-  if (taken == 0) {
-    failed_ = true;
-    return -1;
+void ClientSocket::Skip(size_t bytes) {
+  begin_ += bytes;
+  allowed_ -= bytes;
+}
+
+bool ClientSocket::ReadAll(std::string& into, size_t bytes) {
+  into.clear();
+  while (into.size() < bytes) {
+    const std::string_view next = Peek().substr(0, bytes - into.size());
+    if (next.empty()) return false;
+    into += next;
+    Skip(next.size());
   }
-  std::memcpy(into, buffer_.data() + begin_, taken);
-  begin_ += taken;
-  allowed_ -= taken;
-  return static_cast<ssize_t>(taken);
+  return true;
 }
 
 bool ClientSocket::Write(const char* bytes, size_t size) {

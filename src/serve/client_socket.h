@@ -5,15 +5,16 @@
 #include <array>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 struct ssl_st;
 struct ssl_ctx_st;
 
 namespace muster::serve {
 
-// A client's connection, in the clear or by TLS, with a limit on the time and bytes of a request
-// and on the time of a write. Owns the socket, which does not block. Used by one thread; only Abort
-// may come from another. After a failure everything fails.
+// A client's connection, plain or with TLS, with limits on the time and bytes of a request and on
+// the time of a write. Owns the socket, which is non-blocking. Used by one thread; only Abort may
+// be called from another. After a failure everything fails.
 class ClientSocket {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +24,7 @@ class ClientSocket {
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;
 
-  // Shakes hands as a server.
+  // The TLS handshake.
   bool StartTls(ssl_ctx_st* context, Clock::time_point deadline);
 
   // Waits for the first byte of a request.
@@ -31,9 +32,12 @@ class ClientSocket {
 
   // From now on no more than this is read, and not after the deadline.
   void Limit(size_t bytes, Clock::time_point deadline);
+  // As Limit, with the same deadline.
+  void Allow(size_t bytes) { allowed_ = bytes; }
 
-  // At least one byte; -1: failed.
-  ssize_t Read(char* into, size_t size);
+  // The next bytes, at least one, which Skip takes; empty: failed, or the limit is reached.
+  std::string_view Peek();
+  void Skip(size_t bytes);
   bool ReadAll(std::string& into, size_t bytes);
   bool Write(const char* bytes, size_t size);
 

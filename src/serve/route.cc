@@ -40,6 +40,21 @@ std::optional<std::string_view> TakeSegment(std::string_view& path) {
 
 }  // namespace
 
+std::string DecodeQueryText(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
+    const int low = high < 0 ? -1 : HexValue(text[i + 2]);
+    if (low >= 0) {
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      decoded += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return decoded;
+}
+
 std::optional<std::vector<std::string>> MatchPath(std::string_view pattern, std::string_view path) {
   std::vector<std::string> values;
   while (!pattern.empty()) {

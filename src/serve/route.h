@@ -15,4 +15,7 @@ namespace muster::serve {
 // a bad escape or a control character matches nothing.
 std::optional<std::vector<std::string>> MatchPath(std::string_view pattern, std::string_view path);
 
+// The name or value of a query's parameter; a bad escape stays as it is.
+std::string DecodeQueryText(std::string_view text);
+
 }  // namespace muster::serve

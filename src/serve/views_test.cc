@@ -62,7 +62,8 @@ class ViewsTest : public ::testing::Test {
   }
 
   void AddRun(const std::string& run, int items) {
-    const RunBody body{.incarnation = "i", .ready = true, .source = "s", .sink = "t", .transforms = ""};
+    const RunBody body{
+        .incarnation = "i", .ready = true, .source = "s", .sink = "t", .transforms = ""};
     Put(Change::Put({.kind = kRunKind, .queue = run, .key = run, .body = body.ToJson()},
                     muster::Due::Never()));
     std::vector<Change> batch;
