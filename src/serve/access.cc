@@ -24,7 +24,7 @@ constexpr size_t kMaxFileBytes = 4096;
 Result<std::string> NewToken() {
   std::string bytes(kTokenBytes, '\0');
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return Error{Code::kInternal, "the system gives no random numbers"};
+    return Error{Code::kInternal, "the system has no random numbers"};
   }
   return Hex(bytes);
 }
@@ -47,7 +47,7 @@ Status CreateTokens(const std::string& path) {
   }
   const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   close(file);
-  // Only if nobody was faster: two servers that start together share one set of tokens.
+  // Fails if the file exists: two servers that start together share one set of tokens.
   const bool linked = written && link(fresh.c_str(), path.c_str()) == 0;
   const int reason = errno;
   unlink(fresh.c_str());
@@ -73,13 +73,13 @@ Result<Tokens> LoadTokens(const std::string& path) {
     tokens.created = true;
     if (lstat(path.c_str(), &info) != 0) return NoTokens(path, std::strerror(errno), "");
   }
-  if (!S_ISREG(info.st_mode)) return NoTokens(path, "it is no file", "remove it");
+  if (!S_ISREG(info.st_mode)) return NoTokens(path, "it is not a regular file", "remove it");
   if (info.st_uid != geteuid()) {
-    return NoTokens(path, "the file is another user's", "name another one with --token-file");
+    return NoTokens(path, "the file belongs to another user", "name another one with --token-file");
   }
   if ((info.st_mode & 077) != 0) {
     return NoTokens(path, "others may read it",
-                    "remove it, since somebody may know them, and start again");
+                    "remove it, since the tokens may be known, and start again");
   }
   MUSTER_ASSIGN(const std::string text, ReadFile(path, kMaxFileBytes));
   const auto value = [&](const std::string& name) {
@@ -91,7 +91,7 @@ Result<Tokens> LoadTokens(const std::string& path) {
   tokens.for_operator = value("operator");
   tokens.for_viewer = value("viewer");
   if (tokens.for_operator.size() < kTokenBytes || tokens.for_viewer.size() < kTokenBytes) {
-    return NoTokens(path, "it holds no tokens", "remove it: a new one will be made");
+    return NoTokens(path, "it has no tokens", "remove it: a new one will be created");
   }
   RememberSecret(tokens.for_operator);
   RememberSecret(tokens.for_viewer);
@@ -119,16 +119,16 @@ std::optional<WebResponse> Access::RefuseOrigin(const WebRequest& request) const
   };
   const auto host = request.Header("Host");
   if (!host || !has(hosts_, *host)) {
-    return WebResponse::OfProblem(403, "forbidden", "this server has another name",
-                                  "open it by the address that it printed, or allow the name with "
+    return WebResponse::OfProblem(403, "forbidden", "unknown Host",
+                                  "use the address that the server printed, or allow the name with "
                                   "--allow-host");
   }
   if (request.IsRead()) return std::nullopt;
   const auto origin = request.Header("Origin");
   const bool program = !request.HasHeader("Origin") && BearerOf(request);
   if (program || (origin && has(origins_, *origin))) return std::nullopt;
-  return WebResponse::OfProblem(403, "forbidden", "the request comes from another page",
-                                "programs send no Origin, and a bearer token");
+  return WebResponse::OfProblem(403, "forbidden", "cross-origin request",
+                                "programs send a bearer token and no Origin");
 }
 
 std::optional<Role> Access::RoleOf(std::string_view token) const {

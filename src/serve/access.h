@@ -12,8 +12,8 @@
 
 namespace muster::serve {
 
-// The tokens of this installation, drawn and written to `path` if that is not there, readable for
-// its owner alone. kPermission: others may read the file, or it is somebody else's.
+// The tokens of this installation, created in `path` if that does not exist, readable only by its
+// owner. kPermission: others can read the file, or it belongs to another user.
 Result<Tokens> LoadTokens(const std::string& path);
 
 struct Caller {
@@ -22,33 +22,33 @@ struct Caller {
   std::optional<Session> session = {};  // of a browser; programs have none
 };
 
-// Who may come, by what they send.
+// Authentication, and checks of Host and Origin.
 class Access {
  public:
-  // `hosts` are the names, with or without a port, by which the server is meant. Sessions that were
-  // ended are kept in `ended_file`. `env` must outlive it.
+  // `hosts` are the server's names, with or without a port. Ended sessions are kept in
+  // `ended_file`. `env` must outlive it.
   Access(const Tokens& tokens, const std::vector<std::string>& hosts, int port, bool tls,
          const std::string& ended_file, Env& env);
 
-  // Whether the request is meant for this server and, unless it is a read, comes from its own page
-  // or from a program with a token. Browsers let any page send requests here; what they cannot do
-  // is lie about where those come from.
+  // Refuses requests for another host and, unless they are reads, those that come neither from the
+  // server's own page nor from a program with a token. Browsers let any page send requests here,
+  // but not fake their origin.
   std::optional<WebResponse> RefuseOrigin(const WebRequest& request) const;
 
-  // Who it is; none: nobody that we know.
+  // None: not authenticated.
   std::optional<Caller> Identify(const WebRequest& request) const;
 
-  // The cookie for whoever knows a token; none: it is no token.
+  // The session cookie for a token; none: unknown token.
   std::optional<std::string> Login(std::string_view token) const;
 
-  // Ends the caller's session, and takes the cookie away.
+  // Ends the caller's session; returns the header that deletes the cookie.
   std::string Logout(const Caller& caller) const;
 
-  // A younger cookie, if the caller's is to be replaced; they have its session from then on.
+  // A younger cookie if the caller's is due for renewal; the caller gets its session.
   std::optional<std::string> Renew(Caller& caller) const;
 
-  // Whether a long answer may go on: a session may end meanwhile, and one that is to be renewed has
-  // to come back for that.
+  // Whether a stream may continue: not once the session has ended, or is due for renewal, which
+  // takes a new request.
   bool MayGoOn(const Caller& caller) const;
 
  private:

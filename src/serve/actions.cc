@@ -43,16 +43,16 @@ class Outcome {
   int64_t affected_ = 0;
 };
 
-// What a retry does, told before it does it.
-void TellRetry(const RunView& view, const std::vector<std::string>& again, Outcome& outcome) {
+// What a retry will do.
+void DescribeRetry(const RunView& view, const std::vector<std::string>& again, Outcome& outcome) {
   for (const plan::RankView& rank : view.ranks) {
     for (const plan::TaskView& task : rank.tasks) {
       const bool asked = std::find(again.begin(), again.end(), task.Key()) != again.end();
       if (task.status == TaskStatus::kSucceeded && !asked) continue;
       outcome.Affects("task", task.Key(),
-                      task.status == TaskStatus::kSucceeded ? "is done again although it succeeded"
-                      : task.attempts.empty()               ? "is done"
-                                                            : "is tried again");
+                      task.status == TaskStatus::kSucceeded ? "is repeated although it succeeded"
+                      : task.attempts.empty()               ? "runs"
+                                                            : "is retried");
     }
   }
 }
@@ -73,15 +73,15 @@ Result<Json> Actions::CancelMigration(const ActionCall& call) {
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
   if (run.status != RunStatus::kInProgress)
     return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
-  Outcome outcome(call, "migration '" + id + "' ends; what it has started is cancelled",
+  Outcome outcome(call, "migration '" + id + "' is cancelled, with everything it has started",
                   CommandOn(*store, "cancel " + Quoted(id)));
-  outcome.Affects("migration", id, "ends as CANCELLED; a retry goes on with it");
+  outcome.Affects("migration", id, "ends as CANCELLED; a retry resumes it");
   if (const auto view = store->runs->View(id)) {
     for (const plan::RankView& rank : view->ranks) {
       for (const plan::TaskView& task : rank.tasks) {
         if (task.status == TaskStatus::kSucceeded || task.status == TaskStatus::kFailed) continue;
         const bool waits = task.status == TaskStatus::kWaiting;
-        outcome.Affects("task", task.Key(), waits ? "is not begun" : "is stopped");
+        outcome.Affects("task", task.Key(), waits ? "is not started" : "is stopped");
       }
     }
   }
@@ -104,16 +104,15 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
   }
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
   if (run.status == RunStatus::kInProgress && run.driven)
-    return Error{Code::kConflict, "migration '" + id + "' runs",
+    return Error{Code::kConflict, "migration '" + id + "' is running",
                  "wait until it has ended, or cancel it first"};
   if (run.status == RunStatus::kCompleted && !options.again.rank && !options.again.task)
     return Error{Code::kConflict, "migration '" + id + "' is completed",
-                 "name a rank or task that is to be done again"};
-  Outcome outcome(call, "this server goes on with migration '" + id + "'",
-                  CommandOn(*store, arguments));
+                 "name a rank or task to repeat"};
+  Outcome outcome(call, "this server resumes migration '" + id + "'", CommandOn(*store, arguments));
   MUSTER_ASSIGN(plan::Plan loaded, MigrationDriver::Load(run));
   MUSTER_ASSIGN(const auto again, store->runs->DoneAgain(id, loaded, options.again));
-  if (const auto view = store->runs->View(id)) TellRetry(*view, again, outcome);
+  if (const auto view = store->runs->View(id)) DescribeRetry(*view, again, outcome);
   if (call.preview) return outcome.Take();
   MUSTER_TRY(StartJob(call, "retry of " + id,
                       [this, store, id, options, loaded = std::move(loaded)](
@@ -133,13 +132,13 @@ Result<Json> Actions::RetryOne(const ActionCall& call) {
   MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
   if (item.state != ItemInfo::State::kQuarantined) {
     return Error{Code::kConflict, "item '" + name + "' is not quarantined",
-                 "only an item that was given up can be retried by hand"};
+                 "only a quarantined item can be retried"};
   }
-  Outcome outcome(call, "item '" + name + "' is open again",
+  Outcome outcome(call, "item '" + name + "' is reopened",
                   CommandOn(*store, "work retry " + Quoted(name) + " --run " + Quoted(run)));
-  outcome.Affects(
-      "item", name,
-      "is tried again from " + std::to_string(item.progress.counts.read) + " documents on");
+  outcome.Affects("item", name,
+                  "is retried after the " + std::to_string(item.progress.counts.read) +
+                      " documents already read");
   if (!call.preview) MUSTER_TRY(RetryItem(*store->store, run, name));
   return outcome.Take();
 }
@@ -151,9 +150,9 @@ Result<Json> Actions::ReleaseOne(const ActionCall& call) {
   MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
   const bool waits = item.due_in && item.due_in->count() > 0;
   if (item.state != ItemInfo::State::kOpen || (item.holder.empty() && !waits)) {
-    return Error{Code::kConflict, "no worker holds item '" + name + "', and it waits for nothing"};
+    return Error{Code::kConflict, "item '" + name + "' is neither held nor backing off"};
   }
-  Outcome outcome(call, "item '" + name + "' is free; its holder stops when it notices",
+  Outcome outcome(call, "item '" + name + "' is released; its holder stops at its next renewal",
                   CommandOn(*store, "work release " + Quoted(name) + " --run " + Quoted(run)));
   outcome.Affects("item", name,
                   item.holder.empty() ? std::string("is due at once")
@@ -170,13 +169,13 @@ Result<Json> Actions::RetryAll(const ActionCall& call) {
   MUSTER_TRY(EachItem(*store->store, run, [&](const ItemInfo& item) {
     if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
   }));
-  Outcome outcome(call, std::to_string(names.size()) + " items are open again",
+  Outcome outcome(call, std::to_string(names.size()) + " items are reopened",
                   CommandOn(*store, "work retry --all --run " + Quoted(run)));
   for (const std::string& name : names) {
-    outcome.Affects("item", name, "is tried again");
+    outcome.Affects("item", name, "is retried");
     if (call.preview) continue;
     const Status retried = RetryItem(*store->store, run, name);
-    // Somebody else was faster.
+    // kConflict: retried by someone else meanwhile.
     if (!retried && retried.error().code != Code::kConflict) return retried.error();
   }
   return outcome.Take();
@@ -189,19 +188,19 @@ Result<Json> Actions::Scale(const ActionCall& call) {
   std::optional<int> workers;
   if (call.body.contains("workers")) workers = call.body["workers"].get<int>();
   const SiteReplica* replica = site_.FindReplica(store->number, set);
-  // To scale what is not there would make it.
+  // Scaling a set that does not exist would create it.
   if (replica == nullptr && !view.Exists())
-    return Error{Code::kNotFound, "there is no replica set '" + set + "' in this store"};
+    return Error{Code::kNotFound, "replica set '" + set + "' not found in this store"};
   const std::string count = workers ? std::to_string(*workers) : "all";
   Outcome outcome(call,
-                  workers ? "at most " + count + " workers of set '" + set + "' have a part"
-                          : "all workers of set '" + set + "' have a part",
+                  workers ? "at most " + count + " workers of set '" + set + "' get a partition"
+                          : "all workers of set '" + set + "' get a partition",
                   "muster replica scale " + (replica == nullptr ? "FILE" : Quoted(replica->path)) +
                       " " + count);
   for (const auto& [id, member] : view.members) {
     if (!member.state.Alive()) continue;
     outcome.Affects("worker", member.state.name.empty() ? id : member.state.name,
-                    "takes part in the next generation, or stands by");
+                    "gets a partition in the next generation, or stands by");
   }
   if (!call.preview) {
     MUSTER_TRY(ScaleSet(*store->store, set, workers));
@@ -216,7 +215,7 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   const std::string& name = call.names[2];
   const std::string& action = call.names[3];
   if (action != "pause" && action != "resume" && action != "replay")
-    return Error{Code::kNotFound, "there is no action '" + action + "'"};
+    return Error{Code::kNotFound, "unknown action '" + action + "'"};
   MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
   const auto& known = view.generation.projections;
   if (std::find(known.begin(), known.end(), name) == known.end())
@@ -227,12 +226,12 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   const std::string of = stream.empty() ? "" : " --stream " + Quoted(stream);
   Outcome outcome(call,
                   action == "pause"    ? "projection '" + name + "' is paused"
-                  : action == "resume" ? "projection '" + name + "' goes on"
-                                       : "parked streams of '" + name + "' will be tried again",
+                  : action == "resume" ? "projection '" + name + "' is resumed"
+                                       : "parked streams of '" + name + "' are retried",
                   "muster replica " + action + " " + file + " " + Quoted(name) + of);
   if (action != "replay") {
     outcome.Affects("projection", name,
-                    action == "pause" ? "stands still; its lag grows" : "goes on where it stood");
+                    action == "pause" ? "stops; its lag grows" : "continues where it stopped");
     if (!call.preview) MUSTER_TRY(PauseProjection(*store->store, set, name, action == "pause"));
     return outcome.Take();
   }
@@ -248,7 +247,7 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   for (const ParkedStream& one : parked) {
     if (!stream.empty() && one.stream != stream) continue;
     outcome.Affects("stream", one.stream,
-                    std::to_string(one.versions.size()) + " events are tried again");
+                    std::to_string(one.versions.size()) + " events are retried");
   }
   if (!call.preview) MUSTER_TRY(ReplayParked(*store->store, *replica->model, instance, stream));
   return outcome.Take();
@@ -263,8 +262,9 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
   }
   Outcome outcome(
       call,
-      "of " + std::to_string(file.letters) + " dead letters those are written to " + run.sink +
-          " that were not redriven before; what fails again goes to " + AgainPathOf(file.name),
+      "of " + std::to_string(file.letters) +
+          " dead letters, those not redriven before are written to " + run.sink +
+          "; what fails again goes to " + AgainPathOf(file.name),
       CommandOn(*run.store, "work redrive " + Quoted(file.path) + " " + Quoted(run.sink)));
   for (const auto& [signature, count] : file.signatures) {
     outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
@@ -278,9 +278,8 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
             .letters = path, .sink = sink, .store = [store]() -> Result<Store*> { return store; }};
         MUSTER_ASSIGN(const RedriveReport report, RedriveDeadLetters(request, site_.env(), stop));
         std::string text = std::to_string(report.counts.written) + " of " +
-                           std::to_string(report.counts.read) + " documents are written now";
-        if (report.earlier > 0)
-          text += "; " + std::to_string(report.earlier) + " were redriven before";
+                           std::to_string(report.counts.read) + " documents written";
+        if (report.earlier > 0) text += "; " + std::to_string(report.earlier) + " redriven before";
         if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
         return text;
       }));

@@ -12,15 +12,15 @@
 
 namespace muster::serve {
 
-// One thing that an operator wants done.
+// A request for an action.
 struct ActionCall {
   std::vector<std::string> names;  // the values in its path
-  Json body;                       // an object with fields that the action knows
-  bool preview = false;            // only say what it would do
+  Json body;                       // checked: only fields that the action knows
+  bool preview = false;            // only report what it would do
   std::string actor;
 };
 
-// What operators can do, by the same functions that the commands use. Each answers an ActionResult
+// What operators can do, through the functions that the commands use. Each returns an ActionResult
 // of docs/api/openapi.yaml. Thread-safe.
 class Actions {
  public:

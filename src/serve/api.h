@@ -14,7 +14,7 @@ namespace muster::serve {
 // A request that has found its route.
 struct ApiCall {
   const WebRequest& request;
-  const Caller& caller;  // of an open route: nobody in particular
+  const Caller& caller;  // anonymous on an open route
   const Names& names;    // the values in its path
   const Json& query;     // the parameters its route knows
 };

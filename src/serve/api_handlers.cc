@@ -72,16 +72,16 @@ WebResponse Api::Logout(const ApiCall& call) const {
 WebResponse Api::Events(const ApiCall& call) const {
   const auto topics = call.query["topic"].get<std::vector<std::string>>();
   const std::string last(call.request.Header("Last-Event-ID").value_or(""));
-  const auto seat = service_.Follow(topics, last);
-  if (!seat && seat.error().code == Code::kFull) {
-    WebResponse full =
-        WebResponse::OfProblem(503, "too_many_viewers", seat.error().message, seat.error().hint);
+  const auto subscription = service_.Follow(topics, last);
+  if (!subscription && subscription.error().code == Code::kFull) {
+    WebResponse full = WebResponse::OfProblem(503, "too_many_viewers", subscription.error().message,
+                                              subscription.error().hint);
     full.headers.emplace_back("Retry-After", "5");
     return full;
   }
-  if (!seat) return WebResponse::OfError(seat.error());
+  if (!subscription) return WebResponse::OfError(subscription.error());
   return {.content_type = "text/event-stream",
-          .stream = [this, caller = call.caller, place = *seat](WebStream& stream) {
+          .stream = [this, caller = call.caller, place = *subscription](WebStream& stream) {
             SessionStream live(stream, *access_, caller);
             service_.Serve(*place, live);
           }};

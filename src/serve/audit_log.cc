@@ -23,8 +23,7 @@ constexpr size_t kMaxWaiting = 1'000;
 Error LastError(const std::string& path) {
   const bool full = errno == ENOSPC || errno == EDQUOT;
   return Error{full ? Code::kFull : Code::kUnavailable,
-               "nothing is done that cannot be written to the audit log, " + path + ": " +
-                   std::strerror(errno),
+               "action refused: cannot write the audit log " + path + ": " + std::strerror(errno),
                "name another file with --audit-log"};
 }
 

@@ -16,14 +16,14 @@ struct AuditLimits {
   int64_t file_bytes = 10 << 20;  // then it becomes PATH.1, PATH.1 becomes PATH.2, …
   int kept_files = 4;             // beside the one that is written
   int refusals_per_minute = 10;   // of each role
-  size_t field_bytes = 1'000;     // what is longer is cut
+  size_t field_bytes = 1'000;     // longer fields are cut
 };
 
-// Who did what, in a file that is rotated by size: one JSON object a line, readable for its owner
-// alone. Thread-safe; lines of several processes never mix, and none is torn.
+// The audit log: one JSON object a line, in a file that is rotated by size and readable only by its
+// owner. Thread-safe; lines of several processes never interleave, and none is torn.
 //
 // A full disk does not block actions: lines that cannot be written go to the process log at once,
-// and into the file when there is room again.
+// and to the file when there is room again.
 class AuditLog {
  public:
   AuditLog(std::string path, Env& env, AuditLimits limits = {})
@@ -33,12 +33,12 @@ class AuditLog {
   AuditLog& operator=(const AuditLog&) = delete;
 
   // {"at", "actor", "action", "outcome", …details}. On disk when it returns, unless that is full.
-  // kUnavailable: the file cannot be written for another reason, and nothing is to be done.
+  // kUnavailable: the file cannot be written for another reason; the action must not be done.
   Status Add(const std::string& actor, const std::string& action, const std::string& outcome,
              const Json& details);
 
-  // The same for what was refused, which anybody can cause as often as they like: beyond the limit
-  // it is only counted. The number is in the next line that is written, or in the last.
+  // Logs a refusal. Anyone can cause those at will, so beyond the limit they are only counted; the
+  // count is in the next line written, or in the last.
   void AddRefusal(const std::string& actor, const std::string& action, const std::string& why);
 
  private:

@@ -17,8 +17,7 @@ Status CheckAddress(const DashboardOptions& options) {
                  "give --tls-cert and --tls-key"};
   }
   if (IsLoopback(options.address) || !options.certificate.empty()) return {};
-  return Error{Code::kInvalid,
-               "others could read along: " + options.address + " is served with TLS only",
+  return Error{Code::kInvalid, "TLS is required to serve on " + options.address,
                "give --tls-cert and --tls-key, or stay on 127.0.0.1 and forward the port by SSH"};
 }
 
@@ -43,7 +42,7 @@ class RunningDashboard final : public Dashboard {
                          .certificate = options_.certificate,
                          .key = options_.key,
                          .headers = SecurityHeaders(tls)};
-    // Viewers hold a connection each; the others need room, too.
+    // Each viewer holds a connection; leave room for other requests.
     web.max_connections = options_.max_viewers + 128;
     std::vector<std::string> hosts = options_.allowed_hosts;
     if (IsLoopback(options_.address)) {

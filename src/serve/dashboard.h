@@ -26,7 +26,7 @@ struct DashboardOptions {
 };
 
 // A server of the API, live events, metrics and the page, until it is destroyed.
-// docs/guide/serve.md tells what it lets whom do.
+// docs/guide/serve.md says who may do what.
 class Dashboard {
  public:
   // kInvalid: an address other than loopback without TLS. `env` and `metrics` must outlive it.
@@ -40,7 +40,7 @@ class Dashboard {
   virtual bool tokens_are_new() const = 0;
 };
 
-// Where tokens and the audit log are if nobody says otherwise: $XDG_STATE_HOME/muster, or
+// The default folder of tokens and the audit log: $XDG_STATE_HOME/muster, or
 // ~/.local/state/muster.
 std::string StateFolder();
 

@@ -99,7 +99,7 @@ Result<std::vector<LetterFile>> DeadLetterIndex::Files() {
   std::vector<LetterFile> files;
   for (; entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
-    // What a link leads to is not ours to show.
+    // Links are not followed: their targets are not ours to show.
     if (!IsLetterFile(name) ||
         entries->symlink_status(error).type() != std::filesystem::file_type::regular) {
       continue;
@@ -118,8 +118,8 @@ Result<LetterFile> DeadLetterIndex::Find(const std::string& name) {
   for (const LetterFile& file : files) {
     if (file.name == name) return file;
   }
-  return Error{Code::kNotFound, "there is no file '" + name + "' of dead letters",
-               "/api/v1/dead-letters lists those there are"};
+  return Error{Code::kNotFound, "dead-letter file '" + name + "' not found",
+               "see /api/v1/dead-letters"};
 }
 
 Result<LetterPage> DeadLetterIndex::Read(const std::string& name, int64_t after, int limit,
@@ -127,7 +127,7 @@ Result<LetterPage> DeadLetterIndex::Read(const std::string& name, int64_t after,
   MUSTER_ASSIGN(const LetterFile file, Find(name));
   std::ifstream in(file.path, std::ios::binary);
   if (after > 0) {
-    // Only a line's begin is an offset that a page has given.
+    // A valid offset is the start of a line.
     in.seekg(after - 1);
     if (after > file.bytes || in.get() != '\n') {
       return Error{Code::kInvalid, "no letter begins at " + std::to_string(after),

@@ -40,17 +40,17 @@ struct LetterFile {
   WallTime changed{};
   std::map<std::string, int64_t> signatures;   // how many letters have which
   std::map<std::string, LetterHead> examples;  // the first letter of each signature
-  std::string problem;                         // why nothing is known of its letters
+  std::string problem;                         // why it cannot be read
 };
 
-// The files of dead letters in a folder. Files grow: only what is new is read. Thread-safe.
+// The dead-letter files in a folder. Files grow: only new bytes are read. Thread-safe.
 class DeadLetterIndex {
  public:
   explicit DeadLetterIndex(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& folder() const { return folder_; }
   Result<std::vector<LetterFile>> Files();
-  // kNotFound: there is no file of that name in the folder.
+  // kNotFound: no such file in the folder.
   Result<LetterFile> Find(const std::string& name);
   // Letters from an offset on; with a signature only those that have it.
   Result<LetterPage> Read(const std::string& name, int64_t after, int limit,

@@ -16,7 +16,7 @@ inline constexpr std::string_view kApiTemplateName = "openapi.in.yaml";
 // Made by cmake/embed_files.cmake.
 std::span<const EmbeddedFile> EmbeddedFiles();
 
-// The bytes of one of them; empty: there is none of that name.
+// The bytes of one of them; empty: not found.
 std::string_view EmbeddedText(std::string_view name);
 
 }  // namespace muster::serve

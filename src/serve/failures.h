@@ -17,7 +17,7 @@ struct Failure {
   std::string name;
   std::string error;
   std::optional<WallTime> at = {};
-  std::string path;  // the API's, of what failed
+  std::string path;  // API path of what failed
 };
 
 // Failures, grouped by the signatures of their errors.

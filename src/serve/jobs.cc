@@ -8,16 +8,15 @@ Status Jobs::Start(const std::string& name, Work work,
                    std::function<void(const Result<std::string>&)> ended) {
   const std::lock_guard lock(mutex_);
   if (const auto found = states_.find(name); found != states_.end() && found->second.running) {
-    return Error{Code::kConflict, name + " is under way already"};
+    return Error{Code::kConflict, name + " is already running"};
   }
   if (running_ >= most_) {
-    return Error{Code::kUnavailable,
-                 "this server does " + std::to_string(most_) + " things at once already",
+    return Error{Code::kUnavailable, "job limit (" + std::to_string(most_) + ") reached",
                  "wait until one has ended, or use the command line"};
   }
   ++running_;
   states_[name] = {};
-  // The one before of this name has ended, or is about to return.
+  // A previous job of this name has ended, or is about to.
   threads_[name] = std::jthread(
       [this, name, work = std::move(work), ended = std::move(ended)](const std::stop_token& stop) {
         const Result<std::string> outcome = GuardedThread(name, [&] { return work(stop); });

@@ -12,16 +12,16 @@
 
 namespace muster::serve {
 
-// What takes longer than a request: at most a few at a time, each in a thread, stopped with the
-// server. Thread-safe.
+// Background jobs, for what takes longer than a request: a few at a time, each in a thread, stopped
+// with the server. Thread-safe.
 class Jobs {
  public:
-  // Says how it ended, in a sentence.
+  // Returns the outcome in one sentence.
   using Work = std::function<Result<std::string>(std::stop_token stop)>;
 
   explicit Jobs(int most) : most_(most) {}
 
-  // kConflict: one of that name is under way. kUnavailable: as many are as may be.
+  // kConflict: one of that name is running. kUnavailable: the limit is reached.
   Status Start(const std::string& name, Work work,
                std::function<void(const Result<std::string>&)> ended);
 

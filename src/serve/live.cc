@@ -36,44 +36,44 @@ int LiveHub::viewers() const {
   return viewers_;
 }
 
-std::shared_ptr<LiveHub::Seat> LiveHub::Join(const std::vector<std::string>& topics,
-                                             const std::string& last_event_id) {
+std::shared_ptr<LiveHub::Subscription> LiveHub::Join(const std::vector<std::string>& topics,
+                                                     const std::string& last_event_id) {
   const std::lock_guard lock(mutex_);
   if (viewers_ >= options_.max_viewers) return nullptr;
   ++viewers_;
-  std::shared_ptr<Seat> seat(new Seat(*this));
-  seat->seen_ = number_;
+  std::shared_ptr<Subscription> subscription(new Subscription(*this));
+  subscription->seen_ = number_;
   int64_t last = -1;
   if (const std::string prefix = boot_ + "."; last_event_id.starts_with(prefix)) {
     const char* end = last_event_id.data() + last_event_id.size();
     const auto parsed = std::from_chars(last_event_id.data() + prefix.size(), end, last);
     if (parsed.ec != std::errc() || parsed.ptr != end || last > number_) last = -1;
   }
-  // All that came since has to be here still.
+  // Only if everything since then is still kept.
   const int64_t oldest = events_.empty() ? number_ + 1 : events_.front().number;
   const bool continues = last >= 0 && last + 1 >= oldest;
-  if (continues) seat->seen_ = last;
+  if (continues) subscription->seen_ = last;
   for (const std::string& name : topics) {
     Topic& topic = topics_[name];
     topic.name = name;
-    // What nobody has followed since is still what the viewer knows, and what has changed meanwhile
-    // becomes an event. For somebody who does not know it, it is too old.
+    // A returning viewer has the reading of an idle topic, and gets later changes as events; for a
+    // new one it is out of date.
     if (!continues && topic.viewers == 0) topic.reading = nullptr;
-    const auto [place, is_new] = seat->topics_.emplace(name, std::nullopt);
+    const auto [place, is_new] = subscription->topics_.emplace(name, std::nullopt);
     if (is_new) ++topic.viewers;
     if (continues && topic.reading != nullptr) place->second = last;
   }
   changed_.notify_all();
-  return seat;
+  return subscription;
 }
 
-void LiveHub::Leave(Seat& seat) {
+void LiveHub::Leave(Subscription& subscription) {
   const std::lock_guard lock(mutex_);
   --viewers_;
-  for (const auto& [name, since] : seat.topics_) --topics_.at(name).viewers;
+  for (const auto& [name, since] : subscription.topics_) --topics_.at(name).viewers;
 }
 
-// Topics stay for a while after the last viewer has gone: most come back in a moment.
+// Topics outlive their last viewer for a while: most reconnect in a moment.
 void LiveHub::Look(const std::stop_token& stop) {
   constexpr size_t kMaxIdleTopics = 256;
   while (!stop.stop_requested()) {
@@ -115,11 +115,11 @@ void LiveHub::Take(const std::string& name, const std::shared_ptr<const Reading>
     Publish(topic, EventText("problem", TopicText(name, "error", problem)));
     return;
   }
-  const bool mended = !topic.problem.empty();
+  const bool recovered = !topic.problem.empty();
   topic.problem.clear();
   const std::shared_ptr<const Reading> before = topic.reading;
   topic.reading = reading;
-  if (before == nullptr || mended) {
+  if (before == nullptr || recovered) {
     topic.snapshot = nullptr;
     Publish(topic, EventText("snapshot", TopicText(name, "data", reading->text)));
     return;
@@ -151,26 +151,26 @@ std::string LiveHub::PingText() const {
   return EventText("ping", ToJsonText({{"now_at", env_.WallNow().time_since_epoch().count()}}));
 }
 
-// What the viewer has not got yet. Only the last event of it has an id: whoever loses the
-// connection in the middle has to get all of it again. Events without a snapshot before them are of
-// no use, so that there is no id until every topic has had its snapshot.
-std::string LiveHub::Gather(Seat& seat, bool& all) {
+// What the viewer has not got yet. Only the last event has an id, so that a connection lost halfway
+// gets all of it again. Deltas need their snapshot, so there is no id until every topic has had
+// one.
+std::string LiveHub::Gather(Subscription& subscription, bool& all) {
   const int64_t oldest = events_.empty() ? number_ + 1 : events_.front().number;
-  if (seat.seen_ + 1 < oldest) {
-    // Too slow: some of it is gone.
-    for (auto& [name, since] : seat.topics_) since.reset();
+  if (subscription.seen_ + 1 < oldest) {
+    // Too slow: some events are no longer kept.
+    for (auto& [name, since] : subscription.topics_) since.reset();
   }
   std::vector<std::shared_ptr<const std::string>> texts;
-  for (auto event = events_.rbegin(); event != events_.rend() && event->number > seat.seen_;
+  for (auto event = events_.rbegin(); event != events_.rend() && event->number > subscription.seen_;
        ++event) {
-    const auto topic = seat.topics_.find(event->topic);
-    if (topic != seat.topics_.end() && topic->second && event->number > *topic->second) {
+    const auto topic = subscription.topics_.find(event->topic);
+    if (topic != subscription.topics_.end() && topic->second && event->number > *topic->second) {
       texts.push_back(event->text);
     }
   }
   std::reverse(texts.begin(), texts.end());
   all = true;
-  for (auto& [name, since] : seat.topics_) {
+  for (auto& [name, since] : subscription.topics_) {
     if (since) {
       since = number_;
       continue;
@@ -192,7 +192,7 @@ std::string LiveHub::Gather(Seat& seat, bool& all) {
       all = false;
     }
   }
-  seat.seen_ = number_;
+  subscription.seen_ = number_;
   std::string gathered;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (all && i + 1 == texts.size()) gathered += IdLine();
@@ -201,7 +201,7 @@ std::string LiveHub::Gather(Seat& seat, bool& all) {
   return gathered;
 }
 
-void LiveHub::Serve(Seat& seat, WebStream& stream) {
+void LiveHub::Serve(Subscription& subscription, WebStream& stream) {
   if (!stream.Write("retry: 1000\n\n" + PingText())) return;
   bool all = false;
   MonoTime ping_at = env_.MonoNow() + options_.ping;
@@ -209,12 +209,12 @@ void LiveHub::Serve(Seat& seat, WebStream& stream) {
     std::string text;
     {
       std::unique_lock lock(mutex_);
-      text = Gather(seat, all);
+      text = Gather(subscription, all);
       if (text.empty()) {
         const auto wait = std::max(ping_at - env_.MonoNow(), std::chrono::nanoseconds(0));
         const int64_t seen = number_;
         changed_.wait_for(lock, stream.stop(), wait, [&] { return number_ != seen; });
-        text = Gather(seat, all);
+        text = Gather(subscription, all);
       }
     }
     if (env_.MonoNow() >= ping_at) {

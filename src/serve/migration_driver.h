@@ -19,7 +19,7 @@ class MigrationDriver {
   // everything that is wrong in it.
   static Result<plan::Plan> Load(const plan::RunState& run);
 
-  // `muster retry`: goes on with it until it has ended or a stop is requested.
+  // `muster retry`: drives it until it ends or a stop is requested.
   Result<plan::RunState> Retry(const std::string& id, const plan::Plan& plan,
                                const plan::ResumeOptions& options, const std::stop_token& stop);
 

@@ -8,14 +8,14 @@
 
 namespace muster::serve {
 
-// What migrations call that are driven here, and who is told of them.
+// The executors of migrations that this server drives, and their notifications.
 class MigrationTasks {
  public:
   virtual ~MigrationTasks() = default;
   virtual std::vector<TaskExecutor*> executors() const = 0;
-  // News of the migration are delivered from now on, as they come.
+  // Starts delivering notifications of the migration.
   virtual Status Deliver(const std::string& migration) = 0;
-  // Waits, for a while, until all of them are delivered.
+  // Waits, within a limit, until all are delivered.
   virtual Status Settle(const std::string& migration) = 0;
 };
 

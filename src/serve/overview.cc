@@ -42,17 +42,17 @@ Json Overview::All() {
             {"work", Json::object()},
             {"replica_sets", Json::object()}};
   for (const SiteStore& store : site_.stores()) {
-    Json& told = json["stores"][store.number];
-    if (!told["reachable"].get<bool>()) continue;
-    const auto tell = [&](const Status& status) {
+    Json& shown = json["stores"][store.number];
+    if (!shown["reachable"].get<bool>()) continue;
+    const auto check = [&](const Status& status) {
       if (status) return;
-      told["reachable"] = false;
-      told["why"] = status.error().ToString();
+      shown["reachable"] = false;
+      shown["why"] = status.error().ToString();
     };
     const auto more = migrations_.AddSummaries(store, json["migrations"]);
     if (more && *more) json["truncated"] = true;
-    tell(more ? Status{} : Status{more.error()});
-    tell(replicas_.AddSummaries(site_, store, json["replica_sets"]));
+    check(more ? Status{} : Status{more.error()});
+    check(replicas_.AddSummaries(site_, store, json["replica_sets"]));
   }
   const FailureGroups failures = Collect(json["work"]);
   json["failures"] = failures.Largest(kMostOnOverview);
@@ -101,12 +101,12 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
   for (const plan::RunState& run : runs) {
     if (run.status == RunStatus::kCompleted || run.status == RunStatus::kCancelled) continue;
     const auto view = store.runs->View(run.id);
-    bool told = false;
+    bool reported = false;
     for (const plan::RankView& rank : view ? view->ranks : std::vector<plan::RankView>{}) {
       for (const plan::TaskView& task : rank.tasks) {
         const auto failure = FailureOf(task);
         if (!failure) continue;
-        told = true;
+        reported = true;
         groups.Add({.kind = "task",
                     .store = store.number,
                     .run = run.id,
@@ -117,7 +117,7 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
                                     NameOf(task.phase), task.name)});
       }
     }
-    if (told || (run.status != RunStatus::kFailed && run.status != RunStatus::kUnreadable))
+    if (reported || (run.status != RunStatus::kFailed && run.status != RunStatus::kUnreadable))
       continue;
     groups.Add({.kind = "task",
                 .store = store.number,
@@ -207,15 +207,15 @@ Result<Json> Overview::DeadLetterFiles() {
       one["store"] = run.store->number;
       one["sink"] = run.sink;
     } else {
-      why_not = "no store knows the run '" + file.run +
-                "', and with it the sink: use 'muster work redrive FILE SINK'";
+      why_not = "no store has run '" + file.run +
+                "', so the sink is unknown: use 'muster work redrive FILE SINK'";
     }
     const auto job = jobs_.Find(RedriveJob(file.name));
     if (job) {
       one["job"] = {{"running", job->running}, {"failed", job->failed}, {"text", job->text}};
-      if (job->running) why_not = "it is under way";
+      if (job->running) why_not = "it is running";
     }
-    if (file.letters == 0) why_not = "it holds no letter";
+    if (file.letters == 0) why_not = "it has no letters";
     if (!file.problem.empty()) why_not = file.problem;
     one["actions"] = {
         {"redrive", Offer(ApiPath("dead-letters", file.name, "redrive"), Json::object(), why_not)}};

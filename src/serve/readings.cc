@@ -31,7 +31,7 @@ std::shared_ptr<const Reading> Readings::Get(const std::string& path) {
   if (entry->reading != nullptr && start < entry->good_until && entry->age >= age) {
     return entry->reading;
   }
-  // An unforeseen kind of damage in one record fails this reading, not the server.
+  // An exception over a damaged record fails this reading, not the server.
   Reading reading{GuardedThread(path, [&] { return read_(path); })};
   if (reading.data) reading.text = Redact(ToJsonText(*reading.data));
   const MonoTime end = env_.MonoNow();

@@ -12,15 +12,15 @@
 
 namespace muster::serve {
 
-// What a resource was when it was last read.
+// A resource as it was last read.
 struct Reading {
   Result<Json> data;
   std::string text = {};  // of `data`, without secrets
 };
 
-// Reads resources by their path, each at most once at a time and not again for ten times as long
-// as it took: whoever looks at something large does so a tenth of the time at most, however
-// many they are. Thread-safe.
+// Caches resources by path. Each is read at most once at a time, and not again for ten times as
+// long as it took: however many viewers there are, a resource is being read a tenth of the time at
+// most. Thread-safe.
 class Readings {
  public:
   using Read = std::function<Result<Json>(const std::string& path)>;
@@ -30,7 +30,7 @@ class Readings {
   // Never null.
   std::shared_ptr<const Reading> Get(const std::string& path);
 
-  // Something was changed: what was read before does not count.
+  // Invalidates everything that was read before.
   void Forget();
 
  private:

@@ -38,10 +38,10 @@ std::string NotReady(const SetView& view) {
 
 std::string WhySet(const SetView& view) {
   if (CountAlive(view) == 0) return "it has no worker: start one with 'muster replica run'";
-  if (view.generation.number == 0) return "its first generation is about to be made";
+  if (view.generation.number == 0) return "its first generation is about to be created";
   if (view.generation.phase == Generation::Phase::kRunning) return "";
   const std::string missing = NotReady(view);
-  return missing.empty() ? "all are ready; it is about to go on" : "waits for " + missing;
+  return missing.empty() ? "all are ready; it is about to start" : "waits for " + missing;
 }
 
 std::string WhyMember(const SetView& view, const std::string& id, const MemberState& state) {
@@ -51,14 +51,15 @@ std::string WhyMember(const SetView& view, const std::string& id, const MemberSt
   if (state.phase == MemberState::Phase::kStopped) return "has left";
   if (state.phase == MemberState::Phase::kStopping) return "is leaving";
   if (view.generation.assignment.PartitionOf(id) < 0) {
-    return view.scale ? "stands by: at most " + std::to_string(*view.scale) + " workers have a part"
-                      : "waits for the next generation";
+    return view.scale
+               ? "stands by: at most " + std::to_string(*view.scale) + " workers get a partition"
+               : "waits for the next generation";
   }
   if (!state.ReadyFor(view.generation.number)) {
     return "prepares for generation " + std::to_string(view.generation.number);
   }
   if (state.phase == MemberState::Phase::kRunning) return "";
-  return "ready; waits for the others";
+  return "ready; waiting for the others";
 }
 
 Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& view) {
@@ -140,9 +141,9 @@ Json AssignmentOf(const Assignment& assignment) {
 
 std::string WhyProjection(const SetView& view, const InstanceStatus& instance) {
   if (instance.paused) return "paused by an operator";
-  if (instance.held) return "stands still until versions are swapped";
+  if (instance.held) return "stopped until versions are swapped";
   const std::string set = WhySet(view);
-  if (!set.empty()) return "the set does not run: " + set;
+  if (!set.empty()) return "the set is not running: " + set;
   return "";
 }
 
@@ -198,6 +199,48 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
                   {"replay", stream.replay}});
   }
   return json;
+}
+
+// A set without its file: its records name the projections, not how far they are.
+void AddProjectionsWithoutFile(const SetView& view, Json& json) {
+  json["why_no_lag"] = "the set's file is not known: give it with --replica FILE";
+  for (const std::string& name : view.generation.projections) {
+    const auto desired = view.projections.find(name);
+    const bool paused = desired != view.projections.end() && desired->second.paused;
+    const int version = desired == view.projections.end() ? 1 : desired->second.active;
+    AppendMember(
+        json["projections"], name,
+        {{"projection", name}, {"version", version}, {"active", true}, {"paused", paused}});
+  }
+}
+
+Json CommandsFor(const SiteReplica* replica) {
+  const std::string file = replica == nullptr ? "FILE" : Quoted(replica->path);
+  return {CommandLine("Show it", "muster replica status " + file + " --slots"),
+          CommandLine("Limit its workers", "muster replica scale " + file + " N"),
+          CommandLine("Pause a projection", "muster replica pause " + file + " NAME"),
+          CommandLine("Retry parked streams", "muster replica replay " + file + " NAME")};
+}
+
+Json ActionsFor(const SiteStore& store, const std::string& set, bool has_file,
+                const Json& projections) {
+  Json actions{{"scale", Offer(ApiPath("stores", store.number, "replica-sets", set, "scale"),
+                               Json::object(), "")}};
+  for (const auto& [name, projection] : projections.items()) {
+    if (!projection["active"].get<bool>()) continue;
+    const auto offer = [&, &projected = name](const std::string& action, const std::string& why) {
+      actions[action + " " + projected] = Offer(
+          ApiPath("stores", store.number, "replica-sets", set, "projections", projected, action),
+          Json::object(), why);
+    };
+    const bool paused = projection["paused"].get<bool>();
+    offer("pause", paused ? "it is paused" : "");
+    offer("resume", paused ? "" : "it is not paused");
+    const bool parked = projection.contains("parked") && !projection["parked"].empty();
+    const std::string why_not = parked ? "" : "nothing is parked";
+    offer("replay", has_file ? why_not : "the set's file is not known");
+  }
+  return actions;
 }
 
 std::string KeyOf(const InstanceStatus& instance) {
@@ -256,7 +299,7 @@ Status ReplicaViews::AddSummaries(const Site& site, const SiteStore& store, Json
   for (const std::string& set : sets) {
     auto summary = Summary(site, store, set);
     if (!summary && summary.error().code != Code::kCorrupt) return summary.error();
-    // One record that is damaged does not hide the other sets.
+    // A damaged record does not hide the other sets.
     if (!summary) summary = UnreadableSet(store, set, summary.error());
     AppendMember(into, store.number + "/" + set, *std::move(summary));
   }
@@ -293,7 +336,7 @@ Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const s
     MUSTER_ASSIGN(status.now, store.store->Now());
     ShowExpired(status.view, status.now);
     if (!status.view.Exists()) {
-      return Error{Code::kNotFound, "there is no replica set '" + set + "' in this store"};
+      return Error{Code::kNotFound, "replica set '" + set + "' not found in this store"};
     }
   }
   const SetView& view = status.view;
@@ -312,41 +355,10 @@ Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const s
     AppendMember(json["projections"], KeyOf(instance),
                  ProjectionOf(status, instance, slots, key + "/" + KeyOf(instance), series));
   }
-  if (replica == nullptr) {
-    json["why_no_lag"] = "the set's file is not known: give it with --replica FILE";
-    for (const std::string& name : view.generation.projections) {
-      const auto desired = view.projections.find(name);
-      const bool paused = desired != view.projections.end() && desired->second.paused;
-      const int version = desired == view.projections.end() ? 1 : desired->second.active;
-      AppendMember(
-          json["projections"], name,
-          {{"projection", name}, {"version", version}, {"active", true}, {"paused", paused}});
-    }
-  }
+  if (replica == nullptr) AddProjectionsWithoutFile(view, json);
   json["transitions"] = TransitionsOf(key);
-  const std::string file = replica == nullptr ? "FILE" : Quoted(replica->path);
-  json["commands"] = {
-      CommandLine("Show it", "muster replica status " + file + " --slots"),
-      CommandLine("Limit its workers", "muster replica scale " + file + " N"),
-      CommandLine("Pause a projection", "muster replica pause " + file + " NAME"),
-      CommandLine("Try parked streams again", "muster replica replay " + file + " NAME")};
-  json["actions"] = {{"scale", Offer(ApiPath("stores", store.number, "replica-sets", set, "scale"),
-                                     Json::object(), "")}};
-  for (const auto& [name, projection] : json["projections"].items()) {
-    if (!projection["active"].get<bool>()) continue;
-    const bool paused = projection["paused"].get<bool>();
-    const auto offer = [&, &projected = name](const std::string& action, const std::string& why) {
-      json["actions"][action + " " + projected] = Offer(
-          ApiPath("stores", store.number, "replica-sets", set, "projections", projected, action),
-          Json::object(), why);
-    };
-    offer("pause", paused ? "it is paused" : "");
-    offer("resume", paused ? "" : "it is not paused");
-    const bool parked = projection.contains("parked") && !projection["parked"].empty();
-    offer("replay", replica == nullptr ? "the set's file is not known"
-                    : parked           ? ""
-                                       : "nothing is parked");
-  }
+  json["commands"] = CommandsFor(replica);
+  json["actions"] = ActionsFor(store, set, replica != nullptr, json["projections"]);
   return json;
 }
 

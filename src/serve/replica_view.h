@@ -13,8 +13,8 @@
 
 namespace muster::serve {
 
-// Replica sets, as docs/api/openapi.yaml describes them. It remembers the changes that it has seen,
-// since a set's records tell only how it is. Thread-safe.
+// Replica sets, as docs/api/openapi.yaml describes them. Remembers the transitions it has seen,
+// since a set's records hold only its present state. Thread-safe.
 class ReplicaViews {
  public:
   // The sets of a store by "STORE/SET".

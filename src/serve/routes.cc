@@ -49,7 +49,7 @@ Route Get(const char* pattern, std::optional<Role> role, const char* summary,
 
 }  // namespace
 
-// A friend of Api, whose handlers are nobody else's business.
+// A friend of Api, for its private handlers.
 class RouteTable {
  public:
   static std::vector<Route> Make() {

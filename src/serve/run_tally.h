@@ -47,8 +47,8 @@ class RunTallies {
     std::string run;
     std::string after;
     int64_t read = 0;
-    bool active = false;    // somebody holds an item of it
-    bool finished = false;  // so is the run
+    bool active = false;    // an item of it is held
+    bool finished = false;  // the run is
   };
 
   void Keep(const std::vector<RunInfo>& runs);

@@ -13,8 +13,8 @@
 
 namespace muster::serve {
 
-// Values over time, as somebody who looks sees them: at most one point a second, and the last 300
-// of them. Thread-safe.
+// Values over time, sampled when they are read: at most one point a second, and the last 300.
+// Thread-safe.
 class SeriesBook {
  public:
   // A point of the series of a name. `totals` only grow, and their rate is kept, as

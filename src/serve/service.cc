@@ -59,8 +59,8 @@ Result<Json> Service::ReadLetters(const std::string& file, int64_t after, int li
   return json;
 }
 
-Result<std::shared_ptr<LiveHub::Seat>> Service::Follow(const std::vector<std::string>& topics,
-                                                       const std::string& last_event_id) {
+Result<std::shared_ptr<LiveHub::Subscription>> Service::Follow(
+    const std::vector<std::string>& topics, const std::string& last_event_id) {
   if (topics.empty() || topics.size() > kMaxTopics) {
     return Error{Code::kInvalid, "a stream needs 1 to " + std::to_string(kMaxTopics) + " topics",
                  "name them as ?topic=/api/v1/overview"};
@@ -70,12 +70,12 @@ Result<std::shared_ptr<LiveHub::Seat>> Service::Follow(const std::vector<std::st
     const RouteMatch match = FindRoute("GET", topic);
     if (match.route == nullptr || !match.route->IsLive()) return NotLive(topic);
   }
-  auto seat = live_.Join(topics, last_event_id);
-  if (seat == nullptr) {
+  auto subscription = live_.Join(topics, last_event_id);
+  if (subscription == nullptr) {
     return Error{Code::kFull, "viewer limit (" + std::to_string(live_.max_viewers()) + ") reached",
                  "close another page, or raise --max-viewers"};
   }
-  return seat;
+  return subscription;
 }
 
 void Service::NoteRefusal(const std::string& actor, const std::string& path,

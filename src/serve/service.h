@@ -41,9 +41,11 @@ class Service {
 
   // A subscription to live resources. kNotFound: a topic is not a live resource. kFull: the viewer
   // limit is reached.
-  Result<std::shared_ptr<LiveHub::Seat>> Follow(const std::vector<std::string>& topics,
-                                                const std::string& last_event_id);
-  void Serve(LiveHub::Seat& seat, WebStream& stream) { live_.Serve(seat, stream); }
+  Result<std::shared_ptr<LiveHub::Subscription>> Follow(const std::vector<std::string>& topics,
+                                                        const std::string& last_event_id);
+  void Serve(LiveHub::Subscription& subscription, WebStream& stream) {
+    live_.Serve(subscription, stream);
+  }
 
   // The parts of a request for an action: the values in its path, and its body, which is checked.
   struct Request {

@@ -94,7 +94,7 @@ void Sessions::End(const Session& session) {
       file >= 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   if (file >= 0) close(file);
   if (!written)
-    Log(Level::kWarning, "a logout holds only until the server ends", {{"file", ended_file_}});
+    Log(Level::kWarning, "a logout will not survive a restart", {{"file", ended_file_}});
 }
 
 // The file goes when all in it have expired: there are few, and no other process has this port.

@@ -14,7 +14,7 @@ namespace muster::serve {
 enum class Role { kViewer, kOperator };
 std::string_view RoleName(Role role);
 
-// What callers prove themselves by. Secrets: Redact knows them.
+// Secrets by which callers authenticate; Redact knows them.
 struct Tokens {
   std::string for_operator;
   std::string for_viewer;
@@ -28,10 +28,10 @@ struct Session {
   WallTime issued{};
 };
 
-// What browsers keep as a cookie: "ID.ISSUED.SIGNATURE". It is signed with the token that it was
-// got by and good for one port, so that it outlives the server and opens no other. It lives for
-// twelve hours, and is to be replaced by a younger one when it is used after an hour. A session
-// that was ended stays ended: its id is kept in a file until the cookie would have expired.
+// Session cookies, "ID.ISSUED.SIGNATURE". A cookie is signed with the token it was issued for and
+// valid for one port, so that it survives a restart and opens no other server. It expires after
+// twelve hours, and is renewed when used after an hour. The ids of ended sessions are kept in a
+// file until their cookies would have expired.
 //
 // Thread-safe. `env` must outlive it.
 class Sessions {
@@ -42,16 +42,16 @@ class Sessions {
   Sessions(Tokens tokens, int port, std::string ended_file, Env& env);
 
   Session Begin(Role role);
-  // The same session, with its whole life before it.
+  // The same session, issued now.
   Session Renew(const Session& session) const;
   std::string ValueOf(const Session& session) const;
 
-  // None: it is no cookie of ours, too old, or was ended.
+  // None: not a cookie of ours, expired, or ended.
   std::optional<Session> Find(std::string_view value) const;
   bool IsAlive(const Session& session) const;
   bool IsFresh(const Session& session) const { return Age(session) < kFresh; }
 
-  // From now on, and after a restart, no cookie of this session is worth anything.
+  // Invalidates all cookies of this session, also after a restart.
   void End(const Session& session);
 
  private:

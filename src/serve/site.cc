@@ -56,8 +56,7 @@ Result<const SiteStore*> Site::FindStore(const std::string& number) const {
   for (const SiteStore& store : stores_) {
     if (store.number == number) return &store;
   }
-  return Error{Code::kNotFound, "there is no store '" + number + "'",
-               "/api/v1/session lists those there are"};
+  return Error{Code::kNotFound, "unknown store '" + number + "'", "see /api/v1/session"};
 }
 
 const SiteReplica* Site::FindReplica(const std::string& store, const std::string& set) const {

@@ -24,7 +24,7 @@ struct SiteStore {
   std::string url;     // without secrets
   Store* store = nullptr;
   std::unique_ptr<Store> own = {};
-  std::unique_ptr<States> states = {};  // can call nothing: for that there is MigrationDriver
+  std::unique_ptr<States> states = {};  // without executors; MigrationDriver has them
   std::unique_ptr<plan::Runs> runs = {};
   std::function<std::unique_ptr<MigrationTasks>()> make_tasks = {};
 };
@@ -48,7 +48,7 @@ struct SiteOptions {
   std::function<std::unique_ptr<MigrationTasks>(const std::string& url)> make_tasks;
 };
 
-// All that is served. Thread-safe, once it is open.
+// Everything that is served. Thread-safe once open.
 class Site {
  public:
   // Fails when a store or a set cannot be opened. `env` must outlive it.
@@ -58,9 +58,9 @@ class Site {
   const std::vector<SiteStore>& stores() const { return stores_; }
   const std::string& dead_letters() const { return dead_letters_; }
 
-  // kNotFound: there is none.
+  // kNotFound: no such store.
   Result<const SiteStore*> FindStore(const std::string& number) const;
-  // None: its file is not known.
+  // Null: its file is not known.
   const SiteReplica* FindReplica(const std::string& store, const std::string& set) const;
 
  private:
@@ -76,7 +76,7 @@ class Site {
 // Times in answers.
 inline int64_t Ms(WallTime time) { return time.time_since_epoch().count(); }
 
-// A command line that shows or does the same, on this store.
+// The equivalent command line, for this store.
 std::string CommandOn(const SiteStore& store, const std::string& command);
 
 // An argument as a shell reads it.

@@ -87,7 +87,7 @@ std::string StateMetrics(const Json& overview) {
     metrics.GetGauge("muster_migrations", "Runs of plans by status", {{"status", status}})
         .Set(count);
   }
-  metrics.GetGauge("muster_migrations_left", "Runs in progress that nobody drives").Set(left);
+  metrics.GetGauge("muster_migrations_left", "Runs in progress that no process drives").Set(left);
   for (const auto& [key, run] : overview["work"].items()) AddWork(run, metrics);
   for (const auto& [key, set] : overview["replica_sets"].items()) AddReplica(set, metrics);
   metrics.GetGauge("muster_failures", "Tasks, items, streams and documents that have failed")

@@ -35,7 +35,7 @@ std::optional<std::string_view> WebRequest::Header(std::string_view name) const 
   std::optional<std::string_view> found;
   for (const auto& [key, value] : headers) {
     if (!SameHeaderName(key, name)) continue;
-    // Whoever sends two may mean another one than we: neither counts.
+    // Ambiguous: a proxy may have used the other one.
     if (found) return std::nullopt;
     found = value;
   }

@@ -22,7 +22,7 @@ struct WebRequest {
   std::string body = {};
   std::string peer = {};  // the address it came from
 
-  // The value of the only header of that name; none: there is none, or there are several.
+  // None: no such header, or more than one.
   std::optional<std::string_view> Header(std::string_view name) const;
   bool HasHeader(std::string_view name) const;
   // The value of the first parameter of that name.
@@ -31,13 +31,13 @@ struct WebRequest {
   bool IsRead() const { return method == "GET" || method == "HEAD"; }
 };
 
-// Where an answer without an end is written to. Used by one thread.
+// A response without an end. Used by one thread.
 class WebStream {
  public:
   virtual ~WebStream() = default;
-  // False: the client has gone or is too slow, or the server ends. Nothing more can be written.
+  // False: the client is gone or too slow, or the server is stopping. Nothing more can be written.
   virtual bool Write(std::string_view bytes) = 0;
-  // Requested when the server ends.
+  // Requested when the server stops.
   virtual std::stop_token stop() const = 0;
 };
 

@@ -19,27 +19,27 @@ struct WebServerOptions {
   int max_connections = 256;
   size_t max_head_bytes = 32 * 1024;
   size_t max_body_bytes = 64 * 1024;
-  std::chrono::milliseconds request_timeout{10'000};  // until the whole request has come
+  std::chrono::milliseconds request_timeout{10'000};  // for a whole request
   std::chrono::milliseconds idle_timeout{30'000};     // between requests
-  std::chrono::milliseconds write_timeout{10'000};    // that a client takes nothing
+  std::chrono::milliseconds write_timeout{10'000};    // without progress
   HttpHeaders headers = {};                           // of every answer
 };
 
-// Who answers. Called from many threads at once.
+// Answers requests. Called from many threads at once.
 class WebHandler {
  public:
   virtual ~WebHandler() = default;
-  // Is asked before the body is read, which is within its limit; an answer refuses the request.
+  // Called before the body is read, which is within its limit; a response refuses the request.
   virtual std::optional<WebResponse> Refuse(const WebRequest& head) = 0;
   virtual WebResponse Handle(const WebRequest& request) = 0;
 };
 
-// Serves HTTP/1.1 until it is destroyed; a connection has a thread, of which there are no more than
-// the options say: the next client gets a 503. Whoever sends or takes too slowly is hung up on.
+// Serves HTTP/1.1 until it is destroyed, with a thread per connection; beyond the limit a client
+// gets a 503. Clients that send or receive too slowly are disconnected.
 class WebServer {
  public:
-  // kInvalid: no such address, or no certificate. kUnavailable: the port is taken.
-  // `bound` is told the port before the first request comes.
+  // kInvalid: bad address or certificate. kUnavailable: the port is taken.
+  // `bound` gets the port before the first request.
   static Result<std::unique_ptr<WebServer>> Start(const WebServerOptions& options,
                                                   WebHandler& handler,
                                                   const std::function<void(int port)>& bound);

@@ -66,7 +66,79 @@ int PercentOf(const ItemInfo& item) {
   return item.progress.position.empty() ? 0 : -1;
 }
 
-// Whoever claims an item closes the sink to all who held it before.
+// A run's items by worker and by collection.
+struct RunShares {
+  struct Share {
+    int64_t items = 0;
+    int64_t done = 0;
+    RecentRate pace;
+    Counts counts;
+  };
+  RunSummary sum;
+  std::map<std::string, Share> workers;
+  std::map<std::string, Share> collections;
+
+  void Add(const ItemInfo& item) {
+    sum.Add(item);
+    Share& collection = collections[item.partition.collection];
+    ++collection.items;
+    collection.counts += item.progress.counts;
+    if (item.state == ItemInfo::State::kDone) ++collection.done;
+    if (!IsHeld(item) && item.recent.count() == 0) return;
+    Share& worker = workers[item.holder];
+    if (IsHeld(item)) ++worker.items;
+    worker.pace.Add(item);
+  }
+
+  Json Workers() const {
+    Json json = Json::object();
+    for (const auto& [worker, share] : workers) {
+      AppendMember(
+          json, worker,
+          {{"items", share.items}, {"docs_per_second", std::round(share.pace.PerSecond())}});
+    }
+    return json;
+  }
+
+  Json Collections() const {
+    Json json = Json::object();
+    for (const auto& [collection, share] : collections) {
+      AppendMember(
+          json, collection,
+          {{"items", share.items}, {"done", share.done}, {"counts", CountsOf(share.counts)}});
+    }
+    return json;
+  }
+};
+
+SeriesBook::Point PointOf(WallTime now, const RunSummary& sum,
+                          const std::optional<Metrics::Digest>& writes) {
+  SeriesBook::Point point{.at = now,
+                          .totals = {{"docs", static_cast<double>(sum.counts.read)},
+                                     {"bytes", static_cast<double>(sum.counts.bytes)},
+                                     {"failed", static_cast<double>(sum.counts.failed)}},
+                          .levels = {{"held", static_cast<double>(sum.held)}}};
+  if (writes) {
+    point.levels.emplace_back("write_p50_ms", writes->p50 * 1e3);
+    point.levels.emplace_back("write_p99_ms", writes->p99 * 1e3);
+  }
+  return point;
+}
+
+void AddLatency(const std::optional<Metrics::Digest>& writes, Json& json) {
+  if (!writes) {
+    json["why_no_latency"] =
+        "write latency is measured by the workers: see the dashboard of one with --serve, or its "
+        "muster_sink_write_seconds";
+    return;
+  }
+  json["latency"] = {{"writes", writes->count},
+                     {"mean_ms", Tenths(writes->mean * 1e3)},
+                     {"p50_ms", Tenths(writes->p50 * 1e3)},
+                     {"p99_ms", Tenths(writes->p99 * 1e3)}};
+}
+
+// A claim fences the sink against all earlier holders.
 int64_t FencedOf(const ItemInfo& item) { return std::max<int64_t>(0, item.epoch - 1); }
 
 }  // namespace
@@ -93,71 +165,27 @@ Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
 Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesBook& series,
                         const Metrics& metrics) {
   MUSTER_ASSIGN(const RunInfo run, ReadRun(*store.store, name));
-  RunSummary sum;
-  struct Share {
-    int64_t items = 0;
-    int64_t done = 0;
-    RecentRate pace;
-    Counts counts;
-  };
-  std::map<std::string, Share> workers;
-  std::map<std::string, Share> collections;
-  MUSTER_TRY(EachItem(*store.store, name, [&](const ItemInfo& item) {
-    sum.Add(item);
-    Share& collection = collections[item.partition.collection];
-    ++collection.items;
-    collection.counts += item.progress.counts;
-    if (item.state == ItemInfo::State::kDone) ++collection.done;
-    if (!IsHeld(item) && item.recent.count() == 0) return;
-    Share& worker = workers[item.holder];
-    if (IsHeld(item)) ++worker.items;
-    worker.pace.Add(item);
-  }));
+  RunShares shares;
+  MUSTER_TRY(EachItem(*store.store, name, [&](const ItemInfo& item) { shares.Add(item); }));
+  RunSummary& sum = shares.sum;
   MUSTER_TRY(sum.AddRedrives(*store.store, name));
   MUSTER_ASSIGN(const WallTime now, store.store->Now());
-  const std::string key = store.number + "/work/" + name;
   const auto writes = metrics.DigestOf("muster_sink_write_seconds", {{"run", name}});
-  SeriesBook::Point point{.at = now,
-                          .totals = {{"docs", static_cast<double>(sum.counts.read)},
-                                     {"bytes", static_cast<double>(sum.counts.bytes)},
-                                     {"failed", static_cast<double>(sum.counts.failed)}},
-                          .levels = {{"held", static_cast<double>(sum.held)}}};
-  if (writes) {
-    point.levels.emplace_back("write_p50_ms", writes->p50 * 1e3);
-    point.levels.emplace_back("write_p99_ms", writes->p99 * 1e3);
-  }
-  series.Add(key, point);
+  const std::string key = store.number + "/work/" + name;
+  series.Add(key, PointOf(now, sum, writes));
   Json json = SummaryOf(store, run, sum);
   json["incarnation"] = run.incarnation;
-  json["workers"] = Json::object();
-  for (const auto& [worker, share] : workers) {
-    AppendMember(json["workers"], worker,
-                 {{"items", share.items}, {"docs_per_second", std::round(share.pace.PerSecond())}});
-  }
-  json["collections"] = Json::object();
-  for (const auto& [collection, share] : collections) {
-    AppendMember(
-        json["collections"], collection,
-        {{"items", share.items}, {"done", share.done}, {"counts", CountsOf(share.counts)}});
-  }
+  json["workers"] = shares.Workers();
+  json["collections"] = shares.Collections();
   json["series"] = series.Columns(key);
-  if (writes) {
-    json["latency"] = {{"writes", writes->count},
-                       {"mean_ms", Tenths(writes->mean * 1e3)},
-                       {"p50_ms", Tenths(writes->p50 * 1e3)},
-                       {"p99_ms", Tenths(writes->p99 * 1e3)}};
-  } else {
-    json["why_no_latency"] =
-        "how long writes take is measured where they are made: look at the dashboard of a worker "
-        "with --serve, or at its muster_sink_write_seconds";
-  }
+  AddLatency(writes, json);
   json["commands"] = {
       CommandLine("Show it", CommandOn(store, OnRun("status", name))),
       CommandLine("List its items", CommandOn(store, OnRun("list", name))),
-      CommandLine("Retry what was given up", CommandOn(store, OnRun("retry --all", name)))};
+      CommandLine("Retry quarantined items", CommandOn(store, OnRun("retry --all", name)))};
   json["actions"] = {
       {"retry", Offer(ApiPath("stores", store.number, "work", name, "retry"), Json::object(),
-                      sum.quarantined > 0 ? "" : "no item was given up")}};
+                      sum.quarantined > 0 ? "" : "no item is quarantined")}};
   return json;
 }
 
@@ -219,15 +247,15 @@ Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
   const std::string quoted = Quoted(name);
   json["commands"] = {
       CommandLine("Show it", CommandOn(store, OnRun("show " + quoted, run))),
-      CommandLine("Try it again", CommandOn(store, OnRun("retry " + quoted, run))),
+      CommandLine("Retry it", CommandOn(store, OnRun("retry " + quoted, run))),
       CommandLine("Take it from its holder", CommandOn(store, OnRun("release " + quoted, run)))};
   const bool given_up = item.state == ItemInfo::State::kQuarantined;
   const bool has_holder = item.state == ItemInfo::State::kOpen && !item.holder.empty();
   json["actions"] = {
       {"retry", Offer(ApiPath("stores", store.number, "work", run, "items", name, "retry"),
-                      Json::object(), given_up ? "" : "only an item that was given up is retried")},
+                      Json::object(), given_up ? "" : "only a quarantined item can be retried")},
       {"release", Offer(ApiPath("stores", store.number, "work", run, "items", name, "release"),
-                        Json::object(), has_holder ? "" : "nobody holds it")}};
+                        Json::object(), has_holder ? "" : "no worker holds it")}};
   return json;
 }
 

@@ -12,14 +12,14 @@
 
 namespace muster::serve {
 
-// Migrations that workers share, as docs/api/openapi.yaml describes them. Each reads what the
-// commands under `muster work` read.
+// Migrations shared by workers, as docs/api/openapi.yaml describes them, read as the commands under
+// `muster work` read them.
 
 // The runs of a store by "STORE/RUN", and their items that have failed.
 Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
                         FailureGroups& failures);
 
-// `metrics` are this process': if it is a worker of the run, they tell how long writes take.
+// `metrics` are this process': if it is a worker of the run, they have the latency of its writes.
 Result<Json> WorkDetail(const SiteStore& store, const std::string& run, SeriesBook& series,
                         const Metrics& metrics);
 Result<Json> WorkItems(const SiteStore& store, const std::string& run);
