@@ -330,7 +330,7 @@ class StatesWorkloadImpl final : public Workload {
     if (old_flow.contains("backing_off") && !sim_->faults_on()) return;
     if (old_flow.contains("backing_off") && before->epoch > 1)
       sim_->Sometimes("44 a backoff survives a change of hands");
-    if (old_flow.value("wants", 0) == 3 && before->epoch > 1)
+    if (old_flow.value("wants", "") == "timer" && before->epoch > 1)
       sim_->Sometimes("44 a timer survives a change of hands");
   }
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/planted_bug.h"
+#include "base/record_version.h"
 #include "states/runner.h"
 
 namespace muster::states {
@@ -469,6 +470,7 @@ Result<bool> Driver::TakeCallback(Drive& drive) {
   MUSTER_ASSIGN(auto stored, store_.Get(kCallbackKind, token));
   if (stored) {
     const Json answer = Json::parse(stored->body, nullptr, false);
+    MUSTER_TRY(CheckVersion(VersionOf(answer), kCallbackVersion, "the answer to '" + token + "'"));
     if (answer.is_object() && answer.contains("output")) {
       drive.interpreter->TaskSucceeded(flow, answer["output"]);
     } else {

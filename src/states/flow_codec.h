@@ -1,10 +1,14 @@
 #pragma once
 
 #include "base/json.h"
+#include "states/flow_parts.h"
 #include "states/flow_record.h"
 #include "states/history.h"
 
 namespace muster::states {
+
+// The format of a body. Version 0 had no `v`, and numbers for what a flow wants and a call is for.
+inline constexpr int64_t kFlowVersion = 1;
 
 // What the body of a record says, in JSON. Items that are kept elsewhere are left out.
 std::string BodyToJson(const FlowRecord& record);
@@ -16,8 +20,5 @@ Json BodyFromJson(const std::string& body, FlowRecord& record);
 // An event as it is stored, in JSON. A payload of more than 8 KiB is left out and marked so.
 std::string EventToStored(const Event& event);
 Event EventFromStored(Json&& json);
-
-int64_t ToMillis(WallTime time);
-WallTime FromMillis(int64_t millis);
 
 }  // namespace muster::states

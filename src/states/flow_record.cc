@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/record_version.h"
 #include "states/flow_codec.h"
 
 namespace muster::states {
 namespace {
 
+constexpr int64_t kMachineVersion = 1;
 constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
@@ -128,7 +130,8 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
   std::vector<std::string> keys;
   for (Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
     encoded.parts.push_back(std::move(change));
-  encoded.body = ToJsonText(Json{{"status", NameOf(record.flow.status)}, {"parts", keys}});
+  encoded.body = ToJsonText(
+      Json{{"status", NameOf(record.flow.status)}, {"parts", keys}, {"v", kFlowVersion}});
   return encoded;
 }
 
@@ -164,6 +167,9 @@ Result<FlowRecord> FlowCodec::Decode(Record stored) const {
       BodyFromJson(text, record);
     }
   } catch (const std::exception& error) {
+    const Json body = Json::parse(record.record.body, nullptr, false);
+    MUSTER_TRY(CheckVersion(VersionOf(body), kFlowVersion,
+                            "the record of execution '" + record.record.key + "'"));
     return damaged(error.what());
   }
   if (record.execution.empty() || record.machine.empty() || record.flow.state.empty())
@@ -226,6 +232,7 @@ Result<std::string> FlowCodec::LoadMachine(const std::string& key) const {
   if (!stored)
     return Error{Code::kCorrupt, "the definition '" + key + "' is missing from the store"};
   const Json body = Json::parse(stored->body, nullptr, false);
+  MUSTER_TRY(CheckVersion(VersionOf(body), kMachineVersion, "the definition '" + key + "'"));
   if (!body.is_object() || !body.contains("parts"))
     return Error{Code::kCorrupt, "the definition '" + key + "' is damaged"};
   return LoadParts(body["parts"]);
@@ -234,11 +241,12 @@ Result<std::string> FlowCodec::LoadMachine(const std::string& key) const {
 std::vector<Change> FlowCodec::MachineChanges(const std::string& key, const std::string& text) {
   std::vector<std::string> keys;
   std::vector<Change> changes = Cut(text, "machine-" + key, keys);
-  changes.push_back(Change::Put(Record{.kind = kMachineKind,
-                                       .queue = "none",
-                                       .key = key,
-                                       .body = ToJsonText(Json{{"parts", keys}})},
-                                Due::Never()));
+  changes.push_back(
+      Change::Put(Record{.kind = kMachineKind,
+                         .queue = "none",
+                         .key = key,
+                         .body = ToJsonText(Json{{"v", kMachineVersion}, {"parts", keys}})},
+                  Due::Never()));
   return changes;
 }
 

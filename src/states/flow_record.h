@@ -12,10 +12,12 @@ namespace muster::states {
 
 // Executions and their branches are records of one kind: "NAME", and "NAME/PATH" for a branch.
 inline constexpr char kKind[] = "states";
-// What does not fit into a record: bodies, items, older history.
+// What does not fit into a record: bodies, items, older history. A part is a JSON string, which the
+// record that names it gives a meaning and a version.
 inline constexpr char kPartKind[] = "states.part";
 inline constexpr char kMachineKind[] = "states.machine";
 inline constexpr char kCallbackKind[] = "states.callback";
+inline constexpr int64_t kCallbackVersion = 1;
 
 // Where the items of a Map are that are too many for its record: pieces of some items each, so that
 // those that are wanted can be had without the others.

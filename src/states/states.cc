@@ -186,7 +186,9 @@ class States::Impl {
         }
         if (executions.size() == static_cast<size_t>(limit)) break;
         const auto record = codec_.Decode(stored);
-        if (!record && record.error().code != Code::kCorrupt) return record.error();
+        const bool unreadable = !record && (record.error().code == Code::kCorrupt ||
+                                            record.error().code == Code::kInvalid);
+        if (!record && !unreadable) return record.error();
         executions.push_back(record ? Describe(*record) : Unreadable(stored, record.error()));
       }
     }
@@ -282,7 +284,8 @@ class States::Impl {
     return Freed(record);
   }
 
-  Status Answer(const std::string& token, const Json& answer) {
+  Status Answer(const std::string& token, Json answer) {
+    answer["v"] = kCallbackVersion;
     MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
     MUSTER_TRY(CheckWaits(key, token));
     const Record record{
@@ -304,7 +307,7 @@ class States::Impl {
     MUSTER_ASSIGN(auto stored, store_.Get(kCallbackKind, beat_key));
     Record beat = stored ? *std::move(stored)
                          : Record{.kind = kCallbackKind, .queue = "none", .key = beat_key};
-    beat.body = ToJsonText(Json{{"time", ToMillis(now)}});
+    beat.body = ToJsonText(Json{{"v", kCallbackVersion}, {"time", ToMillis(now)}});
     const Change change = Change::Put(std::move(beat), Due::Never());
     // Another heartbeat at the same time is as good.
     MUSTER_TRY(store_.Write({&change, 1}));
