@@ -16,8 +16,9 @@ inline int64_t VersionOf(const Json& body) { return NumberIn(body, "v"); }
 inline Status CheckVersion(int64_t version, int64_t newest, std::string_view what) {
   if (version <= newest) return {};
   return Error{Code::kInvalid,
-               std::string(what) + " has format version " + std::to_string(version) +
-                   "; this muster reads versions up to " + std::to_string(newest),
+               std::string(what) + " was written by a newer version of muster: in format " +
+                   std::to_string(version) + ", and this one reads up to format " +
+                   std::to_string(newest),
                "use the version of muster that wrote it, or a newer one"};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json_fields.h"
 #include "base/planted_bug.h"
+#include "base/record_version.h"
 #include "plan/data_flow.h"
 #include "plan/fields.h"
 #include "plan/plan_json.h"
@@ -17,7 +18,7 @@ constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
 constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
-constexpr int64_t kFormat = 1;             // grows when an older version could not go on with a run
+constexpr int64_t kVersion = 1;            // grows when an older version could not go on with a run
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
@@ -144,7 +145,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be kept is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
-  return ToJsonText({{"format", kFormat},
+  return ToJsonText({{"v", kVersion},
                      {"plan", run.plan},
                      {"path", run.path},
                      {"folder", run.folder},
@@ -166,10 +167,9 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
 
 Result<RunState> ReadRunBody(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
-  if (NumberIn(body, "format") > kFormat)
-    return Error{Code::kInvalid,
-                 "migration '" + record.key + "' was begun by a newer version of muster",
-                 "go on with it by that version"};
+  // Version 0.2 called it 'format'.
+  const int64_t version = std::max(VersionOf(body), NumberIn(body, "format"));
+  MUSTER_TRY(CheckVersion(version, kVersion, "migration '" + record.key + "'"));
   RunState run;
   run.id = record.key;
   JsonFields fields(body);

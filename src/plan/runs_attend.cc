@@ -2,6 +2,7 @@
 
 #include "base/guard.h"
 #include "base/json_fields.h"
+#include "base/record_version.h"
 #include "plan/run_attempts.h"
 #include "plan/run_body.h"
 #include "plan/runs.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr const char* kWishKind = "plan.wish";
 constexpr const char* kLiveKind = "plan.rows";
 constexpr const char* kQueue = "default";
+constexpr int64_t kVersion = 1;  // of wishes and of live rows
 constexpr milliseconds kLookEvery{500};
 constexpr milliseconds kRenewEvery = kRunLease / 3;
 
@@ -34,6 +36,7 @@ Result<Json> About(Store& store, const char* kind, const RunState& run) {
   if (!found) return Json();
   Json body = Json::parse(found->body, nullptr, false);
   if (TextIn(body, "execution") != run.execution) return Json();
+  MUSTER_TRY(CheckVersion(VersionOf(body), kVersion, "the record '" + run.id + "' of " + kind));
   return body;
 }
 
@@ -79,7 +82,10 @@ void Runs::Attend(const RunState& run, const std::stop_token& done) {
 }
 
 void Runs::Publish(const RunState& run, const LiveRun& live) {
-  Json body{{"execution", run.execution}, {"rows", Json(live.rows)}, {"waits", Json(live.waits)}};
+  Json body{{"v", kVersion},
+            {"execution", run.execution},
+            {"rows", Json(live.rows)},
+            {"waits", Json(live.waits)}};
   if (live.since) body["since"] = live.since->time_since_epoch().count();
   // Nobody relies on it: the next one may go through.
   static_cast<void>(Put(store_, kLiveKind, run.id, ToJsonText(body), true));
@@ -216,8 +222,8 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& sa
   MUSTER_ASSIGN(RunState run, Find(id));
   if (run.status != RunStatus::kInProgress)
     return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
-  MUSTER_TRY(
-      Put(store_, kWishKind, id, ToJsonText({{"execution", run.execution}, {"cancel", "drain"}})));
+  MUSTER_TRY(Put(store_, kWishKind, id,
+                 ToJsonText({{"v", kVersion}, {"execution", run.execution}, {"cancel", "drain"}})));
   std::string said;
   while (run.status == RunStatus::kInProgress && !stop.stop_requested()) {
     MUSTER_ASSIGN(const auto claimed, Claim(id, stop));

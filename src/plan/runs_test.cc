@@ -138,13 +138,17 @@ TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
 TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
   RunWhole();
   const Record newer{
-      .kind = kRunKind, .queue = "default", .key = "later", .body = R"({"format": 1000})"};
+      .kind = kRunKind, .queue = "default", .key = "later", .body = R"({"v": 1000})"};
   ASSERT_TRUE(store->Write({{Change::Put(newer, Due::Never())}}));
   const auto listed = runs.List("", 10);
   ASSERT_TRUE(listed) << listed.error().ToString();
   ASSERT_EQ(listed->size(), 2U);
   EXPECT_EQ((*listed)[0].status, RunStatus::kUnreadable);
-  EXPECT_NE((*listed)[0].cause.find("newer version"), std::string::npos) << (*listed)[0].cause;
+  EXPECT_NE(
+      (*listed)[0].cause.find("migration 'later' was written by a newer version of muster: in "
+                              "format 1000, and this one reads up to format 1"),
+      std::string::npos)
+      << (*listed)[0].cause;
   EXPECT_EQ((*listed)[1].status, RunStatus::kCompleted);
 }
 

@@ -5,6 +5,7 @@
 #include "plan/arrangement.h"
 #include "plan/compile.h"
 #include "plan/order.h"
+#include "store/update.h"
 
 namespace muster::plan {
 namespace {
@@ -68,16 +69,16 @@ std::vector<Json> PartsOf(const StateTable& states) {
   return parts;
 }
 
-// One process at a time begins an execution: it has the run's lease.
 Status WritePart(Store& store, const std::string& key, const Json& body) {
-  MUSTER_ASSIGN(const auto found, store.Get(kKind, key));
-  Record record = found.value_or(Record{.kind = kKind, .queue = kQueue, .key = key});
-  const std::string text = ToJsonText(body);
-  if (found && Json::parse(found->body, nullptr, false) == body) return {};
-  record.body = text;
-  MUSTER_ASSIGN(const auto written, store.Write({{Change::Put(std::move(record), Due::Never())}}));
-  if (written.front().applied) return {};
-  return Error{Code::kConflict, "another process writes the record '" + key + "'"};
+  return Update(store, kKind, key,
+                [&](std::optional<Record> found) -> Result<std::optional<Change>> {
+                  if (found && Json::parse(found->body, nullptr, false) == body)
+                    return std::nullopt;
+                  Record record =
+                      std::move(found).value_or(Record{.kind = kKind, .queue = kQueue, .key = key});
+                  record.body = ToJsonText(body);
+                  return Change::Put(std::move(record), Due::Never());
+                });
 }
 
 }  // namespace

@@ -65,8 +65,10 @@ TEST(StateTable, ATableOfANewerVersionIsRefusedWithBothVersions) {
   ASSERT_TRUE(store->Write({{Change::Put(newer, Due::Never())}}));
   const auto read = ReadStates(*store, "m.1");
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message,
-            "the state table 'm.1/0' has format version 7; this muster reads versions up to 1");
+  EXPECT_EQ(
+      read.error().message,
+      "the state table 'm.1/0' was written by a newer version of muster: in format 7, and this "
+      "one reads up to format 1");
 }
 
 }  // namespace

@@ -156,6 +156,24 @@ TEST_F(StatesTest, AnExecutorThatThrowsFailsItsTask) {
   EXPECT_NE(ended.cause.find("key 'missing' not found"), std::string::npos) << ended.cause;
 }
 
+TEST_F(StatesTest, ARecordOfANewerVersionIsRefusedWithBothVersions) {
+  Open(Echo);
+  Start(kTask, "T", "{}", "later");
+  Record record = store_->Get("states", "later").value().value();
+  Json body = Json::parse(record.body);
+  EXPECT_EQ(body["v"], 1);
+  body["v"] = 7;
+  body["flow"]["wants"] = "what nobody knows yet";
+  record.body = ToJsonText(body);
+  ASSERT_TRUE(store_->Write({{Change::Put(record, Due::Now())}}));
+  const auto found = states_->Find("later");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message,
+            "the record of execution 'later' was written by a newer version of muster: in format "
+            "7, and this one reads up to format 1");
+  EXPECT_EQ(states_->List("", 10)->front().status, ExecutionStatus::kUnreadable);
+}
+
 TEST_F(StatesTest, ADamagedExecutionIsListedAndTheOthersGoOn) {
   Open(Echo);
   Start(kTask, "T", "{}", "bad");
