@@ -19,8 +19,7 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/watched_executor.h"
-#include "muster/states.h"
-#include "plan/runs.h"
+#include "plan/run_engine.h"
 #include "states/timestamp.h"
 #include "store/metered_store.h"
 #include "task/aws_client.h"
@@ -28,7 +27,6 @@
 namespace muster::cli {
 namespace {
 
-using plan::Runs;
 using plan::RunState;
 
 struct RunCommandOptions {
@@ -87,13 +85,13 @@ class RunCommand {
     MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
     MUSTER_ASSIGN(const std::string folder, WorkingFolder());
-    MUSTER_ASSIGN(const RunState run, runs_->Start(plan, *profile, std::move(inputs), folder));
+    MUSTER_ASSIGN(const RunState run, runs().Start(plan, *profile, std::move(inputs), folder));
     return Drive(run);
   }
 
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState before, runs_->Find(id_));
+    MUSTER_ASSIGN(const RunState before, runs().Find(id_));
     MUSTER_ASSIGN(const plan::Plan plan,
                   Load(options_.plan.empty() ? before.path : options_.plan, before.variables));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(before.profile));
@@ -104,7 +102,7 @@ class RunCommand {
     resume.again.rank = options_.rank;
     resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
-    MUSTER_ASSIGN(const RunState run, runs_->Resume(id_, plan, resume, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, runs().Resume(id_, plan, resume, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);
   }
@@ -114,14 +112,14 @@ class RunCommand {
       return Error{Code::kInvalid, "--drain and --now are two ways to end: choose one"};
     MUSTER_TRY(Open({}));
     if (!options_.drain) {
-      MUSTER_TRY(runs_->Cancel(id_));
+      MUSTER_TRY(runs().Cancel(id_));
       MUSTER_TRY(AwaitLetGo());
-      MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
+      MUSTER_ASSIGN(const RunState run, runs().Find(id_));
       MUSTER_TRY(Report(run));
       return kDone;
     }
     const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
-    MUSTER_ASSIGN(const RunState run, runs_->Drain(id_, options_.threads, say, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, runs().Drain(id_, options_.threads, say, signals_.Token()));
     MUSTER_TRY(Report(run));
     // It may have ended before.
     return run.status == RunStatus::kFailed ? kFailed : kDone;
@@ -129,15 +127,15 @@ class RunCommand {
 
   Result<int> ShowStatus() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
+    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
     return Report(run);
   }
 
   Result<int> Watch() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
+    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
     MakeProgress("watch " + run.id);
-    RunFollower follower(*runs_, run, *progress_, context_,
+    RunFollower follower(runs(), run, *progress_, context_,
                          context_.json ? RunFollower::Events::kJson : RunFollower::Events::kText);
     MUSTER_ASSIGN(const RunState seen, follower.Follow(signals_.Token()));
     progress_->Finish();
@@ -147,11 +145,11 @@ class RunCommand {
 
   Result<int> History() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
-    MUSTER_ASSIGN(const auto attempts, runs_->Attempts(run, true));
+    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
+    MUSTER_ASSIGN(const auto attempts, runs().Attempts(run, true));
     Json all = Json::array();
     for (const plan::AttemptReport& attempt : attempts) {
-      auto history = states_->History(attempt.attempt.execution);
+      auto history = engine_->states().History(attempt.attempt.execution);
       if (!history && history.error().code != Code::kNotFound) return history.error();
       if (!history) history = Json::array();
       if (!context_.json) {
@@ -169,7 +167,7 @@ class RunCommand {
 
   Result<int> List() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const auto runs, runs_->List("", options_.limit));
+    MUSTER_ASSIGN(const auto listed, runs().List("", options_.limit));
     Json list = Json::array();
     Table table({{"MIGRATION"},
                  {"TENANT"},
@@ -179,7 +177,7 @@ class RunCommand {
                  {"ATTEMPTS"},
                  {"STARTED"}});
     int exit_code = kDone;
-    for (const RunState& run : runs) {
+    for (const RunState& run : listed) {
       if (run.status == RunStatus::kUnreadable) {
         list.push_back(
             {{"migration_id", run.id}, {"status", NameOf(run.status)}, {"cause", run.cause}});
@@ -194,7 +192,7 @@ class RunCommand {
         context_.err << run.cause << '\n';
         continue;
       }
-      MUSTER_ASSIGN(const auto attempts, runs_->Attempts(run, false));
+      MUSTER_ASSIGN(const auto attempts, runs().Attempts(run, false));
       list.push_back(MigrationJson(run));
       list.back()["attempts"] = AttemptsJson(attempts);
       table.AddRow({{run.id},
@@ -214,16 +212,18 @@ class RunCommand {
   }
 
  private:
+  plan::Runs& runs() { return engine_->runs(); }
+
   // Its current task may take a moment to end.
   Status AwaitLetGo() {
     const MonoTime end = context_.env.MonoNow() + kCancelPatience;
     while (context_.env.MonoNow() < end) {
-      MUSTER_ASSIGN(const bool let_go, runs_->IsLetGo(id_));
+      MUSTER_ASSIGN(const bool let_go, runs().IsLetGo(id_));
       if (let_go) return {};
       if (!context_.env.Sleep(milliseconds(200), signals_.Token())) return {};
     }
-    MUSTER_ASSIGN(const RunState run, runs_->Find(id_));
-    MUSTER_ASSIGN(const std::string waits, runs_->WhatIsWaitedFor(run));
+    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
+    MUSTER_ASSIGN(const std::string waits, runs().WhatIsWaitedFor(run));
     context_.err << "the run is cancelled; its process is dead, or has not let go of it yet"
                  << (waits.empty() ? "" : ": " + waits) << '\n';
     return {};
@@ -267,16 +267,9 @@ class RunCommand {
       watched_ = std::make_unique<WatchedExecutor>(*metered_, *progress_);
       executors = {watched_.get()};
     }
-    runs_.reset();
-    states_.reset();
-    gate_ = std::make_unique<plan::TaskGate>(executors);
-    states_ = std::make_unique<States>(
-        *store_, context_.env, std::vector<TaskExecutor*>{gate_.get()},
-        StatesOptions{
-            .owner = "run", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
-    runs_ = std::make_unique<Runs>(*store_, *states_, context_.env, gate_.get());
+    engine_ = std::make_unique<plan::RunEngine>(*store_, context_.env, std::move(executors), "run");
     if (!options_.id.empty()) {
-      MUSTER_ASSIGN(id_, runs_->Resolve(options_.id));
+      MUSTER_ASSIGN(id_, runs().Resolve(options_.id));
     }
     return {};
   }
@@ -287,7 +280,7 @@ class RunCommand {
   }
 
   Result<int> Drive(const RunState& run) {
-    RunFollower follower(*runs_, run, *progress_, context_, RunFollower::Events::kNone);
+    RunFollower follower(runs(), run, *progress_, context_, RunFollower::Events::kNone);
     Result<RunState> ended = run;
     MUSTER_TRY(executors_.notifier().DeliverFor(run.id));
     {
@@ -295,7 +288,7 @@ class RunCommand {
         if (context_.progress == ProgressMode::kNone) return;
         LogThrown("progress", [&] { static_cast<void>(follower.Follow(done)); });
       });
-      ended = runs_->Drive(run, options_.threads, signals_.Token());
+      ended = runs().Drive(run, options_.threads, signals_.Token());
     }
     if (!ended) return ended.error();
     Trace(*ended);
@@ -330,10 +323,10 @@ class RunCommand {
 
   Result<int> Report(const RunState& run) {
     Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
-    MUSTER_ASSIGN(migration.report, runs_->Report(run));
-    MUSTER_ASSIGN(migration.attempts, runs_->Attempts(run, true));
+    MUSTER_ASSIGN(migration.report, runs().Report(run));
+    MUSTER_ASSIGN(migration.attempts, runs().Attempts(run, true));
     if (run.status == RunStatus::kInProgress) {
-      MUSTER_ASSIGN(const plan::LiveRun live, runs_->Live(run));
+      MUSTER_ASSIGN(const plan::LiveRun live, runs().Live(run));
       migration.report.SetWaits(live.waits);
     }
     MUSTER_ASSIGN(migration.letters, task::Outbox(*store_, context_.env).List(run.id));
@@ -359,9 +352,7 @@ class RunCommand {
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<MeteredExecutor> metered_;
   std::unique_ptr<WatchedExecutor> watched_;
-  std::unique_ptr<plan::TaskGate> gate_;
-  std::unique_ptr<States> states_;
-  std::unique_ptr<Runs> runs_;
+  std::unique_ptr<plan::RunEngine> engine_;
 };
 
 using Method = Result<int> (RunCommand::*)();

@@ -10,12 +10,7 @@ constexpr int kThreads = 8;  // as many as 'muster run' has by itself
 }  // namespace
 
 MigrationDriver::MigrationDriver(const SiteStore& store, Env& env)
-    : tasks_(store.make_tasks()),
-      gate_(tasks_->executors()),
-      states_(*store.store, env, {&gate_},
-              StatesOptions{
-                  .owner = "serve", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)}),
-      runs_(*store.store, states_, env, &gate_) {}
+    : tasks_(store.make_tasks()), engine_(*store.store, env, tasks_->executors(), "serve") {}
 
 Result<plan::Plan> MigrationDriver::Load(const plan::RunState& run) {
   const PlanOptions options{.variables = run.variables};
@@ -33,9 +28,9 @@ Result<plan::Plan> MigrationDriver::Load(const plan::RunState& run) {
 Result<plan::RunState> MigrationDriver::Retry(const std::string& id, const plan::Plan& plan,
                                               const plan::ResumeOptions& options,
                                               const std::stop_token& stop) {
-  MUSTER_ASSIGN(const plan::RunState run, runs_.Resume(id, plan, options, stop));
+  MUSTER_ASSIGN(const plan::RunState run, engine_.runs().Resume(id, plan, options, stop));
   MUSTER_TRY(tasks_->Deliver(id));
-  MUSTER_ASSIGN(plan::RunState ended, runs_.Drive(run, kThreads, stop));
+  MUSTER_ASSIGN(plan::RunState ended, engine_.runs().Drive(run, kThreads, stop));
   MUSTER_TRY(tasks_->Settle(id));
   return ended;
 }

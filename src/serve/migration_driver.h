@@ -4,8 +4,7 @@
 #include <stop_token>
 #include <string>
 
-#include "plan/runs.h"
-#include "plan/task_gate.h"
+#include "plan/run_engine.h"
 #include "serve/site.h"
 
 namespace muster::serve {
@@ -24,13 +23,11 @@ class MigrationDriver {
                                const plan::ResumeOptions& options, const std::stop_token& stop);
 
   // `muster cancel`.
-  Status Cancel(const std::string& id) { return runs_.Cancel(id); }
+  Status Cancel(const std::string& id) { return engine_.runs().Cancel(id); }
 
  private:
   const std::unique_ptr<MigrationTasks> tasks_;
-  plan::TaskGate gate_;
-  States states_;
-  plan::Runs runs_;
+  plan::RunEngine engine_;
 };
 
 }  // namespace muster::serve
