@@ -7,8 +7,8 @@
 
 #include "base/enum_names.h"
 #include "base/json_fields.h"
-#include "plan/estimate.h"
 #include "plan/history_states.h"
+#include "plan/run_forecast.h"
 #include "states/timestamp.h"
 
 namespace muster::plan {
@@ -65,7 +65,6 @@ class Viewer {
   Viewer(const Plan& plan, const StateTable& states, RunState run, LiveRun live, WallTime now)
       : plan_(plan), live_(std::move(live)), now_(now) {
     view_.run = std::move(run);
-    if (const auto profile = plan.FindProfile(view_.run.profile)) profile_ = **profile;
     for (const Rank& rank : plan.ranks) AddRank(rank);
     // Nothing moves from here on.
     for (const auto& [name, state] : states) {
@@ -86,8 +85,9 @@ class Viewer {
         rank.why = WhyRank(rank);
       }
     }
-    FindCriticalPath();
-    if (view_.run.status == RunStatus::kInProgress) Expect();
+    FindCriticalPath(view_, now_);
+    if (view_.run.status == RunStatus::kInProgress)
+      view_.expected_end = ExpectedEnd(view_, plan_, live_, now_);
     return std::move(view_);
   }
 
@@ -238,13 +238,6 @@ class Viewer {
     if (goes_on || rank.status == TaskStatus::kWaiting) rank.end.reset();
   }
 
-  const RankView* FindRank(int64_t number) const {
-    for (const RankView& rank : view_.ranks) {
-      if (rank.number == number) return &rank;
-    }
-    return nullptr;
-  }
-
   std::string WhyRank(const RankView& rank) const {
     if (rank.failure) return "its rows are not all there: " + rank.failure->cause;
     if (rank.status == TaskStatus::kFailed) return "a task of it has failed";
@@ -252,7 +245,7 @@ class Viewer {
     if (rank.status == TaskStatus::kStopped) return "the run has ended meanwhile";
     std::string waits;
     for (const int64_t need : rank.needs) {
-      const RankView* needed = FindRank(need);
+      const RankView* needed = view_.FindRank(need);
       if (needed == nullptr || needed->status == TaskStatus::kSucceeded) continue;
       if (needed->status == TaskStatus::kFailed) return RankWord(need) + " has failed";
       waits += (waits.empty() ? "waits for " : ", ") + RankWord(need);
@@ -298,108 +291,10 @@ class Viewer {
     }
   }
 
-  // Of the tasks that had to end before this one could begin, the one that ended last.
-  const TaskView* Before(const TaskView& task) const {
-    const TaskView* latest = nullptr;
-    const auto consider = [&](const TaskView& other) {
-      if (!other.end || !task.start || *other.end > *task.start) return;
-      if (latest == nullptr || *other.end > *latest->end) latest = &other;
-    };
-    const RankView* rank = FindRank(task.rank);
-    for (const TaskView& other : rank->tasks) {
-      // Of its own phase only one whose place it took.
-      if (&other != &task) consider(other);
-    }
-    for (const int64_t need : rank->needs) {
-      const RankView* needed = FindRank(need);
-      if (needed == nullptr) continue;
-      for (const TaskView& other : needed->tasks) consider(other);
-    }
-    return latest;
-  }
-
-  void FindCriticalPath() {
-    const TaskView* last = nullptr;
-    for (const RankView& rank : view_.ranks) {
-      for (const TaskView& task : rank.tasks) {
-        if (!task.start) continue;
-        const auto end = [&](const TaskView& of) { return of.end.value_or(now_); };
-        if (last == nullptr || end(task) > end(*last)) last = &task;
-      }
-    }
-    std::set<std::string> keys;
-    // Tasks that took no time can each end when the other begins.
-    for (; last != nullptr && keys.insert(last->Key()).second; last = Before(*last)) {
-      view_.critical_path.insert(view_.critical_path.begin(), last->Key());
-    }
-    for (RankView& rank : view_.ranks) {
-      for (TaskView& task : rank.tasks) task.critical = task.start && keys.contains(task.Key());
-    }
-  }
-
-  std::chrono::milliseconds EstimateOf(size_t rank, const TaskView& task) const {
-    const SecondsRange range =
-        task.phase == Phase::kExtract
-            ? EstimateExtract(plan_, plan_.objects.at(task.name))
-            : EstimateTransform(plan_, plan_.ranks[rank], plan_.scripts.at(task.name),
-                                profile_.format);
-    return std::chrono::milliseconds(static_cast<int64_t>(500 * (range.min + range.max)));
-  }
-
-  // How long what has been done took beside what the plan expected of it.
-  double Pace() const {
-    std::chrono::duration<double> took{0};
-    std::chrono::duration<double> expected{0};
-    for (size_t i = 0; i < view_.ranks.size(); ++i) {
-      for (const TaskView& task : view_.ranks[i].tasks) {
-        if (task.status != TaskStatus::kSucceeded || task.attempts.empty()) continue;
-        const TaskAttempt& last = task.attempts.back();
-        const WallTime end = last.end.value_or(now_);
-        // One that a crash has interrupted did not take the time in which nobody drove it.
-        const WallTime start = live_.SinceOr(last.start);
-        took += end - (start < end ? start : last.start);
-        expected += EstimateOf(i, task);
-      }
-    }
-    return expected.count() > 0 ? took / expected : 1;
-  }
-
-  // What is left takes as long as the plan expects, at the pace of what has been done; everything
-  // as early as its needs let it.
-  void Expect() {
-    const double pace = Pace();
-    std::map<int64_t, WallTime> ends;
-    WallTime all = now_;
-    for (size_t i = 0; i < view_.ranks.size(); ++i) {
-      WallTime ready = now_;
-      for (const int64_t need : view_.ranks[i].needs) {
-        if (const auto end = ends.find(need); end != ends.end())
-          ready = std::max(ready, end->second);
-      }
-      for (const Phase phase : {Phase::kExtract, Phase::kTransform}) {
-        WallTime done = ready;
-        for (const TaskView& task : view_.ranks[i].tasks) {
-          if (task.phase != phase || task.status == TaskStatus::kSucceeded) continue;
-          const WallTime start = task.next_try             ? *task.next_try
-                                 : task.start && !task.end ? live_.SinceOr(*task.start)
-                                                           : ready;
-          const auto takes = std::chrono::duration<double>(EstimateOf(i, task)) * pace;
-          done =
-              std::max(done, start + std::chrono::duration_cast<std::chrono::milliseconds>(takes));
-        }
-        ready = done;
-      }
-      ends[view_.ranks[i].number] = ready;
-      all = std::max(all, ready);
-    }
-    view_.expected_end = all;
-  }
-
   const Plan& plan_;
   const LiveRun live_;
   const WallTime now_;
   RunView view_;
-  Profile profile_;
   std::map<std::pair<Phase, std::string>, RetryRule> rules_;
   HistoryStates history_states_;
   std::map<std::string, Part> parts_;  // by state
@@ -428,6 +323,13 @@ std::string NameOf(AttemptStatus status) {
       {AttemptStatus::kStopped, "stopped"},
   }}};
   return std::string(kNames.NameOf(status));
+}
+
+const RankView* RunView::FindRank(int64_t number) const {
+  for (const RankView& rank : ranks) {
+    if (rank.number == number) return &rank;
+  }
+  return nullptr;
 }
 
 const TaskView* RunView::Find(Phase phase, const std::string& name) const {

@@ -88,6 +88,8 @@ struct RunView {
   std::vector<std::string> critical_path;
   std::optional<WallTime> expected_end;  // while it runs: by the plan's estimates and its pace
 
+  // Null: there is none.
+  const RankView* FindRank(int64_t number) const;
   const TaskView* Find(Phase phase, const std::string& name) const;
 };
 
