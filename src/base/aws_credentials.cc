@@ -151,7 +151,7 @@ Result<AwsCredentials> AwsCredentialChain::Get(std::stop_token stop) {
     known_.reset();
     return fetched;
   }
-  Log(Level::kWarning, "AWS credentials not renewed, the old ones still serve",
+  Log(Level::kWarning, "AWS credentials could not be renewed; still using the old ones",
       {{"error", fetched.error().ToString()}});
   return *known_;
 }
@@ -278,7 +278,8 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance(std::stop_token stop)
   // Nothing listens there: not an EC2 instance.
   if (!token && token.error().code == Code::kUnavailable) return std::nullopt;
   if (!token && token.error().code == Code::kUnknownOutcome) {
-    return Error{Code::kUnavailable, place + " took the request for a token and gave no answer",
+    return Error{Code::kUnavailable,
+                 place + " accepted the request for a token but did not respond",
                  "in a container, raise the instance's metadata hop limit to 2; or set "
                  "AWS_EC2_METADATA_DISABLED=true if this is no instance"};
   }

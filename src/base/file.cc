@@ -25,7 +25,7 @@ Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   if (file.bad() || (file.fail() && !file.eof())) {
     if (IsOutOfDescriptors(errno)) return FileError("read", path, errno);
     return Error{Code::kInvalid, "cannot read " + path + ": " + std::strerror(errno),
-                 "check the path and who may read the file"};
+                 "check the path and the file's permissions"};
   }
   if (content.size() > max_bytes) {
     return Error{Code::kInvalid,
@@ -44,7 +44,7 @@ Error FileError(std::string_view doing, const std::string& path, int reason) {
     case EDQUOT:
     case EFBIG:
       error.code = Code::kFull;
-      error.hint = "make room, then run it again";
+      error.hint = "free some space, then run it again";
       break;
     case EROFS:
       error.code = Code::kReadOnly;
@@ -54,7 +54,7 @@ Error FileError(std::string_view doing, const std::string& path, int reason) {
     case ENOTDIR:
     case EISDIR:
       error.code = Code::kPermission;
-      error.hint = "check the path and the rights there";
+      error.hint = "check the path and its permissions";
       break;
     case EEXIST:
       error.code = Code::kConflict;

@@ -30,7 +30,7 @@ std::invoke_result_t<Work> Guarded(std::string_view what, Work&& work) {
   } catch (const ProcessEnd&) {
     throw;
   } catch (...) {
-    return UnexpectedError(what, "an exception without words");
+    return UnexpectedError(what, "an exception without a message");
   }
 }
 
@@ -42,7 +42,7 @@ std::invoke_result_t<Work> GuardedThread(std::string_view what, Work&& work) {
   } catch (const std::exception& error) {
     return UnexpectedError(what, error.what());
   } catch (...) {
-    return UnexpectedError(what, "an exception without words");
+    return UnexpectedError(what, "an exception without a message");
   }
 }
 

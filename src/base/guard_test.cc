@@ -25,14 +25,14 @@ TEST(Guard, TurnsExceptionsIntoErrors) {
 
 TEST(Guard, NothingLeavesAThread) {
   EXPECT_EQ(GuardedThread("adding", []() -> Status { throw 42; }).error().message,
-            "adding: unexpected error: an exception without words");
+            "adding: unexpected error: an exception without a message");
   EXPECT_FALSE(LogThrown("adding", [] { throw 42; }));
   EXPECT_TRUE(LogThrown("adding", [] {}));
 }
 
 TEST(Guard, OnlyTheEndOfASimulatedProcessPasses) {
   EXPECT_EQ(Guarded("adding", []() -> Status { throw 42; }).error().message,
-            "adding: unexpected error: an exception without words");
+            "adding: unexpected error: an exception without a message");
   EXPECT_THROW(static_cast<void>(Guarded("adding", []() -> Status { throw ProcessEnd(); })),
                ProcessEnd);
 }

@@ -80,7 +80,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (level.slot == members.size()) {
       members.emplace_back(std::move(value), Json());
     } else if (duplicates_ == Duplicates::kRefused) {
-      return Fail(StartOfString(), "the key \"" + value + "\" stands twice in this object");
+      return Fail(StartOfString(), "the key \"" + value + "\" occurs twice in this object");
     }
     return true;
   }

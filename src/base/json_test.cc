@@ -37,9 +37,9 @@ TEST(Json, ErrorsSayWhereAndWhy) {
 
 TEST(Json, RefusesAKeyTwiceAndPointsAtTheSecond) {
   EXPECT_EQ(ErrorOf("{\"a\\\"b\":1,\n \"a\\\"b\":2}"),
-            "f.json:2:2: the key \"a\"b\" stands twice in this object");
+            "f.json:2:2: the key \"a\"b\" occurs twice in this object");
   EXPECT_EQ(ErrorOf(R"({"x\\":1,"x\\":2})"),
-            "f.json:1:10: the key \"x\\\" stands twice in this object");
+            "f.json:1:10: the key \"x\\\" occurs twice in this object");
   EXPECT_TRUE(ParseJson(R"({"a":{"a":1},"b":{"a":1}})", "f.json"));
 }
 

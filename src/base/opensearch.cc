@@ -17,8 +17,8 @@ Error Invalid(std::string message, std::string hint) {
 
 Result<std::string> ByReference(const std::string& value, const std::string& what) {
   if (!value.empty() && !IsSecretReference(value)) {
-    return Invalid(what + " stands in the clear in the URL",
-                   "write ${env:NAME} or ${file:PATH} in its place");
+    return Invalid(what + " is in plain text in the URL",
+                   "use ${env:NAME} or ${file:PATH} instead");
   }
   return ExpandSecrets(value);
 }
@@ -109,7 +109,7 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
   const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +
                    int{!endpoint.aws_region.empty()};
   if (ways > 1) {
-    return Invalid("the URL has more than one way to sign in",
+    return Invalid("the URL has more than one way to authenticate",
                    "use only one of USER:PASSWORD@, api_key= and aws=");
   }
   if (endpoint.user.empty() != url.password.empty()) {
@@ -211,7 +211,7 @@ Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnsw
     case 405:
     case 407:
       error.code = Code::kPermission;
-      error.hint = "something else than the cluster answers: check the URL, and proxies on the way";
+      error.hint = "something other than the cluster responds: check the URL and any proxies";
       break;
     case 408:
     case 503:

@@ -9,8 +9,8 @@ namespace muster {
 Result<std::string> PostgresUri(const Url& url, std::string_view what,
                                 std::span<const std::string_view> own) {
   if (!url.password.empty() && !IsSecretReference(url.password)) {
-    return Error{Code::kInvalid, std::string(what) + " holds a password in the clear",
-                 "write ${env:NAME} or ${file:PATH} in its place"};
+    return Error{Code::kInvalid, std::string(what) + " contains a plain-text password",
+                 "use ${env:NAME} or ${file:PATH} instead"};
   }
   MUSTER_ASSIGN(const std::string password, ExpandSecrets(url.password));
   std::string uri = "postgresql://" + PercentEncode(url.user);

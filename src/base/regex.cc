@@ -32,7 +32,7 @@ Result<Regex> Regex::Compile(const std::string& expression, const Options& optio
   settings.set_dot_nl(options.dot_takes_newline);
   auto compiled = std::make_shared<const Compiled>(expression, settings);
   if (!compiled->regex.ok()) {
-    return Error{Code::kInvalid, "'" + Shortened(expression) + "' is no regular expression: " +
+    return Error{Code::kInvalid, "'" + Shortened(expression) + "' is not a regular expression: " +
                                      Shortened(compiled->regex.error())};
   }
   return Regex(std::move(compiled));

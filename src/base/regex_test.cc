@@ -108,7 +108,7 @@ TEST(Regex, ManyParenthesesAreReadOrRefused) {
 TEST(Regex, AnExpressionThatNeedsTooMuchMemoryIsRefused) {
   const auto regex = Regex::Compile("((a{100}){100}){100}");
   ASSERT_FALSE(regex);
-  EXPECT_NE(regex.error().message.find("is no regular expression"), std::string::npos);
+  EXPECT_NE(regex.error().message.find("is not a regular expression"), std::string::npos);
 }
 
 TEST(Regex, WhatItDoesNotKnowIsRefused) {

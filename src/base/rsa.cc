@@ -16,7 +16,7 @@ Result<std::string> SignRs256(std::string_view text, const std::string& key) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> read(
       PEM_read_bio_PrivateKey(bytes.get(), nullptr, nullptr, no_passphrase), EVP_PKEY_free);
   if (!read || EVP_PKEY_base_id(read.get()) != EVP_PKEY_RSA) {
-    return Error{Code::kInvalid, "this is no private RSA key in PEM without a passphrase"};
+    return Error{Code::kInvalid, "not an RSA private key in PEM without a passphrase"};
   }
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         EVP_MD_CTX_free);

@@ -160,7 +160,7 @@ Result<std::string> Resolve(std::string_view reference) {
   std::string_view kind = inner.substr(0, colon);
   std::string name(colon == inner.npos ? "" : inner.substr(colon + 1));
   if ((kind != "env" && kind != "file") || name.empty()) {
-    return Refuse(reference, "not a reference that is known", "write ${env:NAME} or ${file:PATH}");
+    return Refuse(reference, "not a known kind of reference", "write ${env:NAME} or ${file:PATH}");
   }
   if (kind == "file") return ReadSecretFile(name, reference);
   const char* value = std::getenv(name.c_str());

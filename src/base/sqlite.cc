@@ -31,7 +31,7 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
       const std::string holder = is_named ? SqliteLockHolder(file) : "";
       return {Code::kUnavailable, what,
               (holder.empty() ? "another process" : holder) +
-                  " holds the file's write lock: let it go on or end it, then try again"};
+                  " holds the file's write lock: let it finish or end it, then try again"};
     }
     case SQLITE_READONLY:
       return {Code::kReadOnly, what, "make the file and its folder writable, or name another"};
@@ -39,7 +39,7 @@ Error ErrorOf(sqlite3* db, int rc, const std::string& path = "") {
       return {Code::kFull, what, "free some disk space, then run the same command again"};
     case SQLITE_CORRUPT:
       return {Code::kCorrupt, what,
-              "restore the file from a backup, or move it away to start anew"};
+              "restore the file from a backup, or move it away to start over"};
     case SQLITE_NOTADB:
       return {Code::kCorrupt, what, "this is not a SQLite database: name another file"};
     case SQLITE_CANTOPEN:

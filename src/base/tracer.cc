@@ -105,7 +105,7 @@ void Tracer::Send(const std::vector<TraceSpan>& spans) {
   if (std::exchange(told_, true)) return;
   const std::string why =
       answer ? "HTTP status " + std::to_string(answer->status) : answer.error().ToString();
-  Log(Level::kWarning, "the collector takes no traces; they are dropped",
+  Log(Level::kWarning, "the collector rejects traces; they are dropped",
       {{"endpoint", endpoint_}, {"why", why}});
 }
 

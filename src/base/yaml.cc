@@ -208,7 +208,7 @@ class TreeBuilder : public YAML::EventHandler {
     auto [first, is_new] = map.keys.emplace(key.text, key.position);
     if (!is_new) {
       throw Refusal{key.position, "the key \"" + key.text +
-                                      "\" stands twice in this map, first at " +
+                                      "\" occurs twice in this map, first at " +
                                       std::to_string(first->second.line) + ":" +
                                       std::to_string(first->second.column)};
     }

@@ -106,9 +106,9 @@ TEST(Yaml, ErrorsSayWhereAndWhy) {
 
 TEST(Yaml, RefusesAKeyTwiceAndNamesBothPlaces) {
   EXPECT_EQ(ErrorOf("a: 1\nb: 2\na: 3\n"),
-            "p.yaml:3:1: the key \"a\" stands twice in this map, first at 1:1");
+            "p.yaml:3:1: the key \"a\" occurs twice in this map, first at 1:1");
   EXPECT_EQ(ErrorOf("{a: 1, \"a\": 2}"),
-            "p.yaml:1:8: the key \"a\" stands twice in this map, first at 1:2");
+            "p.yaml:1:8: the key \"a\" occurs twice in this map, first at 1:2");
 }
 
 TEST(Yaml, RefusesWhatAPlanNeverNeeds) {

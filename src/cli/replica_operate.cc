@@ -138,7 +138,7 @@ class Operation {
       return kNothingToDo;
     }
     MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
-    return Say(std::to_string(asked) + " parked streams of " + Named() + " will be tried again" +
+    return Say(std::to_string(asked) + " parked streams of " + Named() + " will be retried" +
                (desired.paused ? " when it is resumed" : ""));
   }
 

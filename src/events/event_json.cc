@@ -77,7 +77,7 @@ class AppendLine {
   Status Text(const std::string& name, std::string& text) const {
     const auto found = json_.find(name);
     if (found == json_.end()) return {};
-    if (!found->is_string()) return Invalid("'" + name + "' is no string");
+    if (!found->is_string()) return Invalid("'" + name + "' is not a string");
     text = found->get<std::string>();
     return {};
   }
@@ -89,7 +89,7 @@ class AppendLine {
       return Invalid("'" + name + "' and '" + text + "' are both given");
     }
     if (json_.contains(text)) {
-      if (!json_[text].is_string()) return Invalid("'" + text + "' is no string");
+      if (!json_[text].is_string()) return Invalid("'" + text + "' is not a string");
       content = json_[text].get<std::string>();
     }
     if (!json_.contains(name)) return {};
@@ -103,13 +103,13 @@ class AppendLine {
   Result<int64_t> Expected() const {
     int64_t expected = kAnyVersion;
     if (json_.contains("expected")) {
-      if (!json_["expected"].is_number_integer()) return Invalid("'expected' is no version");
+      if (!json_["expected"].is_number_integer()) return Invalid("'expected' is not a version");
       expected = json_["expected"].get<int64_t>();
     }
     if (!json_.contains("version")) return expected;
     const Json& version = json_["version"];
     if (!version.is_number_integer() || version.get<int64_t>() < 1) {
-      return Invalid("'version' is no version of an event");
+      return Invalid("'version' is not a version of an event");
     }
     const int64_t before = version.get<int64_t>() - 1;
     if (expected != kAnyVersion && expected != before) {

@@ -167,7 +167,7 @@ class PostgresTableLog final : public PostgresEventReader {
     const PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation, false};
     MUSTER_ASSIGN(const PgResult kinds, Run(kind, PgParams()));
     if (kinds.rows() == 0 || (kinds.Text(0, 0) != "r" && kinds.Text(0, 0) != "p")) {
-      return Error{Code::kInvalid, "is no table: the end of its writers could not be awaited",
+      return Error{Code::kInvalid, "is not a table: there is no way to wait for its writers",
                    "name the table itself, not a view of it"};
     }
     const PgStatement columns{

@@ -331,7 +331,7 @@ TEST_F(PostgresTable, WhoseEndOrStartCannotBeKnownIsRefused) {
   names.table += "_view";
   auto view = OpenEventLog(Server().Url(), RealEnv(), {.table = names});
   ASSERT_FALSE(view);
-  EXPECT_NE(view.error().message.find("is no table"), std::string::npos) << view.error().message;
+  EXPECT_NE(view.error().message.find("is not a table"), std::string::npos) << view.error().message;
   Sql(*session_, "ALTER SEQUENCE " + table_ + "_global_position_seq MINVALUE 0 RESTART 0");
   Insert(*session_, 1, 1);
   auto zero = OpenEventLog(Server().Url(), RealEnv(), {.table = Names()});

@@ -130,7 +130,7 @@ class CborParser {
       case kMap: {
         Json object = Json::object();
         Entries(Argument(token), [&](uint8_t name) {
-          reader_.Expect(name >> 5 == kText, "a key that is no text");
+          reader_.Expect(name >> 5 == kText, "a key that is not a text");
           std::string key = Run(name);
           object[std::move(key)] = Value(reader_.U8(), depth + 1);
         });

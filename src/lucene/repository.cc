@@ -232,7 +232,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
                 ReadMetadata("snap-" + root->uuid + ".dat", "snapshot-" + root->uuid, "snapshot"));
   if (info.is_object() && info.contains("snapshot")) info = Json(info["snapshot"]);
   const std::string origin = name() + ": snapshot " + wanted;
-  if (!info.is_object()) return Damaged(origin, "its description is no object");
+  if (!info.is_object()) return Damaged(origin, "its description is not an object");
   Snapshot snapshot;
   snapshot.name = root->name;
   snapshot.uuid = root->uuid;
@@ -282,7 +282,7 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
   if (root == nullptr || std::find(snapshot.indices.begin(), snapshot.indices.end(), wanted) ==
                              snapshot.indices.end()) {
     return Error{Code::kNotFound, origin + ": it is not in this snapshot",
-                 "'muster snapshot list' tells what is"};
+                 "'muster snapshot list' shows what is"};
   }
   SnapshotIndex index;
   index.name = index.id = wanted;

@@ -49,7 +49,7 @@ Result<std::string> ContentOf(const Json& object, const std::string& origin) {
 }
 
 Result<ShardFile> ParseFile(const Json& object, const std::string& origin) {
-  if (!object.is_object()) return BadList(origin, "has an entry that is no object");
+  if (!object.is_object()) return BadList(origin, "has an entry that is not an object");
   ShardFile file;
   file.name = TextOf(object, "physical_name");
   file.blob = TextOf(object, "name");

@@ -81,7 +81,7 @@ class CsvEncoder final : public FileEncoder {
     while (const auto member = members.Next()) {
       MUSTER_ASSIGN(const size_t column, ColumnOf(member->key, guess));
       if (values_[column]) {
-        return Error{Code::kInvalid, "the field '" + columns_[column] + "' is there twice"};
+        return Error{Code::kInvalid, "the field '" + columns_[column] + "' occurs twice"};
       }
       values_[column] = member->value;
       guess = column + 1;

@@ -58,7 +58,7 @@ Status CheckColumns(const std::vector<std::string>& columns, const std::string& 
     }
     if (std::find(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(i), columns[i]) !=
         columns.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return Error{Code::kInvalid, origin + ": column '" + columns[i] + "' is there twice"};
+      return Error{Code::kInvalid, origin + ": column '" + columns[i] + "' occurs twice"};
     }
   }
   return {};

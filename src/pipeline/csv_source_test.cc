@@ -181,7 +181,7 @@ TEST_F(CsvSourceTest, IdsComeFromTheirColumn) {
 
 TEST_F(CsvSourceTest, BadHeadersAreErrors) {
   for (const auto& [content, message] :
-       {std::pair("", "is empty"), std::pair("a,a\n1,2\n", "'a' is there twice"),
+       {std::pair("", "is empty"), std::pair("a,a\n1,2\n", "'a' occurs twice"),
         std::pair("a,b\r1,2\r", "a carriage return in the header"),
         std::pair("a,\n1,2\n", "column 2 has no name"), std::pair("\xff\n", "invalid UTF-8")}) {
     const auto collections = Open(folder_.Write("t.csv", content))->Collections();

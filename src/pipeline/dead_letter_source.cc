@@ -82,7 +82,7 @@ std::optional<Letter> Parse(const std::string& line) {
   }
   if (!head.contains("document_base64")) return std::nullopt;
   letter.body = Text(head, "document_base64");
-  letter.defect = "its document was no JSON object: " + Text(head, "error");
+  letter.defect = "its document is not a JSON object: " + Text(head, "error");
   return letter;
 }
 
@@ -189,8 +189,8 @@ void BadLines::Add(size_t number) {
 
 std::string BadLines::ToString() const {
   std::string text =
-      std::to_string(count) + (count == 1 ? " line is no dead letter and was skipped"
-                                          : " lines are no dead letters and were skipped");
+      std::to_string(count) + (count == 1 ? " line is not a dead letter and was skipped"
+                                          : " lines are not dead letters and were skipped");
   for (size_t i = 0; i < first.size(); ++i) {
     text += (i == 0 ? ": " : ", ") + std::to_string(first[i]);
   }
@@ -216,7 +216,7 @@ Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
   if (last.empty() && log.bad_lines_.count > 0) {
     return Error{Code::kInvalid,
                  path + ":" + std::to_string(log.bad_lines_.first[0]) +
-                     " is no dead letter, and neither is any other line",
+                     " is not a dead letter, and neither is any other line",
                  "give a file that Muster wrote"};
   }
   for (auto& [identity, letter] : last) {

@@ -22,7 +22,7 @@ struct BadLines {
   std::vector<size_t> first = {};  // line numbers, up to kMaxNamed
 
   void Add(size_t number);
-  // "2 lines are no dead letters and were skipped: 3, 17"
+  // "2 lines are not dead letters and were skipped: 3, 17"
   std::string ToString() const;
 };
 

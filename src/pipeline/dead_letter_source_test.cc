@@ -203,7 +203,7 @@ TEST_F(DeadLetterSourceTest, LinesThatAreNoLettersAreSkippedAndNamed) {
   EXPECT_EQ(log.bad_lines().count, 7);
   EXPECT_EQ(log.bad_lines().first, (std::vector<size_t>{1, 2, 3, 4, 5, 6, 8}));
   EXPECT_EQ(log.bad_lines().ToString(),
-            "7 lines are no dead letters and were skipped: 1, 2, 3, 4, 5, 6, 8");
+            "7 lines are not dead letters and were skipped: 1, 2, 3, 4, 5, 6, 8");
   EXPECT_EQ(Ids(log, group_), std::vector<std::string>{"1"});
 }
 

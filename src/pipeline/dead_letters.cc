@@ -16,7 +16,7 @@ namespace {
 Status ForLetters(Status done) {
   if (done) return done;
   Error error = done.error().Within("the file for dead letters");
-  error.hint = "make room, or name another file with --dead-letters";
+  error.hint = "free some space, or name another file with --dead-letters";
   return error;
 }
 

@@ -83,7 +83,7 @@ class Rename final : public TreeTransform {
       }
     }
     if (renamed && taken_name != nullptr) {
-      return Error{Code::kInvalid, "a field '" + std::string(taken_name) + "' is there already"};
+      return Error{Code::kInvalid, "a field '" + std::string(taken_name) + "' already exists"};
     }
     return {};
   }
@@ -168,7 +168,7 @@ class Set final : public TreeTransform {
       } else if (member->value.starts_with('{') || member->value.starts_with('[')) {
         MUSTER_TRY(Visit(*child, member->value));
       } else {
-        return Error{Code::kInvalid, "the field '" + child->name + "' is no object"};
+        return Error{Code::kInvalid, "the field '" + child->name + "' is not an object"};
       }
     }
     std::string added;

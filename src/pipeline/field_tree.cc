@@ -24,7 +24,7 @@ Status FieldTree::Add(const JsonPath& path, int number) {
   }
   if (node->leaf >= 0 || !node->children.empty()) {
     return Error{Code::kInvalid,
-                 "the field '" + path.text() + "' is there twice, or part of another"};
+                 "the field '" + path.text() + "' occurs twice, or is part of another"};
   }
   node->leaf = number;
   return {};

@@ -220,7 +220,7 @@ Result<FileSinkState::Lock> FileSinkState::Acquire() {
     if (errno != EWOULDBLOCK && errno != EINTR) return FileError("lock", folder_ + "/lock", errno);
     env_.Sleep(kLockPause, {});
   }
-  return Error{Code::kUnavailable, folder_ + "/lock is held by somebody else",
+  return Error{Code::kUnavailable, folder_ + "/lock is held by another process",
                "see who uses it with fuser"};
 }
 

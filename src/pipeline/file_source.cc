@@ -35,7 +35,7 @@ Result<uint64_t> OffsetOf(const std::string& position, uint64_t when_empty) {
   const char* const end = position.data() + position.size();
   const auto [stopped, failed] = std::from_chars(position.data(), end, offset);
   if (failed != std::errc() || stopped != end) {
-    return Error{Code::kCorrupt, "'" + position + "' is no position in a file"};
+    return Error{Code::kCorrupt, "'" + position + "' is not a position in a file"};
   }
   return offset;
 }
@@ -78,7 +78,7 @@ Status CheckSize(const std::string& path, uint64_t expected) {
   return Error{Code::kCorrupt,
                path + " has " + std::to_string(file.size) + " bytes, and had " +
                    std::to_string(expected) + " at least",
-               "was it written anew? migrate it again, by another run"};
+               "was it rewritten? migrate it again, with a new run"};
 }
 
 // A fingerprint of the file's beginning and its length: "4096:0f3a…". It survives appends.
@@ -98,8 +98,8 @@ Status CheckMark(const std::string& path, const std::string& mark) {
   const auto bytes = ParseNumber<uint64_t>(std::string_view(mark).substr(0, mark.find(':')));
   MUSTER_ASSIGN(const std::string now, MarkOf(path, bytes.value_or(0)));
   if (now == mark) return {};
-  return Error{Code::kCorrupt, path + " is not the file that it was: it begins otherwise",
-               "was it replaced? migrate it again, by another run"};
+  return Error{Code::kCorrupt, path + " is not the same file any more: its beginning differs",
+               "was it replaced? migrate it again, with a new run"};
 }
 
 // Reads a partition of a file that must not shrink meanwhile.

@@ -20,7 +20,8 @@ struct StoredFence {
 
 // What to do if the target is not the one written to before.
 inline constexpr char kLostTargetHint[] =
-    "what was written before is gone: migrate everything anew, workers under another name (--run); "
+    "what was written before is gone: migrate everything again, workers under another name "
+    "(--run); "
     "only if the target was restored with all that was written to it, start one worker with "
     "--new-incarnation";
 

@@ -11,7 +11,7 @@ Result<JsonPath> JsonPath::Parse(std::string_view text) {
   for (size_t i = 0; i <= text.size(); ++i) {
     if (i == text.size() || text[i] == '.') {
       if (name.empty()) {
-        return Error{Code::kInvalid, "'" + path.text_ + "' is no field: a name in it is empty",
+        return Error{Code::kInvalid, "'" + path.text_ + "' is not a field: a name in it is empty",
                      "write names separated by dots, such as customer.name"};
       }
       path.names_.push_back(std::move(name));
@@ -19,7 +19,7 @@ Result<JsonPath> JsonPath::Parse(std::string_view text) {
       continue;
     }
     if (text[i] == '\\' && ++i == text.size()) {
-      return Error{Code::kInvalid, "'" + path.text_ + "' is no field: it ends with a backslash"};
+      return Error{Code::kInvalid, "'" + path.text_ + "' is not a field: it ends with a backslash"};
     }
     name += text[i];
   }

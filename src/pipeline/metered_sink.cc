@@ -13,7 +13,7 @@ struct SinkMeters {
                                  {{"run", run}})),
         refused(all.GetCounter("muster_sink_refused_total", "Documents that the sink refused")),
         fenced(all.GetCounter("muster_sink_fenced_total",
-                              "Writes that came too late: another holder has the item")) {}
+                              "Fenced writes: another holder has the item")) {}
 
   void CountError(const Error& error) const {
     if (error.code == Code::kLeaseLost) fenced.Add();

@@ -143,7 +143,7 @@ Status CheckDeletes(const Source& source, const Sink& sink) {
   if (!source.HasDeletes() || sink.CanDelete()) return {};
   return Error{Code::kIncompatible,
                "the source has deleted documents, and this sink cannot delete any",
-               "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything anew"};
+               "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything again"};
 }
 
 Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed) {
@@ -176,9 +176,9 @@ Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& col
     if (same_name && !pipeline.sink.ReplacesById(renamed)) continue;
     return Error{Code::kConflict,
                  other->second.collection + " and " + collection.name + " both go to " + place +
-                     (same_name ? ", where documents of the same id replace one another"
+                     (same_name ? ", where documents with the same id replace each other"
                                 : ": this sink takes their names for the same"),
-                 "let each go to a place of its own (rename_index), or say --merge if their ids "
+                 "send each to its own target (rename_index), or use --merge if their ids "
                  "are different"};
   }
   return {};

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Sink>> OpenSink(const std::string& text, Env& env) {
     if (url.scheme == one.scheme) return one.open(url, env);
     forms += (forms.empty() ? "" : ", ") + std::string(one.form);
   }
-  return Error{Code::kInvalid, "there is no sink '" + url.scheme + ":'", "use one of " + forms};
+  return Error{Code::kInvalid, "unknown sink '" + url.scheme + ":'", "use one of " + forms};
 }
 
 }  // namespace muster

@@ -48,7 +48,7 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, Env& env) {
     if (url.scheme == one.scheme) return one.open(url, env);
     forms += (forms.empty() ? "" : ", ") + std::string(one.form);
   }
-  return Error{Code::kInvalid, "there is no source '" + url.scheme + ":'", "use one of " + forms};
+  return Error{Code::kInvalid, "unknown source '" + url.scheme + ":'", "use one of " + forms};
 }
 
 }  // namespace muster

@@ -169,7 +169,7 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
                              const std::string& answer, Round& round,
                              std::vector<Refused>& refused) {
   const Error unreadable{Code::kUnknownOutcome,
-                         client_.Place() + " answered a bulk with what cannot be read"};
+                         client_.Place() + " sent an unreadable response to a bulk request"};
   try {
     ondemand::parser parser;
     const simdjson::padded_string padded(answer);
@@ -320,7 +320,7 @@ Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Pat
     if (now + wait >= patience.deadline || now - progress > kHopeless) return round.why;
     if (!env_.Sleep(wait, patience.stop)) {
       return Error{Code::kCancelled, "stopped while " + std::to_string(left.size()) +
-                                         " documents were not taken yet"};
+                                         " documents were not accepted yet"};
     }
     pause = std::min(pause * 2, kLongestPause);
   }

@@ -47,7 +47,7 @@ Result<int64_t> SeqNoOf(const std::string& position, int64_t if_empty) {
   const auto [stop, problem] = std::from_chars(position.data(), end, number);
   if (problem != std::errc() || stop != end || number < 0) {
     return Error{Code::kInvalid, "'" + position + "' is not a position of an OpenSearch index",
-                 "is the source still the one that the work was begun with?"};
+                 "is this still the source that the run was started with?"};
   }
   return number;
 }

@@ -87,7 +87,7 @@ class PlanReader {
     }
     for (const YamlNode& item : root.items) {
       if (item.kind != YamlNode::Kind::kMap || item.entries.size() != 1) {
-        return document_.At(item, "a transform must be one name with what it is to do");
+        return document_.At(item, "a transform must be a single name with its settings");
       }
       MUSTER_TRY(ReadOne(item.entries[0].key, item.entries[0].value));
     }
@@ -108,8 +108,8 @@ class PlanReader {
     if (name.text == "filter") return ReadFilter(value);
     if (name.text == "rename_index") return ReadRenameIndex(value);
     if (name.text == "javascript") return ReadJavaScript(value);
-    return document_.At(name, "there is no transform '" + name.text +
-                                  "': there are rename, drop, select, set, cast, filter, redact, "
+    return document_.At(name, "unknown transform '" + name.text +
+                                  "': use rename, drop, select, set, cast, filter, redact, "
                                   "hash, rename_index and javascript");
   }
 
@@ -160,8 +160,8 @@ class PlanReader {
       MUSTER_ASSIGN(const std::string type, TextAt(entry.value));
       const auto edit = CastTo(type);
       if (!edit) {
-        return document_.At(entry.value, "there is no type '" + type +
-                                             "': there are integer, number, string and boolean");
+        return document_.At(
+            entry.value, "there is no type '" + type + "': use integer, number, string or boolean");
       }
       plan_->metadata_edits.push_back(
           {.kind = MetadataEdit::Kind::kType, .path = path, .text = ColumnTypeOf(type)});
@@ -305,7 +305,7 @@ class PlanReader {
   Status ReadCount(const YamlNode* node, int& count) const {
     if (node == nullptr) return {};
     count = ParseNumber<int>(node->text).value_or(0);
-    if (count < 1) return document_.At(*node, "a number from 1 on is expected");
+    if (count < 1) return document_.At(*node, "expected a number of at least 1");
     return {};
   }
 
@@ -354,7 +354,7 @@ class PlanReader {
 
   Result<std::vector<JsonPath>> PathsAt(const YamlNode& node) const {
     if (node.kind != YamlNode::Kind::kSequence || node.items.empty()) {
-      return document_.At(node, "a list of fields is expected");
+      return document_.At(node, "expected a list of fields");
     }
     std::vector<JsonPath> paths;
     for (const YamlNode& item : node.items) {
@@ -408,8 +408,7 @@ Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
   const bool has_none = root.kind == YamlNode::Kind::kNull ||
                         (root.kind == YamlNode::Kind::kSequence && root.items.empty());
   if (!file.empty() && has_none) {
-    return Error{Code::kInvalid, file + " has no transforms",
-                 "leave it out if nothing is to be changed"};
+    return Error{Code::kInvalid, file + " has no transforms", "omit it if nothing should change"};
   }
   return PlanReader(document).Read();
 }

@@ -112,7 +112,7 @@ Result<StoredFence> PostgresProgress::Locked(const PgResult& answer,
     return Error{Code::kConflict,
                  connection.Place() + ": the row of item " + fence_.item + " of run " + fence_.run +
                      " is gone from muster_progress",
-                 "do not delete rows of a run while it works"};
+                 "do not delete rows of a run while it is running"};
   }
   StoredFence stored{.incarnation = std::string(answer.Text(0, 0)),
                      .holder = std::string(answer.Text(0, 2)),

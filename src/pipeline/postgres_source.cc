@@ -99,7 +99,7 @@ class PostgresSource final : public Source {
                        " is not the one that it was: it was "
                        "dropped and created again" +
                        (relation->by_ctid ? ", or rewritten" : ""),
-                   "what was read before may be gone: migrate it again, by another run"};
+                   "what was read before may be gone: migrate it again, with a new run"};
     }
     auto reader = std::make_unique<PostgresReader>(env_, snapshot_, *relation, partition.part,
                                                    position.empty() ? partition.begin : position,

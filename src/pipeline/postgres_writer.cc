@@ -105,7 +105,7 @@ Error PostgresWriter::Stale() {
   return Error{Code::kUnavailable,
                connection_->Place() + ": the progress of item " + progress_.fence().item +
                    " is not what was written last: the server has lost commits that it had not "
-                   "made durable, or somebody else has changed muster_progress",
+                   "made durable, or another process has changed muster_progress",
                "open the item again: it goes on from what the server has"};
 }
 

@@ -59,7 +59,7 @@ struct SalesforcePosition {
     };
     if (a == std::string::npos || b == std::string::npos || c <= b ||
         !number(0, a, position.before) || !number(c + 1, text.size(), position.row)) {
-      return Error{Code::kInvalid, "'" + text + "' is no position of a Salesforce object"};
+      return Error{Code::kInvalid, "'" + text + "' is not a position of a Salesforce object"};
     }
     position.job = text.substr(a + 1, b - a - 1);
     position.locator = text.substr(b + 1, c - b - 1);
@@ -390,7 +390,7 @@ Result<SalesforceOptions> OptionsOf(const Url& url) {
       return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.';
     };
     if (std::find_if(name.begin(), name.end(), is_wrong) != name.end()) {
-      return WrongUrl("'" + name + "' is no name of an object or field");
+      return WrongUrl("'" + name + "' is not the name of an object or field");
     }
   }
   if (const auto rows = url.Param("max_records")) {

@@ -202,7 +202,7 @@ TEST_F(SalesforceTest, SecretsInTheUrlAndOddNamesAreRefused) {
   EXPECT_NE(ReadAll(Url("client_id=app&client_secret=hunter22"))[0].find("by reference"),
             std::string::npos);
   EXPECT_NE(ReadAll(Url("client_id=app"))[0].find("to log in"), std::string::npos);
-  EXPECT_NE(ReadAll(Url() + "&columns=Id,(SELECT")[0].find("is no name"), std::string::npos);
+  EXPECT_NE(ReadAll(Url() + "&columns=Id,(SELECT")[0].find("is not the name"), std::string::npos);
 }
 
 TEST_F(SalesforceTest, AUserLogsInByAJwtThatTheKeySigned) {

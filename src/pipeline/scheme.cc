@@ -16,8 +16,7 @@ Status CheckParams(const Url& url, std::initializer_list<std::string_view> known
     }
     const bool twice = std::any_of(url.query.begin(), param,
                                    [&](const auto& earlier) { return earlier.first == name; });
-    if (twice)
-      return Error{Code::kInvalid, url.scheme + ": parameter '" + name + "' is there twice"};
+    if (twice) return Error{Code::kInvalid, url.scheme + ": parameter '" + name + "' occurs twice"};
   }
   return {};
 }

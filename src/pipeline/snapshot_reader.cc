@@ -36,7 +36,7 @@ Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty) 
   const auto [stop, problem] = std::from_chars(position.data(), end, number);
   if (problem != std::errc() || stop != end) {
     return Error{Code::kInvalid, "'" + position + "' is not a position in a snapshot",
-                 "is the source still the one that the work was begun with?"};
+                 "is this still the source that the run was started with?"};
   }
   return number;
 }

@@ -269,7 +269,7 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
     }
     return Error{Code::kIncompatible,
                  repository.name() + ": snapshot " + wanted + " is not complete",
-                 "'muster snapshot list' tells which are"};
+                 "'muster snapshot list' shows which are"};
   }
   MUSTER_ASSIGN(const std::vector<Snapshot> oldest_first, repository.ReadSnapshots());
   const auto newest = std::find_if(

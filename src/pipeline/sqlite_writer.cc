@@ -115,7 +115,7 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
   if (!stored) {
     return Error{Code::kConflict,
                  place_ + ": the row of item " + fence_.item + " is gone from muster_progress",
-                 "do not delete rows of a run while it works"};
+                 "do not delete rows of a run while it is running"};
   }
   MUSTER_TRY(CheckWrite(fence_, *stored, place_));
   if (doubtful_) {
@@ -128,7 +128,7 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
   }
   if (stored->progress != stored_.progress) {
     return Error{Code::kInternal, place_ + ": the progress of item " + fence_.item +
-                                      " was changed by somebody else"};
+                                      " was changed by another process"};
   }
   MUSTER_TRY(target_.CheckBefore());
   MUSTER_ASSIGN(std::vector<Refused> refused, InsertRows(batch));

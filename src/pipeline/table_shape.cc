@@ -112,7 +112,7 @@ Result<TableShape> ColumnShape(const Collection& collection, const Json& metadat
 Error NoIdColumn(const std::string& table) {
   return Error{Code::kIncompatible,
                "table " + table + " has no column _id to find deleted documents by",
-               "add the column and migrate everything anew, or keep whole documents with "
+               "add the column and migrate everything again, or keep whole documents with "
                "documents=true"};
 }
 

@@ -29,7 +29,7 @@ std::string EscapePosition(const std::string& position) {
 }
 
 Error NoName(std::string_view text) {
-  return {Code::kInvalid, "'" + EscapeBytes(text) + "' is no name of a work item",
+  return {Code::kInvalid, "'" + EscapeBytes(text) + "' is not the name of a work item",
           "it must look like index__shard__position"};
 }
 

@@ -158,7 +158,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                                  ? "give the new one a migrationId of its own"
                                  : "'muster resume " + run.id + "' goes on with it";
     return Error{Code::kConflict,
-                 "migration '" + run.id + "' is there already: " + NameOf(other->status), next};
+                 "migration '" + run.id + "' already exists: " + NameOf(other->status), next};
   }
   MUSTER_TRY(Begin(plan, run, Json::object()));
   return run;

@@ -229,7 +229,7 @@ TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kConflict);
-  EXPECT_EQ(second.error().message, "migration 'm' is there already: IN_PROGRESS");
+  EXPECT_EQ(second.error().message, "migration 'm' already exists: IN_PROGRESS");
 }
 
 TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
@@ -272,9 +272,9 @@ TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
   // Again it is there already, by its own name.
   const auto again = runs.Start(plan, plan.profiles.front(), inputs);
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().message, "migration '" + other->id + "' is there already: COMPLETED");
+  EXPECT_EQ(again.error().message, "migration '" + other->id + "' already exists: COMPLETED");
   EXPECT_EQ(runs.Start(plan, plan.profiles.front(), kInputs).error().message,
-            "migration 'm' is there already: COMPLETED");
+            "migration 'm' already exists: COMPLETED");
   // Who asks for one says which.
   const auto ambiguous = runs.Resolve("m");
   ASSERT_FALSE(ambiguous);

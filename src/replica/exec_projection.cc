@@ -193,7 +193,7 @@ class ExecProcessor final : public Processor {
       return Failed("says: " + json["error"].get<std::string>());
     }
     if (!json.is_object() || !json.contains("ack") || !json["ack"].is_number_integer()) {
-      return Failed("answers what is no acknowledgement: " + line.substr(0, 200));
+      return Failed("replied with something other than an acknowledgement: " + line.substr(0, 200));
     }
     const auto position = json["ack"].get<int64_t>();
     if (position > highest_sent_) {

@@ -58,7 +58,7 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
       {"exit 3", "ended without acknowledging"},
       {"read -r line; echo '{\"error\":\"no such customer\",\"position\":1}'; sleep 9",
        "says: no such customer"},
-      {"echo hello; sleep 9", "no acknowledgement: hello"},
+      {"echo hello; sleep 9", "an acknowledgement: hello"},
       {"read -r line; exec sleep 60", "did not answer within 300 ms"},
       {"read -r line; echo '{\"ack\":1000}'; sleep 9", "position 1000, which it was not sent"},
       {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that does not end"},

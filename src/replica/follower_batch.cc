@@ -52,7 +52,7 @@ std::invoke_result_t<Call> Caught(Call&& call) {
   } catch (const ProcessEnd&) {
     throw;
   } catch (...) {
-    return threw(Code::kInternal, "an exception without words");
+    return threw(Code::kInternal, "an exception without a message");
   }
 }
 
@@ -224,7 +224,7 @@ Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_to
 Status Follower::RetryOrPark(const Event& event, Error error, std::stop_token stop) {
   milliseconds delay = options_.retry_delay;
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
-    Log(Level::kWarning, "an event failed; it will be tried again",
+    Log(Level::kWarning, "an event failed; it will be retried",
         {{"projection", instance_.projection},
          {"stream", event.stream},
          {"position", event.position},

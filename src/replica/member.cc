@@ -30,7 +30,7 @@ std::string Joined(const std::vector<std::string>& names) {
 
 Error Lost(const std::string& id, const std::string& why) {
   return {Code::kLeaseLost, "worker " + id + " is no longer part of the set: " + why,
-          "it stops its work and registers anew"};
+          "it stops and registers again"};
 }
 
 }  // namespace

@@ -56,12 +56,12 @@ MeteredEvents::MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, 
       env_(env),
       barrier_(metrics.GetHistogram("muster_replica_barrier_seconds",
                                     "From ready to running in a generation", Bounds())),
-      pause_(metrics.GetHistogram("muster_replica_pause_seconds",
-                                  "For how long slots were nobody's", Bounds())) {}
+      pause_(metrics.GetHistogram("muster_replica_pause_seconds", "How long slots had no owner",
+                                  Bounds())) {}
 
 void MeteredEvents::Take(const ReplicaEvent& event) {
   metrics_
-      .GetCounter("muster_replica_events_total", "What workers have told, by kind",
+      .GetCounter("muster_replica_events_total", "Worker events, by kind",
                   {{"kind", KindName(event.kind)}})
       .Add();
   for (const auto& [slot, length] : event.pauses) {

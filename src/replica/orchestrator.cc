@@ -139,7 +139,7 @@ Status CheckOptions(const ReplicaOptions& options,
   for (const auto& projection : projections) {
     MUSTER_TRY(CheckReplicaName("projection", projection->name()));
     if (!names.insert(projection->name()).second) {
-      return Error{Code::kInvalid, "projection '" + projection->name() + "' is there twice"};
+      return Error{Code::kInvalid, "projection '" + projection->name() + "' occurs twice"};
     }
   }
   const auto invalid = [](const char* what) { return Error{Code::kInvalid, what}; };

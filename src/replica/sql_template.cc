@@ -223,7 +223,7 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
           std::find(std::begin(kParts), std::end(kParts), place.part) != std::end(kParts);
       const bool deep = place.part == "payload" || place.part == "metadata";
       if (!known || (!deep && !place.path.empty())) {
-        return Error{Code::kInvalid, ":" + name + " is no part of an event",
+        return Error{Code::kInvalid, ":" + name + " is not a part of an event",
                      "there are :position, :stream, :version, :id, :type, :time, :payload, "
                      ":payload.FIELD, :metadata and :metadata.FIELD"};
       }
@@ -242,7 +242,7 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
       }
       const std::string name(text.substr(at + 1, close - at - 1));
       if (std::find(tables.begin(), tables.end(), name) == tables.end()) {
-        return Error{Code::kInvalid, "{" + name + "} is no table of this projection",
+        return Error{Code::kInvalid, "{" + name + "} is not a table of this projection",
                      "list it under 'tables'"};
       }
       parsed.pieces_.push_back(std::move(piece));

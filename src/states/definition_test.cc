@@ -60,7 +60,7 @@ TEST(Definition, AKeyTwiceIsOneProblemAmongOthers) {
   const auto problems = ProblemsOf(
       R"({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true, "End": true, "x": 1}}})");
   ASSERT_EQ(problems.size(), 2u);
-  EXPECT_EQ(problems[0], "f:1:64: the key \"End\" stands twice in this object");
+  EXPECT_EQ(problems[0], "f:1:64: the key \"End\" occurs twice in this object");
   EXPECT_EQ(problems[1], "f:1:77: a JSONPath Pass state has no field \"x\"");
 }
 
@@ -172,10 +172,10 @@ TEST(Definition, ExpressionsInPathsThatAreNoneAreProblems) {
     const auto problems = ProblemsOf(ToJsonText(definition));
     return problems.empty() ? "" : problems.front();
   };
-  EXPECT_NE(problem("a(").find("'a(' is no regular expression: missing )"), std::string::npos);
-  EXPECT_NE(problem("(a)\\1").find("is no regular expression"), std::string::npos);
+  EXPECT_NE(problem("a(").find("'a(' is not a regular expression: missing )"), std::string::npos);
+  EXPECT_NE(problem("(a)\\1").find("is not a regular expression"), std::string::npos);
   const std::string many = problem(std::string(60'000, '('));
-  EXPECT_NE(many.find("is no regular expression"), std::string::npos);
+  EXPECT_NE(many.find("is not a regular expression"), std::string::npos);
   EXPECT_LT(many.size(), 2'000u);
 }
 

@@ -48,7 +48,7 @@ class Reader {
       if (at_ == text_.size() || text_[at_] != '"') return Fail("expected a key in quotes");
       if (!Scalar(key)) return false;
       if (!keys.insert(key.text()).second) {
-        source_.Add(key_offset, "the key \"" + key.text() + "\" stands twice in this object");
+        source_.Add(key_offset, "the key \"" + key.text() + "\" occurs twice in this object");
       }
       SkipSpaces();
       if (!Take(':')) return Fail("expected ':'");

@@ -40,7 +40,7 @@ Status DiagnoseLatency(Store& store, Env& env, Findings& findings) {
   const auto median = trips[trips.size() / 2];
   if (median > std::chrono::milliseconds(100)) {
     findings.Warn("latency", "a round trip takes " + Milliseconds(median),
-                  "run muster nearer to its store, or claim in larger batches");
+                  "run muster closer to its store, or claim in larger batches");
   } else {
     findings.Ok("latency", "a round trip takes " + Milliseconds(median));
   }

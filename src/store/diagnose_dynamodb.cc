@@ -15,7 +15,7 @@ void DiagnoseTransport(const DynamoDbPlace& place, Findings& findings) {
   if (encrypted) {
     findings.Ok("tls", "encrypted, and the server's certificate was verified");
   } else if (local) {
-    findings.Ok("tls", "not encrypted, and does not leave this machine");
+    findings.Ok("tls", "not encrypted, but does not leave this machine");
   } else {
     findings.Warn("tls", "the connection is not encrypted", "write endpoint=https://...");
   }
@@ -91,7 +91,7 @@ bool DiagnoseSchema(DynamoDbClient& client, const std::string& space, Findings& 
     return false;
   }
   if (*version == 0) {
-    findings.Ok("schema", name + " is not there yet: the first use creates it");
+    findings.Ok("schema", name + " does not exist yet: the first use creates it");
     return false;
   }
   findings.Ok("schema", name + " has version " + std::to_string(*version));
@@ -111,7 +111,7 @@ bool DiagnoseDynamoDb(const StoreUrl& url, Env& env, Findings& findings) {
   findings.Ok("connect", client.place().endpoint + " answers");
   DiagnoseTransport(client.place(), findings);
   if (!*table && client.place().create) {
-    findings.Ok("table", client.place().Name() + " is not there yet: the first use creates it");
+    findings.Ok("table", client.place().Name() + " does not exist yet: the first use creates it");
     return false;
   }
   if (!*table) {

@@ -14,9 +14,9 @@ bool IsLocal(const std::string& base) {
 
 void DiagnoseTls(const OpenSearchEndpoint& endpoint, Findings& findings) {
   if (endpoint.base_url.starts_with("https:")) {
-    findings.Ok("tls", "encrypted, and who the server is was verified");
+    findings.Ok("tls", "encrypted, and the server was verified");
   } else if (IsLocal(endpoint.base_url)) {
-    findings.Ok("tls", "not encrypted, and does not leave this machine");
+    findings.Ok("tls", "not encrypted, but does not leave this machine");
   } else {
     findings.Warn("tls", "the connection is not encrypted",
                   "use opensearch+https://, with ?ca=PATH if the authority is your own");
@@ -36,7 +36,7 @@ bool DiagnoseTime(OpenSearchCluster& client, Env& env, bool exists, Findings& fi
       "the cluster's time is known to " + std::to_string(reading->error.count()) + " ms";
   if (reading->error > std::chrono::milliseconds(250)) {
     findings.Warn("time", known + ", by which leases are taken over later",
-                  "allow cluster:monitor/nodes/stats, or run muster nearer to the cluster");
+                  "allow cluster:monitor/nodes/stats, or run muster closer to the cluster");
   } else {
     findings.Ok("time", known);
   }
@@ -60,14 +60,14 @@ void DiagnoseSettings(const OpenSearchIndex& index, Findings& findings) {
                   change + R"({"index.translog.durability": "request"})");
   } else if (index.refresh_interval != "-1") {
     findings.Warn("settings",
-                  "refresh_interval is " + index.refresh_interval + ": a store at rest costs work",
+                  "refresh_interval is " + index.refresh_interval + ": an idle store costs work",
                   change + R"({"index.refresh_interval": "-1"})");
   } else {
     findings.Ok("settings", index.shards + " shard, durable, refreshed on request only");
   }
   if (index.replicas == "0") {
-    findings.Warn("replicas", "the store has no copy: with its node, its records are lost",
-                  "add a second data node: the copy is then made by itself");
+    findings.Warn("replicas", "the store has no replica: if its node is lost, so are its records",
+                  "add a second data node: a replica is then created automatically");
   } else {
     findings.Ok("replicas", index.replicas + " besides the primary");
   }
@@ -81,7 +81,7 @@ void DiagnoseHealth(OpenSearchCluster& client, const OpenSearchIndex& index, Fin
     findings.Fail("health", {Code::kUnavailable, "index " + index.name + " is red: a shard is lost",
                              "bring its node back, or see GET _cluster/allocation/explain"});
   } else if (status == "yellow") {
-    findings.Warn("health", "index " + index.name + " is yellow: a copy is missing",
+    findings.Warn("health", "index " + index.name + " is yellow: a replica is missing",
                   "see GET _cluster/allocation/explain");
   } else {
     findings.Ok("health", "index " + index.name + " is " + status);
@@ -125,7 +125,7 @@ bool DiagnoseOpenSearch(const StoreUrl& url, Env& env, Findings& findings) {
   if (!DiagnoseTime(client, env, index->has_value(), findings)) return false;
   const std::string space = "namespace '" + url.space + "'";
   if (!*index) {
-    findings.Ok("schema", space + " is not there yet: the first use creates it");
+    findings.Ok("schema", space + " does not exist yet: the first use creates it");
     return false;
   }
   findings.Ok("schema", space + " has version " + std::to_string((*index)->schema_version));

@@ -80,11 +80,11 @@ void DiagnoseTls(const StoreUrl& url, const Answers& answers, Findings& findings
   const std::string hint =
       "add ?sslmode=verify-full&sslrootcert=PATH of the CA's certificate to the URL";
   if (answers[kTls].empty() && answers[kLocal] == "true") {
-    findings.Ok("tls", "not encrypted, and does not leave this machine");
+    findings.Ok("tls", "not encrypted, but does not leave this machine");
   } else if (answers[kTls].empty()) {
     findings.Warn("tls", "the connection is not encrypted", hint);
   } else if (mode != "verify-full" && mode != "verify-ca" && answers[kLocal] != "true") {
-    findings.Warn("tls", answers[kTls] + ", but who the server is was not verified", hint);
+    findings.Warn("tls", answers[kTls] + ", but the server was not verified", hint);
   } else {
     findings.Ok("tls", answers[kTls]);
   }
@@ -96,7 +96,7 @@ void DiagnosePrivileges(const StoreUrl& url, const Answers& answers, Findings& f
     return findings.Fail("privileges",
                          {Code::kReadOnly,
                           answers[kInRecovery] == "true" ? "the server is a read-only standby"
-                                                         : "the server takes no writes",
+                                                         : "the server rejects writes",
                           "name the primary in the URL, or set default_transaction_read_only off"});
   }
   if (answers[kExists] == "true" && answers[kMayWrite] == "true") {
@@ -137,7 +137,8 @@ bool DiagnosePostgres(const StoreUrl& url, Env& env, Findings& findings) {
   DiagnoseTls(url, *answers, findings);
   DiagnosePrivileges(url, *answers, findings);
   if ((*answers)[kExists] == "true") return true;
-  findings.Ok("schema", "namespace '" + url.space + "' is not there yet: the first use creates it");
+  findings.Ok("schema",
+              "namespace '" + url.space + "' does not exist yet: the first use creates it");
   const WallTime asked = env.WallNow();
   auto now = (*connection)->Execute(PgStatement{"", "SELECT clock_timestamp()", false}, PgParams());
   if (now) DiagnoseClock(asked, now->Time(0, 0), env.WallNow(), findings);

@@ -93,7 +93,7 @@ Status DiagnoseContent(SqliteDb& db, const StoreUrl& url, uint64_t bytes, int& v
     MUSTER_ASSIGN(const std::string verdict, db.QueryText("PRAGMA quick_check(1)"));
     if (verdict != "ok") {
       return Error{Code::kCorrupt, "SQLite file " + url.target + ": " + verdict,
-                   "restore the file from a backup, or move it away to start anew"};
+                   "restore the file from a backup, or move it away to start over"};
     }
     findings.Ok("integrity", "the file passes SQLite's quick check");
   }
@@ -123,7 +123,7 @@ bool DiagnoseFile(const StoreUrl& url, uint64_t bytes, Findings& findings) {
   }
   const std::string space = "namespace '" + url.space + "'";
   if (version == 0) {
-    findings.Ok("schema", space + " is not there yet: the first use creates it");
+    findings.Ok("schema", space + " does not exist yet: the first use creates it");
     return false;
   }
   if (version < kSqliteSchemaVersion) {
@@ -158,7 +158,7 @@ bool DiagnoseSqlite(const StoreUrl& url, Findings& findings) {
   DiagnoseDisk(folder, findings);
   struct stat file {};
   if (stat(url.target.c_str(), &file) != 0) {
-    findings.Ok("file", url.target + " is not there yet: the first use creates it");
+    findings.Ok("file", url.target + " does not exist yet: the first use creates it");
     return false;
   }
   if (auto writable = CheckWritable(url.target, "file"); !writable) {

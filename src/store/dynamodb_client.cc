@@ -224,7 +224,7 @@ Error DynamoDbClient::ErrorOf(std::string_view operation, const DynamoDbAnswer& 
                  "wait, use on-demand billing, or raise the table's and its index's capacity");
   }
   if (answer.error.find("Transaction") != std::string::npos) {
-    return error(Code::kUnavailable, "others change the same items all the time: " + said,
+    return error(Code::kUnavailable, "too many concurrent changes to the same items: " + said,
                  "run the same command again");
   }
   if (answer.error == "ValidationException" && said.find("size") != std::string::npos) {

@@ -139,7 +139,7 @@ Result<Record> DynamoDbRecordOf(const Json& item, std::string_view kind) {
     return Error{Code::kCorrupt,
                  "item '" + key.value_or("") + "' of kind '" + std::string(kind) +
                      "' in DynamoDB lacks attributes of a record",
-                 "somebody else has written to the table: restore or delete that item"};
+                 "another program has written to the table: restore or delete that item"};
   }
   Record record{.kind = std::string(kind),
                 .queue = *std::move(queue),

@@ -21,7 +21,7 @@ void SayIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds l
   const auto took = std::chrono::duration_cast<milliseconds>(env.MonoNow() - asked);
   if (took < lease / 3) return;
   Log(Level::kWarning,
-      "the store is too slow for the lease: raise --lease, or use a store that is nearer",
+      "the store is too slow for the lease: raise --lease, or use a store that is closer",
       {{"item", what},
        {"took_ms", took.count()},
        {"lease_ms", lease.count()},

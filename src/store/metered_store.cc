@@ -23,7 +23,7 @@ MeteredStore::MeteredStore(Store& store, Metrics& metrics, Env& env)
       claim_(SecondsOf(metrics, "claim")),
       now_(SecondsOf(metrics, "now")),
       conflicts_(metrics.GetCounter("muster_store_conflicts_total",
-                                    "Changes that somebody else had come before")),
+                                    "Changes that lost to a concurrent one")),
       claimed_(metrics.GetCounter("muster_store_claimed_total", "Records that were claimed")) {}
 
 template <class Call>

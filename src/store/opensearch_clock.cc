@@ -32,10 +32,10 @@ Status OpenSearchClock::Measure() {
   }
   if (response.status >= 500 || response.status == 429) {
     return Error{Code::kUnavailable,
-                 "the cluster does not tell its time: status " + std::to_string(response.status),
+                 "the cluster does not report its time: status " + std::to_string(response.status),
                  "wait until GET _cluster/health shows a cluster manager"};
   }
-  return Error{Code::kPermission, "the cluster does not tell its time",
+  return Error{Code::kPermission, "the cluster does not report its time",
                "allow cluster:monitor/nodes/stats: leases go by the cluster manager's clock"};
 }
 

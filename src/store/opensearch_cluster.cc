@@ -29,12 +29,12 @@ bool Contains(std::string_view text, std::string_view part) {
 
 Error BlockedError(int status, const std::string& reason) {
   if (Contains(reason, "flood-stage")) {
-    return {Code::kReadOnly, "OpenSearch takes no writes: " + reason,
+    return {Code::kReadOnly, "OpenSearch rejects writes: " + reason,
             "free disk space in the cluster, then try again; Elasticsearch before 7.4 also needs "
             "index.blocks.read_only_allow_delete set to null"};
   }
   if (Contains(reason, "read-only") || status == 403) {
-    return {Code::kReadOnly, "OpenSearch takes no writes: " + reason,
+    return {Code::kReadOnly, "OpenSearch rejects writes: " + reason,
             "set the index's index.blocks.* to null, or the cluster's cluster.blocks.read_only"};
   }
   return {Code::kUnavailable, "the cluster is not ready: " + reason,
@@ -175,7 +175,7 @@ Result<OpenSearchAnswer> OpenSearchCluster::SendOnce(const ClusterRequest& reque
   if (!answer && answer.error().code != Code::kCancelled && env_.MonoNow() - asked >= kTimeout) {
     Error slow = answer.error();
     slow.hint = "the store must answer within " + std::to_string(kTimeout.count() / 1000) +
-                " s: check the cluster's load and the network, or use a store that is nearer";
+                " s: check the cluster's load and the network, or use a store that is closer";
     return slow;
   }
   return answer;

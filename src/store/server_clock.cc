@@ -61,10 +61,10 @@ bool ServerClock::IsStale(MonoTime now) const {
 Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
   std::lock_guard lock(mutex_);
   if (!bounds_) {
-    return Error{
-        Code::kUnavailable,
-        "the store has not told its time within " + std::to_string(2 * kMaxError.count()) + " ms",
-        "check its load and the network, or use a store that is nearer"};
+    return Error{Code::kUnavailable,
+                 "the store has not reported its time within " +
+                     std::to_string(2 * kMaxError.count()) + " ms",
+                 "check its load and the network, or use a store that is closer"};
   }
   const Bounds bounds = At(now);
   const nanoseconds since = now.time_since_epoch();
@@ -79,7 +79,7 @@ Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
         "the store's time is only known to " + std::to_string(reading.error.count()) +
             " ms, and leases need it to " + std::to_string(kMaxError.count()) + " ms",
         "it answers too slowly, or the clocks of its nodes differ: check its load, the network and "
-        "NTP, or use a store that is nearer"};
+        "NTP, or use a store that is closer"};
   }
   last_ = shown;
   return reading;

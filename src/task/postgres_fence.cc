@@ -34,7 +34,7 @@ Result<StoredLoad> StoredIn(const PgResult& answer, const LoadFence& fence,
     return Error{
         Code::kConflict,
         connection.Place() + ": the row of " + fence.task + " is gone from muster_transform",
-        "do not delete rows of a run while it works"};
+        "do not delete rows of a run while it is running"};
   }
   StoredLoad stored{.run = std::string(answer.Text(0, 0)),
                     .attempt = ParseNumber<int64_t>(answer.Text(0, 1)).value_or(0),

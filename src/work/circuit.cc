@@ -35,7 +35,7 @@ void Circuit::Succeeded(const std::string& item) {
   if (failures_ >= kWorthSaying) {
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - since_);
     // At the level of the warning it revokes.
-    Log(Level::kWarning, "items get through again", {{"after_s", waited.count()}});
+    Log(Level::kWarning, "items succeed again", {{"after_s", waited.count()}});
   }
   failures_ = 0;
   trying_ = false;

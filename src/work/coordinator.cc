@@ -188,7 +188,7 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
       return given.error();
     }
     if (*given) return std::make_unique<Lease>(std::move(lease));
-    Log(Level::kWarning, "an item that the one before it does not know of is removed",
+    Log(Level::kWarning, "removed an item that its predecessor does not know",
         {{"item", lease.key()}, {"from", item->from}});
     MUSTER_TRY(lease.Remove());
   }

@@ -162,7 +162,7 @@ Status RetryItem(Store& store, const std::string& run, const std::string& name) 
   return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
     if (body.state != ItemBody::State::kQuarantined) {
       return Error{Code::kConflict, "item '" + name + "' is not quarantined",
-                   "only an item that was given up can be retried by hand"};
+                   "only a quarantined item can be retried"};
     }
     body.state = ItemBody::State::kOpen;
     body.failures = 0;

@@ -32,14 +32,15 @@ std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
   if (run.finished && sum.quarantined == 0) return "";
   if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
     return std::to_string(sum.quarantined) +
-           " items were given up; retry them when their cause is repaired";
+           " items are quarantined; retry them once the cause is fixed";
   }
   if (sum.held > 0) return "";
-  if (!run.ready) return "its items are being made, or the worker that makes them has gone";
+  if (!run.ready) return "its items are being created, or the worker that creates them is gone";
   if (sum.waiting == 0) return "";
   std::string why = "no worker holds an item: start one with 'muster worker'";
   // Workers may be running and waiting for the same thing.
-  if (!sum.last_error.empty()) why += ", unless some wait for what failed last: " + sum.last_error;
+  if (!sum.last_error.empty())
+    why += ", unless some are waiting after the last failure: " + sum.last_error;
   return why;
 }
 
@@ -54,13 +55,13 @@ std::string WhyItem(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return "";
   if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
   if (item.state == ItemInfo::State::kUnreadable) return item.error;
-  if (IsHeld(item)) return "held, lease ends in " + FormatSpan(*item.due_in);
+  if (IsHeld(item)) return "held, lease expires in " + FormatSpan(*item.due_in);
   if (item.due_in && item.due_in->count() > 0) {
-    return "tried again in " + FormatSpan(*item.due_in) + ": " + item.error;
+    return "retry in " + FormatSpan(*item.due_in) + ": " + item.error;
   }
-  const std::string failed = item.error.empty() ? "" : "; it failed last: " + item.error;
-  if (!item.holder.empty()) return "its holder has gone; waits for a worker" + failed;
-  return "waits for a worker" + failed;
+  const std::string failed = item.error.empty() ? "" : "; last failure: " + item.error;
+  if (!item.holder.empty()) return "its holder is gone; waiting for a worker" + failed;
+  return "waiting for a worker" + failed;
 }
 
 }  // namespace muster

@@ -9,7 +9,7 @@ namespace {
 
 Metrics::Counter DocumentsOf(Metrics& metrics, const char* outcome) {
   return metrics.GetCounter("muster_documents_total",
-                            "Documents that this process has read, by what became of them",
+                            "Documents that this process has read, by outcome",
                             {{"outcome", outcome}});
 }
 
@@ -24,7 +24,7 @@ MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, Trace
       run_(std::move(run)),
       worker_(std::move(worker)),
       progress_(metrics.GetCounter("muster_progress_total", "Batches that are safely in the sink")),
-      splits_(metrics.GetCounter("muster_splits_total", "Parts of items that were given away")),
+      splits_(metrics.GetCounter("muster_splits_total", "Parts of items that were split off")),
       written_(DocumentsOf(metrics, "written")),
       skipped_(DocumentsOf(metrics, "skipped")),
       failed_(DocumentsOf(metrics, "failed")),
@@ -32,7 +32,7 @@ MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, Trace
 
 void MeteredObserver::Acquired(const WorkItem& item, const Progress& from) {
   metrics_
-      .GetCounter("muster_leases_acquired_total", "Items that this process has taken",
+      .GetCounter("muster_leases_acquired_total", "Items that this process has acquired",
                   {{"takeover", item.fence().epoch > 1 ? "true" : "false"}})
       .Add();
   {
@@ -69,7 +69,7 @@ void MeteredObserver::Split(const WorkItem& item, const Progress& progress) {
 
 void MeteredObserver::Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) {
   metrics_
-      .GetCounter("muster_leases_ended_total", "Items that this process has let go, by outcome",
+      .GetCounter("muster_leases_ended_total", "Items that this process has released, by outcome",
                   {{"outcome", std::string(ShardOutcomeName(outcome))}})
       .Add();
   InHand had;

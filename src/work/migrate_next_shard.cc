@@ -18,7 +18,7 @@ namespace {
 constexpr milliseconds kLongestRetryDelay{300'000};
 constexpr char kRestored[] =
     "if the store was restored from a backup, or lost commits in a failover, start one worker with"
-    " --new-incarnation: what the sink knows is then continued";
+    " --new-incarnation: it then continues from what the sink has";
 
 Error Contradiction(const WorkItem& item, const std::string& what) {
   return Error{Code::kIncompatible, "item '" + item.name() + "': " + what, kRestored};
@@ -105,8 +105,8 @@ class ItemMigration {
     if (!known || *known == Progress()) {
       if (!item_.sink_kept_progress()) return stored;
       return Error{Code::kIncompatible,
-                   "item '" + item_.name() + "': the sink has forgotten its progress",
-                   kLostTargetHint, Party::kSink};
+                   "item '" + item_.name() + "': the sink has lost its progress", kLostTargetHint,
+                   Party::kSink};
     }
     if (known->counts.read < stored.counts.read) {
       return Contradiction(item_, "the sink knows of " + std::to_string(known->counts.read) +
@@ -361,7 +361,7 @@ std::string_view ShardOutcomeName(ShardOutcome outcome) {
     case ShardOutcome::kReleased:
       return "item released";
     case ShardOutcome::kFailed:
-      return "item failed; it will be tried again";
+      return "item failed; it will be retried";
     case ShardOutcome::kQuarantined:
       return "item quarantined";
     case ShardOutcome::kLost:

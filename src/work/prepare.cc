@@ -119,10 +119,11 @@ class Preparation {
     if (!stored) return Error{Code::kUnavailable, "page " + key + " is not there yet"};
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
     if (body.items == page_.items) return {};
-    return Error{Code::kConflict,
-                 "the source has changed since the preparation of run '" + coordinator_.run() +
-                     "' began: its partitions are not the same any more",
-                 "start the migration under another name with --run, of a source that rests"};
+    return Error{
+        Code::kConflict,
+        "the source has changed since the preparation of run '" + coordinator_.run() +
+            "' began: its partitions are not the same any more",
+        "start the migration under another name with --run, with a source that does not change"};
   }
 
   Status Save() {

@@ -44,14 +44,14 @@ TEST(RunSummaryTest, WhatNobodyHoldsSaysWhyItFailedLast) {
   RunSummary sum;
   ItemInfo item;
   sum.Add(item);
-  EXPECT_EQ(WhyItem(item), "waits for a worker");
+  EXPECT_EQ(WhyItem(item), "waiting for a worker");
   EXPECT_EQ(WhyRun(run, sum), "no worker holds an item: start one with 'muster worker'");
   item.error = "sink: connection refused";
   sum.Add(item);
-  EXPECT_EQ(WhyItem(item), "waits for a worker; it failed last: sink: connection refused");
+  EXPECT_EQ(WhyItem(item), "waiting for a worker; last failure: sink: connection refused");
   EXPECT_EQ(WhyRun(run, sum),
-            "no worker holds an item: start one with 'muster worker', unless some wait for what "
-            "failed last: sink: connection refused");
+            "no worker holds an item: start one with 'muster worker', unless some are waiting "
+            "after the last failure: sink: connection refused");
 }
 
 TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {

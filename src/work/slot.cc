@@ -27,7 +27,7 @@ class Slot {
       coordinator_.circuit().Settled();
       if (!outcome) {
         if (!IsTransient(outcome.error().code)) return outcome.error();
-        Pause("no item could be acquired; trying again", outcome.error());
+        Pause("could not acquire an item; retrying", outcome.error());
       } else if (*outcome == ShardOutcome::kAllDone && !options_.forever) {
         return true;
       } else if (*outcome == ShardOutcome::kAllDone || *outcome == ShardOutcome::kNothingDue) {
@@ -51,7 +51,7 @@ class Slot {
     }
     if (!IsTransient(prepared.error().code)) return prepared.error();
     if (!was_prepared_ && ++failures_ >= coordinator_.terms().max_attempts) return prepared.error();
-    Pause("the run could not be prepared; trying again", prepared.error());
+    Pause("could not prepare the run; retrying", prepared.error());
     return {};
   }
 

@@ -63,7 +63,7 @@ TEST(Doctor, SomebodyElsesDatabaseIsLeftAsItIs) {
   ASSERT_EQ(RunCommand({"sqlite3", folder / "a.db", "CREATE TABLE t (x)"}).exit_code, 0);
   auto before = folder.Snapshot();
   auto findings = Findings("sqlite:" + (folder / "a.db"));
-  EXPECT_TRUE(findings["schema"].find("not there yet") != std::string::npos);
+  EXPECT_TRUE(findings["schema"].find("does not exist yet") != std::string::npos);
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
@@ -71,7 +71,7 @@ TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
   const PostgresServer& server = PostgresServer::Shared();
   server.Clear();
   auto before = Findings(server.Url());
-  EXPECT_TRUE(before["schema"].find("not there yet") != std::string::npos) << before["schema"];
+  EXPECT_TRUE(before["schema"].find("does not exist yet") != std::string::npos) << before["schema"];
   EXPECT_EQ(server.Exec("SELECT count(*) FROM pg_namespace WHERE nspname = 'muster'"), "0");
   auto store = OpenStore(server.Url(), RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();

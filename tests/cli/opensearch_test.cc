@@ -88,7 +88,7 @@ class OpenSearchDoctor : public ::testing::Test {
 
 TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
   auto before = Findings(Url());
-  EXPECT_NE(before["schema"].find("not there yet"), std::string::npos) << before["schema"];
+  EXPECT_NE(before["schema"].find("does not exist yet"), std::string::npos) << before["schema"];
   EXPECT_THROW(Server().Call("GET", Index()), std::runtime_error);
 
   const auto store = OpenStore(Url(), RealEnv());

@@ -12,13 +12,13 @@ export function dueOf(item: ItemView, now: number): string {
   if (!item.due) return "";
   const left = Math.max(0, item.due - now);
   if (item.state === "held") return `lease ${duration(left)} left`;
-  if (item.state === "backoff") return `tried again in ${duration(left)}`;
+  if (item.state === "backoff") return `retry in ${duration(left)}`;
   return "";
 }
 
 export function whyOf(item: ItemView): string {
   if (item.state === "waiting")
-    return item.holder ? "its holder has gone; waits for a worker" : "waits for a worker";
+    return item.holder ? "its holder is gone; waiting for a worker" : "waiting for a worker";
   if (item.state === "quarantined") return `given up after ${count(item.attempt)} attempts`;
   if (item.state === "unreadable") return "its record is damaged";
   return "";
