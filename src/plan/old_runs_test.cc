@@ -1,5 +1,5 @@
-// Goal: runs that an older version has begun are shown and resumed. Method: records as version 0.2
-// wrote them, without format versions and state tables: 'm' has failed, 'left' was left in
+// Goal: runs that an older version has begun are shown and resumed. Method: records as older
+// versions wrote them, without format versions and state tables: 'm' has failed, 'left' was left in
 // progress.
 
 #include <gtest/gtest.h>

@@ -167,7 +167,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
 
 Result<RunState> ReadRunBody(const Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
-  // Version 0.2 called it 'format'.
+  // Version 0 has 'format' instead of 'v'.
   const int64_t version = std::max(VersionOf(body), NumberIn(body, "format"));
   MUSTER_TRY(CheckVersion(version, kVersion, "migration '" + record.key + "'"));
   RunState run;

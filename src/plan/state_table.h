@@ -38,7 +38,8 @@ using StateTable = std::map<std::string, PlanState>;
 // Keeps the table of an execution in the store, before the execution begins. A repeat is fine.
 Status WriteStates(Store& store, const std::string& execution, const StateTable& states);
 
-// None: version 0.2 or older began the execution. kInvalid: a newer version of muster wrote it.
+// None: a version that kept no tables began the execution. kInvalid: a newer version of muster
+// wrote it.
 Result<std::optional<StateTable>> ReadStates(Store& store, const std::string& execution);
 
 // The table that versions which kept none would have written: for their executions.
