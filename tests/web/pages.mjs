@@ -129,7 +129,7 @@ export function pages({ on }) {
 
   on("what is not there is said, and the way back is shown", {}, async (page, show, stage) => {
     await page.goto(stage.url + "#/nonsense");
-    await page.getByText("There is no such page.").waitFor();
+    await page.getByText("Page not found.").waitFor();
     await show("#/migrations/0/no-such-migration");
     await page.getByRole("alert").waitFor();
   });

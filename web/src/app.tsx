@@ -71,7 +71,7 @@ function Page({ route }: { route: Route }) {
   if (section === "dead-letters") return <DeadLettersPage query={route.query} />;
   return (
     <div class="empty">
-      There is no such page. <a href={href([])}>To the migrations</a>
+      Page not found. <a href={href([])}>Go to migrations</a>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import type { Action, ActionResult, Problem } from "./types";
 
-// A request that was refused or got no answer, with what to do next.
+// A request that was refused or not answered, with a hint.
 export class ApiError extends Error {
   constructor(
     readonly problem: Problem,
@@ -15,7 +15,7 @@ export function apiPath(...parts: (string | number)[]): string {
   return "/api/v1/" + parts.map((part) => encodeURIComponent(part)).join("/");
 }
 
-// What went wrong, in words, of an answer that is no success.
+// The error of an unsuccessful answer.
 export async function refusal(response: Response): Promise<ApiError> {
   const after = Number(response.headers.get("Retry-After"));
   let problem: Problem = {
@@ -25,7 +25,7 @@ export async function refusal(response: Response): Promise<ApiError> {
   try {
     problem = ((await response.json()) as { error: Problem }).error ?? problem;
   } catch {
-    // A proxy in between may answer with a page of its own: the status says enough.
+    // A proxy may answer with a page of its own: the status says enough.
   }
   return new ApiError(problem, response.status, after > 0 ? after * 1000 : undefined);
 }

@@ -4,8 +4,8 @@ import { applyPatch } from "./patch";
 import { EventParser, type StreamEvent } from "./sse";
 import type { Problem } from "./types";
 
-// One stream for all that is on the page. Topics come and go with the pages that show them; data of
-// a broken stream stays, marked as stale, until the next snapshot or delta.
+// One stream for everything on the page. Topics come and go with the pages that show them; the data of a
+// broken stream stays, marked as stale, until the next snapshot or delta.
 
 export interface Topic<T> {
   data?: T;
@@ -29,25 +29,25 @@ let failures = 0;
 let attempt: AbortController | undefined;
 let retryTimer = 0;
 
-// The server's clock: by it leases and pauses end.
+// The server's clock, by which leases and pauses end.
 export function serverNow(): number {
   return Date.now() + clockOffset;
 }
 
-function tell(): void {
+function notify(): void {
   for (const listener of listeners) listener();
 }
 
 function setConnection(next: Connection): void {
   connection = next;
-  tell();
+  notify();
 }
 
 let restartQueued = false;
 function restartSoon(): void {
   if (restartQueued) return;
   restartQueued = true;
-  // A page that leaves and the one that comes change the topics in one go.
+  // Leaving one page and entering the next changes the topics once.
   setTimeout(() => {
     restartQueued = false;
     lastEventId = ""; // ids belong to the stream with the topics of before
@@ -88,8 +88,8 @@ function lost(controller: AbortController, reason: unknown): void {
   retryTimer = window.setTimeout(open, delay);
 }
 
-// A browser opens few connections to a server, and every stream is one: pages that nobody sees give
-// theirs up, and take it up again when they are looked at.
+// A browser opens few connections to a server, and every stream is one: hidden pages close theirs and
+// reopen it when they are shown.
 let hiddenTimer = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiddenTimer);
@@ -130,7 +130,7 @@ async function follow(signal: AbortSignal): Promise<void> {
     stayAwake();
     for (;;) {
       const { done, value } = await reader.read();
-      // What a stream still brings that another has replaced is not for the topics of now.
+      // A replaced stream may still deliver events, for topics of the past.
       if (done || signal.aborted) return;
       stayAwake();
       const events = parser.push(value);
@@ -138,7 +138,7 @@ async function follow(signal: AbortSignal): Promise<void> {
       for (const event of events) take(event);
       failures = 0;
       if (connection.state !== "live") connection = { state: "live" };
-      tell();
+      notify();
     }
   } finally {
     clearTimeout(watchdog);
@@ -169,8 +169,8 @@ function take(event: StreamEvent): void {
   delete topic.problem;
 }
 
-// Before anything else can happen: an effect would miss what is told until the page is painted.
-function useTold(listener: () => void): void {
+// In a layout effect: an ordinary effect would miss notifications until the page is painted.
+function useNotifications(listener: () => void): void {
   useLayoutEffect(() => {
     listeners.add(listener);
     return () => void listeners.delete(listener);
@@ -181,7 +181,7 @@ function useTold(listener: () => void): void {
 export function useLive<T>(path: string | undefined): Topic<T> {
   const [, render] = useReducer((value: number) => value + 1, 0);
   const empty = useRef<Topic<T>>({});
-  useTold(render as () => void);
+  useNotifications(render as () => void);
   useEffect(() => {
     if (path === undefined) return;
     const topic = topics.get(path) ?? { users: 0 };
@@ -201,7 +201,7 @@ export function useLive<T>(path: string | undefined): Topic<T> {
 
 export function useConnection(): Connection {
   const [, render] = useReducer((value: number) => value + 1, 0);
-  useTold(render as () => void);
+  useNotifications(render as () => void);
   return connection;
 }
 

@@ -1,5 +1,5 @@
-// JSON merge patch (RFC 7396), applied in place: a run's items are tens of thousands, of which a patch
-// names a few. Whoever looks is told that something changed; nobody compares objects.
+// JSON merge patch (RFC 7396), applied in place: a patch names a few of a run's tens of thousands of items.
+// Components are notified of changes and do not compare objects.
 export function applyPatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: Record<string, unknown> = isObject(target) ? target : {};

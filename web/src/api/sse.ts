@@ -1,5 +1,5 @@
-// Reads a stream of server-sent events by fetch, not by EventSource: only so can a stream be taken up
-// again with Last-Event-ID after the server was gone for long, and a refusal be told to the reader.
+// Parses server-sent events for a stream that is read by fetch, not by EventSource: fetch can resume with
+// Last-Event-ID after a long outage, and shows why a request was refused.
 
 export interface StreamEvent {
   id: string;
@@ -7,7 +7,7 @@ export interface StreamEvent {
   data: string;
 }
 
-// Takes bytes as they come; gives whole events.
+// Takes text as it arrives; returns whole events.
 export class EventParser {
   private rest = "";
   private id = "";
@@ -16,12 +16,12 @@ export class EventParser {
 
   push(text: string): StreamEvent[] {
     const events: StreamEvent[] = [];
-    // Within a long line nothing is to be done: it would be searched again with every piece.
+    // A piece of a long line: searching it again with every piece would be quadratic.
     if (!/[\r\n]/.test(text)) {
       this.rest += text;
       return events;
     }
-    // A carriage return at the end may be the first half of a line's end.
+    // A trailing carriage return may be the first half of a line end.
     const lines = (this.rest + text).split(/\r\n|\n|\r(?!$)/);
     this.rest = lines.pop() ?? "";
     for (const line of lines) {

@@ -16,7 +16,7 @@ export interface ItemView {
   name: string;
   state: ItemState;
   percent: number; // -1: unknown
-  holder: string; // empty: nobody
+  holder: string; // empty: not held
   due: number; // the lease's end or the next try; 0: none
   attempt: number;
   epoch: number;

@@ -18,7 +18,7 @@ export function parseRoute(hash: string): Route {
   };
 }
 
-// A hash that somebody typed may hold a stray "%".
+// A typed hash may contain a stray "%".
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -13,7 +13,7 @@ import { WorkTable } from "./work";
 
 type StatusFilter = "" | MigrationSummary["status"];
 
-// The first page: what is going on in all stores, and what needs somebody.
+// The first page: what is happening in all stores, and what needs attention.
 export function OverviewPage({ query }: { query: URLSearchParams }) {
   const topic = useLive<Overview>(overviewPath);
   return (

@@ -95,7 +95,7 @@ function Workers({ work }: { work: WorkDetail }) {
           ]}
         />
       ) : (
-        <Empty>{work.why ?? "Nobody holds an item."}</Empty>
+        <Empty>{work.why ?? "No worker holds an item."}</Empty>
       )}
     </Panel>
   );

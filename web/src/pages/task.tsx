@@ -107,7 +107,7 @@ function Task({ task }: { task: TaskDetail }) {
           <Value
             label="Output"
             value={task.output}
-            none={task.status === "failed" ? "It failed: there is none." : "It has not ended yet."}
+            none={task.status === "failed" ? "None: it failed." : "It has not ended yet."}
           />
         </Panel>
       </div>

@@ -19,7 +19,7 @@ export function dueOf(item: ItemView, now: number): string {
 export function whyOf(item: ItemView): string {
   if (item.state === "waiting")
     return item.holder ? "its holder is gone; waiting for a worker" : "waiting for a worker";
-  if (item.state === "quarantined") return `given up after ${count(item.attempt)} attempts`;
+  if (item.state === "quarantined") return `quarantined after ${count(item.attempt)} attempts`;
   if (item.state === "unreadable") return "its record is damaged";
   return "";
 }
@@ -39,7 +39,7 @@ export function describeItem(item: ItemView, now: number): string {
     .join(", ");
 }
 
-// What the map tells of an item under the pointer.
+// The item under the pointer on the map.
 export function ItemCard({ item, now }: { item: ItemView; now: number }) {
   return (
     <>

@@ -128,7 +128,7 @@ export function SlotChart(props: {
         </svg>
       )}
       <p class="muted slot-note">
-        {under >= 0 ? tell(props, under) : "Point at a slot to read it."}
+        {under >= 0 ? describeSlot(props, under) : "Point at a slot to read it."}
       </p>
     </div>
   );
@@ -140,15 +140,13 @@ export function heat(lag: number): number {
   return Math.min(5, 1 + Math.floor(Math.log10(lag)));
 }
 
-function tell(props: Parameters<typeof SlotChart>[0], slot: number): string {
+function describeSlot(props: Parameters<typeof SlotChart>[0], slot: number): string {
   const owner = props.workers.find((worker) => worker.id === props.assignment[slot]);
   const lags = props.projections.map(
     ({ key, lag, lagMs }) =>
       `${key} ${count(lag[slot] ?? 0)} events${lagMs[slot] ? ` (${duration(lagMs[slot] ?? 0)})` : ""} behind`,
   );
-  return [`Slot ${slot}: ${owner ? `owned by ${owner.name}` : "owned by nobody"}`, ...lags].join(
-    "; ",
-  );
+  return [`Slot ${slot}: ${owner ? `owned by ${owner.name}` : "no owner"}`, ...lags].join("; ");
 }
 
 function describe(props: Parameters<typeof SlotChart>[0]): string {
