@@ -7,8 +7,11 @@ set(number 0)
 foreach(file ${IN})
   get_filename_component(name ${file} NAME)
   set(symbol muster_embedded_${number})
-  # The assembler reads the bytes: as C++ they would take the compiler seconds.
+  # The assembler reads the bytes: as C++ they would take the compiler seconds. ccache does not see them,
+  # but the hash.
+  file(SHA256 ${file} hash)
   string(APPEND pieces
+         "// ${hash}\n"
          "asm(\".section .rodata\\n\"\n"
          "    \"${symbol}: .incbin \\\"${file}\\\"\\n\"\n"
          "    \"${symbol}_end: .byte 0\\n\"\n"
