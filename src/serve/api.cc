@@ -71,7 +71,7 @@ std::optional<WebResponse> Api::Refuse(const WebRequest& head) {
 }
 
 WebResponse Api::Handle(const WebRequest& request) {
-  const auto start = std::chrono::steady_clock::now();
+  const MonoTime start = env_.MonoNow();
   WebResponse response = Dispatch(request);
   if (!HasHeader(response, "Cache-Control")) {
     response.headers.emplace_back("Cache-Control", "no-store");
@@ -83,7 +83,7 @@ WebResponse Api::Handle(const WebRequest& request) {
   metrics_
       .GetHistogram("muster_http_request_seconds", "Until an answer is there",
                     {0.001, 0.005, 0.025, 0.1, 0.5, 2.5})
-      .Observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      .Observe(std::chrono::duration<double>(env_.MonoNow() - start).count());
   return response;
 }
 

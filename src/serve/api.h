@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/metrics.h"
+#include "muster/env.h"
 #include "serve/access.h"
 #include "serve/routes.h"
 #include "serve/service.h"
@@ -22,7 +23,9 @@ struct ApiCall {
 // The service over HTTP, by the table of routes.
 class Api final : public WebHandler {
  public:
-  Api(Service& service, Metrics& metrics) : service_(service), metrics_(metrics) {}
+  // All must outlive it.
+  Api(Service& service, Metrics& metrics, Env& env)
+      : service_(service), metrics_(metrics), env_(env) {}
 
   // Call once, before the first request.
   void Open(const Access& access) { access_.emplace(access); }
@@ -52,6 +55,7 @@ class Api final : public WebHandler {
 
   Service& service_;
   Metrics& metrics_;
+  Env& env_;
   std::optional<Access> access_;
 };
 

@@ -33,7 +33,7 @@ class RunningDashboard final : public Dashboard {
                   .audit_log = options.audit_log,
                   .live = {.max_viewers = options.max_viewers}},
                  metrics),
-        api_(service_, metrics) {}
+        api_(service_, metrics, env) {}
 
   Status Listen() {
     const bool tls = !options_.certificate.empty();
