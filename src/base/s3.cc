@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/backoff.h"
 #include "base/secrets.h"
 
 namespace muster {
@@ -160,7 +161,7 @@ Result<HttpResponse> S3Client::Send(const std::string& method, const std::string
                                     const std::string& query, const HttpHeaders& headers,
                                     size_t max_bytes, const std::string& body) {
   const std::string what = "s3://" + location_.bucket + "/" + key;
-  milliseconds pause = kFirstPause;
+  Backoff backoff(env_, {}, {.first = kFirstPause});
   for (int attempt = 1;; ++attempt) {
     HttpRequest request{.method = method,
                         .url = base_url_ + EncodePath(key) + (query.empty() ? "" : "?" + query),
@@ -177,8 +178,7 @@ Result<HttpResponse> S3Client::Send(const std::string& method, const std::string
     // Expired credentials may have been renewed.
     if (error.code == Code::kPermission) credentials_.Forget();
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
-    env_.Sleep(pause + env_.Jitter(pause), {});
-    pause *= 2;
+    backoff.Pause();
   }
 }
 

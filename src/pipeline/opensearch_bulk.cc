@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/backoff.h"
 #include "base/json.h"
 #include "base/sha256.h"
 
@@ -304,25 +305,23 @@ Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Pat
       left.push_back(i);
     }
   }
-  milliseconds pause = kFirstPause;
+  Backoff backoff(env_, patience.stop, {.first = kFirstPause, .longest = kLongestPause});
   MonoTime progress = env_.MonoNow();
   while (!left.empty()) {
     MUSTER_ASSIGN(Round round, Send(batch, left, patience, refused));
     const MonoTime now = env_.MonoNow();
     if (round.again.size() < left.size()) {
       progress = now;
-      pause = kFirstPause;
+      backoff.Reset();
     }
     left = std::move(round.again);
     if (left.empty()) break;
-    const auto wait =
-        std::max<std::chrono::nanoseconds>(pause + env_.Jitter(pause), round.retry_after);
+    const auto wait = std::max<std::chrono::nanoseconds>(backoff.Next(), round.retry_after);
     if (now + wait >= patience.deadline || now - progress > kHopeless) return round.why;
     if (!env_.Sleep(wait, patience.stop)) {
       return Error{Code::kCancelled, "stopped while " + std::to_string(left.size()) +
                                          " documents were not accepted yet"};
     }
-    pause = std::min(pause * 2, kLongestPause);
   }
   std::sort(refused.begin(), refused.end(),
             [](const Refused& a, const Refused& b) { return a.index < b.index; });

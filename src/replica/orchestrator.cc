@@ -4,6 +4,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/backoff.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "replica/orchestrator.h"
@@ -74,7 +75,7 @@ class ThreadRunner final : public FollowerRunner {
   };
 
   void Work(FollowerThread& running, Follower& follower, std::stop_token stop) {
-    milliseconds pause = kFirstPause;
+    Backoff backoff(env_, stop, {.first = kFirstPause, .longest = kLongestPause});
     while (!stop.stop_requested()) {
       // Past the deadline others may own our slots. The fence would refuse the work anyway; this
       // saves it.
@@ -84,7 +85,7 @@ class ThreadRunner final : public FollowerRunner {
       }
       auto outcome = GuardedThread("a follower", [&] { return follower.Step(stop); });
       if (outcome) {
-        pause = kFirstPause;
+        backoff.Reset();
         if (*outcome == Follower::Outcome::kIdle) log_.Wait(kIdleWait, stop);
         continue;
       }
@@ -94,8 +95,7 @@ class ThreadRunner final : public FollowerRunner {
         running.failure = outcome.error();
       }
       if (outcome.error().code == Code::kLeaseLost) break;
-      env_.Sleep(pause + env_.Jitter(pause), stop);
-      pause = std::min(pause * 2, kLongestPause);
+      backoff.Pause();
     }
     std::lock_guard lock(running.mutex);
     running.done = true;

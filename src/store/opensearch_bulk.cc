@@ -4,6 +4,8 @@
 #include <chrono>
 #include <span>
 
+#include "base/backoff.h"
+
 namespace muster {
 namespace {
 
@@ -118,8 +120,8 @@ std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std:
   std::vector<BulkResult> results(actions.size());
   std::vector<size_t> which(actions.size());
   for (size_t i = 0; i < which.size(); ++i) which[i] = i;
-  milliseconds pause = kRetryPause;
-  for (int tries = 1; !which.empty(); ++tries, pause *= 2) {
+  Backoff backoff(env, {}, {.first = kRetryPause});
+  for (int tries = 1; !which.empty(); ++tries) {
     SendThese(client, alias, actions, which, results);
     // A node that rejects one of several items may accept it a moment later.
     std::erase_if(which, [&](size_t i) {
@@ -127,7 +129,7 @@ std::vector<BulkResult> SendBulk(OpenSearchCluster& client, Env& env, const std:
              results[i].error.code != Code::kUnavailable;
     });
     if (tries == kMaxTries || which.size() == actions.size()) break;
-    if (!which.empty()) env.Sleep(pause + env.Jitter(pause), {});
+    if (!which.empty()) backoff.Pause();
   }
   return results;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/guard.h"
 
 namespace muster {
@@ -68,17 +69,16 @@ void PostgresWakeups::StartOnce() {
 
 void PostgresWakeups::Run(std::stop_token stop) {
   std::unique_ptr<PgConnection> connection;
-  milliseconds pause = kReconnectFirst;
+  Backoff backoff(env_, stop, {.first = kReconnectFirst, .longest = kReconnectLast});
   MonoTime next_announcement = env_.MonoNow();
   while (true) {
     if (!connection) connection = Connect();
     SetListening(connection != nullptr);
     if (!connection) {
-      if (!env_.Sleep(pause + env_.Jitter(pause), stop)) return;
-      pause = std::min(pause * 2, kReconnectLast);
+      if (!backoff.Pause()) return;
       continue;
     }
-    pause = kReconnectFirst;
+    backoff.Reset();
     eventfd_t signals = 0;
     eventfd_read(wake_fd_, &signals);
     const bool stopping = stop.stop_requested();
