@@ -95,7 +95,7 @@ Error Incomplete(const CLI::App& command) {
   }
   const std::string name = FullName(command);
   return Error{Code::kInvalid, "'" + name + "' needs a command: " + names,
-               "'" + name + " --help' tells what they do"};
+               "'" + name + " --help' describes them"};
 }
 
 Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
@@ -167,7 +167,7 @@ Option Option::Range(double first, double last) {
 Option Option::NonNegative() {
   option_->check([](const std::string& text) {
     const auto number = NumberIn(text);
-    return number && *number >= 0 ? "" : "'" + text + "' is not a number from 0 on";
+    return number && *number >= 0 ? "" : "'" + text + "' is not a non-negative number";
   });
   return *this;
 }
@@ -175,7 +175,7 @@ Option Option::NonNegative() {
 Option Option::Positive() {
   option_->check([](const std::string& text) {
     const auto number = NumberIn(text);
-    return number && *number > 0 ? "" : "'" + text + "' is not a number above 0";
+    return number && *number > 0 ? "" : "'" + text + "' is not a positive number";
   });
   return *this;
 }
@@ -262,7 +262,7 @@ Program::Program(const std::string& name, const std::string& description,
     : Command(new CLI::App(description, name)), owned_(app_) {
   // Commands inherit these when added.
   app_->fallthrough();
-  app_->set_help_flag("-h,--help", "Print help, also of a command");
+  app_->set_help_flag("-h,--help", "Print help, also for a single command");
   app_->set_version_flag("--version", version, "Print the version");
 }
 

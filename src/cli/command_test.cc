@@ -116,7 +116,7 @@ TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
 
 TEST_F(CommandTest, CommandsOfACommandAreNamedInFull) {
   EXPECT_EQ(Failure({"show"}).message, "'muster show' needs a command: list");
-  EXPECT_EQ(Failure({"show"}).hint, "'muster show --help' tells what they do");
+  EXPECT_EQ(Failure({"show"}).hint, "'muster show --help' describes them");
   EXPECT_EQ(Failure({"show", "lst"}).message, "unknown command 'lst'");
   EXPECT_EQ(Failure({"show", "lst"}).hint, "did you mean 'list'?");
   EXPECT_EQ(Failure({"show", "nothing"}).hint, "'muster show --help' lists what there is");

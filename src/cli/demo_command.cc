@@ -46,7 +46,7 @@ class WorkerProcesses {
  public:
   static Result<std::unique_ptr<WorkerProcesses>> Start(const DemoFolder& folder) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return Error{Code::kInternal, "no pipe could be made"};
+    if (pipe2(ends, O_CLOEXEC) != 0) return Error{Code::kInternal, "cannot create a pipe"};
     std::unique_ptr<WorkerProcesses> workers(new WorkerProcesses(ends[0], ends[1]));
     for (int i = 1; i <= kWorkers; ++i) {
       MUSTER_TRY(workers->StartOne(folder, "worker-" + std::to_string(i)));
@@ -149,8 +149,8 @@ class Demo {
   Status MakeFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "muster-demo-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
-      return Error{Code::kUnavailable, "no folder could be made in " + name,
-                   "set TMPDIR to a folder that can be written to"};
+      return Error{Code::kUnavailable, "cannot create a folder in " + name,
+                   "set TMPDIR to a writable folder"};
     }
     folder_.path = name;
     return {};
@@ -202,7 +202,7 @@ class Demo {
       }
       if (paused && !resumed && taken_over) {
         resumed = true;
-        Say(paused->holder + " is woken up (SIGCONT): its lease is over, another holds " +
+        Say(paused->holder + " is resumed (SIGCONT): its lease has expired, another worker holds " +
             paused->name);
         workers.Signal(paused->holder, SIGCONT);
       }
@@ -319,14 +319,14 @@ Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
 
 void AddDemoCommand(Command& app, Context& context) {
   Command command =
-      app.AddCommand("demo", "Watch a migration be killed, fail, and go on where it was");
+      app.AddCommand("demo", "Watch a migration get killed, fail, and resume where it stopped");
   command.Group("Set up and check");
   auto options = std::make_shared<DemoOptions>();
-  command.AddFlag("--keep", options->keep, "Keep the demo's files to look at them");
+  command.AddFlag("--keep", options->keep, "Keep the demo's files");
   command.Footer("  muster demo\n  muster demo work --keep --progress=plain");
   command.Action(context, [options, &context] { return RunPlanDemo(options->keep, context); });
   Command work = command.AddCommand("work", "Watch workers share a job, crash, and lose nothing");
-  work.AddFlag("--keep", options->keep, "Keep the demo's files to look at them");
+  work.AddFlag("--keep", options->keep, "Keep the demo's files");
   work.AddOption("--worker", options->worker).Hidden();
   work.AddOption("--in", options->folder).Hidden();
   work.Footer("  muster demo work\n  muster demo work --keep --progress=plain");

@@ -75,8 +75,7 @@ Result<int> RunDoctor(Context& context) {
 }  // namespace
 
 void AddDoctorCommand(Command& app, Context& context) {
-  Command command = app.AddCommand(
-      "doctor", "Check the store and this machine, and say how to mend what is wrong");
+  Command command = app.AddCommand("doctor", "Check the store and this machine, and suggest fixes");
   command.Group("Set up and check");
   command.Footer(
       "  muster doctor\n"

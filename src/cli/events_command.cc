@@ -151,7 +151,8 @@ Error Interrupted(Error error, const Batch& batch) {
   const std::string next = std::to_string(batch.flushed_to() + 1);
   error.message += "; lines 1 to " + std::to_string(batch.flushed_to()) + " are in the log";
   if (!error.hint.empty()) error.hint += "; ";
-  error.hint += "go on with line " + next + ": tail -n +" + next + " FILE | muster events append";
+  error.hint +=
+      "continue with line " + next + ": tail -n +" + next + " FILE | muster events append";
   return error;
 }
 
@@ -200,14 +201,14 @@ void AddEventsCommand(Command& app, Context& context) {
   command.AddOption("ACTION", options->action, "append reads lines of JSON from stdin")
       .Required()
       .OneOf({"append", "read"});
-  command.AddOption("LOG", options->log, "The log's URL, as of a store").Required();
+  command.AddOption("LOG", options->log, "The log's URL, as for a store").Required();
   command.AddOption("--stream", options->stream, "Only this one; for read").TypeName("NAME");
   command
       .AddOption("--after", options->after,
                  "Start after this position, or version of a stream; for read")
       .TypeName("N")
       .NonNegative();
-  command.AddOption("--limit", options->limit, "At most so many, all by default; for read")
+  command.AddOption("--limit", options->limit, "Maximum number, all by default; for read")
       .TypeName("N")
       .Positive();
   command.Footer(

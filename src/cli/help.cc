@@ -98,7 +98,7 @@ std::string ProgramHelp(const CommandInfo& program) {
   for (const OptionInfo& option : program.options) text += OptionEntry(option);
   text += Examples(program) + std::string(kExitCodes);
   return text + "\n'" + program.name +
-         " COMMAND --help' tells more of a command. The guide is in docs/guide.\n";
+         " COMMAND --help' shows the help of a command. The guide is in docs/guide.\n";
 }
 
 std::string CommandHelp(const CommandInfo& command, const std::string& full_name) {
@@ -120,7 +120,8 @@ std::string CommandHelp(const CommandInfo& command, const std::string& full_name
   if (!commands.empty()) text += "\nCommands:\n" + commands;
   if (!positionals.empty()) text += "\nArguments:\n" + positionals;
   text += "\nOptions:\n" + options + Examples(command);
-  if (!commands.empty()) text += "\n'" + full_name + " COMMAND --help' tells more of a command.";
+  if (!commands.empty())
+    text += "\n'" + full_name + " COMMAND --help' shows the help of a command.";
   return text + "\n'muster --help' lists the global options and the exit codes.\n";
 }
 

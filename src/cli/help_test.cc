@@ -49,7 +49,7 @@ TEST(Help, ACommandListsItsOwnCommands) {
                       "  list                      copies things\n"),
             std::string::npos)
       << help;
-  EXPECT_NE(help.find("'muster work COMMAND --help' tells more"), std::string::npos) << help;
+  EXPECT_NE(help.find("'muster work COMMAND --help' shows the help"), std::string::npos) << help;
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ class MigrateRun {
     if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
-    StopOnSignals signals("\nstopping after the batches in hand… press Ctrl-C again to abort\n");
+    StopOnSignals signals("\nstopping after the current batches… press Ctrl-C again to abort\n");
     Watcher watcher(context_, source, count);
     auto counts =
         MigrateAll(pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed},
@@ -171,7 +171,7 @@ class MigrateRun {
       Error error = std::move(counts).error();
       if (error.code == Code::kCancelled) {
         error.message = "the migration was stopped";
-        error.hint = "it is not complete: run it again from the beginning";
+        error.hint = "it is incomplete: run it again from the start";
       }
       return error;
     }
@@ -195,7 +195,7 @@ class MigrateRun {
       }
       context_.out << ToJsonText(Json{{"changes", list}}) << '\n';
     } else if (changes.empty()) {
-      context_.out << "The target is ready as it is.\n";
+      context_.out << "The target needs no changes.\n";
     } else {
       Table table({{"COLLECTION"}, {"CHANGE"}});
       for (const TargetChange& one : changes) table.AddRow({{one.collection}, {one.change}});
@@ -275,7 +275,7 @@ void AddMigrateCommand(Command& app, Context& context) {
       .Range(1, 256)
       .TypeName("N");
   command.AddFlag("--evaluate", options->evaluate,
-                  "Only say what would be done to the target; exit code 3 if there is something");
+                  "Only report what would change in the target; exit code 3 if anything would");
   command.Footer(
       "  muster migrate jsonl:orders.jsonl csv:orders.csv\n"
       "  muster migrate jsonl:export/ opensearch+https://search:9200 --transforms rules.yaml\n"

@@ -279,7 +279,7 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
     if (migration.attempts.size() > 1) out << Redact(TextOf(attempt)) << '\n';
   }
   if (run.status == RunStatus::kFailed || run.status == RunStatus::kCancelled)
-    out << "'muster resume " << run.id << "' does what did not succeed\n";
+    out << "'muster resume " << run.id << "' reruns what did not succeed\n";
 }
 
 }  // namespace muster::cli

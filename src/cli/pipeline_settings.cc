@@ -31,14 +31,14 @@ struct Limits {
 
 Result<double> NumberAt(const YamlDocument& document, const YamlNode& node) {
   const auto number = ParseNumber<double>(node.text);
-  if (!number || *number < 0) return document.At(node, "a number from 0 on is expected");
+  if (!number || *number < 0) return document.At(node, "expected a number of at least 0");
   return *number;
 }
 
 Result<Limits> ReadLimits(const std::string& path, Limits limits) {
   MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
   if (document.root.kind != YamlNode::Kind::kMap && document.root.kind != YamlNode::Kind::kNull) {
-    return document.At(document.root, "a map of docs_per_second and mb_per_second is expected");
+    return document.At(document.root, "expected a map of docs_per_second and mb_per_second");
   }
   for (const YamlEntry& entry : document.root.entries) {
     if (entry.key.text == "docs_per_second") {
@@ -46,7 +46,7 @@ Result<Limits> ReadLimits(const std::string& path, Limits limits) {
     } else if (entry.key.text == "mb_per_second") {
       MUSTER_ASSIGN(limits.mb_per_second, NumberAt(document, entry.value));
     } else {
-      return document.At(entry.key, "there are docs_per_second and mb_per_second only");
+      return document.At(entry.key, "only docs_per_second and mb_per_second are allowed");
     }
   }
   return limits;
@@ -70,11 +70,12 @@ bool AnyMatches(const std::vector<Pattern>& patterns, const std::string& name) {
 
 void AddCollectionOptions(Command& command, CollectionPatterns& patterns) {
   command
-      .AddOption("--include", patterns.include,
-                 "Collections to take: a name, a glob, or /a regular expression/; all by default")
+      .AddOption(
+          "--include", patterns.include,
+          "Collections to include: a name, a glob, or /a regular expression/; all by default")
       .TypeName("PATTERN")
       .OneValuePerUse();
-  command.AddOption("--exclude", patterns.exclude, "Collections to leave out")
+  command.AddOption("--exclude", patterns.exclude, "Collections to exclude")
       .TypeName("PATTERN")
       .OneValuePerUse();
 }
@@ -82,11 +83,11 @@ void AddCollectionOptions(Command& command, CollectionPatterns& patterns) {
 void AddPipelineOptions(Command& command, PipelineSettings& settings) {
   command.AddOption("SOURCE", settings.source, "Where documents come from, a URL").Required();
   command.AddOption("SINK", settings.sink, "Where they go, a URL").Required();
-  command.AddOption("--transforms", settings.transforms, "What is done to them, a YAML file")
+  command.AddOption("--transforms", settings.transforms, "Transforms, a YAML file")
       .TypeName("FILE");
   AddCollectionOptions(command, settings.collections);
   command.AddFlag("--merge", settings.merge,
-                  "Several collections may go to one: their ids are different");
+                  "Let several collections share a target: their ids differ");
   command
       .AddOption("--max-docs-per-batch", settings.max_docs_per_batch,
                  "1000 by default, 10000 for tables")
@@ -94,23 +95,23 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
       .TypeName("N");
   command
       .AddOption("--max-bytes-per-batch", settings.max_bytes_per_batch,
-                 "8 MiB by default; a larger document goes alone")
+                 "8 MiB by default; a larger document gets its own batch")
       .Bytes()
       .Range(size_t{1}, size_t{1} << 30)
       .TypeName("SIZE");
-  command.AddOption("--docs-per-second", settings.docs_per_second, "No more than this; 0: no limit")
+  command.AddOption("--docs-per-second", settings.docs_per_second, "Rate limit; 0: none")
       .NonNegative()
       .TypeName("N");
-  command.AddOption("--mb-per-second", settings.mb_per_second, "No more than this; 0: no limit")
+  command.AddOption("--mb-per-second", settings.mb_per_second, "Rate limit; 0: none")
       .NonNegative()
       .TypeName("N");
   command
       .AddOption("--limits", settings.limits_file,
-                 "A YAML file with docs_per_second and mb_per_second, read again every second")
+                 "A YAML file with docs_per_second and mb_per_second, reread every second")
       .TypeName("FILE");
   command
       .AddOption("--dead-letters", settings.dead_letters,
-                 "Where documents go that cannot be migrated; by default dead-letters.jsonl, a "
+                 "Where to put documents that cannot be migrated; by default dead-letters.jsonl, a "
                  "worker's RUN.dead-letters.jsonl")
       .TypeName("FILE");
 }

@@ -174,7 +174,7 @@ class PlanRun {
     std::error_code error;
     std::filesystem::create_directories(options_.out, error);
     if (error)
-      return Error{Code::kInvalid, options_.out + ": cannot be made a folder: " + error.message()};
+      return Error{Code::kInvalid, options_.out + ": cannot create the folder: " + error.message()};
     Json names = Json::array();
     for (const auto& [name, json] : files) {
       const std::string path = options_.out + "/" + name;
@@ -229,7 +229,7 @@ class PlanRun {
     file.close();
     if (file) return {};
     return Error{Code::kFull, path + ": cannot be written",
-                 "check that its folder is there, and the disk has room"};
+                 "check that its folder exists and the disk has space"};
   }
 
   const PlanCommandOptions& options_;
@@ -249,7 +249,7 @@ void AddPlanCommand(Command& app, Context& context) {
       .Required()
       .OneOf({"check", "explain", "graph", "compile", "diff"});
   command.AddOption("FILE", options->files, "The plan; two of them for diff");
-  command.AddOption("--set", options->variables, "Gives a variable a value; may be repeated")
+  command.AddOption("--set", options->variables, "Set a variable; may be repeated")
       .TypeName("NAME=VALUE")
       .OneValuePerUse();
   command.AddOption("--profile", options->profile, "Which of its profiles; the first by default")

@@ -51,7 +51,7 @@ Result<fs::path> FindExample() {
       if (fs::exists(folder / place / "plan.yaml", error)) return folder / place;
     }
   }
-  return Error{Code::kNotFound, "the example that the demo runs is not where muster is",
+  return Error{Code::kNotFound, "the demo's example is missing",
                "run it from a checkout, or install all of it with cmake --install"};
 }
 
@@ -119,8 +119,8 @@ class PlanDemo {
     MUSTER_ASSIGN(example_, FindExample());
     std::string name = (fs::temp_directory_path() / "muster-demo-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
-      return Error{Code::kUnavailable, "no folder could be made in " + name,
-                   "set TMPDIR to a folder that can be written to"};
+      return Error{Code::kUnavailable, "cannot create a folder in " + name,
+                   "set TMPDIR to a writable folder"};
     }
     folder_ = name;
     Result<int> code = RunInFolder();
@@ -160,7 +160,7 @@ class PlanDemo {
     MUSTER_ASSIGN(const pid_t pid, Spawn(command[0], command));
     MUSTER_ASSIGN(const int status, Wait(pid, ""));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-    return Error{Code::kUnavailable, "the data of the example could not be made up",
+    return Error{Code::kUnavailable, "cannot generate the example's data",
                  "it needs Python 3: apt-get install python3"};
   }
 
@@ -177,15 +177,15 @@ class PlanDemo {
     if (run.status != RunStatus::kFailed)
       return Error{Code::kInternal,
                    "the migration should have failed, but is " + NameOf(run.status)};
-    Say("it went on where it was, and failed: " + run.cause);
+    Say("it resumed where it stopped, and failed: " + run.cause);
     MUSTER_ASSIGN(const std::string news, ReadAll(folder_ / "notifications.jsonl"));
     Say("notifications.jsonl: " + MessageIn(news));
-    Say("a comment was on a post that is not there; it is corrected in Salesforce");
+    Say("a comment referred to a missing post; it is fixed in Salesforce");
     MUSTER_TRY(MakeData({}));
     MUSTER_ASSIGN(status, Muster({"retry", kMigration, "--rank", kFailingRank}, ""));
     if (WIFEXITED(status) && WEXITSTATUS(status) == kDone) return {};
     return Error{Code::kInternal, "the migration should have been completed",
-                 "look at its output above"};
+                 "see its output above"};
   }
 
   static std::string MessageIn(const std::string& news) {

@@ -50,17 +50,15 @@ void AddReplicaCommand(Command& app, Context& context) {
               "audit", "adopt", "forget"});
   command.AddOption("FILE", options->file, "The set's YAML file").Required();
   command.AddOption("TARGET", options->target,
-                    "A projection; for scale, how many workers may have a part, or all");
+                    "A projection; for scale, the maximum number of workers, or all");
   command.AddOption("--workers", options->workers, "How many workers this process runs; for run")
       .TypeName("N")
       .Range(1, 256);
-  command.AddOption("--name", options->name, "What its workers are called; for run")
-      .TypeName("NAME");
+  command.AddOption("--name", options->name, "The name of its workers; for run").TypeName("NAME");
   command.AddFlag("--until-caught-up", options->until_caught_up,
                   "End when everything in the log has been handled or parked; for run");
   command.AddFlag("--slots", options->slots, "Show every slot; for status");
-  command.AddOption("--position", options->position, "Which event to leave out; for skip")
-      .TypeName("N");
+  command.AddOption("--position", options->position, "The event to skip; for skip").TypeName("N");
   command.AddOption("--stream", options->stream, "Only this stream; for replay and skip")
       .TypeName("NAME");
   command
@@ -73,8 +71,8 @@ void AddReplicaCommand(Command& app, Context& context) {
                  "How long one call to the log or the read model may take; not for run")
       .TypeName("SECONDS")
       .Range(1, 86'400);
-  command.AddFlag("--rollback", options->rollback, "Back to the version before; for rebuild");
-  command.AddFlag("--finish", options->finish, "Drop the version that is not active; for rebuild");
+  command.AddFlag("--rollback", options->rollback, "Go back to the previous version; for rebuild");
+  command.AddFlag("--finish", options->finish, "Drop the inactive version; for rebuild");
   AddServeOption(command, options->serve);
   command.Footer(
       "  muster replica run orders.yaml --workers 2\n"

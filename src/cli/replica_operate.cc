@@ -64,11 +64,11 @@ class Operation {
     const std::string& text = options_.target;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
     if (error != std::errc() || end != text.data() + text.size() || workers < 1) {
-      return Error{Code::kInvalid, "'" + text + "' is no number of workers",
+      return Error{Code::kInvalid, "'" + text + "' is not a number of workers",
                    "write muster replica scale FILE N, or all"};
     }
     MUSTER_TRY(ScaleSet(*open_.store, set_, workers));
-    return Say("at most " + text + " workers of set " + set_ + " have a part, others stand by");
+    return Say("at most " + text + " workers of set " + set_ + " are active, others stand by");
   }
 
   Result<int> Pause() {
@@ -78,9 +78,9 @@ class Operation {
     MUSTER_ASSIGN(const auto going, AwaitPaused());
     if (going.empty()) return Say(Named() + " is paused");
     return Error{Code::kUnavailable,
-                 Named() + " is to be paused, but worker " + going.front() +
+                 Named() + " should be paused, but worker " + going.front() +
                      " has not stopped within " + std::to_string(kStopPatience.count()) + " s",
-                 "it stops after the batch that it is in: ask again later"};
+                 "it stops after its current batch: ask again later"};
   }
 
   // The workers that have not stopped in time.
@@ -105,7 +105,7 @@ class Operation {
     const auto& known = desired.versions;
     if (std::find(known.begin(), known.end(), version) == known.end()) {
       return Error{Code::kInvalid, Named() + " has no version " + std::to_string(version),
-                   "'muster replica status' shows those there are"};
+                   "'muster replica status' shows the existing ones"};
     }
     return Instance{set_, options_.target, version};
   }
@@ -114,11 +114,11 @@ class Operation {
     MUSTER_ASSIGN(const Instance instance, Target());
     if (!options_.stream.empty() && options_.position == 0) return SkipParkedStream(instance);
     if (options_.position < 1 || !options_.stream.empty()) {
-      return Error{Code::kInvalid, "which event is to be skipped?",
+      return Error{Code::kInvalid, "no event to skip was given",
                    "give its --position, or a parked --stream"};
     }
     MUSTER_TRY(SkipEvent(*open_.store, *open_.log, *open_.model, instance, options_.position));
-    return Say(Named() + " leaves out the event at position " + std::to_string(options_.position));
+    return Say(Named() + " skips the event at position " + std::to_string(options_.position));
   }
 
   Result<int> SkipParkedStream(const Instance& instance) {
@@ -154,10 +154,10 @@ class Operation {
     for (const auto& projection : open_.file.projections) {
       if (projection->name() != options_.target) continue;
       return Error{Code::kInvalid, Named() + " is in its file",
-                   "take it out of the file first: workers would bring it back"};
+                   "remove it from the file first: workers would start it again"};
     }
     MUSTER_TRY(ForgetProjection(*open_.store, *open_.model, set_, options_.target));
-    return Say(Named() + " and its checkpoints are forgotten; its tables are left alone");
+    return Say(Named() + " and its checkpoints are removed; its tables are kept");
   }
 
   Result<int> Audited() {
@@ -193,7 +193,7 @@ class Operation {
   Result<int> Rebuilt() {
     Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, projection_);
     if (options_.finish && options_.rollback) {
-      return Error{Code::kInvalid, "--rollback and --finish are two steps",
+      return Error{Code::kInvalid, "--rollback and --finish are separate steps",
                    "go back first, then drop the other version"};
     }
     StopOnSignals signals("");
@@ -203,7 +203,7 @@ class Operation {
     }
     if (options_.rollback) {
       MUSTER_TRY(rebuild.Swap(true, signals.Token()));
-      return Say(Named() + " is back at the version before");
+      return Say(Named() + " is back at the previous version");
     }
     MUSTER_ASSIGN(const int version, rebuild.Begin());
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
@@ -227,7 +227,7 @@ class Operation {
     const std::string hash = DefinitionHash(*projection_);
     return Say("version " + std::to_string(version) + " of " + Named() +
                (hash.empty() ? "" : ", built by definition " + hash + ",") +
-               " is active; --rollback goes back, --finish drops the one before");
+               " is active; --rollback goes back, --finish drops the previous one");
   }
 
   const ReplicaCommandOptions& options_;

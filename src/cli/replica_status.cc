@@ -126,8 +126,7 @@ void PrintSet(const SetStatus& status, const std::string& set, Context& context)
     if (member.state.Alive()) serial.insert(member.state.serial.begin(), member.state.serial.end());
   }
   for (const std::string& projection : serial) {
-    context.out << "workers of " << projection
-                << " take turns: they wait for rows of each other\n\n";
+    context.out << "workers of " << projection << " are serialized because of deadlocks\n\n";
   }
 }
 

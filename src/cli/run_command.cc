@@ -109,7 +109,7 @@ class RunCommand {
 
   Result<int> Cancel() {
     if (options_.drain && options_.now)
-      return Error{Code::kInvalid, "--drain and --now are two ways to end: choose one"};
+      return Error{Code::kInvalid, "--drain and --now are mutually exclusive"};
     MUSTER_TRY(Open({}));
     if (!options_.drain) {
       MUSTER_TRY(runs().Cancel(id_));
@@ -224,7 +224,7 @@ class RunCommand {
     }
     MUSTER_ASSIGN(const RunState run, runs().Find(id_));
     MUSTER_ASSIGN(const std::string waits, runs().WhatIsWaitedFor(run));
-    context_.err << "the run is cancelled; its process is dead, or has not let go of it yet"
+    context_.err << "the run is cancelled; its process is dead, or has not released it yet"
                  << (waits.empty() ? "" : ": " + waits) << '\n';
     return {};
   }
@@ -297,7 +297,7 @@ class RunCommand {
     MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
     if (ended->status == RunStatus::kInProgress)
       return Error{Code::kCancelled, "stopped before the end",
-                   "'muster resume " + run.id + "' goes on with it"};
+                   "'muster resume " + run.id + "' resumes it"};
     return Report(*ended);
   }
 
@@ -305,7 +305,7 @@ class RunCommand {
   void SayInvalidated(const RunState& run) {
     std::string tasks;
     for (const std::string& task : run.invalidated) tasks += (tasks.empty() ? "" : ", ") + task;
-    if (!tasks.empty()) progress_->Say("done again although they succeeded: " + tasks);
+    if (!tasks.empty()) progress_->Say("repeated although they succeeded: " + tasks);
   }
 
   // The parent span of its tasks.
@@ -369,12 +369,12 @@ Command AddOne(Command& app, Context& context, const char* name, const char* des
 void AddId(Command& command, RunCommandOptions& options) {
   command
       .AddOption("MIGRATION", options.id,
-                 "Its migrationId; TENANT/ENVIRONMENT/ID where several have it")
+                 "Its migrationId; TENANT/ENVIRONMENT/ID if several have it")
       .Required();
 }
 
 void AddDriving(Command& command, RunCommandOptions& options) {
-  command.AddOption("--set", options.variables, "Gives a variable a value; may be repeated")
+  command.AddOption("--set", options.variables, "Set a variable; may be repeated")
       .TypeName("NAME=VALUE")
       .OneValuePerUse();
   command.AddOption("--threads", options.threads, "How many tasks may run here at once")
@@ -389,7 +389,7 @@ void AddResuming(Command& command, RunCommandOptions& options) {
   command.AddOption("--plan", options.plan, "The plan's file, if it is elsewhere now")
       .TypeName("FILE");
   command.AddFlag("--accept-changes", options.accept_changes,
-                  "Go on by the plan as it is now, although it has changed");
+                  "Continue with the plan as it is now, although it has changed");
 }
 
 }  // namespace
@@ -407,25 +407,25 @@ void AddRunCommands(Command& app, Context& context) {
   run.Footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
 
   Command resume = AddOne(app, context, "resume",
-                          "Go on with a run that was left or has failed; what succeeded is kept",
+                          "Resume a run that was left or has failed; what succeeded is kept",
                           options, &RunCommand::Resume);
   AddResuming(resume, *options);
   resume.Footer("  muster resume m-1");
 
   Command retry =
-      AddOne(app, context, "retry", "Do parts of a run again", options, &RunCommand::Resume);
+      AddOne(app, context, "retry", "Rerun parts of a run", options, &RunCommand::Resume);
   AddResuming(retry, *options);
-  retry.AddFlag("--failed", options->failed, "What did not succeed; always so");
+  retry.AddFlag("--failed", options->failed, "What did not succeed; always included");
   retry.AddOption("--rank", options->rank, "And this whole rank").TypeName("N");
   retry.AddOption("--task", options->task, "And this object or script").TypeName("NAME");
   retry.Footer("  muster retry m-1 --rank 600");
 
   Command status =
-      AddOne(app, context, "status", "Tell how a run stands", options, &RunCommand::ShowStatus);
+      AddOne(app, context, "status", "Show the status of a run", options, &RunCommand::ShowStatus);
   AddId(status, *options);
   status.Footer("  muster status m-1 --json");
 
-  Command history = AddOne(app, context, "history", "Tell what a run has done, event by event",
+  Command history = AddOne(app, context, "history", "Show the history of a run, event by event",
                            options, &RunCommand::History);
   AddId(history, *options);
   history.Footer("  muster history m-1");
@@ -438,15 +438,12 @@ void AddRunCommands(Command& app, Context& context) {
 
   Command cancel = AddOne(app, context, "cancel", "End a run", options, &RunCommand::Cancel);
   AddId(cancel, *options);
-  cancel.AddFlag("--drain", options->drain,
-                 "Let the tasks that run come to their ends, begin nothing new");
-  cancel.AddFlag("--now", options->now, "Stop the tasks that run; the default");
+  cancel.AddFlag("--drain", options->drain, "Let running tasks finish, start nothing new");
+  cancel.AddFlag("--now", options->now, "Stop running tasks; the default");
   cancel.Footer("  muster cancel m-1 --drain");
 
   Command list = AddOne(app, context, "list", "List the runs of plans", options, &RunCommand::List);
-  list.AddOption("--limit", options->limit, "The most that are listed")
-      .TypeName("N")
-      .Range(1, 1000);
+  list.AddOption("--limit", options->limit, "Maximum number to list").TypeName("N").Range(1, 1000);
   list.Footer("  muster list --json");
 }
 

@@ -150,7 +150,7 @@ void RunFollower::ReportRanks(const plan::RunProgress& progress) {
 void RunFollower::WarnIfLeft() {
   const bool left = run_.status == RunStatus::kInProgress && !run_.driven;
   if (left && !left_)
-    progress_.Say("no process is driving it: 'muster resume " + run_.id + "' goes on with it");
+    progress_.Say("no process is driving it: 'muster resume " + run_.id + "' resumes it");
   left_ = left;
 }
 

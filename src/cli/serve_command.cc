@@ -91,10 +91,10 @@ void AddServeCommand(Command& app, Context& context) {
   command.AddOption("--tls-key", dashboard.key, "Its key, as PEM").TypeName("FILE");
   command
       .AddOption("--allow-host", dashboard.allowed_hosts,
-                 "Another name that the server is reached by; may be repeated")
+                 "Another host name of the server; may be repeated")
       .TypeName("NAME")
       .OneValuePerUse();
-  command.AddFlag("--read-only", dashboard.read_only, "Show, and let nobody change anything");
+  command.AddFlag("--read-only", dashboard.read_only, "Show, but allow no changes");
   command
       .AddOption("--max-viewers", dashboard.max_viewers,
                  "Pages that may be open at a time (64); the next gets a 503")
@@ -102,11 +102,10 @@ void AddServeCommand(Command& app, Context& context) {
       .Range(1, 1'000);
   command
       .AddOption("--token-file", dashboard.token_file,
-                 "Where the tokens are, or will be; by default below ~/.local/state/muster")
+                 "The file of tokens; by default below ~/.local/state/muster")
       .TypeName("FILE");
   command
-      .AddOption("--audit-log", dashboard.audit_log,
-                 "Where it is written who did what; by default beside the tokens")
+      .AddOption("--audit-log", dashboard.audit_log, "The audit log; by default beside the tokens")
       .TypeName("FILE");
   command.AddFlag("--login-link", options->login_link, "Print the login link again");
   AddOtlpOption(command, options->otlp);

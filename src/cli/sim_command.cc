@@ -70,7 +70,7 @@ Result<std::vector<WorkloadInfo>> ChosenWorkloads(const std::string& name) {
     if (workload.name == name) return std::vector<WorkloadInfo>{workload};
     names += (names.empty() ? "" : ", ") + std::string(workload.name);
   }
-  return Error{Code::kInvalid, "there is no workload '" + name + "'", "there are: " + names};
+  return Error{Code::kInvalid, "unknown workload '" + name + "'", "there are: " + names};
 }
 
 std::string Hex(uint64_t value) {
@@ -200,10 +200,8 @@ void AddSimCommand(Command& app, Context& context) {
   Option seed = command.AddOption("--seed", options->seed, "Run one seed").TypeName("N");
   Option seeds = command.AddOption("--seeds", options->seeds, "Run a range of seeds (1..1000)")
                      .TypeName("A..B");
-  Option minutes = command
-                       .AddOption("--minutes", options->minutes,
-                                  "Run seeds that nobody has tried yet, for so long")
-                       .TypeName("M");
+  Option minutes =
+      command.AddOption("--minutes", options->minutes, "Run new seeds for this long").TypeName("M");
   seed.Excludes(seeds).Excludes(minutes);
   seeds.Excludes(minutes);
   command.AddFlag("--hash", options->hash, "Print the hash of each seed's trace instead");

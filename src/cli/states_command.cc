@@ -351,7 +351,7 @@ class StatesRun {
     MUSTER_ASSIGN(const auto execution, opened.states->Find(argument()));
     if (!execution)
       return Error{Code::kNotFound, "there is no execution '" + argument() + "'",
-                   "'muster states list' shows those there are"};
+                   "'muster states list' shows the existing ones"};
     const Json json = ToJson(*execution);
     if (context_.json) {
       context_.out << ToJsonText(json) << '\n';
@@ -422,12 +422,11 @@ void AddStatesCommand(Command& app, Context& context) {
       .AddOption("--input", options->input,
                  "The input of run and start, a JSON file; {} by default")
       .TypeName("FILE");
-  command.AddOption("--mocks", options->mocks, "Answers of tasks for run, instead of real calls")
+  command.AddOption("--mocks", options->mocks, "Task results for run, instead of real calls")
       .TypeName("FILE");
   command.AddOption("--case", options->test_case, "Which test case of a whole mock configuration")
       .TypeName("NAME");
-  command.AddFlag("--virtual-time", options->virtual_time,
-                  "For run: waits and backoffs pass at once");
+  command.AddFlag("--virtual-time", options->virtual_time, "For run: skip waits and backoffs");
   command
       .AddOption("--name", options->name,
                  "The name of the execution for start; a new one by default")
@@ -435,12 +434,11 @@ void AddStatesCommand(Command& app, Context& context) {
   command.AddOption("--error", options->error, "For stop: the error to end it with")
       .TypeName("NAME");
   command.AddOption("--cause", options->cause, "For stop: why").TypeName("TEXT");
-  command
-      .AddOption("--threads", options->threads,
-                 "For run and work: how many calls may be waited for at once")
+  command.AddOption("--threads", options->threads, "For run and work: maximum concurrent calls")
       .TypeName("N")
       .Range(1, 256);
-  command.AddOption("--limit", options->limit, "For list: the most executions").TypeName("N");
+  command.AddOption("--limit", options->limit, "For list: maximum number of executions")
+      .TypeName("N");
   command.Footer(
       "  muster states check order.asl.json\n"
       "  muster states run order.asl.json --input order.json --mocks mocks.json --virtual-time\n"

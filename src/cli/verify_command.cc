@@ -72,8 +72,8 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
                                         std::stop_token stop) {
   MUSTER_ASSIGN(const auto source, OpenSource(options.source, context.env));
   if (source->HasDeletes()) {
-    return Error{Code::kInvalid, "the source tells what has changed, not what there is",
-                 "leave since=NAME out of its URL, and all of the snapshot is compared"};
+    return Error{Code::kInvalid, "the source only reports changes, not its whole content",
+                 "remove since=NAME from its URL to compare the whole snapshot"};
   }
   auto target = OpenSource(options.sink, context.env);
   if (!target) return target.error().Within("the sink, to be read");
@@ -186,7 +186,7 @@ Result<int> Verify(const Options& options, Context& context) {
 }  // namespace
 
 void AddVerifyCommand(Command& app, Context& context) {
-  Command command = app.AddCommand("verify", "Compare what a sink has with what its source has");
+  Command command = app.AddCommand("verify", "Compare a sink with its source");
   command.Group("Move data");
   auto options = std::make_shared<Options>();
   command.AddOption("SOURCE", options->source, "Where the documents came from")
@@ -198,8 +198,7 @@ void AddVerifyCommand(Command& app, Context& context) {
   command.AddFlag("--checksums", options->checksums,
                   "Compare the contents of documents, and name those that differ");
   AddCollectionOptions(command, options->collections);
-  command
-      .AddOption("--transforms", options->transforms, "What was done to the documents on their way")
+  command.AddOption("--transforms", options->transforms, "The transforms that were applied")
       .TypeName("FILE");
   command.Footer(
       "  muster verify csv:orders.csv sqlite:shop.db#orders\n"

@@ -205,7 +205,7 @@ class WorkCommand {
     }
     if (names.empty()) {
       if (options_.all) return kNothingToDo;
-      return Error{Code::kInvalid, "no item was named", "name one, or say --all"};
+      return Error{Code::kInvalid, "no item was named", "name one, or use --all"};
     }
     for (const std::string& name : names) MUSTER_TRY(RetryItem(*store_, run, name));
     return Say(std::to_string(names.size()) + " items are open again");
@@ -214,7 +214,7 @@ class WorkCommand {
   Result<int> Release() {
     MUSTER_ASSIGN(const std::string run, OpenRun());
     MUSTER_TRY(ReleaseItem(*store_, run, options_.item));
-    return Say(options_.item + " is free; its holder stops when it notices");
+    return Say(options_.item + " is released; its holder stops when it notices");
   }
 
   // Writes dead letters into the sink. What fails again goes to a new file.
@@ -259,7 +259,7 @@ class WorkCommand {
       context_.out << options_.letters << ": " << report.bad_lines.ToString() << '\n';
     }
     for (const std::string& run : report.recorded) {
-      context_.out << "Recorded in run " << run << ", whose counts follow\n";
+      context_.out << "Recorded in run " << run << ", whose counts are updated\n";
     }
     for (const std::string& note : report.notes) context_.out << "Note: " << note << '\n';
   }
@@ -283,7 +283,7 @@ class WorkCommand {
     return Error{
         Code::kInvalid,
         runs.empty() ? "there is no run in this store" : "there are several runs in this store",
-        runs.empty() ? "'muster worker' begins one" : "name one with --run"};
+        runs.empty() ? "'muster worker' starts one" : "name one with --run"};
   }
 
   Result<int> Say(const std::string& what) {
@@ -299,29 +299,29 @@ class WorkCommand {
 }  // namespace
 
 void AddWorkCommand(Command& app, Context& context) {
-  Command command = app.AddCommand("work", "See and steer what workers share");
+  Command command = app.AddCommand("work", "Inspect and control shared work");
   command.Group("Migrate");
   command.RequireCommand();
   auto options = std::make_shared<WorkCommandOptions>();
   const auto add = [&](const std::string& name, const std::string& about,
                        Result<int> (WorkCommand::*action)()) {
     Command sub = command.AddCommand(name, about);
-    sub.AddOption("--run", options->run, "The migration; needed where there are several")
+    sub.AddOption("--run", options->run, "The migration; required if there are several")
         .TypeName("NAME");
     sub.Action(context,
                [options, action, &context] { return (WorkCommand(*options, context).*action)(); });
     return sub;
   };
-  add("status", "How far the runs in the store are", &WorkCommand::Status);
-  add("list", "The items of a run: who holds what, and why one waits", &WorkCommand::List)
+  add("status", "Show the progress of the runs in the store", &WorkCommand::Status);
+  add("list", "List the items of a run: who holds what, and why one waits", &WorkCommand::List)
       .AddOption("--state", options->state, "Only items in this state")
       .OneOf({"open", "done", "quarantined", "unreadable"});
-  add("show", "All about one item", &WorkCommand::Show)
+  add("show", "Show one item in detail", &WorkCommand::Show)
       .AddOption("ITEM", options->item, "Its name")
       .Required();
-  Command retry = add("retry", "Let a quarantined item be tried again", &WorkCommand::Retry);
+  Command retry = add("retry", "Retry a quarantined item", &WorkCommand::Retry);
   retry.AddOption("ITEM", options->item, "Its name");
-  retry.AddFlag("--all", options->all, "All that are quarantined");
+  retry.AddFlag("--all", options->all, "All quarantined items");
   add("release", "Take an item from its holder", &WorkCommand::Release)
       .AddOption("ITEM", options->item, "Its name")
       .Required();

@@ -81,7 +81,7 @@ class Tally final : public WorkObserver {
   }
 
   void Split(const WorkItem& item, const muster::Progress& /*progress*/) override {
-    progress_.Say("gives a part of " + item.name() + " away");
+    progress_.Say("splits off a part of " + item.name() + " away");
   }
 
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
@@ -242,7 +242,7 @@ class WorkerCommand {
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
                  << " items; "
                  << (report.all_done ? "all items of the run are done or quarantined\n"
-                                     : "others go on with the rest\n");
+                                     : "others continue with the rest\n");
     if (Failed(tally) > 0) {
       context_.out << "Documents that could not be migrated are in " << dead_letters << '\n';
     }
@@ -258,8 +258,7 @@ class WorkerCommand {
 }  // namespace
 
 void AddWorkerCommand(Command& app, Context& context) {
-  Command command =
-      app.AddCommand("worker", "Take part in a migration that any number of workers share");
+  Command command = app.AddCommand("worker", "Join a migration shared by any number of workers");
   command.Group("Migrate");
   auto options = std::make_shared<WorkerCommandOptions>();
   AddPipelineOptions(command, options->flow);
@@ -268,12 +267,12 @@ void AddWorkerCommand(Command& app, Context& context) {
       .TypeName("NAME");
   command.AddOption("--name", options->name, "This worker's name, for people (host and process)")
       .TypeName("NAME");
-  command.AddOption("--slots", options->slots, "Items that are migrated at a time (1)")
+  command.AddOption("--slots", options->slots, "Items to migrate concurrently (1)")
       .TypeName("N")
       .Range(1, 256);
-  command.AddFlag("--forever", options->forever, "Stay when all is done");
+  command.AddFlag("--forever", options->forever, "Keep running when all is done");
   command.AddFlag("--new-incarnation", options->new_incarnation,
-                  "The store is new, or was restored: go on from what the sink knows");
+                  "The store is new or was restored: continue from what the sink has");
   command
       .AddOption("--lease", options->lease_s,
                  "How long an item is held without progress, in seconds (60)")
@@ -286,7 +285,7 @@ void AddWorkerCommand(Command& app, Context& context) {
       .NonNegative();
   command
       .AddOption("--checkpoint-interval", options->checkpoint_interval_s,
-                 "The most work that a crash repeats, in seconds (2)")
+                 "Checkpoint interval, in seconds (2)")
       .TypeName("S")
       .NonNegative();
   command

@@ -27,7 +27,7 @@ constexpr milliseconds kRenewEvery = kRunLease / 3;
 
 Error NoSuchRun(const std::string& id) {
   return {Code::kNotFound, "there is no migration '" + id + "'",
-          "'muster list' shows those there are"};
+          "'muster list' shows the existing ones"};
 }
 
 // Before what tells runs of one migrationId apart.
@@ -156,7 +156,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
   if (other) {
     const std::string next = other->status == RunStatus::kCompleted
                                  ? "give the new one a migrationId of its own"
-                                 : "'muster resume " + run.id + "' goes on with it";
+                                 : "'muster resume " + run.id + "' resumes it";
     return Error{Code::kConflict,
                  "migration '" + run.id + "' already exists: " + NameOf(other->status), next};
   }

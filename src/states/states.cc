@@ -358,7 +358,7 @@ class States::Impl {
 
   static Error NoExecution(const std::string& name) {
     return {Code::kNotFound, "there is no execution '" + name + "'",
-            "'muster states list' shows those there are"};
+            "'muster states list' shows the existing ones"};
   }
 
   static Error HasEnded(const FlowRecord& record) {
