@@ -4,11 +4,11 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "base/http.h"
-#include "base/json.h"
 #include "bench_server.h"
+#include "core/json.h"
 #include "documents.h"
 #include "median.h"
+#include "net/http.h"
 #include "pipeline_bench.h"
 #include "program_cost.h"
 #include "support/opensearch_server.h"
@@ -58,7 +58,7 @@ class Indexing {
 
   double BareLoop() {
     Empty();
-    HttpClient client(HttpOptions{.use_proxy = false});
+    net::HttpClient client(net::HttpOptions{.use_proxy = false});
     const auto start = std::chrono::steady_clock::now();
     for (const std::string& body : input_.bodies()) {
       const auto answer = client.Send({.method = "POST",

@@ -9,15 +9,15 @@
 namespace muster::bench {
 namespace {
 
-double ClaimMicroseconds(Store& store) {
-  const ClaimRequest request = NewClaim(1);
+double ClaimMicroseconds(store::Store& store) {
+  const store::ClaimRequest request = NewClaim(1);
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Record> claimed = Must(store.Claim(request));
+  std::vector<store::Record> claimed = Must(store.Claim(request));
   const std::chrono::duration<double, std::micro> elapsed =
       std::chrono::steady_clock::now() - begin;
   if (claimed.size() != 1) throw std::runtime_error("a due record was not claimed");
   claimed[0].attempt = 0;
-  const Change again = Change::Put(std::move(claimed[0]), Due::Now());
+  const store::Change again = store::Change::Put(std::move(claimed[0]), store::Due::Now());
   if (!Must(store.Write({&again, 1})).front().applied) {
     throw std::runtime_error("a claimed record was changed by another");
   }
@@ -26,7 +26,7 @@ double ClaimMicroseconds(Store& store) {
 
 }  // namespace
 
-ClaimCost MeasureClaimCost(Store& alone, Store& beside, int samples) {
+ClaimCost MeasureClaimCost(store::Store& alone, store::Store& beside, int samples) {
   constexpr int kWarmUp = 5;
   std::vector<double> times_alone, times_beside;
   for (int i = 0; i < kWarmUp + samples; ++i) {

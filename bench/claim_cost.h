@@ -16,6 +16,6 @@ struct ClaimCost {
 // The median times of claiming one of the due records of `alone`, and of `beside`, which also holds
 // many finished ones: a claim here, a claim there, `samples` times. Each record is made due again
 // after its claim.
-ClaimCost MeasureClaimCost(Store& alone, Store& beside, int samples);
+ClaimCost MeasureClaimCost(store::Store& alone, store::Store& beside, int samples);
 
 }  // namespace muster::bench

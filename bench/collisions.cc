@@ -20,13 +20,13 @@ int Occurrences(const std::string& text, const std::string& part) {
 
 // Due one after the other, as items are that were not all created by one write: so nothing but the
 // store's own chance keeps workers from wanting the same one.
-void CreateItems(Store& store, int count) {
+void CreateItems(store::Store& store, int count) {
   for (int i = 0; i < count; ++i) {
-    Record record;
+    store::Record record;
     record.kind = kKind;
     record.queue = kQueue;
     record.key = "item" + std::to_string(i);
-    const Change change = Change::Put(std::move(record), Due::Now());
+    const store::Change change = store::Change::Put(std::move(record), store::Due::Now());
     if (!Must(store.Write({&change, 1})).front().applied) {
       throw std::runtime_error("an item could not be created");
     }
@@ -41,7 +41,7 @@ std::vector<int> MeasureCollisions(const testing::OpenSearchServer& server, int 
   testing::HttpRelay relay(
       server.port(), {},
       [&](const testing::HttpServerRequest&,
-          const HttpResponse& response) -> std::optional<testing::HttpServerReply> {
+          const net::HttpResponse& response) -> std::optional<testing::HttpServerReply> {
         // The name of the error stands once in the answer to each item of a _bulk.
         conflicts += Occurrences(response.body, "\"version_conflict_engine_exception\"");
         return std::nullopt;
@@ -52,7 +52,7 @@ std::vector<int> MeasureCollisions(const testing::OpenSearchServer& server, int 
         "opensearch+http://127.0.0.1:" + std::to_string(relay.port()) +
         "?namespace=" + testing::UniqueName("collisions" + std::to_string(round));
     CreateItems(*MustOpen(url), workers);
-    std::vector<std::unique_ptr<Store>> stores;
+    std::vector<std::unique_ptr<store::Store>> stores;
     for (int i = 0; i < workers; ++i) stores.push_back(MustOpen(url));
     conflicts = 0;
     std::atomic<int> claimed = 0;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/env.h"
 #include "raw_dynamodb.h"
 

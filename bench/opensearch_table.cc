@@ -2,7 +2,7 @@
 
 #include "raw_opensearch.h"
 
-#include "base/json.h"
+#include "core/json.h"
 
 namespace muster::bench {
 namespace {

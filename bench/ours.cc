@@ -14,7 +14,7 @@ constexpr int kWarmUpTurns = 2;
 
 class StoreSide final : public Side {
  public:
-  explicit StoreSide(Store& store) : store_(store) {}
+  explicit StoreSide(store::Store& store) : store_(store) {}
 
   Outcome Run(const Load& load) override {
     std::atomic<int64_t> completed = 0;
@@ -54,13 +54,13 @@ class StoreSide final : public Side {
   // How many records were completed.
   int64_t Turns(int turns, int batch) {
     int64_t completed = 0;
-    std::vector<Change> changes;
+    std::vector<store::Change> changes;
     for (int turn = 0; turn < turns; ++turn) {
       changes.clear();
-      for (Record& record : Must(store_.Claim(NewClaim(batch)))) {
-        changes.push_back(Change::Put(std::move(record), Due::Never()));
+      for (store::Record& record : Must(store_.Claim(NewClaim(batch)))) {
+        changes.push_back(store::Change::Put(std::move(record), store::Due::Never()));
       }
-      for (const Written& written : Must(store_.Write(changes))) {
+      for (const store::Written& written : Must(store_.Write(changes))) {
         if (!written.applied) throw std::runtime_error("a claimed record was changed by another");
         ++completed;
       }
@@ -68,14 +68,16 @@ class StoreSide final : public Side {
     return completed;
   }
 
-  Store& store_;
+  store::Store& store_;
 };
 
 }  // namespace
 
-std::unique_ptr<Store> MustOpen(const std::string& url) { return Must(OpenStore(url, RealEnv())); }
+std::unique_ptr<store::Store> MustOpen(const std::string& url) {
+  return Must(store::OpenStore(url, RealEnv()));
+}
 
-ClaimRequest NewClaim(int limit) {
+store::ClaimRequest NewClaim(int limit) {
   return {.kind = kKind,
           .queue = kQueue,
           .limit = limit,
@@ -84,6 +86,6 @@ ClaimRequest NewClaim(int limit) {
           .lease = milliseconds(kLeaseMs)};
 }
 
-std::unique_ptr<Side> Ours(Store& store) { return std::make_unique<StoreSide>(store); }
+std::unique_ptr<Side> Ours(store::Store& store) { return std::make_unique<StoreSide>(store); }
 
 }  // namespace muster::bench

@@ -9,12 +9,12 @@
 
 namespace muster::bench {
 
-std::unique_ptr<Store> MustOpen(const std::string& url);
+std::unique_ptr<store::Store> MustOpen(const std::string& url);
 
 // A claim as a worker makes it.
-ClaimRequest NewClaim(int limit);
+store::ClaimRequest NewClaim(int limit);
 
 // The load through the store: one thread for each worker. `store` must outlive the side.
-std::unique_ptr<Side> Ours(Store& store);
+std::unique_ptr<Side> Ours(store::Store& store);
 
 }  // namespace muster::bench

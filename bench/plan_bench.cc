@@ -12,10 +12,10 @@
 #include <stdexcept>
 
 #include "arguments.h"
-#include "base/json.h"
+#include "core/json.h"
 #include "median.h"
 #include "muster/states.h"
-#include "plan/runs.h"
+#include "plan/run/runs.h"
 #include "support/temporary_folder.h"
 
 namespace muster::bench {
@@ -26,14 +26,17 @@ using Clock = std::chrono::steady_clock;
 constexpr double kBar = 0.2;  // of what Prefect takes until its server has stored the tasks
 constexpr int kPhase = 10;
 
-class Nothing final : public TaskExecutor {
+class Nothing final : public states::TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return true; }
-  TaskOutcome Start(const TaskCall&, TaskContext&) override { return TaskSuccess{{{"rows", 1}}}; }
-  TaskOutcome Poll(const TaskCall&, const Json& resume, TaskContext&) override {
-    return TaskSuccess{resume};
+  states::TaskOutcome Start(const states::TaskCall&, states::TaskContext&) override {
+    return states::TaskSuccess{{{"rows", 1}}};
   }
-  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+  states::TaskOutcome Poll(const states::TaskCall&, const Json& resume,
+                           states::TaskContext&) override {
+    return states::TaskSuccess{resume};
+  }
+  void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 };
 
 struct PlanShape {
@@ -79,11 +82,12 @@ plan::Plan Trivial(const PlanShape& shape, int tasks) {
 // Milliseconds a task.
 double Ours(const plan::Plan& plan, int tasks, const std::string& url, const std::string& id) {
   Env& env = RealEnv();
-  auto store = OpenStore(url, env);
+  auto store = store::OpenStore(url, env);
   if (!store) throw std::runtime_error(store.error().ToString());
   Nothing nothing;
-  States states(**store, env, {&nothing},
-                {.owner = "bench", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
+  states::States states(
+      **store, env, {&nothing},
+      {.owner = "bench", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
   plan::Runs runs(**store, states, env);
   const auto start = Clock::now();
   const auto run = runs.Start(plan, plan.profiles.front(),

@@ -94,7 +94,7 @@ double IdleWorkerMebibytes(const std::string& store_url) {
 }
 
 void RunIdleWorker(const std::string& store_url) {
-  const std::unique_ptr<Store> store = MustOpen(store_url);
+  const std::unique_ptr<store::Store> store = MustOpen(store_url);
   const auto look_and_wait = [&] {
     if (!Must(store->Claim(NewClaim(1))).empty()) throw std::runtime_error("there is work to do");
     store->Wait(kKind, milliseconds(100), {});

@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/http.h"
-#include "base/json.h"
-#include "base/sigv4.h"
+#include "core/json.h"
 #include "muster/env.h"
+#include "net/http.h"
+#include "net/sigv4.h"
 
 namespace muster::bench {
 namespace {
@@ -113,14 +113,15 @@ class Raw final : public Side {
   }
 
   std::string Send(const std::string& operation, std::string body) const {
-    HttpRequest request{.method = "POST",
-                        .url = server_.Endpoint() + "/",
-                        .headers = {{"Content-Type", "application/x-amz-json-1.0"},
-                                    {"X-Amz-Target", "DynamoDB_20120810." + operation}},
-                        .body = std::move(body)};
-    const AwsCredentials credentials{.access_key_id = "test", .secret_access_key = "not-a-secret"};
+    net::HttpRequest request{.method = "POST",
+                             .url = server_.Endpoint() + "/",
+                             .headers = {{"Content-Type", "application/x-amz-json-1.0"},
+                                         {"X-Amz-Target", "DynamoDB_20120810." + operation}},
+                             .body = std::move(body)};
+    const net::AwsCredentials credentials{.access_key_id = "test",
+                                          .secret_access_key = "not-a-secret"};
     const auto signed_texts =
-        SignRequest(request, credentials, {"local", "dynamodb"}, RealEnv().WallNow());
+        net::SignRequest(request, credentials, {"local", "dynamodb"}, RealEnv().WallNow());
     if (!signed_texts) throw std::runtime_error(signed_texts.error().ToString());
     auto answer = client_.Send(request);
     if (!answer) throw std::runtime_error(answer.error().ToString());
@@ -131,7 +132,7 @@ class Raw final : public Side {
   const testing::DynamoDbServer& server_;
   const std::string table_;
   const std::string space_;
-  mutable HttpClient client_{HttpOptions{.use_proxy = false}};
+  mutable net::HttpClient client_{net::HttpOptions{.use_proxy = false}};
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/http.h"
-#include "base/json.h"
+#include "core/json.h"
+#include "net/http.h"
 
 namespace muster::bench {
 namespace {
@@ -99,7 +99,7 @@ class Raw final : public Side {
   }
 
   void Send(std::string body, std::span<Document> documents) {
-    HttpRequest request{.method = "POST", .url = server_.Url(alias_ + "/_bulk")};
+    net::HttpRequest request{.method = "POST", .url = server_.Url(alias_ + "/_bulk")};
     request.headers = {{"Content-Type", "application/x-ndjson"}};
     request.body = std::move(body);
     const auto answer = client_.Send(request);
@@ -136,7 +136,7 @@ class Raw final : public Side {
 
   const testing::OpenSearchServer& server_;
   const std::string alias_;
-  HttpClient client_{HttpOptions{.use_proxy = false}};
+  net::HttpClient client_{net::HttpOptions{.use_proxy = false}};
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "store/postgres_statements.h"
+#include "store/postgres/postgres_statements.h"
 
 namespace muster::bench {
 namespace {
@@ -53,7 +53,7 @@ std::string ScriptFor(const std::string& space, int batch) {
 // The settings of the store's own sessions: plans that start from the index of due records.
 std::string SessionOptions() {
   std::string options;
-  for (const auto& [name, value] : PostgresSessionSettings()) {
+  for (const auto& [name, value] : store::PostgresSessionSettings()) {
     options += "-c " + name + "=";
     for (const char c : value) options += c == ' ' ? "\\ " : std::string(1, c);
     options += ' ';

@@ -18,14 +18,14 @@
 #include <thread>
 
 #include "arguments.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "base/postgres.h"
 #include "bench_server.h"
+#include "core/json.h"
+#include "core/log.h"
 #include "median.h"
 #include "must.h"
 #include "muster/replica.h"
 #include "replica/set_records.h"
+#include "sql/postgres.h"
 #include "support/postgres_server.h"
 
 extern char** environ;
@@ -57,15 +57,15 @@ std::string Payload(int64_t number) {
 }
 
 // Counts, and does nothing else.
-class Nothing final : public Projection {
+class Nothing final : public replica::Projection {
  public:
   explicit Nothing(std::atomic<int64_t>& handled) : handled_(handled) {}
   const std::string& name() const override { return name_; }
-  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override {
-    class Hand final : public Processor {
+  Result<std::unique_ptr<replica::Processor>> Build(const replica::ReplicaPartition&) override {
+    class Hand final : public replica::Processor {
      public:
       explicit Hand(std::atomic<int64_t>& handled) : handled_(handled) {}
-      Status Handle(std::span<const Event> events, Transaction&) override {
+      Status Handle(std::span<const events::Event> events, replica::Transaction&) override {
         handled_ += static_cast<int64_t>(events.size());
         return {};
       }
@@ -85,18 +85,19 @@ class Nothing final : public Projection {
 class LiveWorker {
  public:
   LiveWorker(const std::string& url, const std::string& set, std::atomic<int64_t>& handled)
-      : store_(Must(OpenStore(url, RealEnv()))), log_(Must(OpenEventLog(url, RealEnv()))) {
-    ReplicaOptions options;
+      : store_(Must(store::OpenStore(url, RealEnv()))),
+        log_(Must(events::OpenEventLog(url, RealEnv()))) {
+    replica::ReplicaOptions options;
     options.set = set;
     options.batch = kBatch;
-    options.observer = [this](const ReplicaEvent& event) {
-      if (event.kind != ReplicaEvent::Kind::kRunning) return;
+    options.observer = [this](const replica::ReplicaEvent& event) {
+      if (event.kind != replica::ReplicaEvent::Kind::kRunning) return;
       std::lock_guard lock(mutex_);
       partitions_ = event.partitions;
       changed_.notify_all();
     };
-    orchestrator_ = Must(NewOrchestrator(*store_, *log_, url, {std::make_shared<Nothing>(handled)},
-                                         options, RealEnv()));
+    orchestrator_ = Must(replica::NewOrchestrator(
+        *store_, *log_, url, {std::make_shared<Nothing>(handled)}, options, RealEnv()));
     thread_ = std::jthread([this](std::stop_token stop) {
       if (auto ended = orchestrator_->Run(std::move(stop)); !ended) {
         std::cerr << ended.error().ToString() << "\n";
@@ -112,12 +113,12 @@ class LiveWorker {
   }
 
  private:
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<events::EventLog> log_;
   std::mutex mutex_;
   std::condition_variable changed_;
   int partitions_ = 0;
-  std::unique_ptr<Orchestrator> orchestrator_;
+  std::unique_ptr<replica::Orchestrator> orchestrator_;
   std::jthread thread_;
 };
 
@@ -125,11 +126,11 @@ class ReplicaBench {
  public:
   explicit ReplicaBench(const Options& options)
       : options_(options), server_(options.smoke, {.durable = true}), url_(server_->Url()) {
-    connection_ = Must(PgConnection::Open({.uri = url_, .call_timeout = 60s}));
+    connection_ = Must(sql::PgConnection::Open({.uri = url_, .call_timeout = 60s}));
   }
 
   int Run() {
-    log_ = Must(OpenEventLog(url_, RealEnv()));
+    log_ = Must(events::OpenEventLog(url_, RealEnv()));
     std::vector<double> appends;
     for (int round = 0; round < options_.rounds; ++round) appends.push_back(AppendRound());
     append_ratio_ = MedianOf(appends);
@@ -161,22 +162,22 @@ class ReplicaBench {
       Sql("CREATE TABLE raw_events (LIKE muster.events INCLUDING ALL)");
       Sql("CREATE SEQUENCE raw_position");
     }
-    const PgStatement insert{
+    const sql::PgStatement insert{
         "raw_insert",
         "INSERT INTO raw_events (position, stream, version, slot, id, type, payload, metadata) "
         "SELECT nextval('raw_position'), $1::text, v, $2::integer, i, t, p, m FROM "
         "unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) u(v, i, t, p, m)"};
     const std::string tag = RealEnv().NewId();
     const auto ours = [&](int batch) {
-      StreamAppend append{"stream-" + tag + std::to_string(batch), 0, {}};
+      events::StreamAppend append{"stream-" + tag + std::to_string(batch), 0, {}};
       for (int i = 0; i < kBatch; ++i) {
         append.events.push_back({.type = "OrderPlaced", .payload = Payload(i), .id = tag});
       }
       Must(log_->Append({&append, 1}));
     };
     const auto raw = [&](int batch) {
-      using Element = PgArray::Element;
-      PgArray versions(Element::kBigint, kBatch), ids(Element::kText, kBatch, kBatch * 32),
+      using Element = sql::PgArray::Element;
+      sql::PgArray versions(Element::kBigint, kBatch), ids(Element::kText, kBatch, kBatch * 32),
           types(Element::kText, kBatch, kBatch * 12),
           payloads(Element::kText, kBatch, kBatch * 200),
           metadata(Element::kText, kBatch, kBatch * 2);
@@ -187,9 +188,12 @@ class ReplicaBench {
         payloads.Text(Payload(i));
         metadata.Text("{}");
       }
-      PgParams params;
+      sql::PgParams params;
       const std::string stream = "stream-" + tag + std::to_string(batch);
-      params.Text(stream).Int32(SlotOf(stream, 128)).Text(versions.bytes()).Text(ids.bytes());
+      params.Text(stream)
+          .Int32(events::SlotOf(stream, 128))
+          .Text(versions.bytes())
+          .Text(ids.bytes());
       params.Text(types.bytes()).Text(payloads.bytes()).Text(metadata.bytes());
       Must(connection_->Execute(insert, params));
     };
@@ -208,7 +212,7 @@ class ReplicaBench {
   void Fill() {
     Sql("TRUNCATE muster.events");
     for (int64_t next = 0; next < options_.events;) {
-      std::vector<StreamAppend> appends;
+      std::vector<events::StreamAppend> appends;
       for (int i = 0; i < 2'000 && next < options_.events; ++i, ++next) {
         appends.push_back({"order-" + std::to_string(next), 0, {{"OrderPlaced", Payload(next)}}});
       }
@@ -220,23 +224,25 @@ class ReplicaBench {
 
   // Events per second of a loop that reads a batch and upserts one checkpoint.
   double RawRead() {
-    const PgStatement read{"raw_read",
-                           "SELECT position, stream, version, slot, id, type, payload, metadata, "
-                           "time FROM muster.events WHERE position > $1::bigint ORDER BY position "
-                           "LIMIT " +
-                               std::to_string(kBatch),
-                           false};
-    const PgStatement upsert{"raw_upsert",
-                             "INSERT INTO raw_checkpoint VALUES ('raw', $1::bigint) ON CONFLICT "
-                             "(name) DO UPDATE SET position = excluded.position"};
+    const sql::PgStatement read{
+        "raw_read",
+        "SELECT position, stream, version, slot, id, type, payload, metadata, "
+        "time FROM muster.events WHERE position > $1::bigint ORDER BY position "
+        "LIMIT " +
+            std::to_string(kBatch),
+        false};
+    const sql::PgStatement upsert{
+        "raw_upsert",
+        "INSERT INTO raw_checkpoint VALUES ('raw', $1::bigint) ON CONFLICT "
+        "(name) DO UPDATE SET position = excluded.position"};
     const MonoTime begin = RealEnv().MonoNow();
     int64_t position = 0, count = 0;
     for (;;) {
-      const PgResult rows = Must(connection_->Execute(read, PgParams().Int64(position)));
+      const sql::PgResult rows = Must(connection_->Execute(read, sql::PgParams().Int64(position)));
       if (rows.rows() == 0) break;
       position = rows.Int64(rows.rows() - 1, 0);
       count += rows.rows();
-      Must(connection_->Execute(upsert, PgParams().Int64(position)));
+      Must(connection_->Execute(upsert, sql::PgParams().Int64(position)));
     }
     return static_cast<double>(count) / SecondsSince(begin);
   }
@@ -296,7 +302,7 @@ class ReplicaBench {
     const double one = MedianOf(follow_.at(options_.workers.front()));
     const double most = MedianOf(follow_.at(options_.workers.back()));
     const double timeout =
-        std::chrono::duration<double>(ReplicaOptions().heartbeat_timeout).count();
+        std::chrono::duration<double>(replica::ReplicaOptions().heartbeat_timeout).count();
     const std::vector<Bar> bars = {
         {"batched append at least 85 % of a bare insert", append_ratio_, append_ratio_ >= 0.85},
         {"one worker at least 80 % of a bare read", one, one >= 0.80},
@@ -327,13 +333,15 @@ class ReplicaBench {
     return all || options_.smoke ? 0 : 1;
   }
 
-  void Sql(const std::string& sql) { Must(connection_->Execute(PgStatement{"", sql}, PgParams())); }
+  void Sql(const std::string& sql) {
+    Must(connection_->Execute(sql::PgStatement{"", sql}, sql::PgParams()));
+  }
 
   const Options options_;
   const BenchServer<testing::PostgresServer> server_;
   const std::string url_;
-  std::unique_ptr<PgConnection> connection_;
-  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<sql::PgConnection> connection_;
+  std::unique_ptr<events::EventLog> log_;
   bool raw_table_ = false;
   double append_ratio_ = 0, raw_rate_ = 0, join_ = 0, takeover_ = 0;
   std::map<int, std::vector<double>> follow_;  // of the raw rate in the same round

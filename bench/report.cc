@@ -4,7 +4,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/json.h"
+#include "core/json.h"
 
 namespace muster::bench {
 namespace {

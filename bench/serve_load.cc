@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "arguments.h"
-#include "base/http.h"
-#include "base/json.h"
+#include "core/json.h"
 #include "must.h"
 #include "muster/work.h"
+#include "net/http.h"
 #include "support/server_process.h"
 
 namespace muster::bench {
@@ -39,22 +39,22 @@ struct LoadOptions {
 };
 
 // A run of many items that nobody works on: what has to be read for every look.
-class WideSource final : public Source {
+class WideSource final : public pipeline::Source {
  public:
   explicit WideSource(int items) : items_(items) {}
-  Result<std::vector<Collection>> Collections() override {
-    return std::vector<Collection>{{"wide"}};
+  Result<std::vector<pipeline::Collection>> Collections() override {
+    return std::vector<pipeline::Collection>{{"wide"}};
   }
-  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    std::vector<Partition> partitions;
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
+    std::vector<pipeline::Partition> partitions;
     for (int i = 0; i < items_; ++i) partitions.push_back({.collection = collection, .shard = i});
     return partitions;
   }
-  Result<std::unique_ptr<Reader>> Read(const Partition&, const std::string&,
-                                       std::stop_token) override {
+  Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition&, const std::string&,
+                                                 std::stop_token) override {
     return Error{Code::kInvalid, "there is nothing to read"};
   }
-  std::optional<double> FractionBefore(const Partition&, const std::string&) override {
+  std::optional<double> FractionBefore(const pipeline::Partition&, const std::string&) override {
     return std::nullopt;
   }
 
@@ -64,15 +64,16 @@ class WideSource final : public Source {
 
 void MakeWideRun(const std::string& store_url, const std::string& folder, int items) {
   Env& env = RealEnv();
-  const auto store = Must(OpenStore(store_url, env));
+  const auto store = Must(store::OpenStore(store_url, env));
   WideSource source(items);
-  const auto sink = Must(OpenSink("jsonl:" + folder + "/wide", env));
-  const auto transforms = Must(ParseTransforms("", ""));
-  const auto letters = Must(OpenDeadLetters(folder + "/wide.dead-letters.jsonl", "wide"));
-  Throttle throttle(env);
-  Pipeline pipeline{env, source, *transforms, *sink, *letters, throttle};
-  const auto coordinator = Must(WorkCoordinator::Join(*store, env, {.name = "wide"}, {}, "bench"));
-  Must(PrepareWork(*coordinator, pipeline, {}, {}));
+  const auto sink = Must(pipeline::OpenSink("jsonl:" + folder + "/wide", env));
+  const auto transforms = Must(pipeline::ParseTransforms("", ""));
+  const auto letters = Must(pipeline::OpenDeadLetters(folder + "/wide.dead-letters.jsonl", "wide"));
+  pipeline::Throttle throttle(env);
+  pipeline::Pipeline pipeline{env, source, *transforms, *sink, *letters, throttle};
+  const auto coordinator =
+      Must(work::WorkCoordinator::Join(*store, env, {.name = "wide"}, {}, "bench"));
+  Must(work::PrepareWork(*coordinator, pipeline, {}, {}));
 }
 
 class Server {
@@ -138,7 +139,7 @@ class Server {
   const int port_;
   std::string store_;
   std::string token_;
-  HttpClient client_{{.use_proxy = false}};
+  net::HttpClient client_{{.use_proxy = false}};
 };
 
 int Connect(int port) {

@@ -10,13 +10,13 @@
 #include <stdexcept>
 
 #include "arguments.h"
-#include "base/json.h"
-#include "base/sqlite.h"
+#include "core/json.h"
 #include "median.h"
+#include "sql/sqlite.h"
 #include "support/temporary_folder.h"
-#include "task/copy_executor.h"
+#include "task/data/copy_executor.h"
+#include "task/data/transform_executor.h"
 #include "task/test_context.h"
-#include "task/transform_executor.h"
 
 namespace muster::bench {
 namespace {
@@ -79,7 +79,7 @@ class StagingBench {
     costs.bytes = staged["bytes"];
     const std::string target = folder_.At(format + std::to_string(++runs_) + ".db");
     const auto db =
-        SqliteDb::Open(target, SqliteDb::Mode::kCreate, std::chrono::milliseconds(5'000));
+        sql::SqliteDb::Open(target, sql::SqliteDb::Mode::kCreate, std::chrono::milliseconds(5'000));
     if (!db || !(*db)->Execute("CREATE TABLE authors (id TEXT PRIMARY KEY, comments INT, longest "
                                "INT); CREATE TABLE comments (id TEXT PRIMARY KEY, post TEXT, "
                                "author TEXT, body TEXT, created TEXT)")) {
@@ -111,24 +111,24 @@ class StagingBench {
     }
   }
 
-  Json Call(TaskExecutor& executor, const std::string& resource, const Json& input) {
-    const TaskOutcome outcome = executor.Start({.resource = resource,
-                                                .input = input,
-                                                .credentials = nullptr,
-                                                .token = std::to_string(++calls_),
-                                                .execution = "bench",
-                                                .state = "S"},
-                                               context_);
-    if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+  Json Call(states::TaskExecutor& executor, const std::string& resource, const Json& input) {
+    const states::TaskOutcome outcome = executor.Start({.resource = resource,
+                                                        .input = input,
+                                                        .credentials = nullptr,
+                                                        .token = std::to_string(++calls_),
+                                                        .execution = "bench",
+                                                        .state = "S"},
+                                                       context_);
+    if (const auto* failure = std::get_if<states::TaskFailure>(&outcome)) {
       throw std::runtime_error(failure->error + ": " + failure->cause);
     }
-    return std::get<TaskSuccess>(outcome).output;
+    return std::get<states::TaskSuccess>(outcome).output;
   }
 
   const int rows_;
   testing::TemporaryFolder folder_;
-  std::unique_ptr<TaskExecutor> copy_ = task::MakeCopyExecutor();
-  std::unique_ptr<TaskExecutor> transform_ = task::MakeTransformExecutor();
+  std::unique_ptr<states::TaskExecutor> copy_ = task::MakeCopyExecutor();
+  std::unique_ptr<states::TaskExecutor> transform_ = task::MakeTransformExecutor();
   task::TestContext context_;
   int calls_ = 0;
   int runs_ = 0;

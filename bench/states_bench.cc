@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "arguments.h"
-#include "base/json.h"
-#include "base/virtual_env.h"
+#include "core/json.h"
+#include "core/virtual_env.h"
 #include "muster/states.h"
-#include "states/runner.h"
+#include "states/run/runner.h"
 #include "states_durable.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -23,12 +23,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Nobody final : public TaskExecutor {
+class Nobody final : public states::TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return false; }
-  TaskOutcome Start(const TaskCall&, TaskContext&) override { return TaskFailure{}; }
-  TaskOutcome Poll(const TaskCall&, const Json&, TaskContext&) override { return TaskFailure{}; }
-  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+  states::TaskOutcome Start(const states::TaskCall&, states::TaskContext&) override {
+    return states::TaskFailure{};
+  }
+  states::TaskOutcome Poll(const states::TaskCall&, const Json&, states::TaskContext&) override {
+    return states::TaskFailure{};
+  }
+  void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 };
 
 // Pairs of a Pass and a Choice, one after the other.

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "median.h"
 #include "muster/states.h"
 
@@ -18,19 +18,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Answers what it was asked, lists items, and takes results.
-class Echo final : public TaskExecutor {
+class Echo final : public states::TaskExecutor {
  public:
   explicit Echo(int items = 0) : items_(items) {}
   bool Runs(std::string_view) const override { return true; }
-  TaskOutcome Start(const TaskCall& call, TaskContext&) override {
-    if (call.resource == "bench:items") return TaskSuccess{{{"Body", Items()}}};
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext&) override {
+    if (call.resource == "bench:items") return states::TaskSuccess{{{"Body", Items()}}};
     if (call.resource == "bench:echo") ++calls;
-    return TaskSuccess{call.input};
+    return states::TaskSuccess{call.input};
   }
-  TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext&) override {
-    return TaskSuccess{call.input};
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json&,
+                           states::TaskContext&) override {
+    return states::TaskSuccess{call.input};
   }
-  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+  void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 
   std::atomic<int> calls = 0;
 
@@ -55,22 +56,23 @@ double InThreads(int threads, Body body) {
 }
 
 // Create all, then claim, start and finish each: the commits that a durable task needs.
-double BareTasks(Store& store, int tasks, int threads) {
+double BareTasks(store::Store& store, int tasks, int threads) {
   const std::string body = Json(std::string(600, 'x')).dump();
   const std::string run = RealEnv().NewId();
   std::atomic<int> next = 0;
   return InThreads(threads, [&](int thread) {
     const std::string queue = run + std::to_string(thread);
     for (int i = next++; i < tasks; i = next++) {
-      const Change create = Change::Put(
-          Record{.kind = "bare", .queue = queue, .key = run + std::to_string(i), .body = body},
-          Due::Now());
+      const store::Change create = store::Change::Put(
+          store::Record{
+              .kind = "bare", .queue = queue, .key = run + std::to_string(i), .body = body},
+          store::Due::Now());
       Must(store.Write({&create, 1}));
       auto claimed = Must(store.Claim(
           {.kind = "bare", .queue = queue, .owner = "b", .claim_id = RealEnv().NewId()}));
-      Record held = claimed.at(0);
-      for (const Due due : {Due::After(milliseconds(60'000)), Due::Never()}) {
-        const Change change = Change::Put(held, due);
+      store::Record held = claimed.at(0);
+      for (const store::Due due : {store::Due::After(milliseconds(60'000)), store::Due::Never()}) {
+        const store::Change change = store::Change::Put(held, due);
         held.version = Must(store.Write({&change, 1})).front().version;
       }
     }
@@ -78,12 +80,12 @@ double BareTasks(Store& store, int tasks, int threads) {
 }
 
 // Claims due records and completes them, in batches as large as the engine's.
-double BareTurns(Store& store, int records, int threads) {
+double BareTurns(store::Store& store, int records, int threads) {
   const std::string body = Json(std::string(900, 'x')).dump();
-  std::vector<Change> changes;
+  std::vector<store::Change> changes;
   for (int i = 0; i < records; ++i) {
-    changes.push_back(Change::Put(
-        {.kind = "turn", .queue = "q", .key = std::to_string(i), .body = body}, Due::Now()));
+    changes.push_back(store::Change::Put(
+        {.kind = "turn", .queue = "q", .key = std::to_string(i), .body = body}, store::Due::Now()));
     if (changes.size() < 100 && i + 1 < records) continue;
     Must(store.Write(changes));
     changes.clear();
@@ -96,8 +98,9 @@ double BareTurns(Store& store, int records, int threads) {
                                        .owner = "b",
                                        .claim_id = RealEnv().NewId()}));
       if (claimed.empty()) return;
-      std::vector<Change> done;
-      for (Record& record : claimed) done.push_back(Change::Put(std::move(record), Due::Never()));
+      std::vector<store::Change> done;
+      for (store::Record& record : claimed)
+        done.push_back(store::Change::Put(std::move(record), store::Due::Never()));
       Must(store.Write(done));
     }
   });
@@ -112,22 +115,22 @@ int64_t ResidentMib() {
 }
 
 // The records of executions that wait for a day.
-std::vector<Record> WaitingRecords(Store& store) {
-  std::vector<Record> waiting;
+std::vector<store::Record> WaitingRecords(store::Store& store) {
+  std::vector<store::Record> waiting;
   const WallTime later = Must(store.Now()) + std::chrono::hours(1);
   for (std::string after;;) {
-    std::vector<Record> page = Must(store.Scan("states", "wait", after, 1'000));
+    std::vector<store::Record> page = Must(store.Scan("states", "wait", after, 1'000));
     if (page.empty()) return waiting;
     after = page.back().key;
-    for (Record& record : page) {
+    for (store::Record& record : page) {
       if (record.due && *record.due > later) waiting.push_back(std::move(record));
     }
   }
 }
 
-double MibOf(const std::vector<Record>& records) {
+double MibOf(const std::vector<store::Record>& records) {
   size_t bytes = 0;
-  for (const Record& record : records)
+  for (const store::Record& record : records)
     bytes += sizeof record + record.key.capacity() + record.body.capacity();
   return static_cast<double>(bytes) / (1024 * 1024);
 }
@@ -145,11 +148,12 @@ void Print(const std::string& what, double value, const std::string& unit) {
 void DurableTasks(const StatesLoad& load, const std::string& store_url, Bars& bars) {
   const std::string definition =
       R"({"StartAt":"T","States":{"T":{"Type":"Task","Resource":"bench:echo","End":true}}})";
-  const auto store = Must(OpenStore(store_url, RealEnv()));
+  const auto store = Must(store::OpenStore(store_url, RealEnv()));
   std::vector<double> ours, bare, ratios;
   for (int round = 0; round < load.rounds; ++round) {
     Echo echo;
-    States states(*store, RealEnv(), {&echo}, {.owner = "bench", .idle_wait = milliseconds(10)});
+    states::States states(*store, RealEnv(), {&echo},
+                          {.owner = "bench", .idle_wait = milliseconds(10)});
     std::atomic<int> next = 0;
     std::stop_source done;
     std::jthread watch([&] {
@@ -173,8 +177,8 @@ void DurableTasks(const StatesLoad& load, const std::string& store_url, Bars& ba
 }
 
 void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
-  const auto store = Must(OpenStore(store_url, RealEnv()));
-  States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+  const auto store = Must(store::OpenStore(store_url, RealEnv()));
+  states::States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
   const int64_t before = ResidentMib();
   const std::string definition =
       R"({"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":86400,"End":true}}})";
@@ -186,7 +190,7 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
     }
   });
   // Until each has been driven into its state.
-  std::vector<Record> waiting;
+  std::vector<store::Record> waiting;
   while (waiting.size() < static_cast<size_t>(load.waiting)) {
     std::stop_source stop;
     std::jthread worker([&] { Must(states.Work(stop.get_token())); });
@@ -200,9 +204,9 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
     bars.AtMost("their memory", static_cast<double>(ResidentMib() - before) - MibOf(waiting), 300,
                 " MiB");
   }
-  std::vector<Change> changes;
+  std::vector<store::Change> changes;
   for (size_t i = 0; i < waiting.size(); ++i) {
-    changes.push_back(Change::Put(std::move(waiting[i]), Due::Now()));
+    changes.push_back(store::Change::Put(std::move(waiting[i]), store::Due::Now()));
     if (changes.size() < 100 && i + 1 < waiting.size()) continue;
     Must(store->Write(changes));
     changes.clear();
@@ -230,11 +234,11 @@ void LargeInput(const StatesLoad& load, Bars& bars) {
     for (int i = 0; i < items; ++i) input["items"].push_back(i);
     for (int i = 0; i < more; ++i)
       input["more"].push_back({{"id", i}, {"name", "one of many"}, {"tags", {"a", "b"}}});
-    const auto store = Must(OpenStore("memory:", RealEnv()));
-    States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+    const auto store = Must(store::OpenStore("memory:", RealEnv()));
+    states::States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
     Must(states.Start({.name = "map", .definition = definition, .input = ToJsonText(input)}));
     const double taken = InThreads(load.threads, [&](int) { Must(states.Work({}, "map")); });
-    if (Must(states.Find("map"))->status != ExecutionStatus::kSucceeded)
+    if (Must(states.Find("map"))->status != states::ExecutionStatus::kSucceeded)
       throw std::runtime_error("a Map failed");
     return taken;
   };
@@ -255,15 +259,16 @@ void ManyItems(const StatesLoad& load, const std::string& store_url) {
     "ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},
       "StartAt":"T","States":{"T":{"Type":"Task","Resource":"bench:echo","End":true}}},
     "ResultWriter":{"Resource":"bench:results","Parameters":{"Bucket":"b"}}}}})";
-  const auto store = Must(OpenStore(store_url, RealEnv()));
+  const auto store = Must(store::OpenStore(store_url, RealEnv()));
   Echo echo(load.items);
   const int64_t before = ResidentMib();
   std::atomic<int64_t> most = before;
-  Must(States(*store, RealEnv(), {&echo}, {.owner = "starter"})
+  Must(states::States(*store, RealEnv(), {&echo}, {.owner = "starter"})
            .Start({.name = "map", .definition = definition, .input = "{}"}));
   const double ours = InThreads(load.threads, [&](int thread) {
-    States states(*store, RealEnv(), {&echo},
-                  {.owner = "bench" + std::to_string(thread), .idle_wait = milliseconds(20)});
+    states::States states(
+        *store, RealEnv(), {&echo},
+        {.owner = "bench" + std::to_string(thread), .idle_wait = milliseconds(20)});
     std::stop_source done;
     std::jthread watch([&] {
       while (!done.stop_requested()) {

@@ -67,7 +67,7 @@ class TemporaryFolder {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::unique_ptr<Store> Open(const std::string& space) = 0;
+  virtual std::unique_ptr<store::Store> Open(const std::string& space) = 0;
   virtual std::unique_ptr<Table> TableOf(const std::string& space) = 0;
   virtual std::unique_ptr<Side> RawSide(const std::string& space, Table& table) = 0;
 
@@ -85,7 +85,7 @@ class Backend {
 
 class SqliteBackend final : public Backend {
  public:
-  std::unique_ptr<Store> Open(const std::string& space) override {
+  std::unique_ptr<store::Store> Open(const std::string& space) override {
     return MustOpen("sqlite:" + File(space) + "?namespace=" + space);
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
@@ -106,7 +106,7 @@ class PostgresBackend final : public Backend {
  public:
   explicit PostgresBackend(bool smoke) : server_(smoke, {.durable = true}) {}
 
-  std::unique_ptr<Store> Open(const std::string& space) override {
+  std::unique_ptr<store::Store> Open(const std::string& space) override {
     return MustOpen(server_->Url() + "?namespace=" + space);
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
@@ -124,7 +124,7 @@ class OpenSearchBackend final : public Backend {
  public:
   explicit OpenSearchBackend(bool smoke) : server_(smoke, {.heap_mib = 2048, .warm = true}) {}
 
-  std::unique_ptr<Store> Open(const std::string& space) override {
+  std::unique_ptr<store::Store> Open(const std::string& space) override {
     return MustOpen("opensearch+http://127.0.0.1:" + std::to_string(server_->port()) +
                     "?namespace=" + testing::UniqueName(space));
   }
@@ -150,7 +150,7 @@ class DynamoDbBackend final : public Backend {
  public:
   explicit DynamoDbBackend(bool smoke) : server_(smoke, {.heap_mib = 3072, .warm = true}) {}
 
-  std::unique_ptr<Store> Open(const std::string& space) override {
+  std::unique_ptr<store::Store> Open(const std::string& space) override {
     return MustOpen(server_->Url(table_) + "&namespace=" + space);
   }
   std::unique_ptr<Table> TableOf(const std::string& space) override {
@@ -277,7 +277,7 @@ int Main(int argc, char** argv) {
       "memory. Exit code 1: a bar does not hold.");
   arguments.AddChoices("--store", options.stores, "which stores");
   arguments.AddNumbers("--workers", options.workers, "how many workers", 1, 64);
-  arguments.AddNumbers("--batch", options.batches, "records of a claim", 1, kMaxBatch);
+  arguments.AddNumbers("--batch", options.batches, "records of a claim", 1, store::kMaxBatch);
   arguments.AddNumber("--rounds", options.rounds, "rounds of each side", 1, 1000);
   arguments.AddNumber("--seconds", options.seconds, "how long a round is, about");
   arguments.AddNumber("--finished", options.finished, "finished records; 0: leave that part out");

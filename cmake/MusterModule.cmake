@@ -34,12 +34,13 @@ endfunction()
 #     DEPENDS base                    the modules it may include and link; nothing else
 #     LIBRARIES sqlite3 pq            system libraries, by plain name
 #     TESTS memory_store_test.cc ...  built into store_tests, label `unit`
+#     [OPEN]                          a toolbox: others may include every header, not only store.h
 #     [THREADS])                      as for muster_test()
 #
 # The graph of modules is written to module_graph.txt in the build folder, and the test
 # `architecture` holds every #include against it.
 function(muster_module name)
-  cmake_parse_arguments(arg "THREADS" "" "HEADERS;SOURCES;FAST;DEPENDS;LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "OPEN;THREADS" "" "HEADERS;SOURCES;FAST;DEPENDS;LIBRARIES;TESTS" ${ARGN})
   muster_reject_unknown(${name} ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM arg_DEPENDS PREPEND muster_ OUTPUT_VARIABLE dependencies)
   add_library(muster_${name} STATIC ${arg_SOURCES})
@@ -60,7 +61,11 @@ function(muster_module name)
   endif()
   list(JOIN arg_DEPENDS " " depends)
   list(JOIN arg_HEADERS " " headers)
-  set_property(GLOBAL APPEND PROPERTY muster_graph "${name}: ${depends} | ${headers}")
+  set(door "")
+  if(arg_OPEN)
+    set(door " | open")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY muster_graph "${name}: ${depends} | ${headers}${door}")
   set_property(GLOBAL PROPERTY muster_objects_${name} ${objects})
   set_property(GLOBAL PROPERTY muster_libraries_${name} ${arg_LIBRARIES})
   set_property(GLOBAL PROPERTY muster_headers_${name} ${arg_HEADERS})

@@ -9,7 +9,9 @@
 
 namespace muster {
 
-using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
+using std::chrono::milliseconds;
+
+using WallTime = std::chrono::sys_time<milliseconds>;
 using MonoTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
 // Everything nondeterministic: time, waiting, randomness and threads. Coordination code takes an

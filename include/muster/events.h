@@ -14,7 +14,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::events {
 
 // The limits of every event log; beyond them a call fails with kInvalid and nothing is applied.
 inline constexpr size_t kMaxStreamBytes = 500;
@@ -161,4 +161,4 @@ struct EventLogOptions {
 Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url, Env& env,
                                                const EventLogOptions& options = {});
 
-}  // namespace muster
+}  // namespace muster::events

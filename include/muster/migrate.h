@@ -13,7 +13,7 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::pipeline {
 
 // A document that could not be migrated, and why.
 struct DeadLetter {
@@ -186,4 +186,4 @@ Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
 Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
                                                        const std::string& file);
 
-}  // namespace muster
+}  // namespace muster::pipeline

@@ -14,7 +14,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::pipeline {
 
 // Documents flow source → transform → sink, shard by shard, each shard in order, one batch at a
 // time; muster/migrate.h runs the flow. Nothing here depends on stores or leases.
@@ -340,4 +340,4 @@ class Sink {
   virtual Status Finish(const std::string& /*collection*/) { return {}; }
 };
 
-}  // namespace muster
+}  // namespace muster::pipeline

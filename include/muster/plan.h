@@ -7,7 +7,7 @@
 #include "muster/json.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::plan {
 
 // How to read a plan: docs/guide/plans.md describes the file.
 struct PlanOptions {
@@ -26,4 +26,4 @@ Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options = {
 // ranks are separate state machines, which `muster plan compile` writes.
 Result<std::string> CompilePlan(const std::string& path, const PlanOptions& options = {});
 
-}  // namespace muster
+}  // namespace muster::plan

@@ -15,7 +15,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::replica {
 
 // An SQL value as text; none: NULL.
 using SqlValue = std::optional<std::string>;
@@ -68,11 +68,11 @@ class Processor {
   // by event, and the stream of an event that keeps failing is parked. Only failures caused by the
   // event itself lead there: for an unavailable service, return kUnavailable, which is retried
   // indefinitely.
-  virtual Status Handle(std::span<const Event> events, Transaction& transaction) = 0;
+  virtual Status Handle(std::span<const events::Event> events, Transaction& transaction) = 0;
 
   // Handles the first of `events`, and as many more as it can before its turn is over; returns how
   // many, at least one. Exactly these are committed, the others come again. By default, all.
-  virtual Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
+  virtual Result<size_t> HandleSome(std::span<const events::Event> events, Transaction& transaction,
                                     Turn& /*turn*/) {
     MUSTER_TRY(Handle(events, transaction));
     return events.size();
@@ -178,7 +178,7 @@ class Orchestrator {
 // write to and that stores their checkpoints; URLs are as for OpenStore. Everything passed by
 // reference must outlive it.
 Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
-    Store& store, EventLog& events, const std::string& read_model,
+    store::Store& store, events::EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
 
-}  // namespace muster
+}  // namespace muster::replica

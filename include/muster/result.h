@@ -2,8 +2,9 @@
 
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <utility>
+
+#include "muster/expected.h"
 
 namespace muster {
 
@@ -59,17 +60,17 @@ struct Error {
 //     return n / 2;
 //   }
 template <class T>
-class [[nodiscard]] Result : public tl::expected<T, Error> {
+class [[nodiscard]] Result : public Expected<T, Error> {
  public:
-  using tl::expected<T, Error>::expected;
-  Result(Error error) : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}
+  using Expected<T, Error>::Expected;
+  Result(Error error) : Expected<T, Error>(Unexpected(std::move(error))) {}
 };
 
 template <>
-class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
+class [[nodiscard]] Result<void> : public Expected<void, Error> {
  public:
-  using tl::expected<void, Error>::expected;
-  Result(Error error) : tl::expected<void, Error>(tl::unexpect, std::move(error)) {}
+  using Expected<void, Error>::Expected;
+  Result(Error error) : Expected<void, Error>(Unexpected(std::move(error))) {}
 };
 
 using Status = Result<void>;

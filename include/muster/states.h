@@ -13,7 +13,7 @@
 #include "muster/store.h"
 #include "muster/task.h"
 
-namespace muster {
+namespace muster::states {
 
 // What to execute.
 struct ExecutionRequest {
@@ -74,7 +74,8 @@ struct StatesOptions {
 // Thread-safe. Store, env and executors must outlive it.
 class States {
  public:
-  States(Store& store, Env& env, std::vector<TaskExecutor*> executors, StatesOptions options = {});
+  States(store::Store& store, Env& env, std::vector<TaskExecutor*> executors,
+         StatesOptions options = {});
   ~States();
   States(const States&) = delete;
   States& operator=(const States&) = delete;
@@ -120,4 +121,4 @@ class States {
 std::vector<std::string> CheckStates(std::string_view definition, std::string_view origin,
                                      Env& env);
 
-}  // namespace muster
+}  // namespace muster::states

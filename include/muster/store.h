@@ -14,9 +14,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 
-namespace muster {
-
-using std::chrono::milliseconds;
+namespace muster::store {
 
 // The limits of every backend; beyond them a call fails with kInvalid and nothing is applied.
 inline constexpr size_t kMaxKeyBytes = 500;
@@ -160,4 +158,4 @@ class Store {
 // keys must be references: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
 
-}  // namespace muster
+}  // namespace muster::store

@@ -13,7 +13,7 @@
 #include "muster/env.h"
 #include "muster/json.h"
 
-namespace muster {
+namespace muster::states {
 
 // The part of a plan that a call is made for.
 struct PlanPart {
@@ -118,4 +118,4 @@ class TaskExecutor {
   virtual void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::states

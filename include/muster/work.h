@@ -15,7 +15,11 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
+class Lease;
+}  // namespace muster::store
+
+namespace muster::work {
 
 // A migration shared by any number of workers, on any number of machines, that only share a store:
 // its shards are work items, which are leased, checkpointed, split, handed over and completed
@@ -51,7 +55,6 @@ struct WorkTerms {
   int max_attempts = 5;
 };
 
-class Lease;
 struct ItemBody;
 
 // A work item held by this process: a range of a shard. Every change is a compare-and-swap that
@@ -59,15 +62,16 @@ struct ItemBody;
 // it tries has an effect. Unknown outcomes are resolved inside. Used by one thread.
 class WorkItem {
  public:
-  WorkItem(std::unique_ptr<Lease> lease, std::unique_ptr<ItemBody> body, Fence fence);
+  WorkItem(std::unique_ptr<store::Lease> lease, std::unique_ptr<ItemBody> body,
+           pipeline::Fence fence);
   WorkItem(WorkItem&&) noexcept;
   WorkItem& operator=(WorkItem&&) noexcept;
   ~WorkItem();
 
   const std::string& name() const { return name_; }  // index__shard__position
-  const Partition& partition() const;                // as created; splits lower progress().end
-  const Progress& progress() const;                  // as of the last checkpoint
-  const Fence& fence() const { return fence_; }
+  const pipeline::Partition& partition() const;      // as created; splits lower progress().end
+  const pipeline::Progress& progress() const;        // as of the last checkpoint
+  const pipeline::Fence& fence() const { return fence_; }
   int attempt() const;  // claims since the last progress, including this one
   const std::string& last_error() const;
   bool sink_kept_progress() const;  // a former holder found its progress in the sink
@@ -85,22 +89,22 @@ class WorkItem {
   // Stores progress, which renews the lease. Only progress renews: a stuck holder loses its item.
   // `fraction` is the finished part, if known; `kept` says that the sink stores the progress
   // itself.
-  Status Checkpoint(const Progress& progress, std::optional<double> fraction, bool kept);
+  Status Checkpoint(const pipeline::Progress& progress, std::optional<double> fraction, bool kept);
 
   // Splits off the part after progress.end, which was lowered by Progress::CutAt: one write lowers
   // the end and thereby names the successor, the next creates it. The item continues up to its new
   // end. `share` is the part split off, if known.
-  Status Split(const Progress& progress, std::optional<double> share);
+  Status Split(const pipeline::Progress& progress, std::optional<double> share);
 
   // Marks the item unsplittable; persisted with the next checkpoint so idle workers stop asking.
   bool whole() const;
   void SetUnsplittable();
 
   // Hands over everything after progress.position to a successor. The rest must be completed.
-  Status HandOver(const Progress& progress);
+  Status HandOver(const pipeline::Progress& progress);
 
   // Completes the item.
-  Status Complete(const Progress& progress);
+  Status Complete(const pipeline::Progress& progress);
 
   // Releases it, due at once; the attempt does not count.
   Status Release();
@@ -112,8 +116,8 @@ class WorkItem {
   // Releases it after a failure, due after `delay`. With progress all counters are reset. Without,
   // and if the item is to `blame`, a transient failure counts among failures(), any other as an
   // attempt.
-  Status Fail(const Error& error, milliseconds delay, const std::optional<Progress>& progress,
-              bool blame);
+  Status Fail(const Error& error, milliseconds delay,
+              const std::optional<pipeline::Progress>& progress, bool blame);
 
   int failures() const;
 
@@ -128,9 +132,9 @@ class WorkItem {
   void ForgetFailures();
 
   std::string name_;
-  std::unique_ptr<Lease> lease_;
+  std::unique_ptr<store::Lease> lease_;
   std::unique_ptr<ItemBody> body_;
-  Fence fence_;
+  pipeline::Fence fence_;
 };
 
 class Circuit;
@@ -143,8 +147,8 @@ class WorkCoordinator {
  public:
   // Joins the run, or starts it. kConflict: the name belongs to another migration. The coordinators
   // of one worker share a `circuit`; none: creates its own.
-  static Result<std::unique_ptr<WorkCoordinator>> Join(Store& store, Env& env, const RunSpec& run,
-                                                       const WorkTerms& terms,
+  static Result<std::unique_ptr<WorkCoordinator>> Join(store::Store& store, Env& env,
+                                                       const RunSpec& run, const WorkTerms& terms,
                                                        const std::string& worker,
                                                        std::shared_ptr<Circuit> circuit = nullptr);
   ~WorkCoordinator();
@@ -182,18 +186,18 @@ class WorkCoordinator {
   const std::string& run() const { return spec_.name; }
   const std::string& worker() const { return worker_; }
   const WorkTerms& terms() const { return terms_; }
-  Store& store() { return store_; }
+  store::Store& store() { return store_; }
   Env& env() { return env_; }
   Circuit& circuit() { return *circuit_; }
 
  private:
-  WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
+  WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
                   std::shared_ptr<Circuit> circuit);
-  Result<std::unique_ptr<Lease>> ClaimItem(const std::stop_token& stop);
+  Result<std::unique_ptr<store::Lease>> ClaimItem(const std::stop_token& stop);
   Result<bool> WasSplitOff(const ItemBody& item);
   void CancelSplitRequest();
 
-  Store& store_;
+  store::Store& store_;
   Env& env_;
   const RunSpec spec_;
   const WorkTerms terms_;
@@ -201,14 +205,14 @@ class WorkCoordinator {
   const std::shared_ptr<Circuit> circuit_;
   std::unique_ptr<RunRoster> roster_;
   std::unique_ptr<TargetCheck> targets_;
-  std::optional<Record> split_request_;  // ours, possibly unanswered
+  std::optional<store::Record> split_request_;  // ours, possibly unanswered
 };
 
 // Prepares the sink and creates the items of the run, once, by whichever worker comes first; after
 // a crash the next continues. True: the run is ready; false: another worker is preparing it, and
 // existing items may already be acquired.
-Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
-                         const CollectionFilter& allowed, std::stop_token stop);
+Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                         const pipeline::CollectionFilter& allowed, std::stop_token stop);
 
 enum class ShardOutcome {
   kCompleted,
@@ -227,11 +231,11 @@ class WorkObserver {
  public:
   virtual ~WorkObserver() = default;
   // `from` is where work resumes, according to sink and store.
-  virtual void Acquired(const WorkItem& /*item*/, const Progress& /*from*/) {}
-  virtual void Advanced(const WorkItem& /*item*/, const Progress& /*progress*/) {}
+  virtual void Acquired(const WorkItem& /*item*/, const pipeline::Progress& /*from*/) {}
+  virtual void Advanced(const WorkItem& /*item*/, const pipeline::Progress& /*progress*/) {}
   // A checkpoint or split has extended the lease.
   virtual void Renewed(const WorkItem& /*item*/) {}
-  virtual void Split(const WorkItem& /*item*/, const Progress& /*progress*/) {}
+  virtual void Split(const WorkItem& /*item*/, const pipeline::Progress& /*progress*/) {}
   virtual void Ended(const WorkItem& /*item*/, ShardOutcome /*outcome*/, const Error* /*why*/) {}
 };
 
@@ -245,9 +249,9 @@ struct StopRequests {
 // the item is completed, handed over or released on return, or its lease is lost. Fails if the
 // worker cannot continue: with kIncompatible if store and sink contradict each other, as the
 // message explains; with a transient code if the store does not respond.
-Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pipeline,
-                                      const CollectionFilter& allowed, WorkObserver& observer,
-                                      const StopRequests& stops);
+Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                                      const pipeline::CollectionFilter& allowed,
+                                      WorkObserver& observer, const StopRequests& stops);
 
 struct WorkerOptions {
   RunSpec run;
@@ -255,7 +259,7 @@ struct WorkerOptions {
   std::string worker = {};  // names the holder for display; need not be unique
   int slots = 1;            // items at a time
   bool forever = false;     // keep running when all is done
-  CollectionFilter allowed = {};
+  pipeline::CollectionFilter allowed = {};
 };
 
 struct WorkerReport {
@@ -266,8 +270,9 @@ struct WorkerReport {
 // Prepares the run if needed, then migrates shard after shard until every item is done or
 // quarantined or a stop is requested; then held items are handed over within a second. Waits for an
 // unresponsive store, source or sink. `observer` is called from several threads.
-Result<WorkerReport> RunWorker(Store& store, Pipeline& pipeline, const WorkerOptions& options,
-                               WorkObserver& observer, std::stop_token stop);
+Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
+                               const WorkerOptions& options, WorkObserver& observer,
+                               std::stop_token stop);
 
 // For display. What is read may be slightly out of date.
 
@@ -293,8 +298,8 @@ struct ItemInfo {
   std::optional<WallTime> due = {};         // the same, by the store's clock
   int64_t epoch = 0;
   int attempt = 0;
-  Partition partition = {};
-  Progress progress = {};
+  pipeline::Partition partition = {};
+  pipeline::Progress progress = {};
   std::optional<double> fraction = {};  // of it that is done
   double docs_per_second = 0;           // of the current holder
   // What the last holder read within the last half minute, and how much of that time it took, so
@@ -306,20 +311,20 @@ struct ItemInfo {
 };
 
 // Foreign or damaged records are listed as unreadable.
-Result<std::vector<RunInfo>> ListRuns(Store& store);
+Result<std::vector<RunInfo>> ListRuns(store::Store& store);
 // kCorrupt: its record cannot be read.
-Result<RunInfo> ReadRun(Store& store, const std::string& run);
+Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
 
 // Up to `limit` items of a run in key order, after `after`; damaged ones are listed as unreadable.
-Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,
+Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
                                         const std::string& after, int limit);
-Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::string& name);
+Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std::string& name);
 
 // Makes a quarantined item due again. kConflict: it is not quarantined.
-Status RetryItem(Store& store, const std::string& run, const std::string& name);
+Status RetryItem(store::Store& store, const std::string& run, const std::string& name);
 
 // Takes an item from its holder, which stops when it notices, or makes a waiting one due at once.
 // kConflict: no worker holds it, and it is already due.
-Status ReleaseItem(Store& store, const std::string& run, const std::string& name);
+Status ReleaseItem(store::Store& store, const std::string& run, const std::string& name);
 
-}  // namespace muster
+}  // namespace muster::work

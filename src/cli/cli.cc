@@ -5,13 +5,13 @@
 #include <optional>
 #include <string_view>
 
-#include "base/log.h"
-#include "base/secrets.h"
-#include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "core/log.h"
+#include "core/secrets.h"
+#include "core/url.h"
 
 namespace muster::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "base/suggest.h"
 #include "cli/context.h"
 #include "cli/help.h"
+#include "core/suggest.h"
 
 namespace muster::cli {
 namespace {

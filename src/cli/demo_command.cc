@@ -12,8 +12,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/guard.h"
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/demo_job.h"
 #include "cli/exit_codes.h"
@@ -22,6 +20,8 @@
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "core/guard.h"
+#include "core/json.h"
 #include "muster/store.h"
 #include "muster/work.h"
 
@@ -158,7 +158,7 @@ class Demo {
 
   Result<int> RunInFolder() {
     StopOnSignals signals;
-    MUSTER_ASSIGN(store_, OpenStore(folder_.StoreUrl(), context_.env));
+    MUSTER_ASSIGN(store_, store::OpenStore(folder_.StoreUrl(), context_.env));
     MUSTER_ASSIGN(target_, DemoTarget::Open(folder_.TargetPath()));
     progress_.emplace(context_.progress, context_.err, context_.env, "documents",
                       static_cast<uint64_t>(kDemoShards * kDemoDocuments),
@@ -182,14 +182,14 @@ class Demo {
   // until its lease expires, both in the middle of a shard.
   Status Watch(WorkerProcesses& workers, std::stop_token stop) {
     std::string killed;
-    std::optional<ItemInfo> paused;
+    std::optional<work::ItemInfo> paused;
     bool resumed = false;
     bool draining = false;
     while (workers.Reap() > 0) {
       MUSTER_ASSIGN(const auto items, Items());
       int64_t done = 0;
       bool taken_over = false;
-      for (const ItemInfo& item : items) {
+      for (const work::ItemInfo& item : items) {
         done += item.progress.counts.written;
         if (killed.empty() && InTheMiddle(item) && done >= kTotal / 5) {
           killed = item.holder;
@@ -218,31 +218,35 @@ class Demo {
     return {};
   }
 
-  static bool InTheMiddle(const ItemInfo& item) {
+  static bool InTheMiddle(const work::ItemInfo& item) {
     return item.due_in && item.progress.counts.written > 0 && !item.holder.empty();
   }
 
   // Stops the holder of an item; returns the item as it was then, or nothing if the holder had
   // released it. A process stopped inside a transaction would block all writes to that SQLite file
   // until it wakes up, so it is stopped while only we have one.
-  Result<std::optional<ItemInfo>> Pause(WorkerProcesses& workers, const ItemInfo& item) {
-    constexpr auto kMode = SqliteDb::Mode::kExisting;
-    MUSTER_ASSIGN(const auto target, SqliteDb::Open(folder_.TargetPath(), kMode, kBusyTimeout));
-    MUSTER_ASSIGN(const auto store, SqliteDb::Open(folder_.StorePath(), kMode, kBusyTimeout));
-    MUSTER_ASSIGN(const auto no_target_writes, SqliteTransaction::Begin(*target));
-    MUSTER_ASSIGN(const auto no_store_writes, SqliteTransaction::Begin(*store));
+  Result<std::optional<work::ItemInfo>> Pause(WorkerProcesses& workers,
+                                              const work::ItemInfo& item) {
+    constexpr auto kMode = sql::SqliteDb::Mode::kExisting;
+    MUSTER_ASSIGN(const auto target,
+                  sql::SqliteDb::Open(folder_.TargetPath(), kMode, kBusyTimeout));
+    MUSTER_ASSIGN(const auto store, sql::SqliteDb::Open(folder_.StorePath(), kMode, kBusyTimeout));
+    MUSTER_ASSIGN(const auto no_target_writes, sql::SqliteTransaction::Begin(*target));
+    MUSTER_ASSIGN(const auto no_store_writes, sql::SqliteTransaction::Begin(*store));
     workers.Stop(item.holder);
     MUSTER_ASSIGN(const auto items, Items());
-    for (const ItemInfo& now : items) {
+    for (const work::ItemInfo& now : items) {
       if (now.key != item.key || now.epoch != item.epoch || !InTheMiddle(now)) continue;
       Say(now.holder + " is paused (SIGSTOP) while it holds " + now.name);
       return now;
     }
     workers.Signal(item.holder, SIGCONT);
-    return std::optional<ItemInfo>();
+    return std::optional<work::ItemInfo>();
   }
 
-  Result<std::vector<ItemInfo>> Items() { return ListItems(*store_, kDemoRun, "", kMaxBatch); }
+  Result<std::vector<work::ItemInfo>> Items() {
+    return work::ListItems(*store_, kDemoRun, "", store::kMaxBatch);
+  }
 
   Result<int> Report() {
     MUSTER_ASSIGN(const auto items, Items());
@@ -251,7 +255,7 @@ class Demo {
     const bool good = found.missing == 0 && found.wrong == 0 && repeated == 0;
     if (context_.json) {
       Json list = Json::array();
-      for (const ItemInfo& item : items) {
+      for (const work::ItemInfo& item : items) {
         list.push_back({{"item", item.name},
                         {"documents", item.progress.counts.written},
                         {"holders", item.epoch},
@@ -269,7 +273,7 @@ class Demo {
                  {"DOCUMENTS", Table::Align::kRight},
                  {"HOLDERS", Table::Align::kRight},
                  {"FINISHED BY"}});
-    for (const ItemInfo& item : items) {
+    for (const work::ItemInfo& item : items) {
       table.AddRow({{item.name},
                     {std::to_string(item.progress.counts.written)},
                     {std::to_string(item.epoch), item.epoch > 1 ? Style::kWarn : Style::kNone},
@@ -300,7 +304,7 @@ class Demo {
   Context& context_;
   const MonoTime started_;
   DemoFolder folder_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<DemoTarget> target_;
   std::optional<cli::Progress> progress_;
 };

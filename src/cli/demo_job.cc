@@ -17,11 +17,11 @@ using Say = std::function<void(const std::string& event)>;
 constexpr milliseconds kBusyTimeout{5'000};
 constexpr char kCollection[] = "orders";
 // A lease short enough to watch one expire, and a pace slow enough to follow.
-constexpr WorkTerms kTerms{.lease = milliseconds(1'500),
-                           .max_lease = milliseconds(6'000),
-                           .checkpoint_interval = milliseconds(100),
-                           .idle_wait = milliseconds(100)};
-constexpr BatchLimits kLimits{.max_docs = 25};
+constexpr work::WorkTerms kTerms{.lease = milliseconds(1'500),
+                                 .max_lease = milliseconds(6'000),
+                                 .checkpoint_interval = milliseconds(100),
+                                 .idle_wait = milliseconds(100)};
+constexpr pipeline::BatchLimits kLimits{.max_docs = 25};
 constexpr milliseconds kPause{30};
 
 int64_t NumberOf(const std::string& position) {
@@ -31,16 +31,17 @@ int64_t NumberOf(const std::string& position) {
 }
 
 // Generates the documents of one shard.
-class DemoReader final : public Reader {
+class DemoReader final : public pipeline::Reader {
  public:
   DemoReader(int shard, int64_t next) : shard_(shard), next_(next) {}
 
-  Result<std::optional<Document>> Next() override {
+  Result<std::optional<pipeline::Document>> Next() override {
     if (next_ == kDemoDocuments) return std::nullopt;
     id_ = std::to_string(shard_) + "/" + std::to_string(next_);
     body_ = DemoDocument(shard_, next_);
     position_ = std::to_string(++next_);
-    return Document{.id = id_, .routing = {}, .body = body_, .position = position_, .defect = {}};
+    return pipeline::Document{
+        .id = id_, .routing = {}, .body = body_, .position = position_, .defect = {}};
   }
 
  private:
@@ -51,39 +52,42 @@ class DemoReader final : public Reader {
   std::string position_;
 };
 
-class DemoSource final : public Source {
+class DemoSource final : public pipeline::Source {
  public:
-  Result<std::vector<Collection>> Collections() override {
-    return std::vector<Collection>{{.name = kCollection}};
+  Result<std::vector<pipeline::Collection>> Collections() override {
+    return std::vector<pipeline::Collection>{{.name = kCollection}};
   }
-  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
-    std::vector<Partition> partitions;
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
+    std::vector<pipeline::Partition> partitions;
     for (int shard = 0; shard < kDemoShards; ++shard) {
       partitions.push_back({.collection = collection, .shard = shard, .documents = kDemoDocuments});
     }
     return partitions;
   }
-  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
-                                       std::stop_token /*stop*/) override {
+  Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
+                                                 const std::string& position,
+                                                 std::stop_token /*stop*/) override {
     return std::make_unique<DemoReader>(partition.shard,
                                         NumberOf(position.empty() ? partition.begin : position));
   }
-  std::optional<double> FractionBefore(const Partition& /*partition*/,
+  std::optional<double> FractionBefore(const pipeline::Partition& /*partition*/,
                                        const std::string& position) override {
     return static_cast<double>(NumberOf(position)) / static_cast<double>(kDemoDocuments);
   }
 };
 
-class DemoWriter final : public Writer {
+class DemoWriter final : public pipeline::Writer {
  public:
-  DemoWriter(DemoTarget& target, Env& env, const Say& say, Fence fence, DemoTarget::Known known)
+  DemoWriter(DemoTarget& target, Env& env, const Say& say, pipeline::Fence fence,
+             DemoTarget::Known known)
       : target_(target), env_(env), say_(say), fence_(std::move(fence)), known_(std::move(known)) {}
 
-  const std::optional<Progress>& Known() const override { return known_.progress; }
+  const std::optional<pipeline::Progress>& Known() const override { return known_.progress; }
   bool Sealed() const override { return known_.sealed; }
 
-  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
-                                     const Patience& patience) override {
+  Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
+                                               const pipeline::Progress& after,
+                                               const pipeline::Patience& patience) override {
     if (auto appended = target_.Append(fence_.item, fence_.epoch, batch, after); !appended) {
       if (appended.error().code == Code::kLeaseLost) {
         say_("writes to " + fence_.item + " too late: the target refuses epoch " +
@@ -92,10 +96,10 @@ class DemoWriter final : public Writer {
       return appended.error();
     }
     env_.Sleep(kPause, patience.stop);
-    return std::vector<Refused>();
+    return std::vector<pipeline::Refused>();
   }
 
-  Result<std::optional<Progress>> Seal() override {
+  Result<std::optional<pipeline::Progress>> Seal() override {
     return target_.Seal(fence_.item, fence_.epoch);
   }
 
@@ -103,20 +107,20 @@ class DemoWriter final : public Writer {
   DemoTarget& target_;
   Env& env_;
   const Say& say_;
-  const Fence fence_;
+  const pipeline::Fence fence_;
   const DemoTarget::Known known_;
 };
 
-class DemoSink final : public Sink {
+class DemoSink final : public pipeline::Sink {
  public:
   DemoSink(DemoTarget& target, Env& env, const Say& say) : target_(target), env_(env), say_(say) {}
 
-  Result<std::vector<TargetChange>> Prepare(const Collection& /*collection*/,
-                                            bool /*evaluate*/) override {
-    return std::vector<TargetChange>();
+  Result<std::vector<pipeline::TargetChange>> Prepare(const pipeline::Collection& /*collection*/,
+                                                      bool /*evaluate*/) override {
+    return std::vector<pipeline::TargetChange>();
   }
-  Result<std::unique_ptr<Writer>> Open(const std::string& /*collection*/,
-                                       const Fence& fence) override {
+  Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& /*collection*/,
+                                                 const pipeline::Fence& fence) override {
     MUSTER_ASSIGN(auto known, target_.OpenFence(fence.item, fence.epoch));
     return std::make_unique<DemoWriter>(target_, env_, say_, fence, std::move(known));
   }
@@ -128,28 +132,30 @@ class DemoSink final : public Sink {
 };
 
 // Every document can be migrated.
-class NoDeadLetters final : public DeadLetters {
+class NoDeadLetters final : public pipeline::DeadLetters {
  public:
-  Status Add(const DeadLetter& letter) override {
+  Status Add(const pipeline::DeadLetter& letter) override {
     return Error{Code::kInternal, "the demo refused a document: " + std::string(letter.reason)};
   }
   Status Flush() override { return {}; }
 };
 
-class Narrator final : public WorkObserver {
+class Narrator final : public work::WorkObserver {
  public:
   explicit Narrator(const Say& say) : say_(say) {}
 
-  void Acquired(const WorkItem& item, const Progress& from) override {
+  void Acquired(const work::WorkItem& item, const pipeline::Progress& from) override {
     say_(item.fence().epoch == 1 ? "takes " + item.name()
                                  : "takes over " + item.name() + " at document " +
                                        std::to_string(NumberOf(from.position)) + ", epoch " +
                                        std::to_string(item.fence().epoch));
   }
-  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
-    if (outcome == ShardOutcome::kLost) say_("no longer holds " + item.name());
-    if (outcome == ShardOutcome::kReleased) say_("gives " + item.name() + " back and leaves");
-    if (outcome == ShardOutcome::kHandedOver) say_("hands " + item.name() + " over and leaves");
+  void Ended(const work::WorkItem& item, work::ShardOutcome outcome,
+             const Error* /*why*/) override {
+    if (outcome == work::ShardOutcome::kLost) say_("no longer holds " + item.name());
+    if (outcome == work::ShardOutcome::kReleased) say_("gives " + item.name() + " back and leaves");
+    if (outcome == work::ShardOutcome::kHandedOver)
+      say_("hands " + item.name() + " over and leaves");
   }
 
  private:
@@ -167,7 +173,7 @@ std::string DemoDocument(int shard, int64_t number) {
 }
 
 Result<std::unique_ptr<DemoTarget>> DemoTarget::Open(const std::string& path) {
-  MUSTER_ASSIGN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
+  MUSTER_ASSIGN(auto db, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreate, kBusyTimeout));
   MUSTER_TRY(db->Execute(R"(
     CREATE TABLE IF NOT EXISTS documents (id TEXT NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE INDEX IF NOT EXISTS documents_by_id ON documents (id);
@@ -187,14 +193,14 @@ Result<DemoTarget::Known> DemoTarget::OpenFence(const std::string& item, int64_t
   Known known{.progress = std::nullopt, .sealed = raise.Int(1) != 0};
   raise.Reset();
   if (!progress.empty()) {
-    MUSTER_ASSIGN(known.progress, Progress::FromJson(progress));
+    MUSTER_ASSIGN(known.progress, pipeline::Progress::FromJson(progress));
   }
   return known;
 }
 
-Status DemoTarget::Append(const std::string& item, int64_t epoch, const Batch& batch,
-                          const Progress& after) {
-  MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+Status DemoTarget::Append(const std::string& item, int64_t epoch, const pipeline::Batch& batch,
+                          const pipeline::Progress& after) {
+  MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*db_));
   MUSTER_ASSIGN(auto advance, db_->Prepare("UPDATE fences SET progress = ?3"
                                            " WHERE item = ?1 AND epoch = ?2 AND NOT sealed"));
   MUSTER_TRY(advance.Bind(item, epoch, after.ToJson()).Run());
@@ -202,20 +208,20 @@ Status DemoTarget::Append(const std::string& item, int64_t epoch, const Batch& b
     return Error{Code::kLeaseLost, "the target refuses a write of epoch " + std::to_string(epoch)};
   }
   MUSTER_ASSIGN(auto insert, db_->Prepare("INSERT INTO documents VALUES (?, ?)"));
-  for (const Document& document : batch.documents) {
+  for (const pipeline::Document& document : batch.documents) {
     MUSTER_TRY(insert.Bind(document.id, document.body).Run());
   }
   return transaction.Commit();
 }
 
-Result<std::optional<Progress>> DemoTarget::Seal(const std::string& item, int64_t epoch) {
+Result<std::optional<pipeline::Progress>> DemoTarget::Seal(const std::string& item, int64_t epoch) {
   MUSTER_ASSIGN(auto seal, db_->Prepare("UPDATE fences SET sealed = 1 WHERE item = ?1 AND epoch ="
                                         " ?2 RETURNING progress"));
   MUSTER_ASSIGN(const bool sealed, seal.Bind(item, epoch).Step());
   if (!sealed) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
   const std::string progress(seal.Text(0));
   seal.Reset();
-  return Progress::FromJson(progress);
+  return pipeline::Progress::FromJson(progress);
 }
 
 Result<DemoTarget::Comparison> DemoTarget::Compare() {
@@ -237,23 +243,23 @@ Result<DemoTarget::Comparison> DemoTarget::Compare() {
 
 Status RunDemoWorker(const DemoFolder& folder, const std::string& name, Env& env, const Say& say,
                      std::stop_token stop) {
-  MUSTER_ASSIGN(const auto store, OpenStore(folder.StoreUrl(), env));
+  MUSTER_ASSIGN(const auto store, store::OpenStore(folder.StoreUrl(), env));
   MUSTER_ASSIGN(const auto target, DemoTarget::Open(folder.TargetPath()));
-  MUSTER_ASSIGN(const auto transforms, ParseTransforms("", ""));
+  MUSTER_ASSIGN(const auto transforms, pipeline::ParseTransforms("", ""));
   DemoSource source;
   DemoSink sink(*target, env, say);
   NoDeadLetters dead_letters;
-  Throttle throttle(env);
-  Pipeline pipeline{.env = env,
-                    .source = source,
-                    .transforms = *transforms,
-                    .sink = sink,
-                    .dead_letters = dead_letters,
-                    .throttle = throttle,
-                    .options = {.limits = kLimits, .read_ahead = false}};
+  pipeline::Throttle throttle(env);
+  pipeline::Pipeline pipeline{.env = env,
+                              .source = source,
+                              .transforms = *transforms,
+                              .sink = sink,
+                              .dead_letters = dead_letters,
+                              .throttle = throttle,
+                              .options = {.limits = kLimits, .read_ahead = false}};
   Narrator narrator(say);
-  const WorkerOptions options{.run = {.name = kDemoRun}, .terms = kTerms, .worker = name};
-  MUSTER_TRY(RunWorker(*store, pipeline, options, narrator, std::move(stop)));
+  const work::WorkerOptions options{.run = {.name = kDemoRun}, .terms = kTerms, .worker = name};
+  MUSTER_TRY(work::RunWorker(*store, pipeline, options, narrator, std::move(stop)));
   return {};
 }
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/sqlite.h"
 #include "muster/env.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
+#include "sql/sqlite.h"
 
 namespace muster::cli {
 
@@ -40,18 +40,18 @@ class DemoTarget {
   static Result<std::unique_ptr<DemoTarget>> Open(const std::string& path);
 
   struct Known {
-    std::optional<muster::Progress> progress;
+    std::optional<muster::pipeline::Progress> progress;
     bool sealed = false;
   };
   // Fences off older epochs of this item; returns what it knows of it.
   Result<Known> OpenFence(const std::string& item, int64_t epoch);
 
   // Adds documents. kLeaseLost: this epoch has been fenced off.
-  Status Append(const std::string& item, int64_t epoch, const Batch& batch,
-                const muster::Progress& after);
+  Status Append(const std::string& item, int64_t epoch, const pipeline::Batch& batch,
+                const muster::pipeline::Progress& after);
 
   // Closes the fence permanently; returns the item's progress.
-  Result<std::optional<muster::Progress>> Seal(const std::string& item, int64_t epoch);
+  Result<std::optional<muster::pipeline::Progress>> Seal(const std::string& item, int64_t epoch);
 
   struct Comparison {
     int64_t expected = 0;
@@ -63,8 +63,8 @@ class DemoTarget {
   Result<Comparison> Compare();
 
  private:
-  explicit DemoTarget(std::unique_ptr<SqliteDb> db) : db_(std::move(db)) {}
-  std::unique_ptr<SqliteDb> db_;
+  explicit DemoTarget(std::unique_ptr<sql::SqliteDb> db) : db_(std::move(db)) {}
+  std::unique_ptr<sql::SqliteDb> db_;
 };
 
 // One worker process; `say` receives its events.

@@ -1,40 +1,40 @@
-#include "base/json.h"
-#include "base/secrets.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/table.h"
-#include "store/diagnose.h"
+#include "core/json.h"
+#include "core/secrets.h"
+#include "store/store.h"
 
 namespace muster::cli {
 namespace {
 
-std::string_view LevelName(Finding::Level level) {
+std::string_view LevelName(store::Finding::Level level) {
   switch (level) {
-    case Finding::Level::kOk:
+    case store::Finding::Level::kOk:
       return "ok";
-    case Finding::Level::kWarn:
+    case store::Finding::Level::kWarn:
       return "warn";
-    case Finding::Level::kFail:
+    case store::Finding::Level::kFail:
       return "fail";
   }
   return "fail";
 }
 
-Style StyleOf(Finding::Level level) {
+Style StyleOf(store::Finding::Level level) {
   switch (level) {
-    case Finding::Level::kOk:
+    case store::Finding::Level::kOk:
       return Style::kGood;
-    case Finding::Level::kWarn:
+    case store::Finding::Level::kWarn:
       return Style::kWarn;
-    case Finding::Level::kFail:
+    case store::Finding::Level::kFail:
       return Style::kBad;
   }
   return Style::kBad;
 }
 
-void PrintTable(const std::vector<Finding>& findings, Context& context) {
+void PrintTable(const std::vector<store::Finding>& findings, Context& context) {
   Table table({{"STATUS"}, {"CHECK"}, {"FOUND"}});
-  for (const Finding& finding : findings) {
+  for (const store::Finding& finding : findings) {
     table.AddRow({{std::string(LevelName(finding.level)), StyleOf(finding.level)},
                   {finding.check},
                   {finding.message}});
@@ -43,9 +43,9 @@ void PrintTable(const std::vector<Finding>& findings, Context& context) {
   table.Print(context.out, context.color);
 }
 
-void PrintJson(const std::vector<Finding>& findings, Context& context) {
+void PrintJson(const std::vector<store::Finding>& findings, Context& context) {
   Json list = Json::array();
-  for (const Finding& finding : findings) {
+  for (const store::Finding& finding : findings) {
     Json object{{"status", LevelName(finding.level)},
                 {"check", finding.check},
                 {"message", Redact(finding.message)}};
@@ -56,16 +56,18 @@ void PrintJson(const std::vector<Finding>& findings, Context& context) {
 }
 
 Result<int> RunDoctor(Context& context) {
-  MUSTER_ASSIGN(std::vector<Finding> findings, DiagnoseStore(context.store, context.env));
-  findings.insert(findings.begin(), {Finding::Level::kOk, "muster", "muster " MUSTER_VERSION});
+  MUSTER_ASSIGN(std::vector<store::Finding> findings,
+                store::DiagnoseStore(context.store, context.env));
+  findings.insert(findings.begin(),
+                  {store::Finding::Level::kOk, "muster", "muster " MUSTER_VERSION});
   if (context.json) {
     PrintJson(findings, context);
   } else {
     PrintTable(findings, context);
   }
   // The first failure determines the exit code: later ones may only follow from it.
-  for (const Finding& finding : findings) {
-    if (finding.level == Finding::Level::kFail) {
+  for (const store::Finding& finding : findings) {
+    if (finding.level == store::Finding::Level::kFail) {
       return Error{finding.code, finding.message, finding.hint};
     }
   }

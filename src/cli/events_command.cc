@@ -3,11 +3,10 @@
 #include <map>
 #include <memory>
 
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "events/event_json.h"
-#include "events/event_rules.h"
+#include "core/json.h"
+#include "events/events.h"
 #include "muster/events.h"
 
 namespace muster::cli {
@@ -27,13 +26,13 @@ struct EventsOptions {
 // As many lines as fit in one append, in order.
 class Batch {
  public:
-  explicit Batch(EventLog& log) : log_(log) {}
+  explicit Batch(events::EventLog& log) : log_(log) {}
 
   // `line` is its line number.
-  Status Add(StreamAppend append, int64_t line) {
-    const NewEvent& event = append.events.front();
+  Status Add(events::StreamAppend append, int64_t line) {
+    const events::NewEvent& event = append.events.front();
     const size_t bytes = event.payload.size() + event.metadata.size();
-    if (count_ == kMaxEventBatch || bytes_ + bytes > kMaxBytes) MUSTER_TRY(Flush());
+    if (count_ == events::kMaxEventBatch || bytes_ + bytes > kMaxBytes) MUSTER_TRY(Flush());
     last_line_ = line;
     ++count_;
     bytes_ += bytes;
@@ -52,7 +51,7 @@ class Batch {
       appended = log_.Append(appends_);
     }
     if (!appended) return std::move(appended).error();
-    for (const StreamAppend& append : appends_) appended_ += std::ssize(append.events);
+    for (const events::StreamAppend& append : appends_) appended_ += std::ssize(append.events);
     appends_.clear();
     count_ = 0;
     bytes_ = 0;
@@ -71,19 +70,19 @@ class Batch {
   static constexpr size_t kMaxBytes = 32 * 1024 * 1024;
 
   // Whether a line continues the previous one.
-  bool Follows(const StreamAppend& append) const {
+  bool Follows(const events::StreamAppend& append) const {
     if (appends_.empty() || appends_.back().stream != append.stream) return false;
-    const StreamAppend& last = appends_.back();
-    return append.expected == kAnyVersion ||
-           (last.expected != kAnyVersion &&
+    const events::StreamAppend& last = appends_.back();
+    return append.expected == events::kAnyVersion ||
+           (last.expected != events::kAnyVersion &&
             last.expected + std::ssize(last.events) == append.expected);
   }
 
   // An event with the same id at that version of its stream was appended before.
   Status LeaveOutRepeats() {
     std::map<std::string, std::pair<int64_t, int64_t>> ranges;  // of versions, the first excluded
-    for (const StreamAppend& append : appends_) {
-      if (append.expected == kAnyVersion) continue;
+    for (const events::StreamAppend& append : appends_) {
+      if (append.expected == events::kAnyVersion) continue;
       const int64_t end = append.expected + std::ssize(append.events);
       auto& [first, last] = ranges.try_emplace(append.stream, append.expected, end).first->second;
       first = std::min(first, append.expected);
@@ -93,8 +92,9 @@ class Batch {
     for (const auto& [stream, range] : ranges) {
       MUSTER_ASSIGN(known[stream], IdsOf(stream, range.first, range.second));
     }
-    for (StreamAppend& append : appends_) LeaveOut(append, known[append.stream]);
-    std::erase_if(appends_, [](const StreamAppend& append) { return append.events.empty(); });
+    for (events::StreamAppend& append : appends_) LeaveOut(append, known[append.stream]);
+    std::erase_if(appends_,
+                  [](const events::StreamAppend& append) { return append.events.empty(); });
     return {};
   }
 
@@ -105,13 +105,13 @@ class Batch {
       MUSTER_ASSIGN(auto events, log_.ReadStream(stream, after, limit));
       if (events.empty()) break;
       after = events.back().version;
-      for (Event& event : events) ids[event.version] = std::move(event.id);
+      for (events::Event& event : events) ids[event.version] = std::move(event.id);
     }
     return ids;
   }
 
-  void LeaveOut(StreamAppend& append, const Ids& known) {
-    if (append.expected == kAnyVersion) return;
+  void LeaveOut(events::StreamAppend& append, const Ids& known) {
+    if (append.expected == events::kAnyVersion) return;
     auto next = append.events.begin();
     for (; next != append.events.end() && !next->id.empty(); ++next) {
       const auto found = known.find(append.expected + 1);
@@ -122,8 +122,8 @@ class Batch {
     append.events.erase(append.events.begin(), next);
   }
 
-  EventLog& log_;
-  std::vector<StreamAppend> appends_;
+  events::EventLog& log_;
+  std::vector<events::StreamAppend> appends_;
   int count_ = 0;
   size_t bytes_ = 0;
   int64_t appended_ = 0;
@@ -138,8 +138,8 @@ Status AppendLines(std::istream& in, Batch& batch) {
     if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.empty()) continue;
     const std::string origin = "line " + std::to_string(number);
-    MUSTER_ASSIGN(auto append, AppendFromJson(line, origin));
-    if (Status fits = CheckAppends({&append, 1}); !fits) return fits.error().Within(origin);
+    MUSTER_ASSIGN(auto append, events::AppendFromJson(line, origin));
+    if (Status fits = events::CheckAppends({&append, 1}); !fits) return fits.error().Within(origin);
     MUSTER_TRY(batch.Add(std::move(append), number));
   }
   return batch.Flush();
@@ -156,7 +156,7 @@ Error Interrupted(Error error, const Batch& batch) {
   return error;
 }
 
-Result<int> Append(EventLog& log, Context& context) {
+Result<int> Append(events::EventLog& log, Context& context) {
   Batch batch(log);
   if (Status done = AppendLines(std::cin, batch); !done) return Interrupted(done.error(), batch);
   if (context.json) {
@@ -170,21 +170,21 @@ Result<int> Append(EventLog& log, Context& context) {
   return kDone;
 }
 
-Result<int> Read(EventLog& log, const EventsOptions& options, Context& context) {
+Result<int> Read(events::EventLog& log, const EventsOptions& options, Context& context) {
   int64_t left = options.limit == 0 ? INT64_MAX : options.limit;
   for (int64_t after = options.after; left > 0;) {
     const int limit = static_cast<int>(std::min<int64_t>(left, kPage));
-    std::vector<Event> events;
+    std::vector<events::Event> events;
     int64_t next = after;
     if (options.stream.empty()) {
-      MUSTER_ASSIGN(EventPage page, log.ReadAll(after, limit));
+      MUSTER_ASSIGN(events::EventPage page, log.ReadAll(after, limit));
       events = std::move(page.events);
       next = page.read_to;
     } else {
       MUSTER_ASSIGN(events, log.ReadStream(options.stream, after, limit));
       if (!events.empty()) next = events.back().version;
     }
-    for (const Event& event : events) context.out << EventToJson(event) << '\n';
+    for (const events::Event& event : events) context.out << events::EventToJson(event) << '\n';
     left -= static_cast<int64_t>(events.size());
     if (next == after) break;
     after = next;
@@ -220,7 +220,8 @@ void AddEventsCommand(Command& app, Context& context) {
         options->action, {{"--stream", {"read"}}, {"--after", {"read"}}, {"--limit", {"read"}}}));
     // A misspelt name must not pass as an empty log.
     const bool append = options->action == "append";
-    MUSTER_ASSIGN(const auto log, OpenEventLog(options->log, context.env, {.create = append}));
+    MUSTER_ASSIGN(const auto log,
+                  events::OpenEventLog(options->log, context.env, {.create = append}));
     if (append) return Append(*log, context);
     return Read(*log, *options, context);
   });

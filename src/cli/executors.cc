@@ -1,13 +1,6 @@
 #include "cli/executors.h"
 
-#include "task/aws_executor.h"
-#include "task/copy_executor.h"
-#include "task/exec_executor.h"
-#include "task/http_executor.h"
-#include "task/reconcile_executor.h"
-#include "task/sql_executor.h"
-#include "task/status_executor.h"
-#include "task/transform_executor.h"
+#include "task/task.h"
 
 namespace muster::cli {
 
@@ -26,8 +19,8 @@ Executors::Executors(Env& env, const std::string& store) {
   executors_.push_back(std::move(aws));
 }
 
-std::vector<TaskExecutor*> Executors::all() const {
-  std::vector<TaskExecutor*> all;
+std::vector<states::TaskExecutor*> Executors::all() const {
+  std::vector<states::TaskExecutor*> all;
   for (const auto& executor : executors_) all.push_back(executor.get());
   return all;
 }

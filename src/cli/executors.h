@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "muster/task.h"
-#include "task/notify_executor.h"
+#include "task/task.h"
 
 namespace muster::cli {
 
@@ -19,11 +19,11 @@ class Executors {
   // `store`: URL of the store for the status and notifications of migrations; opened when needed.
   Executors(Env& env, const std::string& store);
 
-  std::vector<TaskExecutor*> all() const;
+  std::vector<states::TaskExecutor*> all() const;
   task::Notifier& notifier() const { return *notifier_; }
 
  private:
-  std::vector<std::unique_ptr<TaskExecutor>> executors_;
+  std::vector<std::unique_ptr<states::TaskExecutor>> executors_;
   task::Notifier* notifier_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/metered_sink.h"
+#include "pipeline/pipeline.h"
 
 namespace muster::cli {
 
@@ -12,14 +12,15 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
   std::unique_ptr<Flow> flow(new Flow(env));
   MUSTER_ASSIGN(flow->allowed_, FilterOf(settings.collections));
   MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
-  MUSTER_ASSIGN(flow->source_, OpenSource(settings.source, env));
-  MUSTER_ASSIGN(flow->sink_, OpenSink(settings.sink, env));
+  MUSTER_ASSIGN(flow->source_, pipeline::OpenSource(settings.source, env));
+  MUSTER_ASSIGN(flow->sink_, pipeline::OpenSink(settings.sink, env));
   flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
-  MUSTER_ASSIGN(flow->dead_letters_, OpenDeadLetters(flow->dead_letters_path_, run));
+  MUSTER_ASSIGN(flow->dead_letters_, pipeline::OpenDeadLetters(flow->dead_letters_path_, run));
   flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);
-  if (metrics != nullptr) flow->metered_ = NewMeteredSink(*flow->sink_, run, *metrics, env);
-  const BatchLimits preferred = flow->sink_->PreferredLimits();
-  flow->pipeline_ = std::make_unique<Pipeline>(Pipeline{
+  if (metrics != nullptr)
+    flow->metered_ = pipeline::NewMeteredSink(*flow->sink_, run, *metrics, env);
+  const pipeline::BatchLimits preferred = flow->sink_->PreferredLimits();
+  flow->pipeline_ = std::make_unique<pipeline::Pipeline>(pipeline::Pipeline{
       .env = env,
       .source = *flow->source_,
       .transforms = *flow->transforms_,
@@ -38,7 +39,7 @@ std::optional<std::string> Flow::NothingSelected() {
   if (!collections) return std::nullopt;
   if (collections->empty()) return "The source has no collections.";
   const bool any = std::any_of(collections->begin(), collections->end(),
-                               [&](const Collection& one) { return allowed_(one.name); });
+                               [&](const pipeline::Collection& one) { return allowed_(one.name); });
   if (any) return std::nullopt;
   return "None of the source's " + std::to_string(collections->size()) +
          " collections is included.";

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "base/metrics.h"
 #include "cli/pipeline_settings.h"
+#include "core/metrics.h"
 #include "muster/migrate.h"
 
 namespace muster::cli {
@@ -19,8 +19,8 @@ class Flow {
                                             const std::string& run, const std::string& dead_letters,
                                             Env& env, Metrics* metrics = nullptr);
 
-  Pipeline& pipeline() { return *pipeline_; }
-  const CollectionFilter& allowed() const { return allowed_; }
+  pipeline::Pipeline& pipeline() { return *pipeline_; }
+  const pipeline::CollectionFilter& allowed() const { return allowed_; }
 
   // Why there is nothing to do; none: there is something, or the source cannot be reached now.
   std::optional<std::string> NothingSelected();
@@ -30,16 +30,16 @@ class Flow {
  private:
   explicit Flow(Env& env) : throttle_(env) {}
 
-  std::unique_ptr<Source> source_;
-  std::unique_ptr<Sink> sink_;
-  std::unique_ptr<Sink> metered_;
-  std::unique_ptr<TransformPlan> transforms_;
-  std::unique_ptr<DeadLetters> dead_letters_;
-  Throttle throttle_;
+  std::unique_ptr<pipeline::Source> source_;
+  std::unique_ptr<pipeline::Sink> sink_;
+  std::unique_ptr<pipeline::Sink> metered_;
+  std::unique_ptr<pipeline::TransformPlan> transforms_;
+  std::unique_ptr<pipeline::DeadLetters> dead_letters_;
+  pipeline::Throttle throttle_;
   std::unique_ptr<LimitsWatcher> limits_;
-  CollectionFilter allowed_;
+  pipeline::CollectionFilter allowed_;
   std::string dead_letters_path_;
-  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<pipeline::Pipeline> pipeline_;
 };
 
 }  // namespace muster::cli

@@ -1,14 +1,15 @@
 #include "cli/metered_executor.h"
 
-#include "base/log.h"
+#include "core/log.h"
 
 namespace muster::cli {
 
-TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, MonoTime start,
-                                    TaskContext& context) {
-  const char* name = std::holds_alternative<TaskSuccess>(outcome)   ? "succeeded"
-                     : std::holds_alternative<TaskFailure>(outcome) ? "failed"
-                                                                    : "pending";
+states::TaskOutcome MeteredExecutor::Report(const states::TaskCall& call,
+                                            states::TaskOutcome outcome, MonoTime start,
+                                            states::TaskContext& context) {
+  const char* name = std::holds_alternative<states::TaskSuccess>(outcome)   ? "succeeded"
+                     : std::holds_alternative<states::TaskFailure>(outcome) ? "failed"
+                                                                            : "pending";
   const auto took = context.env().MonoNow() - start;
   metrics_
       .GetCounter("muster_task_outcomes_total", "Answers to calls of tasks",
@@ -18,7 +19,7 @@ TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, M
       .GetHistogram("muster_task_call_seconds", "How long calls of tasks take",
                     {0.01, 0.1, 1, 10, 60, 600, 3600}, {{"resource", call.resource}})
       .Observe(std::chrono::duration<double>(took).count());
-  const auto* failure = std::get_if<TaskFailure>(&outcome);
+  const auto* failure = std::get_if<states::TaskFailure>(&outcome);
   const std::string why = failure == nullptr ? "" : failure->error + ": " + failure->cause;
   const std::string rank = call.part ? std::to_string(call.part->rank) : std::string();
   const WallTime now = context.env().WallNow();
@@ -45,12 +46,14 @@ TaskOutcome MeteredExecutor::Report(const TaskCall& call, TaskOutcome outcome, M
   return outcome;
 }
 
-TaskOutcome MeteredExecutor::Start(const TaskCall& call, TaskContext& context) {
+states::TaskOutcome MeteredExecutor::Start(const states::TaskCall& call,
+                                           states::TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
   return Report(call, ExecutorWrapper::Start(call, context), start, context);
 }
 
-TaskOutcome MeteredExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
+states::TaskOutcome MeteredExecutor::Poll(const states::TaskCall& call, const Json& resume,
+                                          states::TaskContext& context) {
   const MonoTime start = context.env().MonoNow();
   return Report(call, ExecutorWrapper::Poll(call, resume, context), start, context);
 }

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "base/metrics.h"
-#include "base/tracer.h"
-#include "states/executor_wrapper.h"
+#include "core/metrics.h"
+#include "net/tracer.h"
+#include "states/states.h"
 
 namespace muster::cli {
 
@@ -13,18 +13,20 @@ namespace muster::cli {
 // outlive it.
 class MeteredExecutor final : public states::ExecutorWrapper {
  public:
-  MeteredExecutor(std::vector<TaskExecutor*> executors, Metrics& metrics, Tracer& tracer)
+  MeteredExecutor(std::vector<states::TaskExecutor*> executors, Metrics& metrics,
+                  net::Tracer& tracer)
       : ExecutorWrapper(std::move(executors)), metrics_(metrics), tracer_(tracer) {}
 
-  TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
-  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override;
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,
+                           states::TaskContext& context) override;
 
  private:
-  TaskOutcome Report(const TaskCall& call, TaskOutcome outcome, MonoTime start,
-                     TaskContext& context);
+  states::TaskOutcome Report(const states::TaskCall& call, states::TaskOutcome outcome,
+                             MonoTime start, states::TaskContext& context);
 
   Metrics& metrics_;
-  Tracer& tracer_;
+  net::Tracer& tracer_;
 };
 
 }  // namespace muster::cli

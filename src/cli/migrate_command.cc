@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/flow.h"
@@ -16,6 +15,7 @@
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "core/json.h"
 #include "muster/migrate.h"
 
 namespace muster::cli {
@@ -34,33 +34,33 @@ std::string Fixed(double number, int digits) {
 }
 
 // Shows a migration's progress, and keeps each collection's result.
-class Watcher final : public MigrationObserver {
+class Watcher final : public pipeline::MigrationObserver {
  public:
   struct Outcome {
     std::string collection;
-    Counts counts;
+    pipeline::Counts counts;
     double seconds = 0;
   };
 
-  Watcher(Context& context, Source& source, size_t collections)
+  Watcher(Context& context, pipeline::Source& source, size_t collections)
       : context_(context),
         source_(source),
         collections_(collections),
         started_(context.env.MonoNow()) {}
 
-  void Prepared(const std::vector<TargetChange>& changes) override {
-    for (const TargetChange& change : changes) changes_.push_back(change);
+  void Prepared(const std::vector<pipeline::TargetChange>& changes) override {
+    for (const pipeline::TargetChange& change : changes) changes_.push_back(change);
   }
 
   void CollectionStarted(const std::string& collection,
-                         const std::vector<Partition>& partitions) override {
+                         const std::vector<pipeline::Partition>& partitions) override {
     collection_started_ = context_.env.MonoNow();
     shards_.clear();
     documents_.reset();
     weight_ = 0;
     int64_t documents = 0;
     bool all_known = true;
-    for (const Partition& partition : partitions) {
+    for (const pipeline::Partition& partition : partitions) {
       weight_ += WeightOf(partition);
       all_known = all_known && partition.documents.has_value();
       documents += partition.documents.value_or(0);
@@ -71,7 +71,8 @@ class Watcher final : public MigrationObserver {
                       [] { return TerminalWidth(STDERR_FILENO); });
   }
 
-  void Advanced(const Partition& partition, const ::muster::Progress& progress) override {
+  void Advanced(const pipeline::Partition& partition,
+                const ::muster::pipeline::Progress& progress) override {
     Shard& shard = shards_[partition.shard];
     shard.read = progress.counts.read;
     const auto fraction = source_.FractionBefore(partition, progress.position);
@@ -90,7 +91,7 @@ class Watcher final : public MigrationObserver {
     progress_->Update(static_cast<uint64_t>(read), static_cast<uint64_t>(total));
   }
 
-  void CollectionEnded(const std::string& collection, const Counts& counts) override {
+  void CollectionEnded(const std::string& collection, const pipeline::Counts& counts) override {
     progress_->Note("");
     progress_->Update(static_cast<uint64_t>(counts.read), static_cast<uint64_t>(counts.read));
     progress_.reset();
@@ -98,7 +99,7 @@ class Watcher final : public MigrationObserver {
   }
 
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
-  const std::vector<TargetChange>& changes() const { return changes_; }
+  const std::vector<pipeline::TargetChange>& changes() const { return changes_; }
   double Seconds() const { return SecondsSince(started_); }
 
  private:
@@ -107,7 +108,7 @@ class Watcher final : public MigrationObserver {
     double done = 0;
   };
 
-  static double WeightOf(const Partition& partition) {
+  static double WeightOf(const pipeline::Partition& partition) {
     return static_cast<double>(partition.documents.value_or(partition.bytes.value_or(1)));
   }
 
@@ -130,7 +131,7 @@ class Watcher final : public MigrationObserver {
   }
 
   Context& context_;
-  Source& source_;
+  pipeline::Source& source_;
   const size_t collections_;
   const MonoTime started_;
   MonoTime collection_started_;
@@ -139,7 +140,7 @@ class Watcher final : public MigrationObserver {
   std::map<int, Shard> shards_;
   std::optional<Progress> progress_;
   std::vector<Outcome> outcomes_;
-  std::vector<TargetChange> changes_;
+  std::vector<pipeline::TargetChange> changes_;
 };
 
 class MigrateRun {
@@ -148,25 +149,25 @@ class MigrateRun {
       : options_(options), context_(context) {}
 
   Result<int> Run() {
-    MUSTER_ASSIGN(const auto flow, Flow::Open(options_.settings, kStandaloneRun,
+    MUSTER_ASSIGN(const auto flow, Flow::Open(options_.settings, pipeline::kStandaloneRun,
                                               "dead-letters.jsonl", context_.env));
     dead_letters_path_ = flow->dead_letters_path();
-    const CollectionFilter& allowed = flow->allowed();
-    Pipeline& pipeline = flow->pipeline();
-    Source& source = pipeline.source;
+    const pipeline::CollectionFilter& allowed = flow->allowed();
+    pipeline::Pipeline& pipeline = flow->pipeline();
+    pipeline::Source& source = pipeline.source;
 
     MUSTER_ASSIGN(const auto collections, source.Collections());
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
-                      [&](const Collection& one) { return allowed(one.name); }));
+                      [&](const pipeline::Collection& one) { return allowed(one.name); }));
     if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
     StopOnSignals signals("\nstopping after the current batches… press Ctrl-C again to abort\n");
     Watcher watcher(context_, source, count);
-    auto counts =
-        MigrateAll(pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed},
-                   watcher, signals.Token());
+    auto counts = pipeline::MigrateAll(
+        pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed}, watcher,
+        signals.Token());
     if (!counts) {
       Error error = std::move(counts).error();
       if (error.code == Code::kCancelled) {
@@ -186,11 +187,11 @@ class MigrateRun {
     return kNothingToDo;
   }
 
-  Result<int> Evaluate(Pipeline& pipeline, const CollectionFilter& allowed) {
-    MUSTER_ASSIGN(const auto changes, PrepareCollections(pipeline, allowed, true));
+  Result<int> Evaluate(pipeline::Pipeline& pipeline, const pipeline::CollectionFilter& allowed) {
+    MUSTER_ASSIGN(const auto changes, pipeline::PrepareCollections(pipeline, allowed, true));
     if (context_.json) {
       Json list = Json::array();
-      for (const TargetChange& one : changes) {
+      for (const pipeline::TargetChange& one : changes) {
         list.push_back({{"collection", one.collection}, {"change", one.change}});
       }
       context_.out << ToJsonText(Json{{"changes", list}}) << '\n';
@@ -198,13 +199,14 @@ class MigrateRun {
       context_.out << "The target needs no changes.\n";
     } else {
       Table table({{"COLLECTION"}, {"CHANGE"}});
-      for (const TargetChange& one : changes) table.AddRow({{one.collection}, {one.change}});
+      for (const pipeline::TargetChange& one : changes)
+        table.AddRow({{one.collection}, {one.change}});
       table.Print(context_.out, context_.color);
     }
     return changes.empty() ? kDone : kNothingToDo;
   }
 
-  void Report(const Watcher& watcher, const Counts& total) {
+  void Report(const Watcher& watcher, const pipeline::Counts& total) {
     const double seconds = watcher.Seconds();
     if (context_.json) {
       Json list = Json::array();
@@ -239,12 +241,13 @@ class MigrateRun {
     }
   }
 
-  static Json CountsJson(const Counts& counts, double seconds) {
+  static Json CountsJson(const pipeline::Counts& counts, double seconds) {
     return {{"read", counts.read},     {"written", counts.written}, {"skipped", counts.skipped},
             {"failed", counts.failed}, {"bytes", counts.bytes},     {"seconds", seconds}};
   }
 
-  static void AddRow(Table& table, const std::string& name, const Counts& counts, double seconds) {
+  static void AddRow(Table& table, const std::string& name, const pipeline::Counts& counts,
+                     double seconds) {
     const double rate = seconds > 0 ? static_cast<double>(counts.read) / seconds : 0;
     table.AddRow({{name},
                   {std::to_string(counts.read)},

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/json_fields.h"
-#include "base/secrets.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "states/timestamp.h"
+#include "core/json_fields.h"
+#include "core/secrets.h"
+#include "states/states.h"
 
 namespace muster::cli {
 namespace {

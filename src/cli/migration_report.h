@@ -2,10 +2,10 @@
 
 #include <ostream>
 
-#include "base/json.h"
 #include "cli/terminal.h"
-#include "plan/runs.h"
-#include "task/outbox.h"
+#include "core/json.h"
+#include "plan/plan.h"
+#include "task/task.h"
 
 namespace muster::cli {
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <thread>
 
-#include "base/file.h"
-#include "base/guard.h"
-#include "base/log.h"
-#include "base/number.h"
-#include "base/regex.h"
-#include "base/yaml.h"
 #include "cli/command.h"
+#include "core/file.h"
+#include "core/guard.h"
+#include "core/log.h"
+#include "core/number.h"
+#include "core/regex.h"
+#include "core/yaml.h"
 
 namespace muster::cli {
 namespace {
@@ -121,9 +121,9 @@ Result<std::string> ReadTransforms(const PipelineSettings& settings) {
   return ReadFile(settings.transforms, kMaxFileBytes);
 }
 
-Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings) {
+Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSettings& settings) {
   MUSTER_ASSIGN(const std::string text, ReadTransforms(settings));
-  return ParseTransforms(text, settings.transforms);
+  return pipeline::ParseTransforms(text, settings.transforms);
 }
 
 std::string SelectionOf(const PipelineSettings& settings) {
@@ -138,7 +138,7 @@ std::string SelectionOf(const PipelineSettings& settings) {
   return words;
 }
 
-Result<CollectionFilter> FilterOf(const CollectionPatterns& patterns) {
+Result<pipeline::CollectionFilter> FilterOf(const CollectionPatterns& patterns) {
   MUSTER_ASSIGN(auto include, PatternsOf(patterns.include));
   MUSTER_ASSIGN(auto exclude, PatternsOf(patterns.exclude));
   return [include = std::move(include), exclude = std::move(exclude)](const std::string& name) {
@@ -148,7 +148,7 @@ Result<CollectionFilter> FilterOf(const CollectionPatterns& patterns) {
 
 class LimitsWatcher::Impl {
  public:
-  Impl(const PipelineSettings& settings, Throttle& throttle, Env& env)
+  Impl(const PipelineSettings& settings, pipeline::Throttle& throttle, Env& env)
       : path_(settings.limits_file),
         options_{settings.docs_per_second, settings.mb_per_second},
         throttle_(throttle),
@@ -186,14 +186,15 @@ class LimitsWatcher::Impl {
 
   const std::string path_;
   const Limits options_;
-  Throttle& throttle_;
+  pipeline::Throttle& throttle_;
   Env& env_;
   Limits current_;
   std::string problem_;  // last one logged
   std::jthread thread_;
 };
 
-LimitsWatcher::LimitsWatcher(const PipelineSettings& settings, Throttle& throttle, Env& env)
+LimitsWatcher::LimitsWatcher(const PipelineSettings& settings, pipeline::Throttle& throttle,
+                             Env& env)
     : impl_(std::make_unique<Impl>(settings, throttle, env)) {}
 LimitsWatcher::~LimitsWatcher() = default;
 

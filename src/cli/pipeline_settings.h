@@ -40,20 +40,20 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings);
 
 // The content of the transforms file; empty if none.
 Result<std::string> ReadTransforms(const PipelineSettings& settings);
-Result<std::unique_ptr<TransformPlan>> LoadTransforms(const PipelineSettings& settings);
+Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSettings& settings);
 
 // The collection selection in words, always the same for the same choice.
 std::string SelectionOf(const PipelineSettings& settings);
 
 // Collections included by some pattern and excluded by none.
-Result<CollectionFilter> FilterOf(const CollectionPatterns& patterns);
+Result<pipeline::CollectionFilter> FilterOf(const CollectionPatterns& patterns);
 
 // Sets a throttle from the options and then, every second while it lives, from the limits file: a
 // YAML map of docs_per_second and mb_per_second. A missing file changes nothing; an invalid one is
 // logged, and the previous limits stay.
 class LimitsWatcher {
  public:
-  LimitsWatcher(const PipelineSettings& settings, Throttle& throttle, Env& env);
+  LimitsWatcher(const PipelineSettings& settings, pipeline::Throttle& throttle, Env& env);
   ~LimitsWatcher();
   LimitsWatcher(const LimitsWatcher&) = delete;
   LimitsWatcher& operator=(const LimitsWatcher&) = delete;

@@ -2,17 +2,12 @@
 #include <fstream>
 #include <memory>
 
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
-#include "plan/deployment.h"
-#include "plan/explain.h"
-#include "plan/graph.h"
-#include "plan/past_runs.h"
-#include "plan/plan_json.h"
-#include "plan/prices.h"
+#include "core/json.h"
+#include "plan/plan.h"
 
 namespace muster::cli {
 namespace {
@@ -80,7 +75,7 @@ class PlanRun {
     if (options_.files.empty()) return Error{Code::kInvalid, "'muster plan check' needs a plan"};
     Json list = Json::array();
     for (const std::string& path : options_.files) {
-      for (const std::string& problem : CheckPlan(path, plan_options_)) {
+      for (const std::string& problem : plan::CheckPlan(path, plan_options_)) {
         list.push_back(problem);
         if (!context_.json) context_.out << problem << '\n';
       }
@@ -90,7 +85,7 @@ class PlanRun {
   }
 
   Result<Outlook> Load(bool changed) {
-    PlanOptions options = plan_options_;
+    plan::PlanOptions options = plan_options_;
     if (changed) options.what_if = options_.what_if;
     MUSTER_ASSIGN(Outlook outlook, plan::LoadOutlook(file(), options, &past_));
     if (options_.prices.empty()) return outlook;
@@ -103,8 +98,8 @@ class PlanRun {
     if (!options_.store_given) return {};
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
-    MUSTER_ASSIGN(const auto store, OpenStore(context_.store, context_.env));
-    States states(*store, context_.env, {});
+    MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
+    states::States states(*store, context_.env, {});
     MUSTER_ASSIGN(past_, plan::ReadPastRuns(*store, states, plan, *profile));
     return {};
   }
@@ -234,7 +229,7 @@ class PlanRun {
 
   const PlanCommandOptions& options_;
   Context& context_;
-  PlanOptions plan_options_;
+  plan::PlanOptions plan_options_;
   plan::PastRuns past_;
 };
 

@@ -13,14 +13,14 @@
 #include <optional>
 #include <sstream>
 
-#include "base/json.h"
-#include "base/number.h"
-#include "base/sqlite.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "core/json.h"
+#include "core/number.h"
 #include "muster/states.h"
-#include "plan/runs.h"
+#include "plan/plan.h"
+#include "sql/sqlite.h"
 
 extern char** environ;
 
@@ -147,7 +147,7 @@ class PlanDemo {
     if (error) return CannotDo("the example cannot be copied", error);
     MUSTER_TRY(MakeData({"--orphans", kOrphans}));
     MUSTER_ASSIGN(const std::string schema, ReadAll(example_ / "schema/sqlite.sql"));
-    MUSTER_ASSIGN(const auto target, OpenTarget(SqliteDb::Mode::kCreate));
+    MUSTER_ASSIGN(const auto target, OpenTarget(sql::SqliteDb::Mode::kCreate));
     MUSTER_TRY(target->Execute(schema));
     return target->Execute("INSERT INTO accounts_tenants VALUES ('customer-1', 'Customer')");
   }
@@ -197,7 +197,7 @@ class PlanDemo {
   Result<int> Report() {
     MUSTER_ASSIGN(const plan::RunState run, Find());
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan((folder_ / "plan.yaml").string(), {}));
-    MUSTER_ASSIGN(const auto target, OpenTarget(SqliteDb::Mode::kExisting));
+    MUSTER_ASSIGN(const auto target, OpenTarget(sql::SqliteDb::Mode::kExisting));
     MUSTER_ASSIGN(const int64_t broken,
                   target->QueryInt("SELECT count(*) FROM pragma_foreign_key_check"));
     const Json output = Json::parse(run.output, nullptr, false);
@@ -319,14 +319,14 @@ class PlanDemo {
     }
   }
 
-  Result<std::unique_ptr<SqliteDb>> OpenTarget(SqliteDb::Mode mode) {
-    return SqliteDb::Open((folder_ / "zeus.db").string(), mode, 5s);
+  Result<std::unique_ptr<sql::SqliteDb>> OpenTarget(sql::SqliteDb::Mode mode) {
+    return sql::SqliteDb::Open((folder_ / "zeus.db").string(), mode, 5s);
   }
 
   Result<plan::RunState> Find() {
     MUSTER_ASSIGN(const auto store,
-                  OpenStore("sqlite:" + (folder_ / "muster.db").string(), context_.env));
-    States states(*store, context_.env, {});
+                  store::OpenStore("sqlite:" + (folder_ / "muster.db").string(), context_.env));
+    states::States states(*store, context_.env, {});
     return plan::Runs(*store, states, context_.env).Find(kMigration);
   }
 

@@ -3,7 +3,7 @@
 #include <ostream>
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 
 namespace muster::cli {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/json.h"
-#include "base/secrets.h"
 #include "cli/terminal.h"
+#include "core/json.h"
+#include "core/secrets.h"
 
 namespace muster::cli {
 namespace {

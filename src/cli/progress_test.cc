@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "base/json.h"
-#include "base/virtual_env.h"
+#include "core/json.h"
+#include "core/virtual_env.h"
 
 namespace muster::cli {
 namespace {

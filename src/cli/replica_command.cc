@@ -30,12 +30,13 @@ std::vector<OptionUse> Uses() {
 
 Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Context& context) {
   OpenReplica open;
-  MUSTER_ASSIGN(open.file, ReadReplicaFile(options.file));
-  MUSTER_ASSIGN(open.store, OpenStore(open.file.store.value_or(context.store), context.env));
+  MUSTER_ASSIGN(open.file, replica::ReadReplicaFile(options.file));
+  MUSTER_ASSIGN(open.store, store::OpenStore(open.file.store.value_or(context.store), context.env));
   const std::chrono::seconds timeout(options.timeout);
   open.file.event_options.call_timeout = timeout;
-  MUSTER_ASSIGN(open.log, OpenEventLog(open.file.events, context.env, open.file.event_options));
-  MUSTER_ASSIGN(open.model, OpenReadModel(open.file.read_model, context.env, timeout));
+  MUSTER_ASSIGN(open.log,
+                events::OpenEventLog(open.file.events, context.env, open.file.event_options));
+  MUSTER_ASSIGN(open.model, replica::OpenReadModel(open.file.read_model, context.env, timeout));
   return open;
 }
 

@@ -7,8 +7,7 @@
 #include "cli/serve_options.h"
 #include "muster/events.h"
 #include "muster/store.h"
-#include "replica/read_model.h"
-#include "replica/replica_file.h"
+#include "replica/replica.h"
 
 namespace muster::cli {
 
@@ -32,10 +31,10 @@ struct ReplicaCommandOptions {
 
 // A replica set's file with everything it names, opened.
 struct OpenReplica {
-  ReplicaFile file;
-  std::unique_ptr<Store> store;
-  std::unique_ptr<EventLog> log;
-  std::unique_ptr<ReadModel> model;
+  replica::ReplicaFile file;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<events::EventLog> log;
+  std::unique_ptr<replica::ReadModel> model;
 
   static Result<OpenReplica> Open(const ReplicaCommandOptions& options, Context& context);
 };

@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/json.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "replica/definitions.h"
-#include "replica/operations.h"
-#include "replica/rebuild.h"
+#include "core/json.h"
+#include "replica/replica.h"
 
 namespace muster::cli {
 namespace {
@@ -57,7 +55,7 @@ class Operation {
 
   Result<int> Scale() {
     if (options_.target == "all") {
-      MUSTER_TRY(ScaleSet(*open_.store, set_, std::nullopt));
+      MUSTER_TRY(replica::ScaleSet(*open_.store, set_, std::nullopt));
       return Say("all workers of set " + set_ + " have a part");
     }
     int workers = 0;
@@ -67,13 +65,13 @@ class Operation {
       return Error{Code::kInvalid, "'" + text + "' is not a number of workers",
                    "write muster replica scale FILE N, or all"};
     }
-    MUSTER_TRY(ScaleSet(*open_.store, set_, workers));
+    MUSTER_TRY(replica::ScaleSet(*open_.store, set_, workers));
     return Say("at most " + text + " workers of set " + set_ + " are active, others stand by");
   }
 
   Result<int> Pause() {
     const bool pause = options_.action == "pause";
-    MUSTER_TRY(PauseProjection(*open_.store, set_, options_.target, pause));
+    MUSTER_TRY(replica::PauseProjection(*open_.store, set_, options_.target, pause));
     if (!pause) return Say(Named() + " goes on");
     MUSTER_ASSIGN(const auto going, AwaitPaused());
     if (going.empty()) return Say(Named() + " is paused");
@@ -87,66 +85,70 @@ class Operation {
   Result<std::vector<std::string>> AwaitPaused() {
     const MonoTime give_up = context_.env.MonoNow() + kStopPatience;
     while (true) {
-      MUSTER_ASSIGN(auto going, NotPausedYet(*open_.store, set_, options_.target));
+      MUSTER_ASSIGN(auto going, replica::NotPausedYet(*open_.store, set_, options_.target));
       if (going.empty() || context_.env.MonoNow() >= give_up) return going;
-      open_.store->Wait(kReplicaKind, kLookAgain, {});
+      open_.store->Wait(replica::kReplicaKind, kLookAgain, {});
     }
   }
 
   Result<int> Reset() {
-    MUSTER_TRY(ResetProjection(*open_.store, *open_.log, *open_.model, set_, *projection_));
+    MUSTER_TRY(
+        replica::ResetProjection(*open_.store, *open_.log, *open_.model, set_, *projection_));
     return Say(Named() + " starts again from the first event");
   }
 
   // The requested version, or the active one.
-  Result<Instance> Target() {
-    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+  Result<replica::Instance> Target() {
+    MUSTER_ASSIGN(const replica::DesiredState desired,
+                  replica::DesiredFor(*open_.store, set_, options_.target));
     const int version = options_.version == 0 ? desired.active : options_.version;
     const auto& known = desired.versions;
     if (std::find(known.begin(), known.end(), version) == known.end()) {
       return Error{Code::kInvalid, Named() + " has no version " + std::to_string(version),
                    "'muster replica status' shows the existing ones"};
     }
-    return Instance{set_, options_.target, version};
+    return replica::Instance{set_, options_.target, version};
   }
 
   Result<int> Skip() {
-    MUSTER_ASSIGN(const Instance instance, Target());
+    MUSTER_ASSIGN(const replica::Instance instance, Target());
     if (!options_.stream.empty() && options_.position == 0) return SkipParkedStream(instance);
     if (options_.position < 1 || !options_.stream.empty()) {
       return Error{Code::kInvalid, "no event to skip was given",
                    "give its --position, or a parked --stream"};
     }
-    MUSTER_TRY(SkipEvent(*open_.store, *open_.log, *open_.model, instance, options_.position));
+    MUSTER_TRY(
+        replica::SkipEvent(*open_.store, *open_.log, *open_.model, instance, options_.position));
     return Say(Named() + " skips the event at position " + std::to_string(options_.position));
   }
 
-  Result<int> SkipParkedStream(const Instance& instance) {
-    MUSTER_ASSIGN(const int64_t skipped,
-                  SkipStream(*open_.store, *open_.log, *open_.model, instance, options_.stream));
+  Result<int> SkipParkedStream(const replica::Instance& instance) {
+    MUSTER_ASSIGN(const int64_t skipped, replica::SkipStream(*open_.store, *open_.log, *open_.model,
+                                                             instance, options_.stream));
     MUSTER_TRY(Say(Named() + " leaves out " + std::to_string(skipped) +
                    " parked events of stream " + options_.stream));
     return skipped == 0 ? kNothingToDo : kDone;
   }
 
   Result<int> Replay() {
-    MUSTER_ASSIGN(const Instance instance, Target());
+    MUSTER_ASSIGN(const replica::Instance instance, Target());
     MUSTER_ASSIGN(const int64_t asked,
-                  ReplayParked(*open_.store, *open_.model, instance, options_.stream));
+                  replica::ReplayParked(*open_.store, *open_.model, instance, options_.stream));
     if (asked == 0) {
       MUSTER_TRY(Say("nothing of " + Named() + " is parked"));
       return kNothingToDo;
     }
-    MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const replica::DesiredState desired,
+                  replica::DesiredFor(*open_.store, set_, options_.target));
     return Say(std::to_string(asked) + " parked streams of " + Named() + " will be retried" +
                (desired.paused ? " when it is resumed" : ""));
   }
 
   Result<int> Adopt() {
-    MUSTER_ASSIGN(const bool changed, AdoptDefinition(*open_.store, set_, *projection_));
+    MUSTER_ASSIGN(const bool changed, replica::AdoptDefinition(*open_.store, set_, *projection_));
     MUSTER_TRY(Say(Named() +
                    (changed ? " is run by definition " : " is run already by definition ") +
-                   DefinitionHash(*projection_)));
+                   replica::DefinitionHash(*projection_)));
     return changed ? kDone : kNothingToDo;
   }
 
@@ -156,20 +158,22 @@ class Operation {
       return Error{Code::kInvalid, Named() + " is in its file",
                    "remove it from the file first: workers would start it again"};
     }
-    MUSTER_TRY(ForgetProjection(*open_.store, *open_.model, set_, options_.target));
+    MUSTER_TRY(replica::ForgetProjection(*open_.store, *open_.model, set_, options_.target));
     return Say(Named() + " and its checkpoints are removed; its tables are kept");
   }
 
   Result<int> Audited() {
-    MUSTER_ASSIGN(const Instance instance, Target());
+    MUSTER_ASSIGN(const replica::Instance instance, Target());
     MUSTER_ASSIGN(const auto slots, open_.model->Slots(instance));
-    const bool started = std::any_of(slots.begin(), slots.end(),
-                                     [](const SlotState& slot) { return slot.position > 0; });
+    const bool started =
+        std::any_of(slots.begin(), slots.end(),
+                    [](const replica::SlotState& slot) { return slot.position > 0; });
     if (!started) {
       MUSTER_TRY(Say(Named() + " has not started yet"));
       return kNothingToDo;
     }
-    MUSTER_ASSIGN(const AuditResult audit, Audit(*open_.log, *open_.model, instance));
+    MUSTER_ASSIGN(const replica::AuditResult audit,
+                  replica::Audit(*open_.log, *open_.model, instance));
     if (context_.json) {
       context_.out << ToJsonText(Json{{"set", set_},
                                       {"projection", options_.target},
@@ -191,7 +195,8 @@ class Operation {
   }
 
   Result<int> Rebuilt() {
-    Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_, projection_);
+    replica::Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_,
+                             projection_);
     if (options_.finish && options_.rollback) {
       return Error{Code::kInvalid, "--rollback and --finish are separate steps",
                    "go back first, then drop the other version"};
@@ -208,10 +213,10 @@ class Operation {
     MUSTER_ASSIGN(const int version, rebuild.Begin());
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
                       0, [] { return TerminalWidth(2); });
-    MUSTER_ASSIGN(SetView view, ReadSet(*open_.store, set_));
+    MUSTER_ASSIGN(replica::SetView view, replica::ReadSet(*open_.store, set_));
     MUSTER_ASSIGN(const WallTime now, open_.store->Now());
-    ShowExpired(view, now);
-    if (CountAlive(view) == 0) {
+    replica::ShowExpired(view, now);
+    if (replica::CountAlive(view) == 0) {
       progress.Say("no worker of set " + set_ + " is alive: waiting for 'muster replica run'");
     }
     int64_t most = 0;
@@ -224,7 +229,7 @@ class Operation {
         signals.Token()));
     MUSTER_TRY(rebuild.Swap(false, signals.Token()));
     progress.Finish();
-    const std::string hash = DefinitionHash(*projection_);
+    const std::string hash = replica::DefinitionHash(*projection_);
     return Say("version " + std::to_string(version) + " of " + Named() +
                (hash.empty() ? "" : ", built by definition " + hash + ",") +
                " is active; --rollback goes back, --finish drops the previous one");
@@ -234,7 +239,7 @@ class Operation {
   Context& context_;
   OpenReplica open_;
   const std::string set_;
-  std::shared_ptr<Projection> projection_;
+  std::shared_ptr<replica::Projection> projection_;
 };
 
 }  // namespace

@@ -2,18 +2,17 @@
 #include <optional>
 #include <thread>
 
-#include "base/guard.h"
-#include "base/interrupt.h"
-#include "base/json.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/worker_name.h"
-#include "replica/metered_events.h"
-#include "replica/operations.h"
-#include "store/metered_store.h"
+#include "core/guard.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "replica/replica.h"
+#include "store/store.h"
 
 namespace muster::cli {
 namespace {
@@ -23,40 +22,40 @@ using namespace std::chrono_literals;
 constexpr milliseconds kLook = 500ms;
 constexpr int kRestFactor = 20;
 
-std::string InWords(const ReplicaEvent& event) {
+std::string InWords(const replica::ReplicaEvent& event) {
   const std::string generation = " generation " + std::to_string(event.generation);
   switch (event.kind) {
-    case ReplicaEvent::Kind::kRegistered:
+    case replica::ReplicaEvent::Kind::kRegistered:
       return event.worker + " registers and waits for a place";
-    case ReplicaEvent::Kind::kReady:
+    case replica::ReplicaEvent::Kind::kReady:
       return event.worker + " is ready for" + generation;
-    case ReplicaEvent::Kind::kRunning:
+    case replica::ReplicaEvent::Kind::kRunning:
       return event.worker + " runs partition " + std::to_string(event.partition) + " of " +
              std::to_string(event.partitions) + " in" + generation;
-    case ReplicaEvent::Kind::kStandby:
+    case replica::ReplicaEvent::Kind::kStandby:
       return event.worker + " stands by";
-    case ReplicaEvent::Kind::kReconfigured: {
+    case replica::ReplicaEvent::Kind::kReconfigured: {
       milliseconds longest{0};
       for (const auto& [slot, pause] : event.pauses) longest = std::max(longest, pause);
       return event.worker + " owns " + std::to_string(event.pauses.size()) +
              " slots, which paused for " + std::to_string(longest.count()) + " ms at most";
     }
-    case ReplicaEvent::Kind::kParked:
+    case replica::ReplicaEvent::Kind::kParked:
       return event.projection + " parks " + event.error;
-    case ReplicaEvent::Kind::kLost:
+    case replica::ReplicaEvent::Kind::kLost:
       return event.worker + " starts anew: " + event.error;
-    case ReplicaEvent::Kind::kTrouble:
+    case replica::ReplicaEvent::Kind::kTrouble:
       return event.worker + " has trouble: " + event.error;
-    case ReplicaEvent::Kind::kStopped:
+    case replica::ReplicaEvent::Kind::kStopped:
       return event.worker + " has left";
   }
   return event.worker;
 }
 
 // Waiting events of streams that are being replayed.
-int64_t Replaying(const InstanceStatus& instance) {
+int64_t Replaying(const replica::InstanceStatus& instance) {
   int64_t events = 0;
-  for (const ParkedStream& stream : instance.parked) {
+  for (const replica::ParkedStream& stream : instance.parked) {
     if (stream.replay) events += std::ssize(stream.versions);
   }
   return events;
@@ -76,22 +75,23 @@ class ReplicaRun {
     progress_.emplace(context_.progress, context_.err, context_.env,
                       "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });
     DashboardBeside dashboard(context_, "muster replica run", options_.serve);
-    MeteredStore store(*open.store, dashboard.metrics(), context_.env);
+    store::MeteredStore store(*open.store, dashboard.metrics(), context_.env);
     MUSTER_TRY(
         dashboard.Start(open.file.store.value_or(context_.store), *open.store, options_.file));
-    MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
-                          context_.env);
-    std::vector<std::unique_ptr<Orchestrator>> workers;
-    ReplicaOptions options = open.file.options;
+    replica::MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
+                                   context_.env);
+    std::vector<std::unique_ptr<replica::Orchestrator>> workers;
+    replica::ReplicaOptions options = open.file.options;
     const std::string name = options_.name.empty() ? DefaultWorkerName() : options_.name;
-    options.observer = [&](const ReplicaEvent& event) {
+    options.observer = [&](const replica::ReplicaEvent& event) {
       metered.Take(event);
       progress_->Say(InWords(event));
     };
     for (int i = 1; i <= options_.workers; ++i) {
       options.worker = options_.workers == 1 ? name : name + "." + std::to_string(i);
-      MUSTER_ASSIGN(auto worker, NewOrchestrator(store, *open.log, open.file.read_model,
-                                                 open.file.projections, options, context_.env));
+      MUSTER_ASSIGN(auto worker,
+                    replica::NewOrchestrator(store, *open.log, open.file.read_model,
+                                             open.file.projections, options, context_.env));
       workers.push_back(std::move(worker));
     }
     std::vector<std::jthread> threads;
@@ -116,7 +116,7 @@ class ReplicaRun {
   }
 
  private:
-  void RunOne(Orchestrator& worker) {
+  void RunOne(replica::Orchestrator& worker) {
     const Status ended = GuardedThread("a worker", [&] { return worker.Run(stop_.get_token()); });
     if (!ended) Fail(ended.error());
   }
@@ -127,19 +127,19 @@ class ReplicaRun {
     stop_.request_stop();
   }
 
-  static Result<SetStatus> Look(OpenReplica& open) {
+  static Result<replica::SetStatus> Look(OpenReplica& open) {
     std::vector<std::string> names;
     for (const auto& projection : open.file.projections) names.push_back(projection->name());
-    return StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
+    return replica::StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
   }
 
   // Workers wait for databases that are unreachable.
   static Status CheckLog(OpenReplica& open) {
     const auto status = Look(open);
-    return status ? CheckLogIsWhole(*status) : Status();
+    return status ? replica::CheckLogIsWhole(*status) : Status();
   }
 
-  static Error PausedError(const InstanceStatus& instance) {
+  static Error PausedError(const replica::InstanceStatus& instance) {
     return {Code::kConflict,
             "projection '" + instance.projection + "' is paused and cannot catch up",
             "resume it first"};
@@ -157,12 +157,13 @@ class ReplicaRun {
       pause = std::max<milliseconds>(
           kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
-      if (const Status whole_log = CheckLogIsWhole(*status); !whole_log) Fail(whole_log.error());
+      if (const Status whole_log = replica::CheckLogIsWhole(*status); !whole_log)
+        Fail(whole_log.error());
       handled_ = 0;
       int64_t left = 0;
       parked_ = 0;
       bool whole = true;
-      for (const InstanceStatus& instance : status->instances) {
+      for (const replica::InstanceStatus& instance : status->instances) {
         if (options_.until_caught_up && instance.paused) Fail(PausedError(instance));
         handled_ += instance.handled;
         left += instance.unread + Replaying(instance);

@@ -1,11 +1,10 @@
 #include <set>
-#include "base/json.h"
 #include "cli/exit_codes.h"
+#include "core/json.h"
 
 #include "cli/replica_context.h"
 #include "cli/table.h"
-#include "replica/definitions.h"
-#include "replica/operations.h"
+#include "replica/replica.h"
 
 namespace muster::cli {
 namespace {
@@ -20,27 +19,28 @@ std::string About(int64_t events, bool estimated) {
   return (estimated ? "~" : "") + std::to_string(events);
 }
 
-std::string StateOf(const InstanceStatus& instance) {
+std::string StateOf(const replica::InstanceStatus& instance) {
   std::string state = instance.paused ? "paused" : "running";
   if (instance.held) state = "held for a swap";
   if (!instance.active) state += ", not active";
   return state;
 }
 
-Json ToJson(const SetStatus& status, const std::string& set) {
-  const Generation& generation = status.view.generation;
-  Json json{{"set", set},
-            {"generation", generation.number},
-            {"phase", generation.phase == Generation::Phase::kRunning ? "running" : "preparing"},
-            {"partitions", generation.assignment.members.size()},
-            {"reason", generation.reason},
-            {"alive", CountAlive(status.view)},
-            {"workers", Json::array()},
-            {"projections", Json::array()}};
+Json ToJson(const replica::SetStatus& status, const std::string& set) {
+  const replica::Generation& generation = status.view.generation;
+  Json json{
+      {"set", set},
+      {"generation", generation.number},
+      {"phase", generation.phase == replica::Generation::Phase::kRunning ? "running" : "preparing"},
+      {"partitions", generation.assignment.members.size()},
+      {"reason", generation.reason},
+      {"alive", replica::CountAlive(status.view)},
+      {"workers", Json::array()},
+      {"projections", Json::array()}};
   if (status.view.scale) json["scale"] = *status.view.scale;
   for (const auto& [id, member] : status.view.members) {
     Json worker{{"worker", id},
-                {"state", PhaseName(member.state.phase)},
+                {"state", replica::PhaseName(member.state.phase)},
                 {"generation", member.state.generation},
                 {"partition", generation.assignment.PartitionOf(id)},
                 {"handled", member.state.handled},
@@ -48,7 +48,7 @@ Json ToJson(const SetStatus& status, const std::string& set) {
     if (!member.state.error.empty()) worker["error"] = member.state.error;
     json["workers"].push_back(std::move(worker));
   }
-  for (const InstanceStatus& instance : status.instances) {
+  for (const replica::InstanceStatus& instance : status.instances) {
     Json one{{"projection", instance.projection},
              {"version", instance.version},
              {"active", instance.active},
@@ -64,7 +64,7 @@ Json ToJson(const SetStatus& status, const std::string& set) {
              {"log_is_whole", instance.log_cut_at < 0},
              {"parked", Json::array()},
              {"slots", Json::array()}};
-    for (const ParkedStream& stream : instance.parked) {
+    for (const replica::ParkedStream& stream : instance.parked) {
       Json parked{{"stream", stream.stream},
                   {"state", stream.replay ? "replaying" : "parked"},
                   {"events", stream.versions.size()},
@@ -73,9 +73,9 @@ Json ToJson(const SetStatus& status, const std::string& set) {
       if (first != instance.parked_at.end()) parked["position"] = first->second;
       one["parked"].push_back(std::move(parked));
     }
-    for (const SlotLag& lag : instance.lags) {
+    for (const events::SlotLag& lag : instance.lags) {
       Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
-      for (const SlotState& state : instance.slots) {
+      for (const replica::SlotState& state : instance.slots) {
         if (state.slot != lag.slot) continue;
         slot["position"] = state.position;
         slot["generation"] = state.generation;
@@ -88,18 +88,19 @@ Json ToJson(const SetStatus& status, const std::string& set) {
   return json;
 }
 
-void PrintSet(const SetStatus& status, const std::string& set, Context& context) {
-  const Generation& generation = status.view.generation;
+void PrintSet(const replica::SetStatus& status, const std::string& set, Context& context) {
+  const replica::Generation& generation = status.view.generation;
   if (status.view.set_record.version == 0) {
     context.out << "set " << set << " has not run yet\n\n";
     return;
   }
   context.out << "set " << set << ", generation " << generation.number << ", "
-              << (generation.phase == Generation::Phase::kRunning ? "running" : "preparing") << ", "
-              << generation.assignment.members.size() << " partitions";
+              << (generation.phase == replica::Generation::Phase::kRunning ? "running"
+                                                                           : "preparing")
+              << ", " << generation.assignment.members.size() << " partitions";
   if (status.view.scale) context.out << ", scaled to at most " << *status.view.scale;
   context.out << "\n";
-  if (CountAlive(status.view) == 0) {
+  if (replica::CountAlive(status.view) == 0) {
     context.out << "no worker is alive: start one with 'muster replica run'\n";
   }
   context.out << "\n";
@@ -111,13 +112,14 @@ void PrintSet(const SetStatus& status, const std::string& set, Context& context)
                  {"TROUBLE"}});
   for (const auto& [id, member] : status.view.members) {
     const int partition = generation.assignment.PartitionOf(id);
-    const bool dead = member.state.phase == MemberState::Phase::kDead;
-    workers.AddRow({{id},
-                    {std::string(PhaseName(member.state.phase)), dead ? Style::kBad : Style::kNone},
-                    {partition < 0 ? "" : std::to_string(partition)},
-                    {std::to_string(member.state.handled)},
-                    {Seconds(milliseconds(member.state.pause_ms))},
-                    {member.state.error}});
+    const bool dead = member.state.phase == replica::MemberState::Phase::kDead;
+    workers.AddRow(
+        {{id},
+         {std::string(replica::PhaseName(member.state.phase)), dead ? Style::kBad : Style::kNone},
+         {partition < 0 ? "" : std::to_string(partition)},
+         {std::to_string(member.state.handled)},
+         {Seconds(milliseconds(member.state.pause_ms))},
+         {member.state.error}});
   }
   workers.Print(context.out, context.color);
   context.out << '\n';
@@ -130,7 +132,7 @@ void PrintSet(const SetStatus& status, const std::string& set, Context& context)
   }
 }
 
-void PrintProjections(const SetStatus& status, bool slots, Context& context) {
+void PrintProjections(const replica::SetStatus& status, bool slots, Context& context) {
   Table table({{"PROJECTION"},
                {"VERSION", Table::Align::kRight},
                {"STATE"},
@@ -140,7 +142,7 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                {"PARKED", Table::Align::kRight},
                {"SKIPPED", Table::Align::kRight},
                {"DEFINITION"}});
-  for (const InstanceStatus& instance : status.instances) {
+  for (const replica::InstanceStatus& instance : status.instances) {
     table.AddRow({{instance.projection},
                   {std::to_string(instance.version)},
                   {StateOf(instance), instance.paused ? Style::kWarn : Style::kNone},
@@ -161,8 +163,8 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                 {"POSITION", Table::Align::kRight},
                 {"ERROR"}});
   bool any = false;
-  for (const InstanceStatus& instance : status.instances) {
-    for (const ParkedStream& stream : instance.parked) {
+  for (const replica::InstanceStatus& instance : status.instances) {
+    for (const replica::ParkedStream& stream : instance.parked) {
       any = true;
       const auto first = instance.parked_at.find(stream.stream);
       parked.AddRow({{stream.stream},
@@ -186,10 +188,10 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
                  {"GENERATION", Table::Align::kRight},
                  {"BEHIND", Table::Align::kRight},
                  {"BY", Table::Align::kRight}});
-  for (const InstanceStatus& instance : status.instances) {
-    for (const SlotState& slot : instance.slots) {
-      SlotLag lag;
-      for (const SlotLag& found : instance.lags) {
+  for (const replica::InstanceStatus& instance : status.instances) {
+    for (const replica::SlotState& slot : instance.slots) {
+      events::SlotLag lag;
+      for (const events::SlotLag& found : instance.lags) {
         if (found.slot == slot.slot) lag = found;
       }
       by_slot.AddRow({{instance.projection},
@@ -204,11 +206,12 @@ void PrintProjections(const SetStatus& status, bool slots, Context& context) {
 }
 
 // Where the file differs from what runs.
-void PrintOtherDefinitions(const SetStatus& status, const ReplicaFile& file, Context& context) {
-  for (const InstanceStatus& instance : status.instances) {
+void PrintOtherDefinitions(const replica::SetStatus& status, const replica::ReplicaFile& file,
+                           Context& context) {
+  for (const replica::InstanceStatus& instance : status.instances) {
     const auto projection = file.Find(instance.projection);
     if (!projection || !instance.active || instance.definition.empty()) continue;
-    const std::string own = DefinitionHash(**projection);
+    const std::string own = replica::DefinitionHash(**projection);
     if (own.empty() || own == instance.definition) continue;
     context.out << "\nprojection " << instance.projection << " is run by definition "
                 << instance.definition << "; this file has " << own
@@ -223,7 +226,8 @@ Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& con
   const std::string& set = open.file.options.set;
   std::vector<std::string> names;
   for (const auto& projection : open.file.projections) names.push_back(projection->name());
-  MUSTER_ASSIGN(const SetStatus status, StatusOf(*open.store, *open.log, *open.model, set, names));
+  MUSTER_ASSIGN(const replica::SetStatus status,
+                replica::StatusOf(*open.store, *open.log, *open.model, set, names));
   if (context.json) {
     context.out << ToJsonText(ToJson(status, set)) << '\n';
     return kDone;
@@ -231,7 +235,7 @@ Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& con
   PrintSet(status, set, context);
   PrintProjections(status, options.slots, context);
   PrintOtherDefinitions(status, open.file, context);
-  if (const Status whole = CheckLogIsWhole(status); !whole) {
+  if (const Status whole = replica::CheckLogIsWhole(status); !whole) {
     context.out << '\n' << whole.error().message << "; " << whole.error().hint << '\n';
   }
   return kDone;

@@ -1,8 +1,8 @@
 #include "cli/report.h"
 
-#include "base/json.h"
-#include "base/secrets.h"
 #include "cli/terminal.h"
+#include "core/json.h"
+#include "core/secrets.h"
 
 namespace muster::cli {
 namespace {

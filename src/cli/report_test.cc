@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "base/secrets.h"
 #include "cli/exit_codes.h"
+#include "core/secrets.h"
 
 namespace muster::cli {
 namespace {

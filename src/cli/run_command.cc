@@ -4,10 +4,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/guard.h"
-#include "base/json.h"
-#include "base/json_fields.h"
-#include "base/secrets.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
@@ -19,10 +15,14 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/watched_executor.h"
-#include "plan/run_engine.h"
-#include "states/timestamp.h"
-#include "store/metered_store.h"
-#include "task/aws_client.h"
+#include "core/guard.h"
+#include "core/json.h"
+#include "core/json_fields.h"
+#include "core/secrets.h"
+#include "plan/plan.h"
+#include "states/states.h"
+#include "store/store.h"
+#include "task/task.h"
 
 namespace muster::cli {
 namespace {
@@ -234,8 +234,8 @@ class RunCommand {
                           const std::map<std::string, std::string>& before) {
     MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
     variables.insert(before.begin(), before.end());
-    const PlanOptions plan_options{.variables = std::move(variables)};
-    const auto problems = CheckPlan(path, plan_options);
+    const plan::PlanOptions plan_options{.variables = std::move(variables)};
+    const auto problems = plan::CheckPlan(path, plan_options);
     if (problems.empty()) return plan::LoadPlan(path, plan_options);
     for (const std::string& problem : problems) context_.err << problem << '\n';
     return Error{Code::kInvalid, path + " has " + std::to_string(problems.size()) +
@@ -255,11 +255,11 @@ class RunCommand {
   // Opens the store and what drives runs on it.
   Status Open(const std::optional<plan::Plan>& plan) {
     if (!store_) {
-      MUSTER_ASSIGN(opened_, OpenStore(context_.store, context_.env));
-      store_ = std::make_unique<MeteredStore>(*opened_, dashboard_.metrics(), context_.env);
+      MUSTER_ASSIGN(opened_, store::OpenStore(context_.store, context_.env));
+      store_ = std::make_unique<store::MeteredStore>(*opened_, dashboard_.metrics(), context_.env);
       MUSTER_TRY(dashboard_.Start(context_.store, *opened_));
     }
-    std::vector<TaskExecutor*> executors = executors_.all();
+    std::vector<states::TaskExecutor*> executors = executors_.all();
     if (plan) {
       MakeProgress("run " + plan->name);
       metered_ =
@@ -346,9 +346,9 @@ class RunCommand {
   std::string id_;  // of the command's run
   const StopOnSignals signals_;
   Executors executors_;
-  std::unique_ptr<Store> opened_;
+  std::unique_ptr<store::Store> opened_;
   DashboardBeside dashboard_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<MeteredExecutor> metered_;
   std::unique_ptr<WatchedExecutor> watched_;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "base/json.h"
 #include "cli/migration_report.h"
-#include "states/timestamp.h"
+#include "core/json.h"
+#include "states/states.h"
 
 namespace muster::cli {
 namespace {

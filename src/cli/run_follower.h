@@ -5,8 +5,7 @@
 
 #include "cli/context.h"
 #include "cli/progress.h"
-#include "plan/run_progress.h"
-#include "plan/runs.h"
+#include "plan/plan.h"
 
 namespace muster::cli {
 

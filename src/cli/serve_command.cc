@@ -1,13 +1,13 @@
 #include <chrono>
 #include <memory>
 
-#include "base/interrupt.h"
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
-#include "serve/api_document.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "serve/serve.h"
 
 namespace muster::cli {
 namespace {
@@ -40,7 +40,7 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
   serve::DashboardOptions dashboard = options.dashboard;
   if (dashboard.site.stores.empty()) dashboard.site.stores = {context.store};
   Metrics metrics;
-  Tracer tracer(options.otlp, "muster serve");
+  net::Tracer tracer(options.otlp, "muster serve");
   dashboard.site.make_tasks = [&](const std::string& url) {
     return MakeMigrationTasks(context.env, metrics, tracer, url);
   };

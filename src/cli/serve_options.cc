@@ -7,10 +7,10 @@ namespace {
 
 class ServedTasks final : public serve::MigrationTasks {
  public:
-  ServedTasks(Env& env, Metrics& metrics, Tracer& tracer, const std::string& url)
+  ServedTasks(Env& env, Metrics& metrics, net::Tracer& tracer, const std::string& url)
       : executors_(env, url), metered_(executors_.all(), metrics, tracer) {}
 
-  std::vector<TaskExecutor*> executors() const override { return {&metered_}; }
+  std::vector<states::TaskExecutor*> executors() const override { return {&metered_}; }
   Status Deliver(const std::string& migration) override {
     return executors_.notifier().DeliverFor(migration);
   }
@@ -27,7 +27,8 @@ class ServedTasks final : public serve::MigrationTasks {
 }  // namespace
 
 std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
-                                                          Tracer& tracer, const std::string& url) {
+                                                          net::Tracer& tracer,
+                                                          const std::string& url) {
   return std::make_unique<ServedTasks>(env, metrics, tracer, url);
 }
 
@@ -61,7 +62,7 @@ void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& tok
   out.flush();
 }
 
-Status DashboardBeside::Start(const std::string& url, Store& store,
+Status DashboardBeside::Start(const std::string& url, store::Store& store,
                               const std::string& replica_file) {
   if (!port_) return {};
   serve::SiteOptions site{.stores = {url}, .shared = &store, .replica_files = {}, .make_tasks = {}};

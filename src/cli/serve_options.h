@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "base/metrics.h"
 #include "cli/context.h"
 #include "cli/executors.h"
 #include "cli/metered_executor.h"
-#include "serve/dashboard.h"
+#include "core/metrics.h"
+#include "serve/serve.h"
 
 namespace muster::cli {
 
@@ -30,16 +30,16 @@ class DashboardBeside {
 
   // Does nothing without --serve. `store` is the command's own, opened from `url`; it must outlive
   // this.
-  Status Start(const std::string& url, Store& store, const std::string& replica_file = "");
+  Status Start(const std::string& url, store::Store& store, const std::string& replica_file = "");
 
   Metrics& metrics() { return metrics_; }
-  Tracer& tracer() { return tracer_; }
+  net::Tracer& tracer() { return tracer_; }
 
  private:
   Context& context_;
   const std::optional<int> port_;
   Metrics metrics_;
-  Tracer tracer_;
+  net::Tracer tracer_;
   std::unique_ptr<serve::Dashboard> dashboard_;
 };
 
@@ -50,7 +50,8 @@ void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& tok
 
 // The tasks behind migrations retried from a dashboard, on the store of a URL.
 std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
-                                                          Tracer& tracer, const std::string& url);
+                                                          net::Tracer& tracer,
+                                                          const std::string& url);
 
 std::string DefaultTokenFile();
 std::string DefaultAuditLog();

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/interrupt.h"
 #include "cli/exit_codes.h"
+#include "core/interrupt.h"
 
 namespace muster::cli {
 namespace {

@@ -5,15 +5,15 @@
 #include <memory>
 #include <thread>
 
-#include "base/json.h"
-#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "sim/run.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "sim/sim.h"
 
 namespace muster::cli {
 namespace {

@@ -3,16 +3,14 @@
 #include <optional>
 #include <set>
 
-#include "base/json.h"
-#include "base/s3.h"
-#include "base/sha256.h"
-#include "base/url.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/table.h"
-#include "lucene/base64.h"
-#include "lucene/repository.h"
-#include "lucene/shard_reader.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "core/url.h"
+#include "lucene/lucene.h"
+#include "net/s3.h"
 
 namespace muster::cli {
 namespace {
@@ -113,7 +111,7 @@ class SnapshotRun {
                      "there are region, endpoint and path_style"};
       }
     }
-    MUSTER_ASSIGN(const S3Location location, S3Location::FromUrl(url));
+    MUSTER_ASSIGN(const net::S3Location location, net::S3Location::FromUrl(url));
     return lucene::OpenBucket(location, RealEnv());
   }
 

@@ -4,20 +4,17 @@
 #include <optional>
 #include <thread>
 
-#include "base/file.h"
-#include "base/guard.h"
-#include "base/json.h"
-#include "base/virtual_env.h"
 #include "cli/commands.h"
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "core/file.h"
+#include "core/guard.h"
+#include "core/json.h"
+#include "core/virtual_env.h"
 #include "muster/states.h"
-#include "states/cases.h"
-#include "states/mocks.h"
-#include "states/runner.h"
-#include "states/timestamp.h"
+#include "states/states.h"
 
 namespace muster::cli {
 namespace {
@@ -51,9 +48,9 @@ std::string MachineName(const std::string& path) {
   return name.empty() ? "machine" : name;
 }
 
-Style StyleOf(ExecutionStatus status) {
-  if (status == ExecutionStatus::kSucceeded) return Style::kGood;
-  return status == ExecutionStatus::kRunning ? Style::kNone : Style::kBad;
+Style StyleOf(states::ExecutionStatus status) {
+  if (status == states::ExecutionStatus::kSucceeded) return Style::kGood;
+  return status == states::ExecutionStatus::kRunning ? Style::kNone : Style::kBad;
 }
 
 class StatesRun {
@@ -93,7 +90,7 @@ class StatesRun {
     Json list = Json::array();
     for (const std::string& path : options_.arguments) {
       MUSTER_ASSIGN(const std::string text, ReadFile(path, kMaxMocksBytes));
-      for (const std::string& problem : CheckStates(text, path, context_.env)) {
+      for (const std::string& problem : states::CheckStates(text, path, context_.env)) {
         ++found;
         list.push_back(problem);
         if (!context_.json) context_.out << problem << '\n';
@@ -145,9 +142,9 @@ class StatesRun {
 
   // With real calls: branches wait concurrently.
   Result<int> RunDurably(const std::string& definition, const std::string& input) {
-    MUSTER_ASSIGN(const auto store, OpenStore("memory:", context_.env));
-    States states(*store, context_.env, executors_.all(),
-                  {.owner = "run", .idle_wait = milliseconds(50)});
+    MUSTER_ASSIGN(const auto store, store::OpenStore("memory:", context_.env));
+    states::States states(*store, context_.env, executors_.all(),
+                          {.owner = "run", .idle_wait = milliseconds(50)});
     MUSTER_TRY(states.Start({.name = "run",
                              .definition = definition,
                              .origin = argument(),
@@ -170,11 +167,11 @@ class StatesRun {
     return Report(execution->status, output, execution->error, execution->cause, std::move(events));
   }
 
-  Result<int> Report(ExecutionStatus status, const Json& output, const std::string& error,
+  Result<int> Report(states::ExecutionStatus status, const Json& output, const std::string& error,
                      const std::string& cause, Json events) {
-    const bool succeeded = status == ExecutionStatus::kSucceeded;
+    const bool succeeded = status == states::ExecutionStatus::kSucceeded;
     if (context_.json) {
-      Json result = {{"status", NameOf(status)}};
+      Json result = {{"status", states::NameOf(status)}};
       if (succeeded) result["output"] = output;
       if (!succeeded) {
         result["error"] = error;
@@ -192,12 +189,13 @@ class StatesRun {
       context_.out << ToJsonText(output) << '\n';
       return kDone;
     }
-    context_.err << NameOf(status) << (error.empty() ? "" : ": " + error)
+    context_.err << states::NameOf(status) << (error.empty() ? "" : ": " + error)
                  << (cause.empty() ? "" : ": " + cause) << '\n';
     return kFailed;
   }
 
-  Status WorkInThreads(States& states, std::stop_token stop, const std::string& until_done) {
+  Status WorkInThreads(states::States& states, std::stop_token stop,
+                       const std::string& until_done) {
     std::vector<Status> ended(static_cast<size_t>(options_.threads));
     {
       std::vector<std::jthread> threads;
@@ -259,14 +257,14 @@ class StatesRun {
 
   // What needs the store.
   struct Opened {
-    std::unique_ptr<Store> store;
-    std::unique_ptr<States> states;
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<states::States> states;
   };
   Result<Opened> Open() {
     Opened opened;
-    MUSTER_ASSIGN(opened.store, OpenStore(context_.store, context_.env));
-    opened.states = std::make_unique<States>(*opened.store, context_.env, executors_.all(),
-                                             StatesOptions{.owner = "cli"});
+    MUSTER_ASSIGN(opened.store, store::OpenStore(context_.store, context_.env));
+    opened.states = std::make_unique<states::States>(*opened.store, context_.env, executors_.all(),
+                                                     states::StatesOptions{.owner = "cli"});
     return opened;
   }
 
@@ -296,14 +294,14 @@ class StatesRun {
     return kDone;
   }
 
-  static Json ToJson(const Execution& execution) {
+  static Json ToJson(const states::Execution& execution) {
     Json json = {{"name", execution.name},
                  {"machine", execution.machine},
-                 {"status", NameOf(execution.status)},
+                 {"status", states::NameOf(execution.status)},
                  {"state", execution.state},
                  {"start", states::FormatTimestamp(execution.start)}};
     if (execution.stop) json["stop"] = states::FormatTimestamp(*execution.stop);
-    if (execution.due && execution.status == ExecutionStatus::kRunning)
+    if (execution.due && execution.status == states::ExecutionStatus::kRunning)
       json["due"] = states::FormatTimestamp(*execution.due);
     if (execution.redrives > 0) json["redrives"] = execution.redrives;
     if (!execution.output.empty()) json["output"] = Json::parse(execution.output);
@@ -321,15 +319,15 @@ class StatesRun {
     for (int left = options_.limit; left > 0;) {
       MUSTER_ASSIGN(const auto page, opened.states->List(after, std::min(left, kPage)));
       if (page.empty()) break;
-      for (const Execution& execution : page) {
+      for (const states::Execution& execution : page) {
         list.push_back(ToJson(execution));
-        if (execution.status == ExecutionStatus::kUnreadable) {
+        if (execution.status == states::ExecutionStatus::kUnreadable) {
           exit_code = kFailed;
           context_.err << execution.cause << '\n';
         }
-        const bool waits = execution.due && execution.status == ExecutionStatus::kRunning;
+        const bool waits = execution.due && execution.status == states::ExecutionStatus::kRunning;
         table.AddRow({{execution.name},
-                      {std::string(NameOf(execution.status)), StyleOf(execution.status)},
+                      {std::string(states::NameOf(execution.status)), StyleOf(execution.status)},
                       {execution.state},
                       {states::FormatTimestamp(execution.start)},
                       {waits ? states::FormatTimestamp(*execution.due) : ""},

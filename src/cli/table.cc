@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/secrets.h"
+#include "core/secrets.h"
 
 namespace muster::cli {
 namespace {

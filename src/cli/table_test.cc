@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "base/secrets.h"
+#include "core/secrets.h"
 
 namespace muster::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "base/number.h"
-#include "base/utf8.h"
+#include "core/number.h"
+#include "core/utf8.h"
 
 namespace muster::cli {
 namespace {

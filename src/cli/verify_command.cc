@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/file.h"
-#include "base/interrupt.h"
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/pipeline_settings.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/json.h"
 #include "muster/migrate.h"
-#include "pipeline/file_sink_state.h"
-#include "pipeline/verify.h"
+#include "pipeline/pipeline.h"
 
 namespace muster::cli {
 namespace {
@@ -30,37 +29,38 @@ struct Options {
 struct Verified {
   std::string collection;
   std::string target;
-  VerifyReport report;
+  pipeline::VerifyReport report;
 };
 
-std::string_view KindName(VerifyDifference::Kind kind) {
+std::string_view KindName(pipeline::VerifyDifference::Kind kind) {
   switch (kind) {
-    case VerifyDifference::Kind::kMissing:
+    case pipeline::VerifyDifference::Kind::kMissing:
       return "missing";
-    case VerifyDifference::Kind::kExtra:
+    case pipeline::VerifyDifference::Kind::kExtra:
       return "extra";
-    case VerifyDifference::Kind::kChanged:
+    case pipeline::VerifyDifference::Kind::kChanged:
       return "changed";
-    case VerifyDifference::Kind::kUnreadable:
+    case pipeline::VerifyDifference::Kind::kUnreadable:
       return "unreadable";
   }
   return "";
 }
 
-Result<std::unique_ptr<TransformPlan>> LoadTransforms(const std::string& file) {
-  if (file.empty()) return ParseTransforms("", "");
+Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const std::string& file) {
+  if (file.empty()) return pipeline::ParseTransforms("", "");
   MUSTER_ASSIGN(const std::string text, ReadFile(file, kMaxTransformBytes));
-  return ParseTransforms(text, file);
+  return pipeline::ParseTransforms(text, file);
 }
 
 // A sink that names a single table, index or file takes a collection under any name. Files and
 // folders have names the file system accepts.
-Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t collections) {
+Result<std::string> TargetOf(pipeline::Source& target, const std::string& wanted,
+                             size_t collections) {
   MUSTER_ASSIGN(const auto there, target.Collections());
-  for (const std::string& name : {wanted, SafeFileName(wanted)}) {
-    const bool named = std::any_of(there.begin(), there.end(), [&](const Collection& collection) {
-      return collection.name == name;
-    });
+  for (const std::string& name : {wanted, pipeline::SafeFileName(wanted)}) {
+    const bool named = std::any_of(
+        there.begin(), there.end(),
+        [&](const pipeline::Collection& collection) { return collection.name == name; });
     if (named) return name;
   }
   if (there.size() == 1 && collections == 1) return there.front().name;
@@ -70,32 +70,34 @@ Result<std::string> TargetOf(Source& target, const std::string& wanted, size_t c
 
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
                                         std::stop_token stop) {
-  MUSTER_ASSIGN(const auto source, OpenSource(options.source, context.env));
+  MUSTER_ASSIGN(const auto source, pipeline::OpenSource(options.source, context.env));
   if (source->HasDeletes()) {
     return Error{Code::kInvalid, "the source only reports changes, not its whole content",
                  "remove since=NAME from its URL to compare the whole snapshot"};
   }
-  auto target = OpenSource(options.sink, context.env);
+  auto target = pipeline::OpenSource(options.sink, context.env);
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));
   MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
   MUSTER_ASSIGN(auto collections, source->Collections());
-  std::erase_if(collections, [&](const Collection& one) { return !chosen(one.name); });
+  std::erase_if(collections, [&](const pipeline::Collection& one) { return !chosen(one.name); });
   std::vector<Verified> all;
-  for (const Collection& collection : collections) {
+  for (const pipeline::Collection& collection : collections) {
     MUSTER_ASSIGN(std::string name,
                   TargetOf(**target, transforms->TargetName(collection.name), collections.size()));
-    const VerifyOptions how{.checksums = options.checksums, .transforms = transforms.get()};
-    auto report = VerifyCollection({*source, collection.name}, {**target, name}, how, stop);
+    const pipeline::VerifyOptions how{.checksums = options.checksums,
+                                      .transforms = transforms.get()};
+    auto report =
+        pipeline::VerifyCollection({*source, collection.name}, {**target, name}, how, stop);
     if (!report) return report.error().Within(collection.name);
     all.push_back({collection.name, std::move(name), *std::move(report)});
   }
   return all;
 }
 
-Json CountsJson(const std::vector<VerifyReport::Count>& counts) {
+Json CountsJson(const std::vector<pipeline::VerifyReport::Count>& counts) {
   Json list = Json::array();
-  for (const VerifyReport::Count& count : counts) {
+  for (const pipeline::VerifyReport::Count& count : counts) {
     list.push_back(Json{{"shard", count.partition.shard},
                         {"part", count.partition.part},
                         {"begin", count.partition.begin},
@@ -110,7 +112,7 @@ void PrintJson(const std::vector<Verified>& all, bool equal, std::ostream& out) 
   Json list = Json::array();
   for (const Verified& one : all) {
     Json named = Json::array();
-    for (const VerifyDifference& difference : one.report.named) {
+    for (const pipeline::VerifyDifference& difference : one.report.named) {
       named.push_back(Json{{"kind", KindName(difference.kind)},
                            {"id", difference.id},
                            {"shard", difference.shard},
@@ -152,7 +154,7 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
                   {std::to_string(one.report.Unreadable())},
                   {checksums ? std::to_string(one.report.differences) : "-"},
                   {equal ? "equal" : "different", equal ? Style::kGood : Style::kBad}});
-    for (const VerifyDifference& difference : one.report.named) {
+    for (const pipeline::VerifyDifference& difference : one.report.named) {
       some = true;
       differences.AddRow({{one.collection},
                           {std::string(KindName(difference.kind)), Style::kWarn},

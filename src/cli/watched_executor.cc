@@ -13,21 +13,24 @@ std::string RowsOf(const Json& result) {
 
 }  // namespace
 
-TaskOutcome WatchedExecutor::Report(const TaskCall& call, TaskOutcome outcome) {
+states::TaskOutcome WatchedExecutor::Report(const states::TaskCall& call,
+                                            states::TaskOutcome outcome) {
   if (!call.part || !call.part->does_task) return outcome;
-  if (const auto* success = std::get_if<TaskSuccess>(&outcome)) {
+  if (const auto* success = std::get_if<states::TaskSuccess>(&outcome)) {
     progress_.Say(call.state + ": done" + RowsOf(success->output));
-  } else if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+  } else if (const auto* failure = std::get_if<states::TaskFailure>(&outcome)) {
     progress_.Say(call.state + ": " + failure->error + ": " + failure->cause);
   }
   return outcome;
 }
 
-TaskOutcome WatchedExecutor::Start(const TaskCall& call, TaskContext& context) {
+states::TaskOutcome WatchedExecutor::Start(const states::TaskCall& call,
+                                           states::TaskContext& context) {
   return Report(call, ExecutorWrapper::Start(call, context));
 }
 
-TaskOutcome WatchedExecutor::Poll(const TaskCall& call, const Json& resume, TaskContext& context) {
+states::TaskOutcome WatchedExecutor::Poll(const states::TaskCall& call, const Json& resume,
+                                          states::TaskContext& context) {
   return Report(call, ExecutorWrapper::Poll(call, resume, context));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/progress.h"
-#include "states/executor_wrapper.h"
+#include "states/states.h"
 
 namespace muster::cli {
 
@@ -9,14 +9,15 @@ namespace muster::cli {
 // outlive it.
 class WatchedExecutor final : public states::ExecutorWrapper {
  public:
-  WatchedExecutor(TaskExecutor& executor, Progress& progress)
+  WatchedExecutor(states::TaskExecutor& executor, Progress& progress)
       : ExecutorWrapper({&executor}), progress_(progress) {}
 
-  TaskOutcome Start(const TaskCall& call, TaskContext& context) override;
-  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override;
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override;
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,
+                           states::TaskContext& context) override;
 
  private:
-  TaskOutcome Report(const TaskCall& call, TaskOutcome outcome);
+  states::TaskOutcome Report(const states::TaskCall& call, states::TaskOutcome outcome);
 
   Progress& progress_;
 };

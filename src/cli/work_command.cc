@@ -1,17 +1,15 @@
 #include <cmath>
 #include <memory>
 
-#include "base/file.h"
-#include "base/interrupt.h"
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/json.h"
 #include "muster/work.h"
-#include "work/item_words.h"
-#include "work/redrive.h"
-#include "work/run_summary.h"
+#include "work/work.h"
 
 namespace muster::cli {
 namespace {
@@ -28,17 +26,17 @@ struct WorkCommandOptions {
   std::string transforms;  // a file; empty: none
 };
 
-std::string Percent(const ItemInfo& item) {
-  if (item.state == ItemInfo::State::kDone) return "100%";
+std::string Percent(const work::ItemInfo& item) {
+  if (item.state == work::ItemInfo::State::kDone) return "100%";
   if (!item.fraction) return item.progress.position.empty() ? "0%" : "?";
   return std::to_string(static_cast<int>(*item.fraction * 100)) + "%";
 }
 
-Json ToJson(const ItemInfo& item) {
+Json ToJson(const work::ItemInfo& item) {
   Json json{{"item", item.name},
-            {"state", ItemStateName(item.state)},
+            {"state", work::ItemStateName(item.state)},
             {"holder", item.holder},
-            {"why", WhyItem(item)},
+            {"why", work::WhyItem(item)},
             {"epoch", item.epoch},
             {"attempt", item.attempt},
             {"read", item.progress.counts.read},
@@ -49,12 +47,12 @@ Json ToJson(const ItemInfo& item) {
             {"successors", item.successors}};
   if (item.fraction) json["fraction"] = *item.fraction;
   if (item.due_in) json["due_in_ms"] = item.due_in->count();
-  if (const auto left = TimeLeft(item)) json["eta_s"] = left->count() / 1000;
+  if (const auto left = work::TimeLeft(item)) json["eta_s"] = left->count() / 1000;
   if (!item.error.empty()) json["error"] = item.error;
   return json;
 }
 
-Json ToJson(const RedriveReport& report) {
+Json ToJson(const work::RedriveReport& report) {
   return Json{{"read", report.counts.read},       {"written", report.counts.written},
               {"skipped", report.counts.skipped}, {"failed", report.counts.failed},
               {"earlier", report.earlier},        {"bad_lines", report.bad_lines.count},
@@ -69,7 +67,7 @@ class WorkCommand {
   Result<int> Status() {
     MUSTER_TRY(Open());
     if (!options_.run.empty()) MUSTER_TRY(OpenRun());
-    MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
+    MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
     Table table({{"RUN"},
                  {"STATE"},
                  {"ITEMS", Table::Align::kRight},
@@ -84,13 +82,13 @@ class WorkCommand {
     Json list = Json::array();
     int exit_code = kDone;
     std::string notes;
-    for (const RunInfo& run : runs) {
+    for (const work::RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
-      MUSTER_ASSIGN(const RunSummary sum, RunSummary::Of(*store_, run.name));
+      MUSTER_ASSIGN(const work::RunSummary sum, work::RunSummary::Of(*store_, run.name));
       const auto left = sum.Left(sum.docs_per_second());
       if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
-      const std::string state(RunStateName(run, sum));
-      const std::string why = WhyRun(run, sum);
+      const std::string state(work::RunStateName(run, sum));
+      const std::string why = work::WhyRun(run, sum);
       if (!why.empty()) notes += run.name + ": " + why + "\n";
       table.AddRow(
           {{run.name},
@@ -103,7 +101,7 @@ class WorkCommand {
            {std::to_string(sum.counts.read)},
            {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
            {std::to_string(static_cast<int64_t>(sum.docs_per_second()))},
-           {left ? FormatSpan(*left) : ""}});
+           {left ? work::FormatSpan(*left) : ""}});
       Json json{{"run", run.name},
                 {"state", state},
                 {"source", run.source},
@@ -148,27 +146,28 @@ class WorkCommand {
                  {"WHY"}});
     Json list = Json::array();
     int exit_code = kDone;
-    MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
-      const bool unreadable = item.state == ItemInfo::State::kUnreadable;
+    MUSTER_TRY(work::EachItem(*store_, run, [&](const work::ItemInfo& item) {
+      const bool unreadable = item.state == work::ItemInfo::State::kUnreadable;
       if (unreadable) exit_code = kFailed;
-      if (!options_.state.empty() && ItemStateName(item.state) != options_.state) return;
+      if (!options_.state.empty() && work::ItemStateName(item.state) != options_.state) return;
       if (context_.json) {
         list.push_back(ToJson(item));
         return;
       }
-      const auto left = TimeLeft(item);
+      const auto left = work::TimeLeft(item);
       table.AddRow(
           {{item.name},
-           {std::string(ItemStateName(item.state)),
-            unreadable || item.state == ItemInfo::State::kQuarantined ? Style::kBad : Style::kNone},
+           {std::string(work::ItemStateName(item.state)),
+            unreadable || item.state == work::ItemInfo::State::kQuarantined ? Style::kBad
+                                                                            : Style::kNone},
            {item.holder},
            {Percent(item)},
            {std::to_string(item.progress.counts.read)},
            {std::to_string(item.progress.counts.failed)},
            {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
                                      : ""},
-           {left ? FormatSpan(*left) : ""},
-           {WhyItem(item)}});
+           {left ? work::FormatSpan(*left) : ""},
+           {work::WhyItem(item)}});
     }));
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -180,7 +179,7 @@ class WorkCommand {
 
   Result<int> Show() {
     MUSTER_ASSIGN(const std::string run, OpenRun());
-    MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store_, run, options_.item));
+    MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store_, run, options_.item));
     const Json json = ToJson(item);
     if (context_.json) {
       context_.out << ToJsonText(json) << '\n';
@@ -199,21 +198,21 @@ class WorkCommand {
     std::vector<std::string> names;
     if (!options_.item.empty()) names.push_back(options_.item);
     if (options_.all) {
-      MUSTER_TRY(EachItem(*store_, run, [&](const ItemInfo& item) {
-        if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
+      MUSTER_TRY(work::EachItem(*store_, run, [&](const work::ItemInfo& item) {
+        if (item.state == work::ItemInfo::State::kQuarantined) names.push_back(item.name);
       }));
     }
     if (names.empty()) {
       if (options_.all) return kNothingToDo;
       return Error{Code::kInvalid, "no item was named", "name one, or use --all"};
     }
-    for (const std::string& name : names) MUSTER_TRY(RetryItem(*store_, run, name));
+    for (const std::string& name : names) MUSTER_TRY(work::RetryItem(*store_, run, name));
     return Say(std::to_string(names.size()) + " items are open again");
   }
 
   Result<int> Release() {
     MUSTER_ASSIGN(const std::string run, OpenRun());
-    MUSTER_TRY(ReleaseItem(*store_, run, options_.item));
+    MUSTER_TRY(work::ReleaseItem(*store_, run, options_.item));
     return Say(options_.item + " is released; its holder stops when it notices");
   }
 
@@ -221,19 +220,19 @@ class WorkCommand {
   Result<int> Redrive() {
     StopOnSignals signals;
     const InterruptScope scope(signals.Token());
-    RedriveRequest request{.letters = options_.letters,
-                           .sink = options_.sink,
-                           .transforms_file = options_.transforms,
-                           .store = [this]() -> Result<Store*> {
-                             MUSTER_TRY(Open());
-                             return store_.get();
-                           },
-                           .all = options_.all};
+    work::RedriveRequest request{.letters = options_.letters,
+                                 .sink = options_.sink,
+                                 .transforms_file = options_.transforms,
+                                 .store = [this]() -> Result<store::Store*> {
+                                   MUSTER_TRY(Open());
+                                   return store_.get();
+                                 },
+                                 .all = options_.all};
     if (!options_.transforms.empty()) {
       MUSTER_ASSIGN(request.transforms, ReadFile(options_.transforms, kMaxTransformsBytes));
     }
-    MUSTER_ASSIGN(const RedriveReport report,
-                  RedriveDeadLetters(request, context_.env, signals.Token()));
+    MUSTER_ASSIGN(const work::RedriveReport report,
+                  work::RedriveDeadLetters(request, context_.env, signals.Token()));
     if (context_.json) {
       context_.out << ToJsonText(ToJson(report)) << '\n';
     } else {
@@ -244,13 +243,13 @@ class WorkCommand {
   }
 
  private:
-  void Print(const RedriveReport& report) {
-    const Counts& counts = report.counts;
+  void Print(const work::RedriveReport& report) {
+    const pipeline::Counts& counts = report.counts;
     context_.out << counts.written << " of " << counts.read << " documents are written now\n";
     if (counts.skipped > 0) context_.out << counts.skipped << " were skipped by a transform\n";
     if (counts.failed > 0) {
-      context_.out << counts.failed << " failed again and are in " << AgainPathOf(options_.letters)
-                   << '\n';
+      context_.out << counts.failed << " failed again and are in "
+                   << work::AgainPathOf(options_.letters) << '\n';
     }
     if (report.earlier > 0) {
       context_.out << report.earlier << " were redriven before; --all takes them again\n";
@@ -265,7 +264,7 @@ class WorkCommand {
   }
 
   muster::Status Open() {
-    MUSTER_ASSIGN(store_, OpenStore(context_.store, context_.env));
+    MUSTER_ASSIGN(store_, store::OpenStore(context_.store, context_.env));
     return {};
   }
 
@@ -273,12 +272,12 @@ class WorkCommand {
   Result<std::string> OpenRun() {
     MUSTER_TRY(Open());
     if (!options_.run.empty()) {
-      const auto run = ReadRun(*store_, options_.run);
+      const auto run = work::ReadRun(*store_, options_.run);
       // An unreadable run may have readable items.
       if (!run && run.error().code != Code::kCorrupt) return run.error();
       return options_.run;
     }
-    MUSTER_ASSIGN(const std::vector<RunInfo> runs, ListRuns(*store_));
+    MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
     if (runs.size() == 1) return runs.front().name;
     return Error{
         Code::kInvalid,
@@ -293,7 +292,7 @@ class WorkCommand {
 
   const WorkCommandOptions& options_;
   Context& context_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
 };
 
 }  // namespace

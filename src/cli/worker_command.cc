@@ -7,11 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/guard.h"
-#include "base/interrupt.h"
-#include "base/json.h"
-#include "base/secrets.h"
-#include "base/sha256.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/flow.h"
@@ -22,10 +17,14 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/worker_name.h"
+#include "core/guard.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "core/secrets.h"
+#include "core/sha256.h"
 #include "muster/work.h"
-#include "store/metered_store.h"
-#include "work/metered_observer.h"
-#include "work/run_summary.h"
+#include "store/store.h"
+#include "work/work.h"
 
 namespace muster::cli {
 namespace {
@@ -40,25 +39,25 @@ struct WorkerCommandOptions {
   double lease_s = 60;
   double max_hold_s = 600;
   double checkpoint_interval_s = 2;
-  int max_attempts = WorkTerms{}.max_attempts;
+  int max_attempts = work::WorkTerms{}.max_attempts;
   ServeBesideOptions serve;
 };
 
 milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
 
 // Equal commands share a run.
-std::string DerivedName(const RunSpec& spec) {
+std::string DerivedName(const work::RunSpec& spec) {
   std::string same = spec.source + "\n" + spec.sink + "\n" + spec.transforms;
   if (!spec.selection.empty()) same += "\n" + spec.selection;
   return "run-" + Sha256Hex(same).substr(0, 12);
 }
 
 // Sums up and reports what this worker does.
-class Tally final : public WorkObserver {
+class Tally final : public work::WorkObserver {
  public:
   explicit Tally(cli::Progress& progress) : progress_(progress) {}
 
-  void Acquired(const WorkItem& item, const muster::Progress& from) override {
+  void Acquired(const work::WorkItem& item, const muster::pipeline::Progress& from) override {
     std::lock_guard lock(mutex_);
     seen_[item.name()] = from.counts;
     progress_.Say(
@@ -66,10 +65,10 @@ class Tally final : public WorkObserver {
         (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
   }
 
-  void Advanced(const WorkItem& item, const muster::Progress& progress) override {
+  void Advanced(const work::WorkItem& item, const muster::pipeline::Progress& progress) override {
     std::lock_guard lock(mutex_);
-    Counts& seen = seen_[item.name()];
-    Counts& sum = sums_[item.partition().collection];
+    pipeline::Counts& seen = seen_[item.name()];
+    pipeline::Counts& sum = sums_[item.partition().collection];
     sum.read += progress.counts.read - seen.read;
     sum.written += progress.counts.written - seen.written;
     sum.skipped += progress.counts.skipped - seen.skipped;
@@ -80,40 +79,40 @@ class Tally final : public WorkObserver {
     progress_.Update(static_cast<uint64_t>(read_));
   }
 
-  void Split(const WorkItem& item, const muster::Progress& /*progress*/) override {
+  void Split(const work::WorkItem& item, const muster::pipeline::Progress& /*progress*/) override {
     progress_.Say("splits off a part of " + item.name() + " away");
   }
 
-  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+  void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
     std::lock_guard lock(mutex_);
     seen_.erase(item.name());
     ++items_;
-    progress_.Say(item.name() + ": " + std::string(ShardOutcomeName(outcome)) +
+    progress_.Say(item.name() + ": " + std::string(work::ShardOutcomeName(outcome)) +
                   (why == nullptr || why->code == Code::kCancelled ? "" : ": " + why->ToString()));
   }
 
-  const std::map<std::string, Counts>& sums() const { return sums_; }
+  const std::map<std::string, pipeline::Counts>& sums() const { return sums_; }
   int items() const { return items_; }
 
  private:
   cli::Progress& progress_;
   std::mutex mutex_;
-  std::map<std::string, Counts> seen_;  // of items in progress
-  std::map<std::string, Counts> sums_;  // by collection
+  std::map<std::string, pipeline::Counts> seen_;  // of items in progress
+  std::map<std::string, pipeline::Counts> sums_;  // by collection
   int64_t read_ = 0;
   int items_ = 0;
 };
 
 // Shows the whole run's progress, whoever works on it. Looks rarely enough to cost the store at
 // most a twentieth of its time.
-void FollowRun(Store& store, const std::string& run, Env& env, cli::Progress& progress,
+void FollowRun(store::Store& store, const std::string& run, Env& env, cli::Progress& progress,
                const std::stop_token& stop) {
   constexpr milliseconds kPause(5000);
   const InterruptScope scope(stop);
   std::optional<std::pair<MonoTime, int64_t>> first;  // documents read at the first look
   for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
     const MonoTime start = env.MonoNow();
-    const auto sum = RunSummary::Of(store, run);
+    const auto sum = work::RunSummary::Of(store, run);
     pause = std::max<std::chrono::nanoseconds>(kPause, 20 * (env.MonoNow() - start));
     if (!sum) continue;
     if (!first) first.emplace(start, sum->counts.read);
@@ -142,23 +141,24 @@ class WorkerCommand {
     // Slots, which have something to hand over, are other threads.
     const InterruptScope scope(signals.Token());
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
-    WorkerOptions worker{.run = {.name = options_.run,
-                                 .source = Redact(options_.flow.source),
-                                 .sink = Redact(options_.flow.sink),
-                                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
-                                 .selection = SelectionOf(options_.flow),
-                                 .new_incarnation = options_.new_incarnation},
-                         .terms = {.lease = Seconds(options_.lease_s),
-                                   .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
-                                   .max_hold = Seconds(options_.max_hold_s),
-                                   .max_attempts = options_.max_attempts},
-                         .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
-                         .slots = options_.slots,
-                         .forever = options_.forever};
+    work::WorkerOptions worker{
+        .run = {.name = options_.run,
+                .source = Redact(options_.flow.source),
+                .sink = Redact(options_.flow.sink),
+                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                .selection = SelectionOf(options_.flow),
+                .new_incarnation = options_.new_incarnation},
+        .terms = {.lease = Seconds(options_.lease_s),
+                  .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
+                  .max_hold = Seconds(options_.max_hold_s),
+                  .max_attempts = options_.max_attempts},
+        .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
+        .slots = options_.slots,
+        .forever = options_.forever};
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
     if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
-    std::unique_ptr<Store> opened;  // outlives everything that shows it
+    std::unique_ptr<store::Store> opened;  // outlives everything that shows it
     DashboardBeside dashboard(context_, "muster worker", options_.serve);
     MUSTER_ASSIGN(const auto flow, Flow::Open(options_.flow, worker.run.name,
                                               worker.run.name + ".dead-letters.jsonl", context_.env,
@@ -169,15 +169,15 @@ class WorkerCommand {
                    << '\n';
       return kNothingToDo;
     }
-    MUSTER_ASSIGN(opened, OpenStore(context_.store, context_.env));
-    MeteredStore store(*opened, dashboard.metrics(), context_.env);
+    MUSTER_ASSIGN(opened, store::OpenStore(context_.store, context_.env));
+    store::MeteredStore store(*opened, dashboard.metrics(), context_.env);
     MUSTER_TRY(dashboard.Start(context_.store, *opened));
     cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
                            [] { return TerminalWidth(STDERR_FILENO); });
     progress.Say("run " + worker.run.name + ", worker " + worker.worker);
     Tally tally(progress);
-    MeteredObserver observer(tally, dashboard.metrics(), dashboard.tracer(), context_.env,
-                             worker.run.name, worker.worker);
+    work::MeteredObserver observer(tally, dashboard.metrics(), dashboard.tracer(), context_.env,
+                                   worker.run.name, worker.worker);
     std::jthread follower;
     if (context_.progress != ProgressMode::kNone) {
       follower = std::jthread([&](const std::stop_token& stop) {
@@ -185,8 +185,8 @@ class WorkerCommand {
                   [&] { FollowRun(store, worker.run.name, context_.env, progress, stop); });
       });
     }
-    const auto before = ReadRun(store, worker.run.name);
-    auto report = RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
+    const auto before = work::ReadRun(store, worker.run.name);
+    auto report = work::RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
     progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
@@ -205,8 +205,8 @@ class WorkerCommand {
     return failed;
   }
 
-  void Print(const WorkerOptions& worker, const Tally& tally, const WorkerReport& report,
-             const std::string& dead_letters) {
+  void Print(const work::WorkerOptions& worker, const Tally& tally,
+             const work::WorkerReport& report, const std::string& dead_letters) {
     if (context_.json) {
       Json collections = Json::object();
       for (const auto& [collection, counts] : tally.sums()) {

@@ -5,7 +5,7 @@
 
 #include "muster/events.h"
 
-namespace muster {
+namespace muster::events {
 
 // The backends of OpenEventLog, which has parsed and checked the arguments.
 
@@ -25,4 +25,4 @@ Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
 Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env,
                                                        const EventLogOptions& options);
 
-}  // namespace muster
+}  // namespace muster::events

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/json.h"
+#include "core/json.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 // Verbatim if that makes one line of JSON: numbers keep their digits.
@@ -139,4 +139,4 @@ Result<StreamAppend> AppendFromJson(std::string_view line, std::string_view orig
   return AppendLine(line, origin, json).Read();
 }
 
-}  // namespace muster
+}  // namespace muster::events

@@ -6,7 +6,7 @@
 #include "muster/events.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::events {
 
 // An event as one line of JSON, without the newline:
 //   {"position":1,"stream":"order-1","version":1,"type":"Placed","id":"…","time_ms":…,
@@ -21,4 +21,4 @@ std::string EventToJson(const Event& event);
 // `origin` is the line's location.
 Result<StreamAppend> AppendFromJson(std::string_view line, std::string_view origin);
 
-}  // namespace muster
+}  // namespace muster::events

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 TEST(EventToJson, KeepsAPayloadThatIsJsonByteForByte) {
@@ -73,4 +73,4 @@ TEST(AppendFromJson, SaysWhatIsWrongAndWhere) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::events

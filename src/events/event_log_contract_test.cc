@@ -11,7 +11,7 @@
 #include "muster/events.h"
 #include "support/postgres_server.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 using namespace std::chrono_literals;
@@ -448,4 +448,4 @@ INSTANTIATE_TEST_SUITE_P(Logs, EventLogContract,
                          [](const auto& backend) { return backend.param; });
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::events

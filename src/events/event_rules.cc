@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "base/fnv.h"
-#include "base/text_rules.h"
+#include "core/fnv.h"
+#include "core/text_rules.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
@@ -124,4 +124,4 @@ ReadWindow NextWindow(std::span<const SlotPosition> from, int slots, int limit, 
   return window;
 }
 
-}  // namespace muster
+}  // namespace muster::events

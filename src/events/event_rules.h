@@ -6,7 +6,7 @@
 
 #include "muster/events.h"
 
-namespace muster {
+namespace muster::events {
 
 // Rules common to all logs, checked up front.
 
@@ -53,4 +53,4 @@ SlotLag LagOf(int slot, int64_t counted, int64_t after, int64_t last, int slots)
 // How many empty windows a single Read tries.
 inline constexpr int kMaxWindows = 12;
 
-}  // namespace muster
+}  // namespace muster::events

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 TEST(SlotOf, NeverChangesSinceItIsStored) {
@@ -57,4 +57,4 @@ TEST(CheckSlotCount, NamesBothNumbers) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::events

@@ -6,7 +6,7 @@
 #include "events/backends.h"
 #include "events/event_rules.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 class MemoryEventLog final : public EventLog {
@@ -152,4 +152,4 @@ std::unique_ptr<EventLog> NewMemoryEventLog(Env& env, int slots, size_t read_byt
   return std::make_unique<MemoryEventLog>(env, slots, read_bytes);
 }
 
-}  // namespace muster
+}  // namespace muster::events

@@ -1,11 +1,11 @@
 #include "events/backends.h"
-#include "store/store_url.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::events {
 
 Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env,
                                                const EventLogOptions& options) {
-  auto url = ParseStoreUrl(text);
+  auto url = store::ParseStoreUrl(text);
   if (!url) return url.error().Within("event log");
   if (options.slots < 0 || options.slots > kMaxSlots) {
     return Error{Code::kInvalid, "an event log has up to " + std::to_string(kMaxSlots) +
@@ -16,16 +16,16 @@ Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env
   }
   EventLogOptions all = options;
   if (all.slots == 0) all.slots = kDefaultSlots;
-  if (options.table && url->backend != StoreUrl::Backend::kPostgres) {
+  if (options.table && url->backend != store::StoreUrl::Backend::kPostgres) {
     return Error{Code::kInvalid, "only a PostgreSQL log can be read from a table of others",
                  "give a postgresql:// URL, or leave the table out"};
   }
   switch (url->backend) {
-    case StoreUrl::Backend::kMemory:
+    case store::StoreUrl::Backend::kMemory:
       return NewMemoryEventLog(env, all.slots, all.read_bytes);
-    case StoreUrl::Backend::kSqlite:
+    case store::StoreUrl::Backend::kSqlite:
       return OpenSqliteEventLog(url->target, url->space, env, options);
-    case StoreUrl::Backend::kPostgres:
+    case store::StoreUrl::Backend::kPostgres:
       if (options.table) return OpenPostgresTableLog(url->target, env, all);
       return OpenPostgresEventLog(url->target, url->space, env, options);
     default:
@@ -35,4 +35,4 @@ Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env
                "use memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"};
 }
 
-}  // namespace muster
+}  // namespace muster::events

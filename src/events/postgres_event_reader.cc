@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/poll.h"
-#include "base/sha256.h"
-#include "base/utf8.h"
+#include "core/poll.h"
+#include "core/sha256.h"
+#include "core/utf8.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 using std::chrono::milliseconds;
@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxConnections = 64;
 constexpr PollPauses kPolls{milliseconds(2), milliseconds(60)};
 
-PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
-  PgOptions options;
+sql::PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
+  sql::PgOptions options;
   options.uri = uri;
   options.call_timeout = call_timeout;
   // Every query follows an index whose best plan does not depend on its parameters; statistics of a
@@ -36,7 +36,7 @@ constexpr int64_t kBytea = 17;
 constexpr int kTotal = 10;  // the last column of Bounded
 
 // Bytes that are not text are returned as the server prints them: \\x and hex digits.
-std::string ContentOf(const PgResult& rows, int row, int column) {
+std::string ContentOf(const sql::PgResult& rows, int row, int column) {
   const std::string_view content = rows.Text(row, column);
   const bool text =
       rows.ColumnType(column) != kBytea ||
@@ -44,7 +44,7 @@ std::string ContentOf(const PgResult& rows, int row, int column) {
   return text ? std::string(content) : "\\x" + Hex(content);
 }
 
-std::vector<Event> EventsFrom(const PgResult& rows) {
+std::vector<Event> EventsFrom(const sql::PgResult& rows) {
   std::vector<Event> events(static_cast<size_t>(rows.rows()));
   for (int row = 0; row < rows.rows(); ++row) {
     Event& event = events[static_cast<size_t>(row)];
@@ -78,8 +78,8 @@ std::string Bounded(const std::string& select, const std::string& order, int byt
 }
 
 SlotArrays::SlotArrays(std::span<const SlotPosition> from)
-    : slots(PgArray::Element::kInteger, from.size()),
-      afters(PgArray::Element::kBigint, from.size()) {
+    : slots(sql::PgArray::Element::kInteger, from.size()),
+      afters(sql::PgArray::Element::kBigint, from.size()) {
   for (const SlotPosition& slot : from) {
     slots.Int32(slot.slot);
     afters.Int64(slot.position);
@@ -97,7 +97,7 @@ Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stre
   MUSTER_TRY(CheckStreamRead(after, limit));
   const int asked = RowsFor(limit);
   auto rows = Run(statements().read_stream,
-                  PgParams().Text(stream).Int64(after).Int64(asked).Int64(read_bytes_));
+                  sql::PgParams().Text(stream).Int64(after).Int64(asked).Int64(read_bytes_));
   Learn(rows, asked);
   if (!rows) return std::move(rows).error();
   return EventsFrom(*rows);
@@ -109,7 +109,7 @@ Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
   EventPage page{{}, std::max(after, horizon)};
   const int asked = RowsFor(limit);
   auto rows = Run(statements().read_all,
-                  PgParams().Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_));
+                  sql::PgParams().Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_));
   Learn(rows, asked);
   if (!rows) return std::move(rows).error();
   MUSTER_TRY(Fill(page, *rows, asked));
@@ -136,7 +136,7 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
 }
 
 Result<int64_t> PostgresEventReader::Last() {
-  MUSTER_ASSIGN(const PgResult last, Run(statements().last, PgParams()));
+  MUSTER_ASSIGN(const sql::PgResult last, Run(statements().last, sql::PgParams()));
   return last.Int64(0, 0);
 }
 
@@ -144,7 +144,7 @@ Result<int64_t> PostgresEventReader::Last() {
 // have fit the last page.
 int PostgresEventReader::RowsFor(int limit) const { return std::min(limit, rows_.load()); }
 
-void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
+void PostgresEventReader::Learn(const Result<sql::PgResult>& rows, int asked) {
   // The response may have been too large.
   if (!rows) {
     if (rows.error().code == Code::kUnavailable) rows_ = std::max(1, asked / 8);
@@ -158,7 +158,7 @@ void PostgresEventReader::Learn(const Result<PgResult>& rows, int asked) {
 }
 
 // A page that is full, in events or bytes, was read only up to its last event.
-Status PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int asked) const {
+Status PostgresEventReader::Fill(EventPage& page, const sql::PgResult& rows, int asked) const {
   page.events = EventsFrom(rows);
   if (page.events.empty()) return {};
   const auto same = [](const Event& a, const Event& b) { return a.position == b.position; };
@@ -174,8 +174,8 @@ Status PostgresEventReader::Fill(EventPage& page, const PgResult& rows, int aske
   return {};
 }
 
-Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
-  PgParams params;
+Result<sql::PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
+  sql::PgParams params;
   // The owner of all slots reads the log sequentially instead of slot by slot.
   if (window.slots.size() == static_cast<size_t>(slots_) && AreAtOnePosition(window.slots)) {
     params.Int64(window.slots.front().position).Int64(window.end).Int64(limit).Int64(read_bytes_);
@@ -184,8 +184,8 @@ Result<PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit
   return ReadSlots(window, limit);
 }
 
-Result<PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int limit) {
-  PgParams params;
+Result<sql::PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int limit) {
+  sql::PgParams params;
   const SlotArrays arrays(window.slots);
   params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end);
   params.Int64(limit).Int64(read_bytes_);
@@ -197,7 +197,7 @@ Result<PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int li
 void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
   const int64_t seen = known_horizon_.load();
   const auto look = [&] {
-    const auto last = Run(statements().last, PgParams());
+    const auto last = Run(statements().last, sql::PgParams());
     if (!last || last->Int64(0, 0) <= seen) return false;
     // The new events may not be settled yet: returning at once would make the caller spin.
     env_.Sleep(kPolls.first, stop);
@@ -209,11 +209,11 @@ void PostgresEventReader::Wait(milliseconds timeout, std::stop_token stop) {
 // A standby shows events but not the locks that say which are still to come: a reader there would
 // lose late commits. Checked with every call, since a new connection may lead elsewhere, and first:
 // a primary stays one as long as the connection lives.
-Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> calls) {
-  static const PgStatement kStandby{"standby", "SELECT pg_is_in_recovery()::integer", false};
-  const PgParams none{};
-  std::vector<PgCall> checked{{kStandby, none}};
-  for (const PgCall& call : calls) checked.push_back(call);
+Result<std::vector<sql::PgResult>> PostgresEventReader::Run(std::span<const sql::PgCall> calls) {
+  static const sql::PgStatement kStandby{"standby", "SELECT pg_is_in_recovery()::integer", false};
+  const sql::PgParams none{};
+  std::vector<sql::PgCall> checked{{kStandby, none}};
+  for (const sql::PgCall& call : calls) checked.push_back(call);
   MUSTER_ASSIGN(auto results, pool_.Run(checked, env_));
   if (results.front().Int32(0, 0) != 0) {
     return Error{Code::kReadOnly,
@@ -226,8 +226,9 @@ Result<std::vector<PgResult>> PostgresEventReader::Run(std::span<const PgCall> c
   return results;
 }
 
-Result<PgResult> PostgresEventReader::Run(const PgStatement& statement, const PgParams& params) {
-  const PgCall call{statement, params};
+Result<sql::PgResult> PostgresEventReader::Run(const sql::PgStatement& statement,
+                                               const sql::PgParams& params) {
+  const sql::PgCall call{statement, params};
   MUSTER_ASSIGN(auto results, Run({&call, 1}));
   return std::move(results.front());
 }
@@ -241,4 +242,4 @@ Result<int64_t> PostgresEventReader::HorizonBeyond(int64_t wanted) {
   return std::max(known, horizon);
 }
 
-}  // namespace muster
+}  // namespace muster::events

@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "base/postgres.h"
 #include "events/event_rules.h"
 #include "muster/env.h"
 #include "muster/events.h"
-#include "store/postgres_pool.h"
+#include "sql/postgres.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::events {
 
 // Slots and positions as two arrays for a statement.
 struct SlotArrays {
   explicit SlotArrays(std::span<const SlotPosition> from);
 
-  PgArray slots;
-  PgArray afters;
+  sql::PgArray slots;
+  sql::PgArray afters;
 };
 
 // A query for position, stream, version, slot, id, type, payload, metadata and time, ordered by
@@ -29,10 +29,10 @@ std::string Bounded(const std::string& select, const std::string& order, int byt
 
 // Queries for events are Bounded, by their last parameter. Payload and metadata are text or bytea.
 struct ReadStatements {
-  PgStatement last;         // the last position; 0: no events
-  PgStatement read_stream;  // stream, after this version, limit, bytes
-  PgStatement read_all;     // after, up to, limit, bytes
-  PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
+  sql::PgStatement last;         // the last position; 0: no events
+  sql::PgStatement read_stream;  // stream, after this version, limit, bytes
+  sql::PgStatement read_all;     // after, up to, limit, bytes
+  sql::PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
 };
 
 // Reads an event log on PostgreSQL, whoever writes it: in pages up to a horizon, the position below
@@ -56,26 +56,26 @@ class PostgresEventReader : public EventLog {
   virtual Result<int64_t> FindHorizon() = 0;
 
   // Events of some slots, each after its position, up to the window's end.
-  virtual Result<PgResult> ReadSlots(const ReadWindow& window, int limit);
+  virtual Result<sql::PgResult> ReadSlots(const ReadWindow& window, int limit);
 
   // For reading; see PostgresPool. kReadOnly: the server is a standby.
-  Result<std::vector<PgResult>> Run(std::span<const PgCall> calls);
-  Result<PgResult> Run(const PgStatement& statement, const PgParams& params);
+  Result<std::vector<sql::PgResult>> Run(std::span<const sql::PgCall> calls);
+  Result<sql::PgResult> Run(const sql::PgStatement& statement, const sql::PgParams& params);
 
   Env& env_;
-  PostgresPool pool_;
+  store::PostgresPool pool_;
   const int64_t read_bytes_;
   int slots_ = 0;
   std::atomic<int64_t> known_horizon_ = 0;
 
  private:
   int RowsFor(int limit) const;
-  void Learn(const Result<PgResult>& rows, int asked);
+  void Learn(const Result<sql::PgResult>& rows, int asked);
   Result<int64_t> HorizonBeyond(int64_t wanted);
-  Result<PgResult> ReadIn(const ReadWindow& window, int limit);
-  Status Fill(EventPage& page, const PgResult& rows, int asked) const;
+  Result<sql::PgResult> ReadIn(const ReadWindow& window, int limit);
+  Status Fill(EventPage& page, const sql::PgResult& rows, int asked) const;
 
   std::atomic<int> rows_ = kMaxEventBatch;  // limit on the events requested per query
 };
 
-}  // namespace muster
+}  // namespace muster::events

@@ -6,7 +6,7 @@
 #include "events/postgres_event_reader.h"
 #include "events/postgres_setup.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 constexpr int kMaxAppendTries = 20;
@@ -52,7 +52,7 @@ constexpr std::string_view kColumns =
 
 struct LogStatements : ReadStatements {
   explicit LogStatements(const std::string& space) {
-    const auto in = [&](std::string_view sql) { return InPgSchema(sql, space); };
+    const auto in = [&](std::string_view sql) { return sql::InPgSchema(sql, space); };
     const std::string columns(kColumns);
     announce = {"announce",
                 in("SELECT pg_advisory_xact_lock_shared($1::bigint + s.last) FROM (SELECT CASE "
@@ -129,7 +129,7 @@ struct LogStatements : ReadStatements {
            false};
   }
 
-  PgStatement announce, append_one, append_many, lowest_lock, lag;
+  sql::PgStatement announce, append_one, append_many, lowest_lock, lag;
 };
 
 // The distinct streams of an append.
@@ -195,10 +195,10 @@ size_t PayloadBytes(std::span<const StreamAppend> appends) {
 struct EventColumns {
   EventColumns(std::span<const StreamAppend> appends, Env& env)
       : count(CountOf(appends)),
-        ids(PgArray::Element::kText, count, count * 32),
-        types(PgArray::Element::kText, count, count * 16),
-        payloads(PgArray::Element::kText, count, PayloadBytes(appends)),
-        metadata(PgArray::Element::kText, count, count * 16) {
+        ids(sql::PgArray::Element::kText, count, count * 32),
+        types(sql::PgArray::Element::kText, count, count * 16),
+        payloads(sql::PgArray::Element::kText, count, PayloadBytes(appends)),
+        metadata(sql::PgArray::Element::kText, count, count * 16) {
     for (const StreamAppend& append : appends) {
       for (const NewEvent& event : append.events) {
         ids.Text(event.id.empty() ? env.NewId() : event.id);
@@ -209,12 +209,13 @@ struct EventColumns {
     }
   }
 
-  void AddTo(PgParams& params) const {
-    for (const PgArray* column : {&ids, &types, &payloads, &metadata}) params.Text(column->bytes());
+  void AddTo(sql::PgParams& params) const {
+    for (const sql::PgArray* column : {&ids, &types, &payloads, &metadata})
+      params.Text(column->bytes());
   }
 
   const size_t count;
-  PgArray ids, types, payloads, metadata;
+  sql::PgArray ids, types, payloads, metadata;
 };
 
 class PostgresEventLog final : public PostgresEventReader {
@@ -225,7 +226,7 @@ class PostgresEventLog final : public PostgresEventReader {
 
   Status Open(int slots) {
     MUSTER_TRY(SetUp(slots));
-    MUSTER_TRY(Run(statements_.last, PgParams()));
+    MUSTER_TRY(Run(statements_.last, sql::PgParams()));
     return {};
   }
 
@@ -238,7 +239,7 @@ class PostgresEventLog final : public PostgresEventReader {
                                              : AppendMany(appends, parts);
       if (heads) return parts.Versions(appends, *std::move(heads));
       // Lost a race for one of the streams: retry from its new end.
-      const bool again = heads.error().code == Code::kConflict || IsPgDeadlock(heads.error());
+      const bool again = heads.error().code == Code::kConflict || sql::IsPgDeadlock(heads.error());
       if (!again || tries == kMaxAppendTries) return heads;
     }
   }
@@ -246,13 +247,13 @@ class PostgresEventLog final : public PostgresEventReader {
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     const SlotArrays arrays(from);
-    PgParams none;
-    PgParams params;
+    sql::PgParams none;
+    sql::PgParams params;
     params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes());
-    const PgCall calls[] = {{statements_.last, none}, {statements_.lag, params}};
+    const sql::PgCall calls[] = {{statements_.last, none}, {statements_.lag, params}};
     MUSTER_ASSIGN(const auto results, Run(calls));
     const int64_t last = results[0].Int64(0, 0);
-    const PgResult& rows = results[1];
+    const sql::PgResult& rows = results[1];
     std::vector<SlotLag> lags;
     for (int row = 0; row < rows.rows(); ++row) {
       const SlotPosition& asked = from[static_cast<size_t>(row)];
@@ -271,29 +272,30 @@ class PostgresEventLog final : public PostgresEventReader {
     MUSTER_TRY(SetUpPostgres(*connection, space_, "event_log",
                              SchemaFor(slots == 0 ? kDefaultSlots : slots)));
     MUSTER_ASSIGN(
-        const PgResult facts,
-        RunPlain(*connection,
-                 InPgSchema("SELECT slots, '$S.events'::regclass::oid::bigint FROM $S.event_log",
+        const sql::PgResult facts,
+        sql::RunPlain(
+            *connection,
+            sql::InPgSchema("SELECT slots, '$S.events'::regclass::oid::bigint FROM $S.event_log",
                             space_),
-                 false));
+            false));
     slots_ = facts.Int32(0, 0);
     log_ = facts.Int64(0, 1) & kLogMask;
     return CheckSlotCount(slots, slots_);
   }
 
   Result<int64_t> FindHorizon() override {
-    PgParams none;
-    PgParams log;
+    sql::PgParams none;
+    sql::PgParams log;
     log.Int64(log_);
-    const PgCall calls[] = {{statements_.last, none}, {statements_.lowest_lock, log}};
+    const sql::PgCall calls[] = {{statements_.last, none}, {statements_.lowest_lock, log}};
     MUSTER_ASSIGN(const auto results, Run(calls));
     return std::min(results[0].Int64(0, 0), results[1].Int64(0, 0));
   }
 
-  Result<PgResult> RunAppend(const PgStatement& statement, const PgParams& params) {
-    PgParams key;
+  Result<sql::PgResult> RunAppend(const sql::PgStatement& statement, const sql::PgParams& params) {
+    sql::PgParams key;
     key.Int64(log_ << kPositionBits);
-    const PgCall calls[] = {{statements_.announce, key}, {statement, params}};
+    const sql::PgCall calls[] = {{statements_.announce, key}, {statement, params}};
     MUSTER_ASSIGN(auto results, pool_.Run(calls, env_));
     return std::move(results[1]);
   }
@@ -302,18 +304,18 @@ class PostgresEventLog final : public PostgresEventReader {
   Result<std::vector<int64_t>> AppendOne(std::span<const StreamAppend> appends,
                                          const AppendParts::Stream& stream) {
     const EventColumns events(appends, env_);
-    PgParams params;
+    sql::PgParams params;
     params.Text(stream.name).Int64(stream.needed).Int32(SlotOf(stream.name, slots_));
     events.AddTo(params);
-    MUSTER_ASSIGN(const PgResult result, RunAppend(statements_.append_one, params));
+    MUSTER_ASSIGN(const sql::PgResult result, RunAppend(statements_.append_one, params));
     return std::vector<int64_t>{result.Int64(0, 0)};
   }
 
   Result<std::vector<int64_t>> AppendMany(std::span<const StreamAppend> appends,
                                           const AppendParts& parts) {
-    using Element = PgArray::Element;
+    using Element = sql::PgArray::Element;
     const EventColumns events(appends, env_);
-    PgArray names(Element::kText, parts.streams.size()),
+    sql::PgArray names(Element::kText, parts.streams.size()),
         needed(Element::kBigint, parts.streams.size()), of(Element::kBigint, events.count),
         nth(Element::kBigint, events.count), streams(Element::kText, events.count),
         slots(Element::kInteger, events.count);
@@ -332,12 +334,12 @@ class PostgresEventLog final : public PostgresEventReader {
         slots.Int32(slot);
       }
     }
-    PgParams params;
-    for (const PgArray* column : {&names, &needed, &of, &nth, &streams, &slots}) {
+    sql::PgParams params;
+    for (const sql::PgArray* column : {&names, &needed, &of, &nth, &streams, &slots}) {
       params.Text(column->bytes());
     }
     events.AddTo(params);
-    MUSTER_ASSIGN(const PgResult result, RunAppend(statements_.append_many, params));
+    MUSTER_ASSIGN(const sql::PgResult result, RunAppend(statements_.append_many, params));
     std::vector<int64_t> heads;
     for (int row = 0; row < result.rows(); ++row) heads.push_back(result.Int64(row, 0));
     return heads;
@@ -358,4 +360,4 @@ Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
   return log;
 }
 
-}  // namespace muster
+}  // namespace muster::events

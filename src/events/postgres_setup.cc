@@ -1,39 +1,40 @@
 #include "events/postgres_setup.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
-Status CreateTables(PgConnection& connection, const std::string& space, std::string_view table,
+Status CreateTables(sql::PgConnection& connection, const std::string& space, std::string_view table,
                     std::span<const std::string> statements) {
-  MUSTER_TRY(RunPlain(connection, "BEGIN"));
+  MUSTER_TRY(sql::RunPlain(connection, "BEGIN"));
   MUSTER_TRY(connection.Execute(
-      PgStatement{"", "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
-      PgParams().Text(space)));
+      sql::PgStatement{"",
+                       "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
+      sql::PgParams().Text(space)));
   // Another process may have created them while we waited for the lock.
-  MUSTER_ASSIGN(const bool exists, PgTableExists(connection, space, table));
+  MUSTER_ASSIGN(const bool exists, sql::PgTableExists(connection, space, table));
   if (!exists) {
-    MUSTER_ASSIGN(const bool schema_exists, PgSchemaExists(connection, space));
+    MUSTER_ASSIGN(const bool schema_exists, sql::PgSchemaExists(connection, space));
     if (!schema_exists) {
-      MUSTER_TRY(RunPlain(connection, InPgSchema("CREATE SCHEMA $S", space)));
+      MUSTER_TRY(sql::RunPlain(connection, sql::InPgSchema("CREATE SCHEMA $S", space)));
     }
     for (const std::string& sql : statements) {
-      MUSTER_TRY(RunPlain(connection, InPgSchema(sql, space)));
+      MUSTER_TRY(sql::RunPlain(connection, sql::InPgSchema(sql, space)));
     }
   }
-  MUSTER_TRY(RunPlain(connection, "COMMIT"));
+  MUSTER_TRY(sql::RunPlain(connection, "COMMIT"));
   return {};
 }
 
 }  // namespace
 
-Status SetUpPostgres(PgConnection& connection, const std::string& space, std::string_view table,
-                     std::span<const std::string> statements) {
-  MUSTER_ASSIGN(const bool exists, PgTableExists(connection, space, table));
+Status SetUpPostgres(sql::PgConnection& connection, const std::string& space,
+                     std::string_view table, std::span<const std::string> statements) {
+  MUSTER_ASSIGN(const bool exists, sql::PgTableExists(connection, space, table));
   if (exists) return {};
   auto created = CreateTables(connection, space, table, statements);
   if (created) return {};
   // Don't leave a transaction open.
-  if (connection.Usable()) static_cast<void>(RunPlain(connection, "ROLLBACK"));
+  if (connection.Usable()) static_cast<void>(sql::RunPlain(connection, "ROLLBACK"));
   Error error =
       created.error().Within("table " + space + "." + std::string(table) + " cannot be created");
   if (error.code == Code::kPermission) {
@@ -44,4 +45,4 @@ Status SetUpPostgres(PgConnection& connection, const std::string& space, std::st
   return error;
 }
 
-}  // namespace muster
+}  // namespace muster::events

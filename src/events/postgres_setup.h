@@ -4,14 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/postgres_schema.h"
+#include "sql/postgres_schema.h"
 
-namespace muster {
+namespace muster::events {
 
 // Creates tables in the schema `space` with `statements`, unless `table` exists; then no permission
 // to create is needed. `$S` in a statement is the schema. Safe for concurrent processes: one
 // creates, in one transaction, and the others wait.
-Status SetUpPostgres(PgConnection& connection, const std::string& space, std::string_view table,
-                     std::span<const std::string> statements);
+Status SetUpPostgres(sql::PgConnection& connection, const std::string& space,
+                     std::string_view table, std::span<const std::string> statements);
 
-}  // namespace muster
+}  // namespace muster::events

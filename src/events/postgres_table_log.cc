@@ -8,14 +8,14 @@
 #include "events/event_rules.h"
 #include "events/postgres_event_reader.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 // "schema.table" as an SQL name.
 std::string QuotedTable(const std::string& name) {
   const size_t dot = name.find('.');
-  if (dot == std::string::npos) return PgIdentifier(name);
-  return PgIdentifier(name.substr(0, dot)) + "." + PgIdentifier(name.substr(dot + 1));
+  if (dot == std::string::npos) return sql::PgIdentifier(name);
+  return sql::PgIdentifier(name.substr(0, dot)) + "." + sql::PgIdentifier(name.substr(dot + 1));
 }
 
 // The bytea columns: those are read raw.
@@ -23,7 +23,7 @@ using ByteColumns = std::set<std::string, std::less<>>;
 
 // Columns are qualified with the table and results named after the event's fields, so that no
 // column name can be ambiguous.
-std::string Column(const std::string& name) { return "e." + PgIdentifier(name); }
+std::string Column(const std::string& name) { return "e." + sql::PgIdentifier(name); }
 
 // Whatever types another library chose: as text, or as the bytes of a bytea.
 std::string Content(const std::string& column, const ByteColumns& bytes,
@@ -67,7 +67,7 @@ struct TableStatements : ReadStatements {
     first = {"", "SELECT coalesce(min(" + position + "), 1)::bigint FROM " + table + " e", false};
     last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table + " e", false};
     // A writer holds this lock from before it draws a position until its commit is visible.
-    const std::string relation = PgLiteral(table) + "::regclass";
+    const std::string relation = sql::PgLiteral(table) + "::regclass";
     writers = {"",
                "SELECT virtualtransaction::text FROM pg_locks WHERE locktype = 'relation' AND "
                "granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', "
@@ -101,14 +101,14 @@ struct TableStatements : ReadStatements {
            false};
   }
 
-  PgStatement first, writers, lag;
+  sql::PgStatement first, writers, lag;
 };
 
 // The position of each slot of the log; slots not requested have nothing after theirs.
-PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
+sql::PgArray AllSlots(std::span<const SlotPosition> from, int slots) {
   std::vector<int64_t> afters(static_cast<size_t>(slots), INT64_MAX);
   for (const SlotPosition& slot : from) afters[static_cast<size_t>(slot.slot)] = slot.position;
-  PgArray array(PgArray::Element::kBigint, afters.size());
+  sql::PgArray array(sql::PgArray::Element::kBigint, afters.size());
   for (const int64_t after : afters) array.Int64(after);
   return array;
 }
@@ -143,7 +143,7 @@ class PostgresTableLog final : public PostgresEventReader {
     std::vector<SlotLag> lags(from.size());
     for (size_t i = 0; i < from.size(); ++i) lags[i].slot = from[i].slot;
     if (from.empty()) return lags;
-    MUSTER_ASSIGN(const PgResult last, Run(statements_.last, PgParams()));
+    MUSTER_ASSIGN(const sql::PgResult last, Run(statements_.last, sql::PgParams()));
     const int64_t lowest =
         std::min_element(from.begin(), from.end(), [](const auto& a, const auto& b) {
           return a.position < b.position;
@@ -163,20 +163,21 @@ class PostgresTableLog final : public PostgresEventReader {
 
   // A view has no locks to go by, and bytea is not text.
   Status Prepare() {
-    const std::string relation = PgLiteral(QuotedTable(names_.table)) + "::regclass";
-    const PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation, false};
-    MUSTER_ASSIGN(const PgResult kinds, Run(kind, PgParams()));
+    const std::string relation = sql::PgLiteral(QuotedTable(names_.table)) + "::regclass";
+    const sql::PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation,
+                                false};
+    MUSTER_ASSIGN(const sql::PgResult kinds, Run(kind, sql::PgParams()));
     if (kinds.rows() == 0 || (kinds.Text(0, 0) != "r" && kinds.Text(0, 0) != "p")) {
       return Error{Code::kInvalid, "is not a table: there is no way to wait for its writers",
                    "name the table itself, not a view of it"};
     }
-    const PgStatement columns{
+    const sql::PgStatement columns{
         "",
         "SELECT a.attname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE "
         "a.attrelid = " +
             relation + " AND 'bytea'::regtype IN (t.oid, t.typbasetype)",
         false};
-    MUSTER_ASSIGN(const PgResult rows, Run(columns, PgParams()));
+    MUSTER_ASSIGN(const sql::PgResult rows, Run(columns, sql::PgParams()));
     ByteColumns bytes;
     for (int row = 0; row < rows.rows(); ++row) bytes.emplace(rows.Text(row, 0));
     statements_ = TableStatements(names_, bytes, slots_);
@@ -185,7 +186,7 @@ class PostgresTableLog final : public PostgresEventReader {
 
   Status Try() {
     MUSTER_TRY(ReadAll(0, 1));
-    MUSTER_ASSIGN(const PgResult first, Run(statements_.first, PgParams()));
+    MUSTER_ASSIGN(const sql::PgResult first, Run(statements_.first, sql::PgParams()));
     if (first.Int64(0, 0) > 0) return {};
     return Error{Code::kInvalid,
                  "has an event at position " + std::to_string(first.Int64(0, 0)) +
@@ -193,10 +194,11 @@ class PostgresTableLog final : public PostgresEventReader {
                  "positions must be greater than 0"};
   }
 
-  Result<PgResult> ReadSlots(const ReadWindow& window, int limit) override {
-    const PgArray afters = AllSlots(window.slots, slots_);
-    return Run(statements_.read_slots,
-               PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
+  Result<sql::PgResult> ReadSlots(const ReadWindow& window, int limit) override {
+    const sql::PgArray afters = AllSlots(window.slots, slots_);
+    return Run(
+        statements_.read_slots,
+        sql::PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
   }
 
   // Without reading the rows: slots are computed, so all of them would have to be read.
@@ -224,8 +226,9 @@ class PostgresTableLog final : public PostgresEventReader {
       if (taken) asked.push_back(from[i]);
       return taken;
     });
-    const PgArray afters = AllSlots(asked, slots_);
-    MUSTER_ASSIGN(const PgResult rows, Run(statements_.lag, PgParams().Text(afters.bytes())));
+    const sql::PgArray afters = AllSlots(asked, slots_);
+    MUSTER_ASSIGN(const sql::PgResult rows,
+                  Run(statements_.lag, sql::PgParams().Text(afters.bytes())));
     for (int row = 0; row < rows.rows(); ++row) {
       SlotLag& lag = lags[entries.at(rows.Int32(row, 0))];
       lag.events = rows.Int64(row, 1);
@@ -240,8 +243,8 @@ class PostgresTableLog final : public PostgresEventReader {
   // delay it no longer than they live.
   Result<int64_t> FindHorizon() override {
     std::lock_guard lock(mutex_);
-    PgParams none;
-    const PgCall calls[] = {{statements_.last, none}, {statements_.writers, none}};
+    sql::PgParams none;
+    const sql::PgCall calls[] = {{statements_.last, none}, {statements_.writers, none}};
     MUSTER_ASSIGN(const auto results, Run(calls));
     std::set<std::string> writers;
     for (int row = 0; row < results[1].rows(); ++row) {
@@ -276,4 +279,4 @@ Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, E
   return log;
 }
 
-}  // namespace muster
+}  // namespace muster::events

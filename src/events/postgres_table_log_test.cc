@@ -5,23 +5,23 @@
 
 #include <map>
 
-#include "base/postgres.h"
 #include "muster/events.h"
+#include "sql/postgres.h"
 #include "support/postgres_server.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 testing::PostgresServer& Server() { return testing::PostgresServer::Shared(); }
 
-std::unique_ptr<PgConnection> Session() {
-  auto connection = PgConnection::Open({.uri = Server().Url()});
+std::unique_ptr<sql::PgConnection> Session() {
+  auto connection = sql::PgConnection::Open({.uri = Server().Url()});
   if (!connection) throw std::runtime_error(connection.error().ToString());
   return *std::move(connection);
 }
 
-PgResult Sql(PgConnection& connection, const std::string& sql) {
-  auto result = connection.Execute(PgStatement{"", sql}, PgParams());
+sql::PgResult Sql(sql::PgConnection& connection, const std::string& sql) {
+  auto result = connection.Execute(sql::PgStatement{"", sql}, sql::PgParams());
   if (!result) throw std::runtime_error(sql + ": " + result.error().ToString());
   return *std::move(result);
 }
@@ -47,7 +47,7 @@ class PostgresTable : public ::testing::Test {
     if (!log) throw std::runtime_error(log.error().ToString());
     return *std::move(log);
   }
-  void Insert(PgConnection& session, int aggregate, int version) {
+  void Insert(sql::PgConnection& session, int aggregate, int version) {
     Sql(session, "INSERT INTO " + table_ +
                      " (aggregate_type, aggregate_id, aggregate_version, event_type) VALUES "
                      "('order', lpad('" +
@@ -56,7 +56,7 @@ class PostgresTable : public ::testing::Test {
   }
 
   std::string table_;
-  std::unique_ptr<PgConnection> session_;
+  std::unique_ptr<sql::PgConnection> session_;
 };
 
 TEST_F(PostgresTable, OfAnotherLibraryIsReadAsItIs) {
@@ -95,7 +95,7 @@ TEST_F(PostgresTable, OfAnotherLibraryIsReadAsItIs) {
 // Any column names: keywords, our own names, quotes, other alphabets.
 TEST_F(PostgresTable, MayHaveOddNames) {
   const std::string name = R"(odd '"é)" + table_;
-  const std::string quoted = PgIdentifier(name);
+  const std::string quoted = sql::PgIdentifier(name);
   Sql(*session_, "CREATE TABLE " + quoted +
                      R"( ("order" BIGSERIAL PRIMARY KEY, "e" TEXT, "s""ströм'" TEXT, "position" INT,
                      "slot" TEXT, "stream" TEXT, "after" JSON, "payload" TEXT, "at" TIMESTAMPTZ))");
@@ -403,7 +403,7 @@ TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
     ASSERT_TRUE(log.Append({&one, 1}));
   };
   // An append in slow motion, step by step.
-  const auto begin_append = [&](PgConnection& session, const std::string& stream) {
+  const auto begin_append = [&](sql::PgConnection& session, const std::string& stream) {
     Sql(session, "BEGIN");
     Sql(session, "SELECT pg_advisory_xact_lock_shared((('" + space +
                      ".events'::regclass::oid::bigint & 524287) << 44) + last_value) FROM " +
@@ -479,4 +479,4 @@ TEST(PostgresStandby, IsRefusedUntilItIsPromoted) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::events

@@ -2,12 +2,12 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/poll.h"
-#include "base/sqlite.h"
+#include "core/poll.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
+#include "sql/sqlite.h"
 
-namespace muster {
+namespace muster::events {
 namespace {
 
 using std::chrono::milliseconds;
@@ -49,7 +49,7 @@ std::string For(const std::string& space, std::string_view sql) {
   return text;
 }
 
-Event EventOf(const SqliteStatement& row) {
+Event EventOf(const sql::SqliteStatement& row) {
   Event event;
   event.position = row.Int(0);
   event.stream = row.Text(1);
@@ -63,7 +63,7 @@ Event EventOf(const SqliteStatement& row) {
   return event;
 }
 
-Status AddRows(SqliteStatement& statement, ReadBudget& budget, std::vector<Event>& events) {
+Status AddRows(sql::SqliteStatement& statement, ReadBudget& budget, std::vector<Event>& events) {
   while (!budget.Spent()) {
     MUSTER_ASSIGN(const bool row, statement.Step());
     if (!row) break;
@@ -74,7 +74,7 @@ Status AddRows(SqliteStatement& statement, ReadBudget& budget, std::vector<Event
   return {};
 }
 
-Result<int64_t> OneInt(SqliteStatement& statement) {
+Result<int64_t> OneInt(sql::SqliteStatement& statement) {
   MUSTER_ASSIGN(const bool row, statement.Step());
   const int64_t value = row ? statement.Int(0) : 0;
   statement.Reset();
@@ -86,10 +86,12 @@ class SqliteEventLog final : public EventLog {
   SqliteEventLog(Env& env, size_t read_bytes) : env_(env), read_bytes_(read_bytes) {}
 
   Status Open(const std::string& path, const std::string& space, const EventLogOptions& options) {
-    const auto mode = options.create ? SqliteDb::Mode::kCreatePrivate : SqliteDb::Mode::kExisting;
-    MUSTER_ASSIGN(writer_.db, SqliteDb::Open(path, mode, kBusyTimeout));
+    const auto mode =
+        options.create ? sql::SqliteDb::Mode::kCreatePrivate : sql::SqliteDb::Mode::kExisting;
+    MUSTER_ASSIGN(writer_.db, sql::SqliteDb::Open(path, mode, kBusyTimeout));
     MUSTER_TRY(SetUp(space, options.slots));
-    MUSTER_ASSIGN(reader_.db, SqliteDb::Open(path, SqliteDb::Mode::kExisting, kBusyTimeout));
+    MUSTER_ASSIGN(reader_.db,
+                  sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, kBusyTimeout));
     return Prepare(space + "_events");
   }
 
@@ -98,7 +100,7 @@ class SqliteEventLog final : public EventLog {
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
     MUSTER_TRY(CheckAppends(appends));
     std::lock_guard lock(writer_.mutex);
-    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*writer_.db));
     std::vector<int64_t> versions;
     for (const StreamAppend& append : appends) {
       MUSTER_ASSIGN(int64_t version, OneInt(head_.Bind(append.stream)));
@@ -190,7 +192,7 @@ class SqliteEventLog final : public EventLog {
  private:
   struct Connection {
     std::mutex mutex;
-    std::unique_ptr<SqliteDb> db;
+    std::unique_ptr<sql::SqliteDb> db;
   };
 
   // Positions of the first events in a window: slots are scattered, and the events themselves may
@@ -212,7 +214,7 @@ class SqliteEventLog final : public EventLog {
   }
 
   Status SetUp(const std::string& space, int slots) {
-    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*writer_.db));
+    MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*writer_.db));
     MUSTER_TRY(writer_.db->Execute(For(space, kSchema)));
     MUSTER_ASSIGN(const int64_t stored,
                   writer_.db->QueryInt(For(space,
@@ -239,7 +241,7 @@ class SqliteEventLog final : public EventLog {
                                       " VALUES (?, ?, ?, ?, ?, ?, ?,"
                                       " CAST(round((julianday('now') - 2440587.5) * 86400000.0)"
                                       " AS INTEGER))"));
-    SqliteDb& db = *reader_.db;
+    sql::SqliteDb& db = *reader_.db;
     MUSTER_ASSIGN(last_, db.Prepare("SELECT coalesce(max(position), 0) FROM " + table));
     MUSTER_ASSIGN(read_stream_, db.Prepare(select + " WHERE stream = ? AND version > ?"
                                                     " ORDER BY version LIMIT ?"));
@@ -272,8 +274,8 @@ class SqliteEventLog final : public EventLog {
   Connection writer_;
   Connection reader_;  // separate, so that a read never waits for another thread's fsync
   std::atomic<uint64_t> own_appends_ = 0;
-  SqliteStatement head_, insert_;  // on the writer's connection
-  SqliteStatement last_, read_stream_, read_all_, read_one_, find_slot_, lag_, data_version_;
+  sql::SqliteStatement head_, insert_;  // on the writer's connection
+  sql::SqliteStatement last_, read_stream_, read_all_, read_one_, find_slot_, lag_, data_version_;
 };
 
 }  // namespace
@@ -286,4 +288,4 @@ Result<std::unique_ptr<EventLog>> OpenSqliteEventLog(const std::string& path,
   return log;
 }
 
-}  // namespace muster
+}  // namespace muster::events

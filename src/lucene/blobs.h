@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/s3.h"
 #include "muster/env.h"
 #include "muster/result.h"
+#include "net/s3.h"
 
 namespace muster::lucene {
 
@@ -44,7 +44,7 @@ class Blobs {
 Result<std::unique_ptr<Blobs>> OpenFolder(const std::string& folder);
 
 // A repository in a bucket. Makes no request before the first call. `env` must outlive it.
-std::unique_ptr<Blobs> OpenBucket(const S3Location& location, Env& env);
+std::unique_ptr<Blobs> OpenBucket(const net::S3Location& location, Env& env);
 
 // A whole blob, of at most `max_bytes`.
 Result<std::string> ReadWhole(const Blobs& blobs, const std::string& path, uint64_t max_bytes);

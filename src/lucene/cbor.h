@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 
 namespace muster::lucene {

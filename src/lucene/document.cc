@@ -1,6 +1,6 @@
 #include "lucene/document.h"
 
-#include "base/utf8.h"
+#include "core/utf8.h"
 #include "lucene/base64.h"
 #include "lucene/byte_reader.h"
 

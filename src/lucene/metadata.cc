@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-#include "base/yaml.h"
+#include "core/yaml.h"
 #include "lucene/cbor.h"
 #include "lucene/codec.h"
 #include "lucene/inflate.h"

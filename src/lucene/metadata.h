@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/json.h"
+#include "core/json.h"
 
 namespace muster::lucene {
 

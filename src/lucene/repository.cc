@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/fnv.h"
+#include "core/fnv.h"
 #include "lucene/metadata.h"
 
 namespace muster::lucene {

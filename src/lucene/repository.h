@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "lucene/blobs.h"
 #include "lucene/shard_directory.h"
 

@@ -1,5 +1,5 @@
-#include "base/s3.h"
 #include "lucene/blobs.h"
+#include "net/s3.h"
 
 namespace muster::lucene {
 namespace {
@@ -7,14 +7,14 @@ namespace {
 // A request takes tens of milliseconds, whatever its size.
 constexpr uint64_t kReadAhead = 4 * 1024 * 1024;
 
-S3Location RootOf(S3Location location) {
+net::S3Location RootOf(net::S3Location location) {
   location.prefix.clear();
   return location;
 }
 
 class S3Blobs : public Blobs {
  public:
-  S3Blobs(const S3Location& location, Env& env)
+  S3Blobs(const net::S3Location& location, Env& env)
       : base_path_(location.prefix), client_(location, env), bucket_(RootOf(location), env) {}
 
   const std::string& name() const override { return client_.Place(); }
@@ -33,13 +33,13 @@ class S3Blobs : public Blobs {
 
  private:
   const std::string base_path_;
-  mutable S3Client client_;  // thread-safe
-  mutable S3Client bucket_;
+  mutable net::S3Client client_;  // thread-safe
+  mutable net::S3Client bucket_;
 };
 
 }  // namespace
 
-std::unique_ptr<Blobs> OpenBucket(const S3Location& location, Env& env) {
+std::unique_ptr<Blobs> OpenBucket(const net::S3Location& location, Env& env) {
   return std::make_unique<S3Blobs>(location, env);
 }
 

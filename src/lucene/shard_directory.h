@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "lucene/blobs.h"
 
 namespace muster::lucene {

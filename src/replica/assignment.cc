@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 std::vector<std::string> InOrder(const Assignment& before, std::vector<std::string> members) {
@@ -89,4 +89,4 @@ Assignment Assign(const Assignment& before, std::vector<std::string> members, in
   return after;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

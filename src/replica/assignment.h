@@ -5,7 +5,7 @@
 
 #include "muster/replica.h"
 
-namespace muster {
+namespace muster::replica {
 
 // Slot ownership: members in partition order, and the partition of each slot.
 struct Assignment {
@@ -24,4 +24,4 @@ struct Assignment {
 Assignment Assign(const Assignment& before, std::vector<std::string> members, int slots,
                   Strategy strategy);
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 std::vector<std::string> Members(int count) {
@@ -71,4 +71,4 @@ TEST(Assign, WithoutMembersNothingIsOwned) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr size_t kFirst = 32;
@@ -30,4 +30,4 @@ void BatchSize::Failed(size_t count) {
   size_ = std::max<size_t>(1, count / kCut);
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace muster {
+namespace muster::replica {
 
 // How many events a follower handles per transaction: as many as take about `target`, up to `most`.
 // Starts small, grows while batches are fast, and shrinks when one is slow or fails. A failing
@@ -24,4 +24,4 @@ class BatchSize {
   size_t hold_ = 0;  // events left of a failed batch: no growth until they are done
 };
 
-}  // namespace muster
+}  // namespace muster::replica

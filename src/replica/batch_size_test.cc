@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using namespace std::chrono_literals;
@@ -51,4 +51,4 @@ TEST(BatchSize, CutsABatchThatFailsDownToOneEvent) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

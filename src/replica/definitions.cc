@@ -1,11 +1,11 @@
 #include "replica/definitions.h"
 
-#include "base/json.h"
-#include "base/json_fields.h"
-#include "base/sha256.h"
+#include "core/json.h"
+#include "core/json_fields.h"
+#include "core/sha256.h"
 #include "replica/operations.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr char kKind[] = "replica-definition";
@@ -22,28 +22,28 @@ std::string DefinitionHash(const Projection& projection) {
   return definition.empty() ? "" : Sha256Hex(definition).substr(0, kHashLength);
 }
 
-Status KeepDefinition(Store& store, const std::string& set, const Projection& projection) {
+Status KeepDefinition(store::Store& store, const std::string& set, const Projection& projection) {
   const std::string hash = DefinitionHash(projection);
   if (hash.empty()) return {};
-  Record record{.kind = kKind,
-                .queue = kReplicaQueue,
-                .key = KeyOf(set, projection.name(), hash),
-                .body = ToJsonText(Json{{"definition", projection.Definition()}})};
-  if (record.body.size() > kMaxBodyBytes) {
+  store::Record record{.kind = kKind,
+                       .queue = kReplicaQueue,
+                       .key = KeyOf(set, projection.name(), hash),
+                       .body = ToJsonText(Json{{"definition", projection.Definition()}})};
+  if (record.body.size() > store::kMaxBodyBytes) {
     return Error{Code::kInvalid,
                  "the definition of projection '" + projection.name() + "' is larger than " +
-                     std::to_string(kMaxBodyBytes / 1024) + " KiB",
+                     std::to_string(store::kMaxBodyBytes / 1024) + " KiB",
                  "move statements into functions of the database"};
   }
   MUSTER_ASSIGN(const auto stored, store.Get(record.kind, record.key));
   if (stored) return {};
-  const Change put = Change::Put(record, Due::Never());
+  const store::Change put = store::Change::Put(record, store::Due::Never());
   // Another process may have stored it first; the text is the same.
   MUSTER_TRY(store.Write({&put, 1}));
   return {};
 }
 
-Result<std::shared_ptr<Projection>> ProjectionBy(Store& store, const std::string& set,
+Result<std::shared_ptr<Projection>> ProjectionBy(store::Store& store, const std::string& set,
                                                  const std::shared_ptr<Projection>& projection,
                                                  const std::string& hash) {
   const std::string own = DefinitionHash(*projection);
@@ -61,8 +61,8 @@ Result<std::shared_ptr<Projection>> ProjectionBy(Store& store, const std::string
   return projection->WithDefinition(definition);
 }
 
-Result<std::string> AdoptedHash(Store& store, const std::string& set, const Projection& projection,
-                                int version) {
+Result<std::string> AdoptedHash(store::Store& store, const std::string& set,
+                                const Projection& projection, int version) {
   const std::string own = DefinitionHash(projection);
   if (own.empty()) return own;
   MUSTER_TRY(KeepDefinition(store, set, projection));
@@ -74,4 +74,4 @@ Result<std::string> AdoptedHash(Store& store, const std::string& set, const Proj
   return hash;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -11,12 +11,12 @@
 #include <csignal>
 #include <optional>
 
-#include "base/json.h"
-#include "base/json_fields.h"
-#include "base/process_group.h"
-#include "events/event_json.h"
+#include "core/json.h"
+#include "core/json_fields.h"
+#include "core/process_group.h"
+#include "events/events.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -107,7 +107,7 @@ class ExecProcessor final : public Processor {
                    {"MUSTER_VERSION", std::to_string(partition.version)},
                    {"MUSTER_SIDE_EFFECTS", partition.side_effects ? "1" : "0"}} {}
 
-  Status Handle(std::span<const Event> events, Transaction&) override {
+  Status Handle(std::span<const events::Event> events, Transaction&) override {
     size_t done = 0;
     Status talked = Talk(events, nullptr, done);
     if (!talked) KillChild();
@@ -115,7 +115,8 @@ class ExecProcessor final : public Processor {
   }
 
   // Events acknowledged before a failure count; the failing event comes again, first.
-  Result<size_t> HandleSome(std::span<const Event> events, Transaction&, Turn& turn) override {
+  Result<size_t> HandleSome(std::span<const events::Event> events, Transaction&,
+                            Turn& turn) override {
     size_t done = 0;
     const Status talked = Talk(events, &turn, done);
     if (!talked) KillChild();
@@ -132,7 +133,7 @@ class ExecProcessor final : public Processor {
 
   // Sends events and counts acknowledged ones in `done`. Once its turn is over it stops sending and
   // waits for the outstanding acknowledgements.
-  Status Talk(std::span<const Event> events, Turn* turn, size_t& done) {
+  Status Talk(std::span<const events::Event> events, Turn* turn, size_t& done) {
     if (!child_) {
       MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
       received_.clear();
@@ -153,7 +154,7 @@ class ExecProcessor final : public Processor {
       if (!over && unsent.empty() && sent < events.size() && sent - done <= kWindow / 2) {
         lines.clear();
         for (; sent < events.size() && sent - done < kWindow; ++sent) {
-          lines += EventToJson(events[sent]) + "\n";
+          lines += events::EventToJson(events[sent]) + "\n";
           highest_sent_ = std::max(highest_sent_, events[sent].position);
         }
         unsent = lines;
@@ -170,7 +171,7 @@ class ExecProcessor final : public Processor {
   }
 
   // Advances `done` by the acknowledgements received for `sent`. False: none received.
-  Result<bool> TakeAnswers(std::span<const Event> sent, size_t& done) {
+  Result<bool> TakeAnswers(std::span<const events::Event> sent, size_t& done) {
     bool answered = false;
     for (size_t end; (end = received_.find('\n')) != std::string::npos;) {
       const auto position = AnswerFrom(received_.substr(0, end));
@@ -245,4 +246,4 @@ Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& 
   return std::make_shared<ExecProjection>(spec);
 }
 
-}  // namespace muster
+}  // namespace muster::replica

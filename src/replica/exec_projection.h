@@ -6,7 +6,7 @@
 
 #include "muster/replica.h"
 
-namespace muster {
+namespace muster::replica {
 
 // A projection in any language: a child process that reads events from stdin, one line of JSON each
 // (see EventToJson), and replies on stdout
@@ -27,4 +27,4 @@ struct ExecProjectionSpec {
 
 Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec);
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -10,7 +10,7 @@
 
 #include "replica/memory_read_model.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 Status Handle(const std::string& script, int events, milliseconds timeout = milliseconds(5'000),
@@ -20,15 +20,15 @@ Status Handle(const std::string& script, int events, milliseconds timeout = mill
   if (!projection) return projection.error();
   auto processor = (*projection)->Build({.key = 1, .total = 3, .generation = 7});
   if (!processor) return processor.error();
-  std::vector<Event> batch;
+  std::vector<events::Event> batch;
   for (int i = 1; i <= events; ++i) {
-    batch.push_back(Event{.position = i,
-                          .stream = "s",
-                          .version = i,
-                          .id = "i",
-                          .type = "T",
-                          .payload = std::string(200, '7'),
-                          .metadata = ""});
+    batch.push_back(events::Event{.position = i,
+                                  .stream = "s",
+                                  .version = i,
+                                  .id = "i",
+                                  .type = "T",
+                                  .payload = std::string(200, '7'),
+                                  .metadata = ""});
   }
   MemoryTransaction transaction;
   const Status handled = (*processor)->Handle(batch, transaction);
@@ -73,7 +73,7 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
   ASSERT_TRUE(missing);
   auto processor = (*missing)->Build({});
   MemoryTransaction transaction;
-  const Event event{
+  const events::Event event{
       .position = 1, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
   // Not the event's fault: it must not be parked.
   EXPECT_EQ((*processor)->Handle({&event, 1}, transaction).error().code, Code::kUnavailable);
@@ -97,9 +97,9 @@ Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
   if (!projection) return projection.error();
   auto processor = (*projection)->Build({});
   if (!processor) return processor.error();
-  std::vector<Event> batch;
+  std::vector<events::Event> batch;
   for (int i = 1; i <= events; ++i) {
-    batch.push_back(Event{
+    batch.push_back(events::Event{
         .position = i * 10, .stream = "s", .id = "", .type = "T", .payload = "{}", .metadata = ""});
   }
   MemoryTransaction transaction;
@@ -117,7 +117,8 @@ TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
   auto processor = (*projection)->Build({});
   ASSERT_TRUE(processor);
   MemoryTransaction transaction;
-  Event event{.position = 9, .stream = "s", .id = "", .type = "T", .payload = "{}", .metadata = ""};
+  events::Event event{
+      .position = 9, .stream = "s", .id = "", .type = "T", .payload = "{}", .metadata = ""};
   EXPECT_TRUE((*processor)->Handle({&event, 1}, transaction));
   event.position = 5;
   EXPECT_FALSE((*processor)->Handle({&event, 1}, transaction));
@@ -187,7 +188,7 @@ TEST(ExecProjection, IsStartedAnewAfterAFailure) {
                           "else touch " +
                           folder + "; exit 1; fi",
                       1, milliseconds(5'000), &processor));
-  const Event event{
+  const events::Event event{
       .position = 9, .stream = "s", .id = "", .type = "", .payload = "", .metadata = ""};
   MemoryTransaction transaction;
   EXPECT_TRUE(processor->Handle({&event, 1}, transaction));
@@ -195,4 +196,4 @@ TEST(ExecProjection, IsStartedAnewAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/fnv.h"
-#include "base/planted_bug.h"
+#include "core/fnv.h"
+#include "core/planted_bug.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kLookEvery{1'000};
@@ -23,7 +23,7 @@ std::string Follower::ReasonOf(const Error& error) {
   return error.message.empty() ? "it failed without a reason" : error.message;
 }
 
-int64_t DigestOf(const Event& event) {
+int64_t DigestOf(const events::Event& event) {
   const uint64_t start = (kFnvStart ^ static_cast<uint64_t>(event.position)) * 0x9e3779b97f4a7c15;
   uint64_t hash = Fnv1a(event.id, start);
   hash ^= hash >> 31;
@@ -31,10 +31,10 @@ int64_t DigestOf(const Event& event) {
   return static_cast<int64_t>(hash ^ (hash >> 29));
 }
 
-void FollowerPulse::Take(std::span<const Event> events) {
+void FollowerPulse::Take(std::span<const events::Event> events) {
   std::lock_guard lock(mutex_);
   positions_.clear();
-  for (const Event& event : events) positions_.push_back(event.position);
+  for (const events::Event& event : events) positions_.push_back(event.position);
 }
 
 std::vector<int64_t> FollowerPulse::InFlight() const {
@@ -42,8 +42,8 @@ std::vector<int64_t> FollowerPulse::InFlight() const {
   return positions_;
 }
 
-Follower::Follower(EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
-                   Builder builder, const FollowerOptions& options)
+Follower::Follower(events::EventLog& log, ReadModel& model, Env& env, Instance instance,
+                   bool active, Builder builder, const FollowerOptions& options)
     : log_(log),
       pages_(log, options.batch, options.page_bytes, options.read_ahead),
       model_(model),
@@ -92,7 +92,7 @@ int64_t Follower::EffectsUntil(const Owned& owned) const {
   return active_ ? kEffectsAlways : 0;
 }
 
-bool Follower::HasEffects(const Event& event) const {
+bool Follower::HasEffects(const events::Event& event) const {
   return event.position <= EffectsUntil(owned_.at(event.slot));
 }
 
@@ -112,12 +112,12 @@ Status Follower::UseProcessor(bool side_effects) {
   return {};
 }
 
-ParkedEvent Follower::AsParked(const Event& event) const {
+ParkedEvent Follower::AsParked(const events::Event& event) const {
   return {event.slot, event.stream, event.version, HasEffects(event)};
 }
 
-std::vector<SlotPosition> Follower::Positions(bool side_effects) const {
-  std::vector<SlotPosition> positions;
+std::vector<events::SlotPosition> Follower::Positions(bool side_effects) const {
+  std::vector<events::SlotPosition> positions;
   positions.reserve(owned_.size());
   for (const auto& [slot, owned] : owned_) {
     if (!side_effects || owned.read < EffectsUntil(owned)) positions.push_back({slot, owned.read});
@@ -126,10 +126,10 @@ std::vector<SlotPosition> Follower::Positions(bool side_effects) const {
 }
 
 // The next events that are all handled with side effects, or all without.
-Result<EventPage> Follower::NextPage(bool side_effects) {
-  MUSTER_ASSIGN(EventPage page, pages_.Read(Positions(side_effects)));
+Result<events::EventPage> Follower::NextPage(bool side_effects) {
+  MUSTER_ASSIGN(events::EventPage page, pages_.Read(Positions(side_effects)));
   if (side_effects) {
-    std::erase_if(page.events, [&](const Event& event) { return !HasEffects(event); });
+    std::erase_if(page.events, [&](const events::Event& event) { return !HasEffects(event); });
   }
   return page;
 }
@@ -202,9 +202,9 @@ bool Follower::EndPage() {
   return moved;
 }
 
-ReadModelProgress Follower::MovesFor(std::span<const Event> events) const {
+ReadModelProgress Follower::MovesFor(std::span<const events::Event> events) const {
   std::map<int, SlotMove> moves;
-  for (const Event& event : events) {
+  for (const events::Event& event : events) {
     const Owned& owned = owned_.at(event.slot);
     auto [found, fresh] = moves.try_emplace(event.slot);
     SlotMove& move = found->second;
@@ -245,4 +245,4 @@ Status Follower::Flush() {
   return flushed;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -18,7 +18,7 @@
 #include "replica/page_reader.h"
 #include "replica/read_model.h"
 
-namespace muster {
+namespace muster::replica {
 
 struct FollowerOptions {
   int batch = 1'000;
@@ -42,7 +42,7 @@ class FollowerPulse {
   std::atomic<bool> sound = true;          // the last step succeeded
 
   void Busy(MonoTime now) { busy_since_ns = std::max<int64_t>(1, now.time_since_epoch().count()); }
-  void Take(std::span<const Event> events);
+  void Take(std::span<const events::Event> events);
   std::vector<int64_t> InFlight() const;  // positions of the events last dispatched
 
  private:
@@ -62,7 +62,7 @@ class Follower {
 
   // `active`: whether readers see this version, which decides about side effects until the read
   // model does.
-  Follower(EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
+  Follower(events::EventLog& log, ReadModel& model, Env& env, Instance instance, bool active,
            Builder builder, const FollowerOptions& options);
 
   // Acquires slots in a generation, and from then on owns exactly these. Slots owned before keep
@@ -129,40 +129,41 @@ class Follower {
 
   int64_t EffectsUntil(const Owned& owned) const;
   bool HasEffectsLeft() const;
-  bool HasEffects(const Event& event) const;
+  bool HasEffects(const events::Event& event) const;
   Status UseProcessor(bool side_effects);
-  ParkedEvent AsParked(const Event& event) const;
-  std::vector<SlotPosition> Positions(bool side_effects) const;
-  Result<EventPage> NextPage(bool side_effects);
+  ParkedEvent AsParked(const events::Event& event) const;
+  std::vector<events::SlotPosition> Positions(bool side_effects) const;
+  Result<events::EventPage> NextPage(bool side_effects);
   bool HasRead(int64_t position, bool side_effects);
   Status Refresh();
   // follower_replay.cc
   Status ReloadParked();
   Status ReplaySome(std::stop_token stop);
-  Result<std::vector<Event>> NextToReplay();
-  Status ReplayOneByOne(std::span<const Event> events, std::stop_token stop);
-  Status Replayed(std::span<const Event> events);
+  Result<std::vector<events::Event>> NextToReplay();
+  Status ReplayOneByOne(std::span<const events::Event> events, std::stop_token stop);
+  Status Replayed(std::span<const events::Event> events);
   Status StayParked(int64_t version, const Error& error);
   Status AfterTrouble(const Error& error);
   ReadModelProgress InPlace(int slot) const;
   Status ReadPage();
   bool EndPage();
-  std::span<const Event> NextBatch() const;
-  Status NoteInFlight(std::span<const Event> events);
-  void CountOrphanEvents(std::span<const Event> events);
+  std::span<const events::Event> NextBatch() const;
+  Status NoteInFlight(std::span<const events::Event> events);
+  void CountOrphanEvents(std::span<const events::Event> events);
   Status HandleNext(std::stop_token stop);
   Status Rewind(size_t tried, const Error& error);
-  Result<size_t> HandleBatch(std::span<const Event> events, std::stop_token stop);
-  Status RetryOrPark(const Event& event, Error error, std::stop_token stop);
-  Status Park(const Event& event, const Error& error);
-  Status Dispatch(std::span<const Event> events, bool side_effects, Transaction& transaction);
-  Result<size_t> DispatchSome(std::span<const Event> events, bool side_effects,
+  Result<size_t> HandleBatch(std::span<const events::Event> events, std::stop_token stop);
+  Status RetryOrPark(const events::Event& event, Error error, std::stop_token stop);
+  Status Park(const events::Event& event, const Error& error);
+  Status Dispatch(std::span<const events::Event> events, bool side_effects,
+                  Transaction& transaction);
+  Result<size_t> DispatchSome(std::span<const events::Event> events, bool side_effects,
                               Transaction& transaction, std::stop_token stop);
-  Status PrepareDispatch(std::span<const Event> events, bool side_effects);
+  Status PrepareDispatch(std::span<const events::Event> events, bool side_effects);
   Status Commit(Transaction& transaction, const ReadModelProgress& progress);
-  ReadModelProgress MovesFor(std::span<const Event> events) const;
+  ReadModelProgress MovesFor(std::span<const events::Event> events) const;
 
-  EventLog& log_;
+  events::EventLog& log_;
   PageReader pages_;
   ReadModel& model_;
   Env& env_;
@@ -178,9 +179,9 @@ class Follower {
   std::map<int64_t, int> hangs_;
   MonoTime flushed_{};
   MonoTime looked_{};
-  std::optional<EventPage> page_;  // in progress
-  size_t next_ = 0;                // index of its next event
-  bool page_effects_ = false;      // handled with side effects
+  std::optional<events::EventPage> page_;  // in progress
+  size_t next_ = 0;                        // index of its next event
+  bool page_effects_ = false;              // handled with side effects
   BatchSize batch_size_;
   milliseconds idle_limit_;
   std::set<int> orphans_;  // slots whose owner died
@@ -190,4 +191,4 @@ class Follower {
   FollowerPulse pulse_;
 };
 
-}  // namespace muster
+}  // namespace muster::replica

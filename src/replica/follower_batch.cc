@@ -6,12 +6,12 @@
 #include <new>
 #include <system_error>
 
-#include "base/guard.h"
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/guard.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "replica/follower.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kLongestDelay{60'000};
@@ -63,8 +63,8 @@ Error Follower::SuspectError(int times) {
 }
 
 // As many events of the page as one transaction takes. A suspect event is handled alone.
-std::span<const Event> Follower::NextBatch() const {
-  const std::span<const Event> rest = std::span(page_->events).subspan(next_);
+std::span<const events::Event> Follower::NextBatch() const {
+  const std::span<const events::Event> rest = std::span(page_->events).subspan(next_);
   size_t most = std::min(rest.size(), batch_size_.size());
   if (care_left_ > 0) most = std::min(most, kCarefulBatch);
   const size_t most_bytes = std::min(kMaxBytes, options_.page_bytes);
@@ -78,8 +78,8 @@ std::span<const Event> Follower::NextBatch() const {
 }
 
 Status Follower::HandleNext(std::stop_token stop) {
-  const std::span<const Event> events = NextBatch();
-  const Event& first = events.front();
+  const std::span<const events::Event> events = NextBatch();
+  const events::Event& first = events.front();
   const auto hung = hangs_.find(first.position);
   if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(first.stream)) {
     const Status parked = Park(first, SuspectError(hung->second));
@@ -121,16 +121,16 @@ void Follower::SetOrphans(const std::vector<int>& slots) {
 }
 
 // The last owner had the next events of its slots in flight, at most one batch.
-void Follower::CountOrphanEvents(std::span<const Event> events) {
-  for (const Event& event : events) {
+void Follower::CountOrphanEvents(std::span<const events::Event> events) {
+  for (const events::Event& event : events) {
     if (care_left_ > 0 && orphans_.contains(event.slot)) --care_left_;
   }
 }
 
-Status Follower::NoteInFlight(std::span<const Event> events) {
+Status Follower::NoteInFlight(std::span<const events::Event> events) {
   if (!note_in_flight || PLANTED_BUG(deaths_are_not_counted)) return {};
   std::vector<int64_t> positions;
-  for (const Event& event : events) positions.push_back(event.position);
+  for (const events::Event& event : events) positions.push_back(event.position);
   noted_ = true;  // maybe even if it fails
   return note_in_flight(positions);
 }
@@ -159,7 +159,7 @@ Status Follower::Rewind(size_t tried, const Error& error) {
 }
 
 // Passes the events to a processor, under watch.
-Status Follower::Dispatch(std::span<const Event> events, bool side_effects,
+Status Follower::Dispatch(std::span<const events::Event> events, bool side_effects,
                           Transaction& transaction) {
   MUSTER_TRY(PrepareDispatch(events, side_effects));
   Status handled = Caught([&] { return processor_->Handle(events, transaction); });
@@ -167,7 +167,7 @@ Status Follower::Dispatch(std::span<const Event> events, bool side_effects,
   return handled;
 }
 
-Result<size_t> Follower::DispatchSome(std::span<const Event> events, bool side_effects,
+Result<size_t> Follower::DispatchSome(std::span<const events::Event> events, bool side_effects,
                                       Transaction& transaction, std::stop_token stop) {
   BatchTurn turn(env_, pulse_, options_.batch_time, std::move(stop));
   MUSTER_TRY(PrepareDispatch(events, side_effects));
@@ -178,7 +178,7 @@ Result<size_t> Follower::DispatchSome(std::span<const Event> events, bool side_e
                                     " of " + std::to_string(events.size()) + " events"};
 }
 
-Status Follower::PrepareDispatch(std::span<const Event> events, bool side_effects) {
+Status Follower::PrepareDispatch(std::span<const events::Event> events, bool side_effects) {
   if (const Status built = UseProcessor(side_effects); !built) {
     return Error{Code::kUnavailable, built.error().message};  // not the events' fault
   }
@@ -189,14 +189,14 @@ Status Follower::PrepareDispatch(std::span<const Event> events, bool side_effect
 
 // Handles a batch, or its first events, in one transaction; returns how many. Events of parked
 // streams are parked too.
-Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_token stop) {
+Result<size_t> Follower::HandleBatch(std::span<const events::Event> events, std::stop_token stop) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   model_.LimitIdle(*transaction, idle_limit_);
   if (serial_) MUSTER_TRY(model_.Serialize(*transaction, instance_));
-  std::vector<Event> free;
-  std::span<const Event> to_handle = events;
+  std::vector<events::Event> free;
+  std::span<const events::Event> to_handle = events;
   if (!parked_.empty()) {
-    for (const Event& event : events) {
+    for (const events::Event& event : events) {
       if (!parked_.contains(event.stream)) free.push_back(event);
     }
     to_handle = free;
@@ -207,13 +207,14 @@ Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_to
                   DispatchSome(to_handle, side_effects, *transaction, std::move(stop)));
     if (handled < to_handle.size()) {
       const int64_t next = to_handle[handled].position;
-      const auto end = std::find_if(events.begin(), events.end(),
-                                    [&](const Event& event) { return event.position == next; });
+      const auto end = std::find_if(events.begin(), events.end(), [&](const events::Event& event) {
+        return event.position == next;
+      });
       events = events.first(static_cast<size_t>(end - events.begin()));
     }
   }
   ReadModelProgress progress = MovesFor(events);
-  for (const Event& event : events) {
+  for (const events::Event& event : events) {
     if (parked_.contains(event.stream)) progress.parked.push_back(AsParked(event));
   }
   MUSTER_TRY(Commit(*transaction, progress));
@@ -221,7 +222,7 @@ Result<size_t> Follower::HandleBatch(std::span<const Event> events, std::stop_to
 }
 
 // For a single failing event. Transient failures are not attempts.
-Status Follower::RetryOrPark(const Event& event, Error error, std::stop_token stop) {
+Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_token stop) {
   milliseconds delay = options_.retry_delay;
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
     Log(Level::kWarning, "an event failed; it will be retried",
@@ -242,7 +243,7 @@ Status Follower::RetryOrPark(const Event& event, Error error, std::stop_token st
   return Park(event, error);
 }
 
-Status Follower::Park(const Event& event, const Error& error) {
+Status Follower::Park(const events::Event& event, const Error& error) {
   if (parked_.size() >= kMaxParked) {
     return Error{
         Code::kReadOnly,
@@ -264,4 +265,4 @@ Status Follower::Park(const Event& event, const Error& error) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -6,12 +6,12 @@
 #include <functional>
 #include <numeric>
 
-#include "base/log.h"
-#include "base/virtual_env.h"
+#include "core/log.h"
+#include "core/virtual_env.h"
 #include "replica/follower.h"
 #include "replica/memory_read_model.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,18 +21,18 @@ const Instance kInstance{"set", "p", 1};
 
 class FollowerBatches : public ::testing::Test {
  protected:
-  using HandleOne = std::function<Status(const Event&)>;
+  using HandleOne = std::function<Status(const events::Event&)>;
 
   // Handles events one by one, and reports how far it got.
   class Dispatch final : public Processor {
    public:
     Dispatch(FollowerBatches& test, bool in_parts) : test_(test), in_parts_(in_parts) {}
-    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+    Status Handle(std::span<const events::Event> events, Transaction& transaction) override {
       test_.batches_.push_back(events.size());
-      for (const Event& event : events) MUSTER_TRY(One(event, transaction));
+      for (const events::Event& event : events) MUSTER_TRY(One(event, transaction));
       return {};
     }
-    Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
+    Result<size_t> HandleSome(std::span<const events::Event> events, Transaction& transaction,
                               Turn& turn) override {
       if (!in_parts_) return Processor::HandleSome(events, transaction, turn);
       for (size_t i = 0; i < events.size(); ++i) {
@@ -45,7 +45,7 @@ class FollowerBatches : public ::testing::Test {
     }
 
    private:
-    Status One(const Event& event, Transaction& transaction) {
+    Status One(const events::Event& event, Transaction& transaction) {
       ++test_.calls_[event.position];
       if (test_.handle_) MUSTER_TRY(test_.handle_(event));
       return transaction.Execute("handled", {std::to_string(event.position)});
@@ -55,15 +55,15 @@ class FollowerBatches : public ::testing::Test {
   };
 
   void SetUp() override {
-    auto log = OpenEventLog("memory:", env_, {.slots = 4});
+    auto log = events::OpenEventLog("memory:", env_, {.slots = 4});
     ASSERT_TRUE(log);
     log_ = *std::move(log);
   }
 
   void Append(int count, const std::string& payload = "{}") {
     for (int i = 0; i < count; ++i) {
-      const StreamAppend one{
-          "stream-" + std::to_string(i % 10), kAnyVersion, {{"Happened", payload}}};
+      const events::StreamAppend one{
+          "stream-" + std::to_string(i % 10), events::kAnyVersion, {{"Happened", payload}}};
       ASSERT_TRUE(log_->Append({&one, 1}));
     }
   }
@@ -92,7 +92,7 @@ class FollowerBatches : public ::testing::Test {
   size_t Handled() const { return model_.Statements().size(); }
 
   VirtualEnv env_;
-  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<events::EventLog> log_;
   MemoryReadModel model_;
   HandleOne handle_;
   std::map<int64_t, int> calls_;  // by position
@@ -102,7 +102,7 @@ class FollowerBatches : public ::testing::Test {
 TEST_F(FollowerBatches, TakeAboutASecondHoweverSlowTheProcessorIs) {
   Append(1'000);
   milliseconds cost = 25ms;
-  handle_ = [&](const Event&) -> Status {
+  handle_ = [&](const events::Event&) -> Status {
     env_.Sleep(cost, {});
     return {};
   };
@@ -130,7 +130,7 @@ TEST_F(FollowerBatches, AreLargeWhereTheProcessorIsQuick) {
 TEST_F(FollowerBatches, EndEarlyWhenAStopIsWantedAndKeepWhatIsHandled) {
   Append(30);
   std::stop_source stop;
-  handle_ = [&](const Event& event) -> Status {
+  handle_ = [&](const events::Event& event) -> Status {
     if (event.position == 7) stop.request_stop();
     return {};
   };
@@ -144,7 +144,7 @@ TEST_F(FollowerBatches, EndEarlyWhenAStopIsWantedAndKeepWhatIsHandled) {
 
 TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
   Append(1'000);
-  handle_ = [](const Event& event) -> Status {
+  handle_ = [](const events::Event& event) -> Status {
     if (event.position == 944) return Error{Code::kInternal, "bad"};
     return {};
   };
@@ -162,7 +162,7 @@ TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
 
 TEST_F(FollowerBatches, AroundABadEventAreTriedAFewTimesOnly) {
   Append(1'000);
-  handle_ = [](const Event& event) -> Status {
+  handle_ = [](const events::Event& event) -> Status {
     if (event.position == 944) return Error{Code::kInternal, "bad"};
     return {};
   };
@@ -177,7 +177,7 @@ TEST_F(FollowerBatches, AroundABadEventAreTriedAFewTimesOnly) {
 TEST_F(FollowerBatches, AreTriedForAsLongAsTheDatabaseIsToBlame) {
   Append(100);
   int failures = 60;
-  handle_ = [&](const Event& event) -> Status {
+  handle_ = [&](const events::Event& event) -> Status {
     if (event.position != 50 || failures-- <= 0) return {};
     const Code codes[] = {Code::kUnavailable, Code::kUnknownOutcome, Code::kReadOnly, Code::kFull};
     return Error{codes[failures % 4], "canceling statement due to statement timeout"};
@@ -192,7 +192,7 @@ TEST_F(FollowerBatches, AreTriedForAsLongAsTheDatabaseIsToBlame) {
 TEST_F(FollowerBatches, SurviveWhateverAProcessorThrows) {
   Append(100);
   int lacks = 3;
-  handle_ = [&](const Event& event) -> Status {
+  handle_ = [&](const events::Event& event) -> Status {
     if (event.position == 20) throw 42;
     if (event.position == 33 && lacks-- > 0) throw std::bad_alloc();
     return {};
@@ -205,7 +205,7 @@ TEST_F(FollowerBatches, SurviveWhateverAProcessorThrows) {
 
 TEST_F(FollowerBatches, AreLimitedInBytes) {
   Append(60, std::string(1024 * 1024, 'x'));
-  handle_ = [](const Event&) { return Status(); };
+  handle_ = [](const events::Event&) { return Status(); };
   const auto follower = Follow();
   RunOut(*follower);
   EXPECT_EQ(Handled(), 60u);
@@ -213,4 +213,4 @@ TEST_F(FollowerBatches, AreLimitedInBytes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "replica/follower.h"
 
-namespace muster {
+namespace muster::replica {
 
 // Reloads the parked streams from the read model. The cache is never older than our last change.
 Status Follower::ReloadParked() {
@@ -33,7 +33,7 @@ ReadModelProgress Follower::InPlace(int slot) const {
 }
 
 // The first waiting events, up to a small batch. Empty: the first is no longer in the log.
-Result<std::vector<Event>> Follower::NextToReplay() {
+Result<std::vector<events::Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
   const auto most = static_cast<int>(std::min(batch_size_.size(), kCarefulBatch));
   MUSTER_ASSIGN(auto events, log_.ReadStream(replaying_->stream, waiting.front() - 1, most));
@@ -41,7 +41,7 @@ Result<std::vector<Event>> Follower::NextToReplay() {
   // a batch is handled with side effects or without, not mixed.
   const bool quiet = replaying_->quiet.contains(waiting.front());
   size_t next = 0;
-  std::erase_if(events, [&](const Event& event) {
+  std::erase_if(events, [&](const events::Event& event) {
     if (next == waiting.size() || event.version != waiting[next]) return true;
     if (replaying_->quiet.contains(event.version) != quiet) next = waiting.size();
     if (next == waiting.size()) return true;
@@ -52,12 +52,12 @@ Result<std::vector<Event>> Follower::NextToReplay() {
 }
 
 Status Follower::ReplaySome(std::stop_token stop) {
-  MUSTER_ASSIGN(const std::vector<Event> events, NextToReplay());
+  MUSTER_ASSIGN(const std::vector<events::Event> events, NextToReplay());
   if (events.empty()) {
     return StayParked(replaying_->versions.front(),
                       Error{Code::kNotFound, "the event is not in the log"});
   }
-  const bool suspect = std::any_of(events.begin(), events.end(), [&](const Event& event) {
+  const bool suspect = std::any_of(events.begin(), events.end(), [&](const events::Event& event) {
     return hangs_.contains(event.position);
   });
   Status handled = suspect ? Status(Error{Code::kInternal, "a processor has hung in an event"})
@@ -84,8 +84,8 @@ Status Follower::AfterTrouble(const Error& error) {
 }
 
 // Up to the first that still fails.
-Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token stop) {
-  for (const Event& event : events) {
+Status Follower::ReplayOneByOne(std::span<const events::Event> events, std::stop_token stop) {
+  for (const events::Event& event : events) {
     if (stop.stop_requested()) return ReloadParked();
     const auto hung = hangs_.find(event.position);
     if (hung != hangs_.end() && hung->second >= kMaxHangs) {
@@ -99,13 +99,13 @@ Status Follower::ReplayOneByOne(std::span<const Event> events, std::stop_token s
 }
 
 // Recorded first: parked events may have killed processes before.
-Status Follower::Replayed(std::span<const Event> events) {
+Status Follower::Replayed(std::span<const events::Event> events) {
   MUSTER_TRY(NoteInFlight(events));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   const bool side_effects = !replaying_->quiet.contains(events.front().version);
   MUSTER_TRY(Dispatch(events, side_effects, *transaction));
   ReadModelProgress progress = InPlace(replaying_->slot);
-  for (const Event& event : events) {
+  for (const events::Event& event : events) {
     progress.replayed.push_back({event.slot, event.stream, event.version});
   }
   return Commit(*transaction, progress);
@@ -126,4 +126,4 @@ Status Follower::StayParked(int64_t version, const Error& error) {
   return stayed ? ReloadParked() : AfterTrouble(stayed.error());
 }
 
-}  // namespace muster
+}  // namespace muster::replica

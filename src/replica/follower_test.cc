@@ -1,15 +1,15 @@
 // One follower on an in-memory log and read model, step by step.
 
 #include "replica/follower.h"
-#include "base/virtual_env.h"
+#include "core/virtual_env.h"
 
 #include <gtest/gtest.h>
 
-#include "base/log.h"
+#include "core/log.h"
 #include "events/backends.h"
 #include "replica/memory_read_model.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,8 +24,8 @@ class FollowerTest : public ::testing::Test {
   class Recorder final : public Processor {
    public:
     Recorder(FollowerTest& test, bool side_effects) : test_(test), side_effects_(side_effects) {}
-    Status Handle(std::span<const Event> events, Transaction& transaction) override {
-      for (const Event& event : events) {
+    Status Handle(std::span<const events::Event> events, Transaction& transaction) override {
+      for (const events::Event& event : events) {
         const std::string name = event.stream + std::to_string(event.version);
         if (test_.bad.contains(name)) return Error{Code::kInternal, "bad " + name};
         MUSTER_TRY(transaction.Execute("handled", {name, side_effects_ ? "loud" : "quiet"}));
@@ -47,7 +47,7 @@ class FollowerTest : public ::testing::Test {
   }
 
   void Append(const std::string& stream, int events) {
-    StreamAppend append{stream, kAnyVersion, {}};
+    events::StreamAppend append{stream, events::kAnyVersion, {}};
     for (int i = 0; i < events; ++i) append.events.push_back({"T"});
     ASSERT_TRUE(log->Append({&append, 1}));
   }
@@ -72,7 +72,7 @@ class FollowerTest : public ::testing::Test {
   std::vector<ParkedStream> Parked() { return *model.Parked(kInstance, kSlots); }
 
   VirtualEnv env;
-  std::unique_ptr<EventLog> log = NewMemoryEventLog(env, 2);
+  std::unique_ptr<events::EventLog> log = events::NewMemoryEventLog(env, 2);
   MemoryReadModel model;
   std::set<std::string> bad;
   std::unique_ptr<Follower> follower;
@@ -146,4 +146,4 @@ TEST_F(FollowerTest, AnEventThatHungTwiceSinceItWasAskedForStaysParked) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "replica/operations.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -35,7 +35,7 @@ Error Lost(const std::string& id, const std::string& why) {
 
 }  // namespace
 
-Member::Member(Store& store, Env& env, const ReplicaOptions& options, int slots,
+Member::Member(store::Store& store, Env& env, const ReplicaOptions& options, int slots,
                std::vector<std::string> projections)
     : store_(store),
       env_(env),
@@ -75,13 +75,13 @@ Status Member::Register() {
   state_ = MemberState{.name = name, .projections = projections_};
   lease_.reset();
   const MonoTime asked = env_.MonoNow();
-  auto lease = Lease::Create(store_, env_,
-                             Record{.kind = kReplicaKind,
-                                    .queue = kReplicaQueue,
-                                    .key = MemberKey(options_.set, id_),
-                                    .owner = id_,
-                                    .body = state_.ToBody()},
-                             options_.heartbeat_timeout);
+  auto lease = store::Lease::Create(store_, env_,
+                                    store::Record{.kind = kReplicaKind,
+                                                  .queue = kReplicaQueue,
+                                                  .key = MemberKey(options_.set, id_),
+                                                  .owner = id_,
+                                                  .body = state_.ToBody()},
+                                    options_.heartbeat_timeout);
   if (!lease && lease.error().code == Code::kLeaseLost) {
     return Error{Code::kUnavailable, "worker " + id_ + " could not register in time"};
   }
@@ -95,9 +95,9 @@ Status Member::Register() {
   return {};
 }
 
-Status Member::Commit(Due due) {
+Status Member::Commit(store::Due due) {
   if (!lease_) return Lost(id_, "it is not registered");
-  Record next = lease_->record();
+  store::Record next = lease_->record();
   next.body = state_.ToBody();
   const MonoTime asked = env_.MonoNow();
   const MonoTime deadline = lease_->deadline();
@@ -113,7 +113,7 @@ Status Member::Commit(Due due) {
 
 // A peer judged by the store's clock, and its word is final.
 Error Member::WhyLost(Code code, MonoTime deadline) const {
-  if (const std::optional<Record>& found = lease_->lost_to()) {
+  if (const std::optional<store::Record>& found = lease_->lost_to()) {
     const auto state = MemberState::FromBody(found->body);
     return Lost(id_, state && !state->error.empty() ? state->error : "it was declared dead");
   }
@@ -121,7 +121,7 @@ Error Member::WhyLost(Code code, MonoTime deadline) const {
   return Lost(id_, gone ? "its record is gone" : "it could not renew in time");
 }
 
-Status Member::Renew() { return Commit(Due::After(options_.heartbeat_timeout)); }
+Status Member::Renew() { return Commit(store::Due::After(options_.heartbeat_timeout)); }
 
 Status Member::Say(MemberState::Phase phase, int64_t generation) {
   state_.phase = phase;
@@ -136,7 +136,7 @@ Status Member::Leave() {
   state_.phase = MemberState::Phase::kStopped;
   // Not by the deadline of the heartbeat: past it we are only more welcome to go.
   lease_->SetDeadline(env_.MonoNow() + kLeavePatience);
-  const Status left = Commit(Due::After(kRemembered));
+  const Status left = Commit(store::Due::After(kRemembered));
   lease_->Abandon();
   if (left) SignalSet(store_, options_.set);
   return left;
@@ -213,7 +213,7 @@ Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
   }
   const nanoseconds waited = env_.MonoNow() - preparing_since_;
   bool died = false;
-  std::vector<Change> changes;
+  std::vector<store::Change> changes;
   std::vector<std::string> ids;
   for (auto& [id, member] : view.members) {
     const bool expired = member.record.due && *member.record.due <= now;
@@ -221,7 +221,7 @@ Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
       died |= view.generation.assignment.PartitionOf(id) >= 0 &&
               member.state.phase == MemberState::Phase::kDead;
       if (expired && view.generation.assignment.PartitionOf(id) < 0) {
-        changes.push_back(Change::Delete(member.record));
+        changes.push_back(store::Change::Delete(member.record));
         ids.emplace_back();
       }
       continue;
@@ -242,17 +242,17 @@ Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
     dead.error = expired ? "its heartbeat stopped"
                          : "it was not ready for generation " +
                                std::to_string(view.generation.number) + " in time";
-    Record next = member.record;
+    store::Record next = member.record;
     next.body = dead.ToBody();
-    changes.push_back(Change::Put(std::move(next), Due::After(kRemembered)));
+    changes.push_back(store::Change::Put(std::move(next), store::Due::After(kRemembered)));
     ids.push_back(id);
   }
   for (const auto& [record, suspect] : view.suspects) {
     if (!record.due || *record.due > now) continue;
-    changes.push_back(Change::Delete(record));
+    changes.push_back(store::Change::Delete(record));
     ids.emplace_back();
   }
-  if (changes.size() > static_cast<size_t>(kMaxBatch)) changes.resize(kMaxBatch);
+  if (changes.size() > static_cast<size_t>(store::kMaxBatch)) changes.resize(store::kMaxBatch);
   if (changes.empty()) return died;
   // Each applies only to the heartbeat that was judged: one that came since keeps its worker.
   MUSTER_ASSIGN(const auto written, store_.Write(changes));
@@ -352,14 +352,14 @@ Status Member::Go(SetView& view) {
 // Replaces the set's record, if it is still the one in `view`, and brings the view up to date. An
 // unknown outcome is left to the next look.
 Result<bool> Member::Swap(SetView& view, const Generation& next) {
-  Record record = view.set_record;
+  store::Record record = view.set_record;
   if (PLANTED_BUG(generation_without_cas)) {
     auto stored = store_.Get(record.kind, record.key);
     if (stored && *stored) record.version = (*stored)->version;
   }
   record.body = next.ToBody();
   // Due now, which means nothing here, but wakes those who wait.
-  const Change change = Change::Put(record, Due::Now());
+  const store::Change change = store::Change::Put(record, store::Due::Now());
   MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
   if (!written.front().applied) return false;
   record.version = written.front().version;
@@ -368,4 +368,4 @@ Result<bool> Member::Swap(SetView& view, const Generation& next) {
   return true;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -8,9 +8,9 @@
 #include "muster/replica.h"
 #include "muster/store.h"
 #include "replica/set_records.h"
-#include "store/lease.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::replica {
 
 // One worker's part in the set: its heartbeat, and its share of coordinating.
 //
@@ -22,7 +22,7 @@ namespace muster {
 // Used by one thread.
 class Member {
  public:
-  Member(Store& store, Env& env, const ReplicaOptions& options, int slots,
+  Member(store::Store& store, Env& env, const ReplicaOptions& options, int slots,
          std::vector<std::string> projections);
 
   // Enters the set under a new id, pending until a generation has a place for it. kIncompatible:
@@ -57,7 +57,7 @@ class Member {
   Status CheckSet(const SetView& view) const;
   Status Renew();
   // Stores what this worker is now.
-  Status Commit(Due due);
+  Status Commit(store::Due due);
   Error WhyLost(Code code, MonoTime deadline) const;
   Status Coordinate(SetView& view);
   Result<bool> ExpireMembers(SetView& view, WallTime now);
@@ -67,13 +67,13 @@ class Member {
   Result<bool> Swap(SetView& view, const Generation& next);
   bool Settled(const std::vector<std::string>& wanted);
 
-  Store& store_;
+  store::Store& store_;
   Env& env_;
   const ReplicaOptions& options_;
   const int slots_;
   const std::vector<std::string> projections_;
   std::string id_;
-  std::optional<Lease> lease_;  // of our record; none: not registered
+  std::optional<store::Lease> lease_;  // of our record; none: not registered
   MemberState state_;
   MonoTime renewed_{};
 
@@ -87,4 +87,4 @@ class Member {
   MonoTime preparing_since_{};
 };
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/planted_bug.h"
+#include "core/planted_bug.h"
 
-namespace muster {
+namespace muster::replica {
 
 Result<std::vector<SlotState>> MemoryReadModel::TakeOver(const Instance& instance,
                                                          int64_t generation,
@@ -202,10 +202,10 @@ Result<int64_t> MemoryReadModel::RequestReplay(const Instance& instance,
 }
 
 Status MemoryReadModel::Put(Transaction&, const Instance& instance,
-                            std::span<const SlotPosition> slots, bool forget) {
+                            std::span<const events::SlotPosition> slots, bool forget) {
   std::lock_guard lock(mutex_);
   Model& model = models_[{instance.set, instance.projection, instance.version}];
-  for (const SlotPosition& slot : slots) {
+  for (const events::SlotPosition& slot : slots) {
     SlotState& state = model.slots[slot.slot];
     state.slot = slot.slot;
     state.position = slot.position;
@@ -233,4 +233,4 @@ std::vector<MemoryReadModel::Statement> MemoryReadModel::Statements() const {
   return statements_;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

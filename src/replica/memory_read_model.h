@@ -9,7 +9,7 @@
 
 #include "replica/read_model.h"
 
-namespace muster {
+namespace muster::replica {
 
 // A read model that is the list of statements committed to it. For tests, and as the simulator's
 // reference.
@@ -34,7 +34,7 @@ class MemoryReadModel final : public ReadModel {
                                            std::span<const int> slots) override;
   Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) override;
   Status Put(Transaction& transaction, const Instance& instance,
-             std::span<const SlotPosition> slots, bool forget) override;
+             std::span<const events::SlotPosition> slots, bool forget) override;
   Status Forget(Transaction& transaction, const Instance& instance,
                 bool unless_swapped_in) override;
 
@@ -78,4 +78,4 @@ class MemoryTransaction final : public Transaction {
   std::vector<MemoryReadModel::Statement> statements;
 };
 
-}  // namespace muster
+}  // namespace muster::replica

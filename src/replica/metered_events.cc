@@ -1,8 +1,8 @@
 #include "replica/metered_events.h"
 
-#include "base/log.h"
+#include "core/log.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 const char* KindName(ReplicaEvent::Kind kind) {
@@ -49,7 +49,7 @@ const std::vector<double>& Bounds() {
 
 }  // namespace
 
-MeteredEvents::MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, Env& env)
+MeteredEvents::MeteredEvents(std::string set, Metrics& metrics, net::Tracer& tracer, Env& env)
     : set_(std::move(set)),
       metrics_(metrics),
       tracer_(tracer),
@@ -113,4 +113,4 @@ void MeteredEvents::Trace(const ReplicaEvent& event, const Stage& stage) {
                .error = event.error});
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "base/metrics.h"
-#include "base/tracer.h"
+#include "core/metrics.h"
 #include "muster/env.h"
 #include "muster/replica.h"
+#include "net/tracer.h"
 
-namespace muster {
+namespace muster::replica {
 
 // Reports what the workers of a replica set do: as metrics (muster_replica_events_total by kind,
 // muster_replica_barrier_seconds from ready to running, muster_replica_pause_seconds of slots), as
@@ -18,7 +18,7 @@ namespace muster {
 // Arguments must outlive it. Thread-safe.
 class MeteredEvents {
  public:
-  MeteredEvents(std::string set, Metrics& metrics, Tracer& tracer, Env& env);
+  MeteredEvents(std::string set, Metrics& metrics, net::Tracer& tracer, Env& env);
 
   void Take(const ReplicaEvent& event);
 
@@ -36,7 +36,7 @@ class MeteredEvents {
 
   const std::string set_;
   Metrics& metrics_;
-  Tracer& tracer_;
+  net::Tracer& tracer_;
   Env& env_;
   Metrics::Histogram barrier_;
   Metrics::Histogram pause_;
@@ -44,4 +44,4 @@ class MeteredEvents {
   std::map<std::string, Stage> stages_;  // by worker
 };
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "support/http_server.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using Kind = ReplicaEvent::Kind;
@@ -19,7 +19,8 @@ TEST(MeteredEvents, WhatAWorkerDidIsASpanOfTheSetsTrace) {
       [](const testing::HttpServerRequest&) { return testing::Answer(200, "{}"); });
   Metrics metrics;
   {
-    Tracer tracer("http://127.0.0.1:" + std::to_string(collector.port()), "muster replica run");
+    net::Tracer tracer("http://127.0.0.1:" + std::to_string(collector.port()),
+                       "muster replica run");
     MeteredEvents metered("orders", metrics, tracer, RealEnv());
     metered.Take(Of(Kind::kRegistered, 0));
     metered.Take(Of(Kind::kReady, 1));
@@ -51,4 +52,4 @@ TEST(MeteredEvents, WhatAWorkerDidIsASpanOfTheSetsTrace) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -1,19 +1,19 @@
 #include "replica/memory_read_model.h"
 #include "replica/read_model.h"
-#include "store/store_url.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::replica {
 
 Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& /*env*/,
                                                  milliseconds call_timeout) {
-  auto url = ParseStoreUrl(text);
+  auto url = store::ParseStoreUrl(text);
   if (!url) return url.error().Within("read model");
   switch (url->backend) {
-    case StoreUrl::Backend::kMemory:
+    case store::StoreUrl::Backend::kMemory:
       return std::make_unique<MemoryReadModel>();
-    case StoreUrl::Backend::kSqlite:
+    case store::StoreUrl::Backend::kSqlite:
       return OpenSqliteReadModel(url->target, url->space);
-    case StoreUrl::Backend::kPostgres:
+    case store::StoreUrl::Backend::kPostgres:
       return OpenPostgresReadModel(url->target, url->space, call_timeout);
     default:
       break;
@@ -22,4 +22,4 @@ Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& /
                "use sqlite:PATH or postgresql://USER@HOST/DATABASE"};
 }
 
-}  // namespace muster
+}  // namespace muster::replica

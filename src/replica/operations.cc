@@ -3,36 +3,38 @@
 #include <algorithm>
 
 #include "replica/definitions.h"
-#include "store/update.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr int kPage = 5'000;
 constexpr size_t kMaxAges = 100;  // parked streams whose age is looked up
 
-std::vector<int> AllSlots(const EventLog& log) {
+std::vector<int> AllSlots(const events::EventLog& log) {
   std::vector<int> slots;
   for (int slot = 0; slot < log.slots(); ++slot) slots.push_back(slot);
   return slots;
 }
 
 // Updates one record, creating it if missing.
-Status ChangeRecord(Store& store, const std::string& set, const std::string& key,
+Status ChangeRecord(store::Store& store, const std::string& set, const std::string& key,
                     const std::function<Result<std::string>(const std::string& body)>& change) {
-  const auto update = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
-    Record record = stored ? *std::move(stored)
-                           : Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
+  const auto update =
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+    store::Record record =
+        stored ? *std::move(stored)
+               : store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
     MUSTER_ASSIGN(record.body, change(record.body));
-    return Change::Put(std::move(record), Due::Never());
+    return store::Change::Put(std::move(record), store::Due::Never());
   };
-  MUSTER_TRY(Update(store, kReplicaKind, key, update));
+  MUSTER_TRY(store::Update(store, kReplicaKind, key, update));
   SignalSet(store, set);
   return {};
 }
 
 // Parked events were passed over but not handled.
-Status CountParked(EventLog& log, WallTime now, InstanceStatus& status) {
+Status CountParked(events::EventLog& log, WallTime now, InstanceStatus& status) {
   size_t asked = 0;
   for (const ParkedStream& stream : status.parked) {
     status.parked_events += std::ssize(stream.versions);
@@ -47,8 +49,8 @@ Status CountParked(EventLog& log, WallTime now, InstanceStatus& status) {
   return {};
 }
 
-Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const Instance& instance,
-                                        WallTime now) {
+Result<InstanceStatus> StatusOfInstance(events::EventLog& log, ReadModel& model,
+                                        const Instance& instance, WallTime now) {
   InstanceStatus status;
   status.projection = instance.projection;
   status.version = instance.version;
@@ -62,10 +64,10 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
     status.handled += slot.handled - slot.skipped;
     status.skipped += slot.skipped;
   }
-  std::vector<SlotPosition> from;
+  std::vector<events::SlotPosition> from;
   for (const int slot : AllSlots(log)) from.push_back({slot, positions[slot]});
   MUSTER_ASSIGN(status.lags, log.Lag(from));
-  for (const SlotLag& lag : status.lags) {
+  for (const events::SlotLag& lag : status.lags) {
     status.unread += lag.events;
     status.lag_estimated |= lag.estimated;
     if (lag.oldest) status.lag_time = std::max(status.lag_time, now - *lag.oldest);
@@ -76,7 +78,7 @@ Result<InstanceStatus> StatusOfInstance(EventLog& log, ReadModel& model, const I
 }
 
 // Followers with nothing to commit would not notice that their checkpoints moved.
-Status Touch(Store& store, const std::string& set, const std::string& projection) {
+Status Touch(store::Store& store, const std::string& set, const std::string& projection) {
   return ChangeDesired(store, set, projection, [](DesiredState& desired) -> Status {
     ++desired.touched;
     return {};
@@ -85,22 +87,22 @@ Status Touch(Store& store, const std::string& set, const std::string& projection
 
 }  // namespace
 
-void SignalSet(Store& store, const std::string& set) {
-  Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(set)};
+void SignalSet(store::Store& store, const std::string& set) {
+  store::Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(set)};
   auto stored = store.Get(signal.kind, signal.key);
   if (stored && *stored) signal = **stored;
-  const Change change = Change::Put(signal, Due::Now());
+  const store::Change change = store::Change::Put(signal, store::Due::Now());
   static_cast<void>(store.Write({&change, 1}));
 }
 
-Result<DesiredState> DesiredFor(Store& store, const std::string& set,
+Result<DesiredState> DesiredFor(store::Store& store, const std::string& set,
                                 const std::string& projection) {
   MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));
   if (!stored) return DesiredState{};
   return DesiredState::FromBody(stored->body);
 }
 
-Status ChangeDesired(Store& store, const std::string& set, const std::string& projection,
+Status ChangeDesired(store::Store& store, const std::string& set, const std::string& projection,
                      const std::function<Status(DesiredState&)>& change) {
   return ChangeRecord(store, set, ProjectionKey(set, projection),
                       [&](const std::string& body) -> Result<std::string> {
@@ -110,7 +112,7 @@ Status ChangeDesired(Store& store, const std::string& set, const std::string& pr
                       });
 }
 
-Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
+Status PauseProjection(store::Store& store, const std::string& set, const std::string& projection,
                        bool paused) {
   return ChangeDesired(store, set, projection, [&](DesiredState& desired) -> Status {
     desired.paused = paused;
@@ -118,7 +120,7 @@ Status PauseProjection(Store& store, const std::string& set, const std::string& 
   });
 }
 
-Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& set,
+Result<std::vector<std::string>> NotStoppedYet(store::Store& store, const std::string& set,
                                                const std::string& projection,
                                                const std::vector<int>& versions) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
@@ -137,20 +139,20 @@ Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& 
   return names;
 }
 
-Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
+Result<std::vector<std::string>> NotPausedYet(store::Store& store, const std::string& set,
                                               const std::string& projection) {
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
   return NotStoppedYet(store, set, projection, desired.versions);
 }
 
-Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers) {
+Status ScaleSet(store::Store& store, const std::string& set, std::optional<int> workers) {
   return ChangeRecord(store, set, ScaleKey(set), [&](const std::string&) -> Result<std::string> {
     return "{\"workers\":" + std::to_string(workers.value_or(0)) + "}";
   });
 }
 
-Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                       Projection& projection) {
+Status ResetProjection(store::Store& store, events::EventLog& log, ReadModel& model,
+                       const std::string& set, Projection& projection) {
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection.name()));
   const Instance instance{set, projection.name(), desired.active};
   const std::string built = desired.Definition(desired.active), own = DefinitionHash(projection);
@@ -160,7 +162,7 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
                      projection.name() + "' was built by definition " + built + ", not by " + own,
                  "'muster replica rebuild' builds that one beside it"};
   }
-  std::vector<SlotPosition> start;
+  std::vector<events::SlotPosition> start;
   for (const int slot : AllSlots(log)) start.push_back({slot, 0});
   MUSTER_ASSIGN(const auto transaction, model.Begin());
   // Checkpoints first: an owner about to commit a batch waits, and then fails.
@@ -171,7 +173,8 @@ Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std:
   return Touch(store, set, projection.name());
 }
 
-Result<bool> AdoptDefinition(Store& store, const std::string& set, const Projection& projection) {
+Result<bool> AdoptDefinition(store::Store& store, const std::string& set,
+                             const Projection& projection) {
   const std::string own = DefinitionHash(projection);
   if (own.empty()) {
     return Error{Code::kInvalid, "projection '" + projection.name() + "' states no definition"};
@@ -187,14 +190,14 @@ Result<bool> AdoptDefinition(Store& store, const std::string& set, const Project
   return changed;
 }
 
-Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
-                 int64_t position) {
+Status SkipEvent(store::Store& store, events::EventLog& log, ReadModel& model,
+                 const Instance& instance, int64_t position) {
   if (position < 1) return Error{Code::kInvalid, "positions start at 1"};
-  MUSTER_ASSIGN(const EventPage page, log.ReadAll(position - 1, 1));
+  MUSTER_ASSIGN(const events::EventPage page, log.ReadAll(position - 1, 1));
   if (page.events.empty() || page.events.front().position != position) {
     return Error{Code::kNotFound, "there is no event at position " + std::to_string(position)};
   }
-  const Event& event = page.events.front();
+  const events::Event& event = page.events.front();
   Status parked = model.SkipParked(instance, {event.slot, event.stream, event.version});
   if (parked) SignalSet(store, instance.set);
   if (parked || parked.error().code != Code::kNotFound) return parked;
@@ -205,8 +208,8 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& 
     return Error{Code::kNotFound, "projection '" + instance.projection + "' has not started yet",
                  "run the set once first"};
   }
-  const SlotPosition from{event.slot, slot->position};
-  MUSTER_ASSIGN(const EventPage next, log.Read({&from, 1}, 1));
+  const events::SlotPosition from{event.slot, slot->position};
+  MUSTER_ASSIGN(const events::EventPage next, log.Read({&from, 1}, 1));
   if (next.events.empty() || next.events.front().position != position) {
     return Error{Code::kConflict,
                  "event " + std::to_string(position) +
@@ -221,8 +224,8 @@ Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& 
                                   DigestOf(event), slot->effects_until, /*skipped=*/1}}});
 }
 
-Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
-                           const std::string& stream) {
+Result<int64_t> SkipStream(store::Store& store, events::EventLog& log, ReadModel& model,
+                           const Instance& instance, const std::string& stream) {
   MUSTER_ASSIGN(const auto parked, model.Parked(instance, AllSlots(log)));
   int64_t skipped = 0;
   for (const ParkedStream& one : parked) {
@@ -238,7 +241,7 @@ Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const 
   return skipped;
 }
 
-Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
+Status ForgetProjection(store::Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
   MUSTER_ASSIGN(const WallTime now, store.Now());
@@ -268,13 +271,13 @@ Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
   }
   MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));
   if (!stored) return {};
-  const Change remove = Change::Delete(*stored);
+  const store::Change remove = store::Change::Delete(*stored);
   MUSTER_TRY(store.Write({&remove, 1}));
   return {};
 }
 
-Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                           const std::vector<std::string>& projections) {
+Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel& model,
+                           const std::string& set, const std::vector<std::string>& projections) {
   SetStatus status;
   MUSTER_ASSIGN(status.view, ReadSet(store, set));
   MUSTER_ASSIGN(status.now, store.Now());
@@ -310,12 +313,12 @@ Status CheckLogIsWhole(const SetStatus& status) {
   return {};
 }
 
-Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,
+Result<int64_t> ReplayParked(store::Store& store, ReadModel& model, const Instance& instance,
                              const std::string& stream) {
   MUSTER_ASSIGN(const SetView view, ReadSet(store, instance.set));
   for (const auto& [record, suspect] : view.suspects) {
     if (suspect.projection != instance.projection || suspect.version != instance.version) continue;
-    const Change remove = Change::Delete(record);
+    const store::Change remove = store::Change::Delete(record);
     MUSTER_TRY(store.Write({&remove, 1}));
   }
   MUSTER_ASSIGN(const int64_t asked, model.RequestReplay(instance, stream));
@@ -323,7 +326,7 @@ Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& ins
   return asked;
 }
 
-Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance) {
+Result<AuditResult> Audit(events::EventLog& log, ReadModel& model, const Instance& instance) {
   MUSTER_ASSIGN(const auto slots, model.Slots(instance));
   std::map<int, SlotState> counted;  // from the log
   std::map<int, int64_t> positions;
@@ -334,8 +337,8 @@ Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& insta
   }
   AuditResult result;
   for (int64_t after = 0; after < end;) {
-    MUSTER_ASSIGN(const EventPage page, log.ReadAll(after, kPage));
-    for (const Event& event : page.events) {
+    MUSTER_ASSIGN(const events::EventPage page, log.ReadAll(after, kPage));
+    for (const events::Event& event : page.events) {
       if (event.position > positions[event.slot]) continue;
       SlotState& count = counted[event.slot];
       ++count.handled;
@@ -359,4 +362,4 @@ Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& insta
   return result;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

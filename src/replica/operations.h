@@ -13,50 +13,51 @@
 #include "replica/read_model.h"
 #include "replica/set_records.h"
 
-namespace muster {
+namespace muster::replica {
 
 // Operator actions on a replica set. All of it is state in the store or the read model, which
 // workers apply when they next look or start: no worker has to be running.
 
 // Updates the desired state of a projection. kUnavailable: too many concurrent updates.
-Status ChangeDesired(Store& store, const std::string& set, const std::string& projection,
+Status ChangeDesired(store::Store& store, const std::string& set, const std::string& projection,
                      const std::function<Status(DesiredState&)>& change);
 
-Status PauseProjection(Store& store, const std::string& set, const std::string& projection,
+Status PauseProjection(store::Store& store, const std::string& set, const std::string& projection,
                        bool paused);
 
 // The workers, by name, that may still handle events of versions that should be stopped.
-Result<std::vector<std::string>> NotStoppedYet(Store& store, const std::string& set,
+Result<std::vector<std::string>> NotStoppedYet(store::Store& store, const std::string& set,
                                                const std::string& projection,
                                                const std::vector<int>& versions);
 // The same for a paused projection.
-Result<std::vector<std::string>> NotPausedYet(Store& store, const std::string& set,
+Result<std::vector<std::string>> NotPausedYet(store::Store& store, const std::string& set,
                                               const std::string& projection);
 
 // Limits the number of active workers, the others stand by; none: no limit.
-Status ScaleSet(Store& store, const std::string& set, std::optional<int> workers);
+Status ScaleSet(store::Store& store, const std::string& set, std::optional<int> workers);
 
 // Clears the active version and restarts it from the first event, in one transaction. kConflict: it
 // was built from another definition.
-Status ResetProjection(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                       Projection& projection);
+Status ResetProjection(store::Store& store, events::EventLog& log, ReadModel& model,
+                       const std::string& set, Projection& projection);
 
 // Makes workers run the active version with the definition of `projection` from now on. Existing
 // results stay. False: it already does.
-Result<bool> AdoptDefinition(Store& store, const std::string& set, const Projection& projection);
+Result<bool> AdoptDefinition(store::Store& store, const std::string& set,
+                             const Projection& projection);
 
 // Skips one event, which must be parked or the next of its slot, so that earlier ones are not
 // skipped by accident. It is counted as skipped.
-Status SkipEvent(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
-                 int64_t position);
+Status SkipEvent(store::Store& store, events::EventLog& log, ReadModel& model,
+                 const Instance& instance, int64_t position);
 
 // Skips all waiting events of a parked stream. Returns how many.
-Result<int64_t> SkipStream(Store& store, EventLog& log, ReadModel& model, const Instance& instance,
-                           const std::string& stream);
+Result<int64_t> SkipStream(store::Store& store, events::EventLog& log, ReadModel& model,
+                           const Instance& instance, const std::string& stream);
 
 // Removes a projection from the set, with its checkpoints; its tables stay. kConflict: a live
 // worker runs it and would start it from the first event.
-Status ForgetProjection(Store& store, ReadModel& model, const std::string& set,
+Status ForgetProjection(store::Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection);
 
 // The status of one version of a projection.
@@ -80,7 +81,7 @@ struct InstanceStatus {
   std::map<std::string, int64_t> parked_at;  // position of the first event, for the first of these
                                              // streams
   std::vector<SlotState> slots;
-  std::vector<SlotLag> lags;  // per slot
+  std::vector<events::SlotLag> lags;  // per slot
 };
 
 struct SetStatus {
@@ -92,12 +93,12 @@ struct SetStatus {
 // kCorrupt: the log has lost events that a version has handled. New ones would reuse their
 // positions and be skipped.
 Status CheckLogIsWhole(const SetStatus& status);
-Result<SetStatus> StatusOf(Store& store, EventLog& log, ReadModel& model, const std::string& set,
-                           const std::vector<std::string>& projections);
+Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel& model,
+                           const std::string& set, const std::vector<std::string>& projections);
 
 // Requests a replay of a version's parked streams; empty: all. Events that hung or killed
 // processors start over. Returns the number of streams.
-Result<int64_t> ReplayParked(Store& store, ReadModel& model, const Instance& instance,
+Result<int64_t> ReplayParked(store::Store& store, ReadModel& model, const Instance& instance,
                              const std::string& stream);
 
 // Counts and hashes the processed events, slot by slot, and compares with the log.
@@ -108,13 +109,13 @@ struct AuditResult {
   int64_t skipped = 0;  // of these, so that events = handled + parked + skipped
   std::vector<int> wrong_slots = {};
 };
-Result<AuditResult> Audit(EventLog& log, ReadModel& model, const Instance& instance);
+Result<AuditResult> Audit(events::EventLog& log, ReadModel& model, const Instance& instance);
 
 // Wakes the workers of a set.
-void SignalSet(Store& store, const std::string& set);
+void SignalSet(store::Store& store, const std::string& set);
 
 // The desired state of a projection. One that was never changed has only the first version.
-Result<DesiredState> DesiredFor(Store& store, const std::string& set,
+Result<DesiredState> DesiredFor(store::Store& store, const std::string& set,
                                 const std::string& projection);
 
-}  // namespace muster
+}  // namespace muster::replica

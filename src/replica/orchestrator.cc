@@ -4,13 +4,13 @@
 #include <mutex>
 #include <thread>
 
-#include "base/backoff.h"
-#include "base/guard.h"
-#include "base/log.h"
+#include "core/backoff.h"
+#include "core/guard.h"
+#include "core/log.h"
 #include "replica/orchestrator.h"
 #include "replica/worker.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kShortestCall{10'000};
@@ -26,7 +26,8 @@ constexpr milliseconds kShortestRest{20};
 // One thread per follower.
 class ThreadRunner final : public FollowerRunner {
  public:
-  ThreadRunner(Store& store, EventLog& log, Env& env) : store_(store), log_(log), env_(env) {}
+  ThreadRunner(store::Store& store, events::EventLog& log, Env& env)
+      : store_(store), log_(log), env_(env) {}
 
   void SetWorker(const Worker& worker) { worker_ = &worker; }
 
@@ -102,8 +103,8 @@ class ThreadRunner final : public FollowerRunner {
     running.ended.notify_all();
   }
 
-  Store& store_;
-  EventLog& log_;
+  store::Store& store_;
+  events::EventLog& log_;
   Env& env_;
   const Worker* worker_ = nullptr;
   std::map<Follower*, std::unique_ptr<FollowerThread>> threads_;
@@ -111,7 +112,7 @@ class ThreadRunner final : public FollowerRunner {
 
 class ThreadedOrchestrator final : public Orchestrator {
  public:
-  ThreadedOrchestrator(Store& store, EventLog& log, std::unique_ptr<ReadModel> model,
+  ThreadedOrchestrator(store::Store& store, events::EventLog& log, std::unique_ptr<ReadModel> model,
                        std::vector<std::shared_ptr<Projection>> projections,
                        const ReplicaOptions& options, Env& env)
       : model_(std::move(model)),
@@ -149,7 +150,7 @@ Status CheckOptions(const ReplicaOptions& options,
     return invalid("the heartbeat's timeout is less than twice its interval");
   }
   if (options.quiet > options.quiet_most) return invalid("quiet is longer than quiet_most");
-  if (options.batch < 1 || options.batch > kMaxEventBatch)
+  if (options.batch < 1 || options.batch > events::kMaxEventBatch)
     return invalid("batch is outside 1..10000");
   if (options.max_attempts < 1) return invalid("max_attempts is less than 1");
   return {};
@@ -164,7 +165,7 @@ Result<std::shared_ptr<Projection>> Projection::WithDefinition(const std::string
 }
 
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
-    Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
+    store::Store& store, events::EventLog& events, std::unique_ptr<ReadModel> model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
   return std::make_unique<ThreadedOrchestrator>(store, events, std::move(model),
@@ -172,7 +173,7 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
 }
 
 Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
-    Store& store, EventLog& events, const std::string& read_model,
+    store::Store& store, events::EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
   // A call must end well before its batch counts as hung.
@@ -181,4 +182,4 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
   return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);
 }
 
-}  // namespace muster
+}  // namespace muster::replica

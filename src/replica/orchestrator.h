@@ -6,11 +6,11 @@
 #include "muster/replica.h"
 #include "replica/read_model.h"
 
-namespace muster {
+namespace muster::replica {
 
 // NewOrchestrator on an open read model.
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
-    Store& store, EventLog& events, std::unique_ptr<ReadModel> model,
+    store::Store& store, events::EventLog& events, std::unique_ptr<ReadModel> model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
 
-}  // namespace muster
+}  // namespace muster::replica

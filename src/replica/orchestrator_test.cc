@@ -12,8 +12,8 @@
 #include <mutex>
 #include <thread>
 
-#include "base/log.h"
-#include "base/virtual_env.h"
+#include "core/log.h"
+#include "core/virtual_env.h"
 #include "muster/replica.h"
 #include "replica/definitions.h"
 #include "replica/member.h"
@@ -26,7 +26,7 @@
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,8 +62,8 @@ class Recorder final : public Projection {
   std::string Effects() const { return name_ + "_effects"; }  // of all versions
 
   std::atomic<int64_t> handled = 0;
-  std::function<void(const Event&)> before = {};  // may throw or hang
-  bool has_effects = false;                       // records which events had side effects
+  std::function<void(const events::Event&)> before = {};  // may throw or hang
+  bool has_effects = false;                               // records which events had side effects
 
  private:
   class FollowerThread final : public Processor {
@@ -72,8 +72,8 @@ class Recorder final : public Projection {
         : recorder_(recorder),
           version_(partition.version),
           side_effects_(partition.side_effects && recorder.has_effects) {}
-    Status Handle(std::span<const Event> events, Transaction& transaction) override {
-      for (const Event& event : events) {
+    Status Handle(std::span<const events::Event> events, Transaction& transaction) override {
+      for (const events::Event& event : events) {
         if (recorder_.before) recorder_.before(event);
         // The previous event of the stream must be there: an out-of-order event inserts nothing,
         // and is missing in the end.
@@ -126,11 +126,13 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
       url_.replace(url_.rfind('/') + 1, std::string::npos, database);
     }
     store_ = OpenOwnStore();
-    log_ = Must(OpenEventLog(url_, RealEnv(), {.slots = 16}));
+    log_ = Must(events::OpenEventLog(url_, RealEnv(), {.slots = 16}));
     model_ = Must(OpenReadModel(url_, RealEnv()));
   }
   // The workers' store: beside log and read model by default.
-  virtual std::unique_ptr<Store> OpenOwnStore() { return Must(OpenStore(url_, RealEnv())); }
+  virtual std::unique_ptr<store::Store> OpenOwnStore() {
+    return Must(store::OpenStore(url_, RealEnv()));
+  }
 
   void TearDown() override {
     workers_.clear();
@@ -157,7 +159,8 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     return options;
   }
 
-  Running& Start(const ReplicaOptions& options, std::function<void(const Event&)> before = {},
+  Running& Start(const ReplicaOptions& options,
+                 std::function<void(const events::Event&)> before = {},
                  const std::string& projection = "record") {
     auto running = std::make_unique<Running>();
     running->recorder = std::make_shared<Recorder>(projection);
@@ -190,9 +193,9 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
 
   void Append(int events, int streams = 40) {
     for (int i = 0; i < events; i += streams) {
-      std::vector<StreamAppend> appends;
+      std::vector<events::StreamAppend> appends;
       for (int s = 0; s < streams && i + s < events; ++s) {
-        appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+        appends.push_back({"stream-" + std::to_string(s), events::kAnyVersion, {{"T"}}});
       }
       ASSERT_TRUE(log_->Append(appends));
       appended_ += static_cast<int>(appends.size());
@@ -244,11 +247,11 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     strategy_ = strategy;
     workers_.clear();
     std::jthread appender([&](std::stop_token stop) {
-      auto own = Must(OpenEventLog(url_, RealEnv()));
+      auto own = Must(events::OpenEventLog(url_, RealEnv()));
       while (!stop.stop_requested()) {
-        std::vector<StreamAppend> appends;
+        std::vector<events::StreamAppend> appends;
         for (int s = 0; s < 40; ++s) {
-          appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+          appends.push_back({"stream-" + std::to_string(s), events::kAnyVersion, {{"T"}}});
         }
         if (own->Append(appends)) appended_ += 40;
         RealEnv().Sleep(10ms, stop);
@@ -277,8 +280,8 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
   Strategy strategy_ = Strategy::kRecreate;
   std::string folder_;
   std::string url_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<events::EventLog> log_;
   std::unique_ptr<ReadModel> model_;
   std::vector<std::unique_ptr<Running>> workers_;
   int appended_ = 0;
@@ -352,14 +355,14 @@ TEST_P(ReplicaSet, SeveralSetsFollowOneLogApartFromEachOther) {
 TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   std::atomic<bool> broken = true;
   Append(200);
-  Running& worker = Start(Options(), [&](const Event& event) {
+  Running& worker = Start(Options(), [&](const events::Event& event) {
     if (broken && event.stream == "stream-3" && event.version == 2) {
       throw std::runtime_error("poison");
     }
   });
   // Five events per stream: four of this one wait.
   ASSERT_TRUE(Await([&] { return Count() == "196"; })) << Count();
-  const std::vector<int> slots{SlotOf("stream-3", 16)};
+  const std::vector<int> slots{events::SlotOf("stream-3", 16)};
   auto parked = model_->Parked({"set", "record", 1}, slots);
   ASSERT_TRUE(parked);
   ASSERT_EQ(parked->size(), 1u);
@@ -378,7 +381,7 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
   std::mutex mutex;
   std::condition_variable released;
   bool go_on = false;
-  const auto hang = [&](const Event& event) {
+  const auto hang = [&](const events::Event& event) {
     if (event.stream != "stream-1") return;
     std::unique_lock lock(mutex);
     released.wait(lock, [&] { return go_on; });
@@ -394,7 +397,7 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
     go_on = true;
   }
   released.notify_all();
-  const std::vector<int> slots{SlotOf("stream-1", 16)};
+  const std::vector<int> slots{events::SlotOf("stream-1", 16)};
   EXPECT_EQ(model_->Parked({"set", "record", 1}, slots)->size(), 1u);
   // Hung threads wake up and use this stack.
   workers_.clear();
@@ -407,10 +410,10 @@ TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
   for (bool died = true; died && deaths < 10; deaths += died) {
     const pid_t child = fork();
     if (child == 0) {
-      auto store = Must(OpenStore(url_, RealEnv()));
-      auto log = Must(OpenEventLog(url_, RealEnv()));
+      auto store = Must(store::OpenStore(url_, RealEnv()));
+      auto log = Must(events::OpenEventLog(url_, RealEnv()));
       auto recorder = std::make_shared<Recorder>();
-      recorder->before = [](const Event& event) {
+      recorder->before = [](const events::Event& event) {
         if (event.stream == "stream-7" && event.version == 2) _exit(66);
       };
       auto worker = Must(NewOrchestrator(*store, *log, url_, {recorder}, Options(), RealEnv()));
@@ -428,7 +431,8 @@ TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
   }
   EXPECT_LE(deaths, 4);
   ASSERT_TRUE(Await([&] { return Count() == "118"; })) << Count();
-  const auto parked = model_->Parked({"set", "record", 1}, std::vector{SlotOf("stream-7", 16)});
+  const auto parked =
+      model_->Parked({"set", "record", 1}, std::vector{events::SlotOf("stream-7", 16)});
   ASSERT_EQ(parked->size(), 1u);
   EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{2, 3}));
 }
@@ -438,7 +442,7 @@ TEST_P(ReplicaSet, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
   ReplicaOptions options = Options();
   options.barrier_timeout = 1'500ms;
   options.batch = 2;
-  const auto slow = [](const Event&) { RealEnv().Sleep(2s, {}); };
+  const auto slow = [](const events::Event&) { RealEnv().Sleep(2s, {}); };
   for (int i = 0; i < 3; ++i) {
     Start(options, slow);
     ASSERT_TRUE(AwaitRunning(static_cast<size_t>(i) + 1));
@@ -488,7 +492,7 @@ TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
 
   // With no worker running, the event stays the next of its slot.
   Stop(worker);
-  const StreamAppend bad{"bad", kAnyVersion, {{"T"}}};
+  const events::StreamAppend bad{"bad", events::kAnyVersion, {{"T"}}};
   ASSERT_TRUE(log_->Append({&bad, 1}));
   const int64_t position = Must(log_->ReadStream("bad", 0, 1)).front().position;
   EXPECT_EQ(SkipEvent(*store_, *log_, *model_, {"set", "record", 1}, 1).error().code,
@@ -509,11 +513,11 @@ TEST_P(ReplicaSet, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   has_effects_ = true;
   std::atomic<int> appended = 0;
   std::jthread appender([&](std::stop_token stop) {
-    auto own = Must(OpenEventLog(url_, RealEnv()));
+    auto own = Must(events::OpenEventLog(url_, RealEnv()));
     while (!stop.stop_requested()) {
-      std::vector<StreamAppend> appends;
+      std::vector<events::StreamAppend> appends;
       for (int s = 0; s < 40; ++s) {
-        appends.push_back({"stream-" + std::to_string(s), kAnyVersion, {{"T"}}});
+        appends.push_back({"stream-" + std::to_string(s), events::kAnyVersion, {{"T"}}});
       }
       if (own->Append(appends)) appended += 40;
       RealEnv().Sleep(50ms, stop);
@@ -652,7 +656,7 @@ TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
   Running& worker = Start();
   ASSERT_TRUE(AwaitRunning(1));
   Stop(worker);
-  const auto refused = [&](EventLog& log, const std::string& projection) {
+  const auto refused = [&](events::EventLog& log, const std::string& projection) {
     auto other = Must(NewOrchestrator(*store_, log, url_, {std::make_shared<Recorder>(projection)},
                                       Options(), RealEnv()));
     return other->Run({});
@@ -661,7 +665,7 @@ TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
   ASSERT_FALSE(renamed);
   EXPECT_EQ(renamed.error().code, Code::kIncompatible);
   EXPECT_NE(renamed.error().message.find("record"), std::string::npos);
-  auto small = Must(OpenEventLog("memory:", RealEnv(), {.slots = 4}));
+  auto small = Must(events::OpenEventLog("memory:", RealEnv(), {.slots = 4}));
   Status slots = refused(*small, "record");
   ASSERT_FALSE(slots);
   EXPECT_EQ(slots.error().code, Code::kIncompatible);
@@ -688,7 +692,7 @@ class SharedRows final : public Projection {
    public:
     FollowerThread(std::atomic<int>& met, const ReplicaPartition& partition)
         : met_(met), partition_(partition) {}
-    Status Handle(std::span<const Event> events, Transaction& transaction) override {
+    Status Handle(std::span<const events::Event> events, Transaction& transaction) override {
       const std::string sql =
           "UPDATE shared SET n = n + $1::bigint WHERE id = $2::bigint RETURNING n";
       const std::string count = std::to_string(events.size());
@@ -753,13 +757,13 @@ INSTANTIATE_TEST_SUITE_P(Databases, SharedRowsSet, ::testing::Values("postgresql
 // The workers use a separate store; log and read model are in SQLite.
 class GenerationStore : public ReplicaSet {
  protected:
-  std::unique_ptr<Store> OpenOwnStore() override {
+  std::unique_ptr<store::Store> OpenOwnStore() override {
     const std::string space = testing::UniqueName("replica");
     if (GetParam() == "dynamodb") {
-      return Must(OpenStore(testing::DynamoDbServer::Shared().Url(space), RealEnv()));
+      return Must(store::OpenStore(testing::DynamoDbServer::Shared().Url(space), RealEnv()));
     }
     const int port = testing::OpenSearchServer::Shared().port();
-    return Must(OpenStore(
+    return Must(store::OpenStore(
         "opensearch+http://127.0.0.1:" + std::to_string(port) + "?namespace=" + space, RealEnv()));
   }
 
@@ -781,7 +785,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, GenerationStore, ::testing::Values("opensearch
 TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
   constexpr size_t kMembers = 100;
   VirtualEnv env;
-  const auto store = NewMemoryStore(env);
+  const auto store = store::NewMemoryStore(env);
   ReplicaOptions options;
   options.set = "crowd";
   options.worker = "w";
@@ -820,4 +824,4 @@ TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

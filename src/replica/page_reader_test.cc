@@ -6,7 +6,7 @@
 
 #include "muster/env.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr int kLimit = 10;
@@ -15,7 +15,7 @@ constexpr size_t kBytes = 1024 * 1024;
 class PageReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto log = OpenEventLog("memory:", RealEnv());
+    auto log = events::OpenEventLog("memory:", RealEnv());
     ASSERT_TRUE(log) << log.error().ToString();
     log_ = *std::move(log);
     for (int slot = 0; slot < log_->slots(); ++slot) start_.push_back({slot, 0});
@@ -23,30 +23,32 @@ class PageReaderTest : public ::testing::Test {
 
   void Append(int count) {
     for (int i = 0; i < count; ++i) {
-      const StreamAppend one{"stream-" + std::to_string(appended_++), 0, {{"Happened", "{}"}}};
+      const events::StreamAppend one{
+          "stream-" + std::to_string(appended_++), 0, {{"Happened", "{}"}}};
       ASSERT_TRUE(log_->Append({&one, 1}));
     }
   }
 
-  std::vector<SlotPosition> After(int64_t position) const {
-    std::vector<SlotPosition> slots = start_;
-    for (SlotPosition& slot : slots) slot.position = position;
+  std::vector<events::SlotPosition> After(int64_t position) const {
+    std::vector<events::SlotPosition> slots = start_;
+    for (events::SlotPosition& slot : slots) slot.position = position;
     return slots;
   }
 
   // The event positions of the page after these slots.
-  static std::vector<int64_t> Read(PageReader& reader, const std::vector<SlotPosition>& from,
+  static std::vector<int64_t> Read(PageReader& reader,
+                                   const std::vector<events::SlotPosition>& from,
                                    int64_t* read_to = nullptr) {
     const auto page = reader.Read(from);
     EXPECT_TRUE(page);
     std::vector<int64_t> positions;
-    for (const Event& event : page->events) positions.push_back(event.position);
+    for (const events::Event& event : page->events) positions.push_back(event.position);
     if (read_to != nullptr) *read_to = page->read_to;
     return positions;
   }
 
-  std::unique_ptr<EventLog> log_;
-  std::vector<SlotPosition> start_;
+  std::unique_ptr<events::EventLog> log_;
+  std::vector<events::SlotPosition> start_;
   int appended_ = 0;
 };
 
@@ -88,7 +90,7 @@ TEST_F(PageReaderTest, WhatIsAppendedLaterIsReadAsWell) {
 TEST_F(PageReaderTest, PagesAreBoundedInBytesAsWell) {
   const std::string payload = "\"" + std::string(100'000, 'x') + "\"";
   for (int i = 0; i < 300; ++i) {
-    const StreamAppend one{"stream-" + std::to_string(i), 0, {{"Happened", payload}}};
+    const events::StreamAppend one{"stream-" + std::to_string(i), 0, {{"Happened", payload}}};
     ASSERT_TRUE(log_->Append({&one, 1}));
   }
   for (const bool ahead : {false, true}) {
@@ -118,4 +120,4 @@ TEST_F(PageReaderTest, PagesGrowWhereEventsAreSmall) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,13 +2,13 @@
 #include <deque>
 #include <set>
 
-#include "base/postgres.h"
-#include "base/sha256.h"
-#include "events/postgres_setup.h"
+#include "core/sha256.h"
+#include "events/events.h"
 #include "replica/read_model.h"
-#include "store/postgres_pool.h"
+#include "sql/postgres.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr size_t kMaxConnections = 64;
@@ -66,7 +66,7 @@ constexpr std::string_view kLaterColumns[] = {
 
 struct Statements {
   explicit Statements(const std::string& space) {
-    const auto in = [&](std::string_view sql) { return InPgSchema(sql, space); };
+    const auto in = [&](std::string_view sql) { return sql::InPgSchema(sql, space); };
     const std::string which =
         "replica_set = $1::text AND projection = $2::text AND version = $3::integer";
     create = {"create",
@@ -207,7 +207,7 @@ struct Statements {
           "UPDATE $S.checkpoints SET effects_until = " + always + " WHERE " + set +
               " = $4::integer AND $3::integer <> $4::integer"}) {
       swap.push_back(
-          {"swap" + std::to_string(swap.size()), InPgSchema(sql, space), /*prepared=*/true});
+          {"swap" + std::to_string(swap.size()), sql::InPgSchema(sql, space), /*prepared=*/true});
     }
   }
 
@@ -228,18 +228,19 @@ struct Statements {
     return text;
   }
 
-  PgStatement create, raise, move, are_parked, fail_replay, park_streams, park_events, free_events,
-      free_streams, slots, highest, parked, ask, put, unpark_events, unpark_streams, count_skipped;
-  std::vector<PgStatement> forget, swap;
+  sql::PgStatement create, raise, move, are_parked, fail_replay, park_streams, park_events,
+      free_events, free_streams, slots, highest, parked, ask, put, unpark_events, unpark_streams,
+      count_skipped;
+  std::vector<sql::PgStatement> forget, swap;
 };
 
 // Arrays and bytes that parameters refer to, kept until the call is made.
 struct Call {
-  explicit Call(PgStatement what) : statement(std::move(what)) {}
-  PgStatement statement;
+  explicit Call(sql::PgStatement what) : statement(std::move(what)) {}
+  sql::PgStatement statement;
   std::deque<std::string> texts;
-  std::deque<PgArray> arrays;
-  PgParams params;
+  std::deque<sql::PgArray> arrays;
+  sql::PgParams params;
 
   Call& Of(const Instance& instance) {
     params.Text(texts.emplace_back(instance.set)).Text(texts.emplace_back(instance.projection));
@@ -248,21 +249,21 @@ struct Call {
   }
   template <class Items, class Get>
   Call& Ints(const Items& items, Get get) {
-    PgArray& array = arrays.emplace_back(PgArray::Element::kInteger, items.size());
+    sql::PgArray& array = arrays.emplace_back(sql::PgArray::Element::kInteger, items.size());
     for (const auto& item : items) array.Int32(get(item));
     params.Text(array.bytes());
     return *this;
   }
   template <class Items, class Get>
   Call& Longs(const Items& items, Get get) {
-    PgArray& array = arrays.emplace_back(PgArray::Element::kBigint, items.size());
+    sql::PgArray& array = arrays.emplace_back(sql::PgArray::Element::kBigint, items.size());
     for (const auto& item : items) array.Int64(get(item));
     params.Text(array.bytes());
     return *this;
   }
   template <class Items, class Get>
   Call& Texts(const Items& items, Get get) {
-    PgArray& array = arrays.emplace_back(PgArray::Element::kText, items.size());
+    sql::PgArray& array = arrays.emplace_back(sql::PgArray::Element::kText, items.size());
     for (const auto& item : items) array.Text(get(item));
     params.Text(array.bytes());
     return *this;
@@ -272,9 +273,9 @@ struct Call {
 // Statements are queued until the first query or the commit, so that a batch costs one round trip.
 class PostgresModelTransaction final : public Transaction {
  public:
-  explicit PostgresModelTransaction(PostgresPool& pool) : pool_(pool) {}
+  explicit PostgresModelTransaction(store::PostgresPool& pool) : pool_(pool) {}
   ~PostgresModelTransaction() override {
-    if (begun_ && lease_) static_cast<void>(RunPlain(**lease_, "ROLLBACK"));
+    if (begun_ && lease_) static_cast<void>(sql::RunPlain(**lease_, "ROLLBACK"));
   }
 
   Status Execute(const std::string& sql, std::vector<SqlValue> params) override {
@@ -286,15 +287,16 @@ class PostgresModelTransaction final : public Transaction {
     MUSTER_TRY(Queue(sql, std::move(params), true));
     if (!begun_) {
       if (idle_limit_.count() > 0) {
-        waiting_.emplace_front(PgStatement{"", "SET LOCAL idle_in_transaction_session_timeout = " +
-                                                   std::to_string(idle_limit_.count())});
+        waiting_.emplace_front(
+            sql::PgStatement{"", "SET LOCAL idle_in_transaction_session_timeout = " +
+                                     std::to_string(idle_limit_.count())});
       }
-      waiting_.emplace_front(PgStatement{"", "BEGIN"});
+      waiting_.emplace_front(sql::PgStatement{"", "BEGIN"});
     }
     // Even on failure: then there is a transaction to roll back.
     begun_ = true;
     MUSTER_ASSIGN(const auto results, Send());
-    const PgResult& result = results.back();
+    const sql::PgResult& result = results.back();
     std::vector<std::vector<SqlValue>> rows;
     for (int row = 0; row < result.rows(); ++row) {
       std::vector<SqlValue>& values = rows.emplace_back();
@@ -314,7 +316,7 @@ class PostgresModelTransaction final : public Transaction {
 
   // Without a query, everything is one implicit transaction.
   Status Commit() {
-    if (begun_) waiting_.emplace_back(PgStatement{"", "COMMIT"});
+    if (begun_) waiting_.emplace_back(sql::PgStatement{"", "COMMIT"});
     if (waiting_.empty()) return {};
     auto sent = Send();
     if (!sent) return sent.error();
@@ -324,11 +326,11 @@ class PostgresModelTransaction final : public Transaction {
 
  private:
   Status Queue(const std::string& sql, std::vector<SqlValue> params, bool answers) {
-    if (params.size() > PgParams::kMax) {
-      return Error{Code::kInvalid,
-                   "a statement has more than " + std::to_string(PgParams::kMax) + " parameters"};
+    if (params.size() > sql::PgParams::kMax) {
+      return Error{Code::kInvalid, "a statement has more than " +
+                                       std::to_string(sql::PgParams::kMax) + " parameters"};
     }
-    Call& call = waiting_.emplace_back(PgStatement{NameOf(sql, answers), sql, true, true});
+    Call& call = waiting_.emplace_back(sql::PgStatement{NameOf(sql, answers), sql, true, true});
     for (SqlValue& value : params) {
       if (value) {
         call.params.Literal(call.texts.emplace_back(*std::move(value)));
@@ -344,12 +346,12 @@ class PostgresModelTransaction final : public Transaction {
     return (answers ? "q" : "x") + Sha256Hex(sql).substr(0, 40);
   }
 
-  Result<std::vector<PgResult>> Send() {
+  Result<std::vector<sql::PgResult>> Send() {
     if (!lease_) {
-      MUSTER_ASSIGN(PostgresPool::Lease lease, pool_.Take());
+      MUSTER_ASSIGN(store::PostgresPool::Lease lease, pool_.Take());
       lease_.emplace(std::move(lease));
     }
-    std::vector<PgCall> calls;
+    std::vector<sql::PgCall> calls;
     calls.reserve(waiting_.size());
     for (const Call& call : waiting_) calls.push_back({call.statement, call.params});
     auto results = (*lease_)->Execute(calls);
@@ -357,8 +359,8 @@ class PostgresModelTransaction final : public Transaction {
     return results;
   }
 
-  PostgresPool& pool_;
-  std::optional<PostgresPool::Lease> lease_;
+  store::PostgresPool& pool_;
+  std::optional<store::PostgresPool::Lease> lease_;
   std::deque<Call> waiting_;
   bool begun_ = false;
   milliseconds idle_limit_{0};
@@ -371,7 +373,7 @@ class PostgresReadModel final : public ReadModel {
 
   Status Open() {
     MUSTER_ASSIGN(auto connection, pool_.Take());
-    MUSTER_TRY(SetUpPostgres(*connection, space_, "checkpoints", Schema()));
+    MUSTER_TRY(events::SetUpPostgres(*connection, space_, "checkpoints", Schema()));
     return AddColumns(*connection);
   }
 
@@ -382,7 +384,8 @@ class PostgresReadModel final : public ReadModel {
     create.Of(instance).Ints(slots, self);
     raise.Of(instance).Ints(slots, self).params.Int64(generation);
     MUSTER_ASSIGN(auto connection, pool_.Take());
-    const PgCall calls[] = {{create.statement, create.params}, {raise.statement, raise.params}};
+    const sql::PgCall calls[] = {{create.statement, create.params},
+                                 {raise.statement, raise.params}};
     MUSTER_ASSIGN(const auto results, connection->Execute(calls));
     std::vector<SlotState> states = StatesFrom(results[1]);
     if (states.size() != slots.size()) {
@@ -401,7 +404,7 @@ class PostgresReadModel final : public ReadModel {
     static_cast<PostgresModelTransaction&>(transaction).LimitIdle(limit);
   }
 
-  bool IsDeadlock(const Error& error) const override { return IsPgDeadlock(error); }
+  bool IsDeadlock(const Error& error) const override { return sql::IsPgDeadlock(error); }
 
   Status Serialize(Transaction& transaction, const Instance& instance) override {
     return transaction.Execute(
@@ -428,7 +431,7 @@ class PostgresReadModel final : public ReadModel {
 
   Status Swap(Transaction& given, const Instance& from, int to, int slots) override {
     auto& transaction = static_cast<PostgresModelTransaction&>(given);
-    for (const PgStatement& statement : statements_.swap) {
+    for (const sql::PgStatement& statement : statements_.swap) {
       Call& call = transaction.waiting().emplace_back(statement);
       call.Of(from).params.Int32(to);
       if (statement.sql.find("$5") != std::string::npos) call.params.Int32(slots);
@@ -455,14 +458,14 @@ class PostgresReadModel final : public ReadModel {
 
   Result<std::vector<SlotState>> Slots(const Instance& instance) override {
     Call call(statements_.slots);
-    MUSTER_ASSIGN(const PgResult rows, Run(call.Of(instance)));
+    MUSTER_ASSIGN(const sql::PgResult rows, Run(call.Of(instance)));
     return StatesFrom(rows);
   }
 
   Result<int64_t> HighestGeneration(const std::string& set) override {
     Call call(statements_.highest);
     call.params.Text(set);
-    MUSTER_ASSIGN(const PgResult rows, Run(call));
+    MUSTER_ASSIGN(const sql::PgResult rows, Run(call));
     return rows.Int64(0, 0);
   }
 
@@ -470,7 +473,7 @@ class PostgresReadModel final : public ReadModel {
                                            std::span<const int> slots) override {
     Call call(statements_.parked);
     call.Of(instance).Ints(slots, [](int slot) { return slot; });
-    MUSTER_ASSIGN(const PgResult rows, Run(call));
+    MUSTER_ASSIGN(const sql::PgResult rows, Run(call));
     std::vector<ParkedStream> streams;
     for (int row = 0; row < rows.rows(); ++row) {
       if (streams.empty() || streams.back().stream != rows.Text(row, 1)) {
@@ -489,18 +492,18 @@ class PostgresReadModel final : public ReadModel {
   Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) override {
     Call call(statements_.ask);
     call.Of(instance).params.Text(stream);
-    MUSTER_ASSIGN(const PgResult result, Run(call));
+    MUSTER_ASSIGN(const sql::PgResult result, Run(call));
     return result.affected();
   }
 
-  Status Put(Transaction& given, const Instance& instance, std::span<const SlotPosition> slots,
-             bool forget) override {
+  Status Put(Transaction& given, const Instance& instance,
+             std::span<const events::SlotPosition> slots, bool forget) override {
     auto& waiting = static_cast<PostgresModelTransaction&>(given).waiting();
-    const auto slot_of = [](const SlotPosition& slot) { return slot.slot; };
+    const auto slot_of = [](const events::SlotPosition& slot) { return slot.slot; };
     waiting.emplace_back(statements_.put)
         .Of(instance)
         .Ints(slots, slot_of)
-        .Longs(slots, [](const SlotPosition& slot) { return slot.position; })
+        .Longs(slots, [](const events::SlotPosition& slot) { return slot.position; })
         .params.Int32(forget ? 1 : 0);
     if (!forget) return {};
     waiting.emplace_back(statements_.unpark_events).Of(instance).Ints(slots, slot_of);
@@ -511,17 +514,17 @@ class PostgresReadModel final : public ReadModel {
   Status Forget(Transaction& given, const Instance& instance, bool unless_swapped_in) override {
     MUSTER_ASSIGN(
         const auto rows,
-        given.Query(InPgSchema("SELECT effects_until FROM $S.checkpoints WHERE "
-                               "replica_set = $1::text AND projection = $2::text AND "
-                               "version = $3::integer ORDER BY slot FOR UPDATE",
-                               space_),
+        given.Query(sql::InPgSchema("SELECT effects_until FROM $S.checkpoints WHERE "
+                                    "replica_set = $1::text AND projection = $2::text AND "
+                                    "version = $3::integer ORDER BY slot FOR UPDATE",
+                                    space_),
                     {instance.set, instance.projection, std::to_string(instance.version)}));
     for (const auto& row : rows) {
       if (unless_swapped_in && row.front() == std::to_string(kEffectsAlways)) {
         return SwappedIn(instance);
       }
     }
-    for (const PgStatement& statement : statements_.forget) {
+    for (const sql::PgStatement& statement : statements_.forget) {
       static_cast<PostgresModelTransaction&>(given).waiting().emplace_back(statement).Of(instance);
     }
     return {};
@@ -529,37 +532,38 @@ class PostgresReadModel final : public ReadModel {
 
  private:
   // Only if one is missing: the change waits for all users of the table.
-  Status AddColumns(PgConnection& connection) const {
-    MUSTER_ASSIGN(const PgResult found,
-                  RunPlain(connection,
-                           InPgSchema("SELECT count(*)::integer FROM pg_attribute WHERE NOT "
+  Status AddColumns(sql::PgConnection& connection) const {
+    MUSTER_ASSIGN(
+        const sql::PgResult found,
+        sql::RunPlain(connection,
+                      sql::InPgSchema("SELECT count(*)::integer FROM pg_attribute WHERE NOT "
                                       "attisdropped AND (attrelid, attname) IN "
                                       "(('$S.checkpoints'::regclass, 'skipped'), "
                                       "('$S.checkpoints'::regclass, 'effects_until'), "
                                       "('$S.parked_events'::regclass, 'side_effects'))",
                                       space_),
-                           false));
+                      false));
     if (found.Int32(0, 0) == 3) return {};
     for (const std::string_view sql : kLaterColumns) {
-      MUSTER_TRY(RunPlain(connection, InPgSchema(sql, space_)));
+      MUSTER_TRY(sql::RunPlain(connection, sql::InPgSchema(sql, space_)));
     }
     return {};
   }
 
-  static PgOptions Options(const std::string& uri, milliseconds call_timeout) {
-    PgOptions options;
+  static sql::PgOptions Options(const std::string& uri, milliseconds call_timeout) {
+    sql::PgOptions options;
     options.uri = uri;
     options.call_timeout = call_timeout;
     options.settings = {{"default_transaction_isolation", "read committed"}};
     return options;
   }
 
-  Result<PgResult> Run(const Call& call) {
+  Result<sql::PgResult> Run(const Call& call) {
     MUSTER_ASSIGN(auto connection, pool_.Take());
     return connection->Execute(call.statement, call.params);
   }
 
-  static std::vector<SlotState> StatesFrom(const PgResult& rows) {
+  static std::vector<SlotState> StatesFrom(const sql::PgResult& rows) {
     std::vector<SlotState> states;
     for (int row = 0; row < rows.rows(); ++row) {
       states.push_back({rows.Int32(row, 0), rows.Int64(row, 1), rows.Int64(row, 2),
@@ -640,7 +644,7 @@ class PostgresReadModel final : public ReadModel {
 
   const std::string space_;
   const Statements statements_;
-  PostgresPool pool_;
+  store::PostgresPool pool_;
 };
 
 }  // namespace
@@ -653,4 +657,4 @@ Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
   return model;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -12,7 +12,7 @@
 #include "muster/replica.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::replica {
 
 // One version of a projection's read model.
 struct Instance {
@@ -41,7 +41,7 @@ struct SlotState {
 
 // An event's contribution to a digest, combined by XOR: order does not matter, a missing event
 // does.
-int64_t DigestOf(const Event& event);
+int64_t DigestOf(const events::Event& event);
 
 struct SlotMove {
   int slot = 0;
@@ -145,7 +145,7 @@ class ReadModel {
   // owns them. The owner's next commit fails with kLeaseLost, and it continues from there. `forget`
   // also clears counts and parked events.
   virtual Status Put(Transaction& transaction, const Instance& instance,
-                     std::span<const SlotPosition> slots, bool forget) = 0;
+                     std::span<const events::SlotPosition> slots, bool forget) = 0;
 
   // Removes the checkpoints and parked events of a version. kConflict, with `unless_swapped_in`: a
   // swap has made it the version that readers see.
@@ -170,4 +170,4 @@ Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
                                                          const std::string& space,
                                                          milliseconds call_timeout);
 
-}  // namespace muster
+}  // namespace muster::replica

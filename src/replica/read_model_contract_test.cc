@@ -7,7 +7,7 @@
 #include "replica/read_model.h"
 #include "support/postgres_server.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 const Instance kInstance{"set", "totals", 1};
@@ -201,7 +201,7 @@ TEST_P(ReadModelContract, AParkedEventIsSkippedOnceAndRemembersItsSideEffects) {
 TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 7, 9}}, .parked = {{1, "s", 1}}, .error = "x"}));
-  const std::vector<SlotPosition> start{{1, 0}, {2, 0}};
+  const std::vector<events::SlotPosition> start{{1, 0}, {2, 0}};
   auto transaction = *model_->Begin();
   ASSERT_TRUE(model_->Put(*transaction, kInstance, start, true));
   ASSERT_TRUE(model_->Commit(*transaction));
@@ -294,4 +294,4 @@ INSTANTIATE_TEST_SUITE_P(Models, RowLocks, ::testing::Values("postgresql"),
                          [](const auto& backend) { return backend.param; });
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

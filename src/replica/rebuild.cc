@@ -8,7 +8,7 @@
 #include "replica/definitions.h"
 #include "replica/operations.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kLook{200};
@@ -108,11 +108,11 @@ Result<int64_t> Rebuild::Left() {
   MUSTER_ASSIGN(const int version, Other(desired));
   MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
   std::map<int, int64_t> positions = PositionsOf(slots);
-  std::vector<SlotPosition> from;
+  std::vector<events::SlotPosition> from;
   for (int slot = 0; slot < log_.slots(); ++slot) from.push_back({slot, positions[slot]});
   MUSTER_ASSIGN(const auto lags, log_.Lag(from));
   return std::accumulate(lags.begin(), lags.end(), int64_t{0},
-                         [](int64_t sum, const SlotLag& lag) { return sum + lag.events; });
+                         [](int64_t sum, const events::SlotLag& lag) { return sum + lag.events; });
 }
 
 Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
@@ -293,4 +293,4 @@ Result<int> Rebuild::Finish() {
   return other;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

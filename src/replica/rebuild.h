@@ -12,7 +12,7 @@
 #include "replica/read_model.h"
 #include "replica/set_records.h"
 
-namespace muster {
+namespace muster::replica {
 
 // A rebuild without downtime: a new version of a projection catches up beside the active one,
 // without side effects, until it takes over in one transaction. The old one is kept up to date, so
@@ -20,8 +20,8 @@ namespace muster {
 // again.
 class Rebuild {
  public:
-  Rebuild(Store& store, EventLog& log, ReadModel& model, Env& env, const std::string& set,
-          std::shared_ptr<Projection> projection)
+  Rebuild(store::Store& store, events::EventLog& log, ReadModel& model, Env& env,
+          const std::string& set, std::shared_ptr<Projection> projection)
       : store_(store),
         log_(log),
         model_(model),
@@ -69,8 +69,8 @@ class Rebuild {
   Result<std::shared_ptr<Projection>> Built(int version) const;
   std::string Named(int version) const;
 
-  Store& store_;
-  EventLog& log_;
+  store::Store& store_;
+  events::EventLog& log_;
   ReadModel& model_;
   Env& env_;
   const std::string set_;
@@ -78,4 +78,4 @@ class Rebuild {
   const std::string name_;
 };
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
-#include "base/yaml.h"
+#include "core/yaml.h"
 #include "replica/exec_projection.h"
 #include "replica/set_records.h"
 #include "replica/sql_projection.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 // The fields of one map, read by name; unread ones are errors.
@@ -137,8 +137,8 @@ Status ReadEvents(const YamlDocument& document, const YamlNode& node, ReplicaFil
   Fields fields(document, node, "events");
   MUSTER_TRY(fields.IsMap());
   MUSTER_TRY(fields.Needed("url", file.events));
-  MUSTER_TRY(fields.Number("slots", 1, kMaxSlots, file.event_options.slots));
-  EventTable table;
+  MUSTER_TRY(fields.Number("slots", 1, events::kMaxSlots, file.event_options.slots));
+  events::EventTable table;
   MUSTER_TRY(fields.Text("table", table.table));
   if (const YamlNode* columns = fields.Find("columns")) {
     Fields names(document, *columns, "columns");
@@ -239,7 +239,7 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
     return document.At(*fields.Find("strategy"), "strategy is neither recreate nor incremental");
   }
   file.options.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
-  MUSTER_TRY(fields.Number("batch", 1, kMaxEventBatch, file.options.batch));
+  MUSTER_TRY(fields.Number("batch", 1, events::kMaxEventBatch, file.options.batch));
   MUSTER_TRY(fields.Number("max_attempts", 1, 1000, file.options.max_attempts));
   MUSTER_TRY(fields.Duration("retry_delay", file.options.retry_delay));
   MUSTER_TRY(fields.Timeout("heartbeat", file.options.heartbeat_interval));
@@ -292,4 +292,4 @@ Result<ReplicaFile> ReadReplicaFile(const std::string& path) {
   return FromDocument(document);
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -8,13 +8,13 @@
 #include "muster/events.h"
 #include "muster/replica.h"
 
-namespace muster {
+namespace muster::replica {
 
 // A replica set as a YAML file; docs/guide/replica.md describes the fields.
 struct ReplicaFile {
   std::optional<std::string> store = {};  // none: the caller's
   std::string events;                     // URLs
-  EventLogOptions event_options = {};
+  events::EventLogOptions event_options = {};
   std::string read_model;
   ReplicaOptions options = {};
   std::vector<std::shared_ptr<Projection>> projections = {};
@@ -27,4 +27,4 @@ struct ReplicaFile {
 Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin);
 Result<ReplicaFile> ReadReplicaFile(const std::string& path);
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr std::string_view kGood = R"(
@@ -90,4 +90,4 @@ TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

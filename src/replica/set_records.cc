@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/json_fields.h"
+#include "core/json_fields.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
@@ -195,10 +195,10 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
   return events;
 }
 
-Result<std::vector<std::string>> ListSets(Store& store) {
+Result<std::vector<std::string>> ListSets(store::Store& store) {
   std::vector<std::string> sets;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> next, store.Scan(kReplicaKind, "", after, 1));
+    MUSTER_ASSIGN(const std::vector<store::Record> next, store.Scan(kReplicaKind, "", after, 1));
     if (next.empty()) return sets;
     sets.push_back(next.front().key.substr(0, next.front().key.find('/')));
     after = sets.back() + "/\x7f";  // after all of its records: their names are plain
@@ -208,7 +208,7 @@ Result<std::vector<std::string>> ListSets(Store& store) {
 namespace {
 
 // One record of a set, by key; other kinds are ignored.
-Status ReadInto(SetView& view, const std::string& set, Record record) {
+Status ReadInto(SetView& view, const std::string& set, store::Record record) {
   const std::string member = MemberKey(set, ""), projection = ProjectionKey(set, ""),
                     suspect = set + "/suspect/";
   if (record.key == view.set_record.key) {
@@ -250,16 +250,17 @@ int CountAlive(const SetView& view) {
                     [](const auto& member) { return member.second.state.Alive(); }));
 }
 
-Result<SetView> ReadSet(Store& store, const std::string& set) {
+Result<SetView> ReadSet(store::Store& store, const std::string& set) {
   SetView view;
-  view.set_record = Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
+  view.set_record = store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
   const std::string prefix = set + "/";
   std::string after;
   for (;;) {
-    MUSTER_ASSIGN(std::vector<Record> page, store.Scan(kReplicaKind, prefix, after, kMaxBatch));
-    const bool last = page.size() < static_cast<size_t>(kMaxBatch);
+    MUSTER_ASSIGN(std::vector<store::Record> page,
+                  store.Scan(kReplicaKind, prefix, after, store::kMaxBatch));
+    const bool last = page.size() < static_cast<size_t>(store::kMaxBatch);
     if (!last) after = page.back().key;
-    for (Record& record : page) {
+    for (store::Record& record : page) {
       const std::string key = record.key;
       if (const Status read = ReadInto(view, set, std::move(record)); !read) {
         return read.error().Within("record '" + key + "'");
@@ -281,4 +282,4 @@ Status CheckReplicaName(std::string_view what, std::string_view name) {
       "use up to 100 letters, digits, '-', '_' and '.'"};
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -11,7 +11,7 @@
 #include "muster/store.h"
 #include "replica/assignment.h"
 
-namespace muster {
+namespace muster::replica {
 
 // What a replica set keeps in the store: records of kind "replica" whose keys begin with "SET/", so
 // that one scan reads them all.
@@ -104,14 +104,14 @@ struct Suspect {
 // All records of a set, as one scan saw them.
 struct SetView {
   struct Member {
-    Record record;
+    store::Record record;
     MemberState state;
   };
-  Record set_record;  // version 0: does not exist yet
+  store::Record set_record;  // version 0: does not exist yet
   Generation generation;
   std::map<std::string, Member> members;            // by id
   std::map<std::string, DesiredState> projections;  // those that were ever changed
-  std::vector<std::pair<Record, Suspect>> suspects;
+  std::vector<std::pair<store::Record, Suspect>> suspects;
   std::optional<int> scale;  // maximum number of members
 
   // Events of a projection that were in flight when a processor hung or its worker died, and how
@@ -123,16 +123,16 @@ struct SetView {
 };
 
 // The names of the sets in a store.
-Result<std::vector<std::string>> ListSets(Store& store);
+Result<std::vector<std::string>> ListSets(store::Store& store);
 
 // Marks workers with expired heartbeats as dead, as the next live worker will: without one, nobody
 // would. For display only.
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 
-Result<SetView> ReadSet(Store& store, const std::string& set);
+Result<SetView> ReadSet(store::Store& store, const std::string& set);
 
 // kInvalid: the name cannot be part of a key.
 Status CheckReplicaName(std::string_view what, std::string_view name);
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -1,11 +1,11 @@
 #include "replica/sql_projection.h"
 
-#include "base/json.h"
-#include "base/json_fields.h"
-#include "base/postgres.h"
+#include "core/json.h"
+#include "core/json_fields.h"
 #include "replica/sql_template.h"
+#include "sql/postgres.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 using Templates = std::vector<SqlTemplate>;
@@ -40,8 +40,8 @@ class SqlProcessor final : public Processor {
     }
   }
 
-  Status Handle(std::span<const Event> events, Transaction& transaction) override {
-    for (const Event& event : events) {
+  Status Handle(std::span<const events::Event> events, Transaction& transaction) override {
+    for (const events::Event& event : events) {
       auto found = statements_.on.find(event.type);
       if (found == statements_.on.end()) found = statements_.on.find("*");
       if (found == statements_.on.end()) continue;
@@ -140,7 +140,7 @@ class SqlProjection final : public Projection {
     if (tables_.empty()) return NoVersions();
     MUSTER_TRY(LockSetUp(transaction));
     for (const std::string& table : tables_) {
-      MUSTER_TRY(transaction.Execute("DROP VIEW IF EXISTS " + PgIdentifier(table)));
+      MUSTER_TRY(transaction.Execute("DROP VIEW IF EXISTS " + sql::PgIdentifier(table)));
       MUSTER_TRY(transaction.Execute(CreateView(table, version)));
     }
     return {};
@@ -149,7 +149,7 @@ class SqlProjection final : public Projection {
   Status Deactivate(Transaction& transaction, int /*version*/) override {
     MUSTER_TRY(LockSetUp(transaction));
     for (const std::string& table : tables_) {
-      MUSTER_TRY(transaction.Execute("DROP VIEW IF EXISTS " + PgIdentifier(table)));
+      MUSTER_TRY(transaction.Execute("DROP VIEW IF EXISTS " + sql::PgIdentifier(table)));
     }
     return {};
   }
@@ -184,7 +184,7 @@ class SqlProjection final : public Projection {
   }
 
   static std::string CreateView(const std::string& table, int version) {
-    return "CREATE VIEW " + PgIdentifier(table) + " AS SELECT * FROM " +
+    return "CREATE VIEW " + sql::PgIdentifier(table) + " AS SELECT * FROM " +
            VersionedTable(table, version);
   }
 
@@ -208,4 +208,4 @@ Result<std::shared_ptr<Projection>> NewSqlProjection(const SqlProjectionSpec& sp
   return std::make_shared<SqlProjection>(spec, dialect, std::move(statements));
 }
 
-}  // namespace muster
+}  // namespace muster::replica

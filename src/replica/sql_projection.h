@@ -7,7 +7,7 @@
 
 #include "muster/replica.h"
 
-namespace muster {
+namespace muster::replica {
 
 enum class SqlDialect { kSqlite, kPostgres };
 
@@ -24,4 +24,4 @@ struct SqlProjectionSpec {
 Result<std::shared_ptr<Projection>> NewSqlProjection(const SqlProjectionSpec& spec,
                                                      SqlDialect dialect);
 
-}  // namespace muster
+}  // namespace muster::replica

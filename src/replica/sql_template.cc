@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.h"
-#include "base/postgres.h"
-#include "base/utf8.h"
+#include "core/json.h"
+#include "core/utf8.h"
+#include "sql/postgres.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr size_t kQuotedBytes = 60;  // of a statement, in a message
@@ -181,7 +181,7 @@ class JsonText {
 }  // namespace
 
 std::string VersionedTable(const std::string& table, int version) {
-  return PgIdentifier(table + "_v" + std::to_string(version));
+  return sql::PgIdentifier(table + "_v" + std::to_string(version));
 }
 
 Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
@@ -254,8 +254,9 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
     piece += text[at++];
   }
   parsed.pieces_.push_back(std::move(piece));
-  if (parsed.places_.size() > PgParams::kMax) {
-    return Error{Code::kInvalid, "a statement has more than " + std::to_string(PgParams::kMax) +
+  if (parsed.places_.size() > sql::PgParams::kMax) {
+    return Error{Code::kInvalid, "a statement has more than " +
+                                     std::to_string(sql::PgParams::kMax) +
                                      " places for parts of an event"};
   }
   return parsed;
@@ -269,7 +270,7 @@ std::string SqlTemplate::Sql(int version) const {
   return sql;
 }
 
-Result<std::vector<SqlValue>> SqlTemplate::Values(const Event& event) const {
+Result<std::vector<SqlValue>> SqlTemplate::Values(const events::Event& event) const {
   std::vector<SqlValue> values;
   std::optional<JsonText> payload, metadata;
   for (const Place& place : places_) {
@@ -299,4 +300,4 @@ Result<std::vector<SqlValue>> SqlTemplate::Values(const Event& event) const {
   return values;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

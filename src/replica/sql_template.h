@@ -8,7 +8,7 @@
 #include "muster/replica.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::replica {
 
 // An SQL statement with placeholders for parts of an event:
 //
@@ -28,7 +28,7 @@ class SqlTemplate {
   std::string Sql(int version) const;
 
   // The placeholders' values for an event. kInvalid: a payload is not valid JSON.
-  Result<std::vector<SqlValue>> Values(const Event& event) const;
+  Result<std::vector<SqlValue>> Values(const events::Event& event) const;
 
   bool TakesEvent() const { return !places_.empty(); }
 
@@ -46,4 +46,4 @@ class SqlTemplate {
 // The name of a projection's table for one version.
 std::string VersionedTable(const std::string& table, int version);
 
-}  // namespace muster
+}  // namespace muster::replica

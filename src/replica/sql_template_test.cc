@@ -2,19 +2,19 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
-const Event kEvent{.position = 42,
-                   .stream = "order-1",
-                   .version = 3,
-                   .slot = 0,
-                   .id = "e1",
-                   .type = "Placed",
-                   .payload = R"({"total": 1.50, "big": 12345678901234567890123, "who":
+const events::Event kEvent{.position = 42,
+                           .stream = "order-1",
+                           .version = 3,
+                           .slot = 0,
+                           .id = "e1",
+                           .type = "Placed",
+                           .payload = R"({"total": 1.50, "big": 12345678901234567890123, "who":
                       {"name": "O'Neil \"x\"", "none": null}, "items": [1, 2 ], "ok": true})",
-                   .metadata = "nothing",
-                   .time = WallTime(std::chrono::milliseconds(1'700'000'000'123))};
+                           .metadata = "nothing",
+                           .time = WallTime(std::chrono::milliseconds(1'700'000'000'123))};
 
 std::vector<SqlValue> ValuesOf(const std::string& text) {
   auto parsed = SqlTemplate::Parse(text, {});
@@ -56,14 +56,14 @@ TEST(SqlTemplate, APayloadThatIsNotJsonIsAnError) {
   auto parsed = SqlTemplate::Parse(":payload.total", {});
   ASSERT_TRUE(parsed);
   for (const char* payload : {"", "nothing", "{\"total\": 1, oops", "{\"total\": }"}) {
-    Event event = kEvent;
+    events::Event event = kEvent;
     event.payload = payload;
     auto values = parsed->Values(event);
     ASSERT_FALSE(values) << payload;
     EXPECT_EQ(values.error().code, Code::kInvalid);
     EXPECT_TRUE(values.error().message.starts_with("the payload is")) << values.error().message;
   }
-  Event scalar = kEvent;
+  events::Event scalar = kEvent;
   scalar.payload = "17";
   EXPECT_EQ(*parsed->Values(scalar), (std::vector<SqlValue>{std::nullopt}));
 }
@@ -114,4 +114,4 @@ TEST(SqlTemplate, RefusesWhatIsNoPartOfAnEvent) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,10 +2,10 @@
 #include <map>
 #include <mutex>
 
-#include "base/sqlite.h"
 #include "replica/read_model.h"
+#include "sql/sqlite.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr std::chrono::milliseconds kBusyTimeout{10'000};
@@ -73,15 +73,15 @@ class SqliteModelTransaction final : public Transaction {
  private:
   SqliteReadModel& model_;
   std::unique_lock<std::mutex> lock_;
-  std::optional<SqliteTransaction> transaction_;
+  std::optional<sql::SqliteTransaction> transaction_;
 };
 
 class SqliteReadModel final : public ReadModel {
  public:
   Status Open(const std::string& path, const std::string& space) {
     space_ = space;
-    MUSTER_ASSIGN(db_, SqliteDb::Open(path, SqliteDb::Mode::kCreate, kBusyTimeout));
-    MUSTER_ASSIGN(SqliteTransaction transaction, SqliteTransaction::Begin(*db_));
+    MUSTER_ASSIGN(db_, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreate, kBusyTimeout));
+    MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*db_));
     MUSTER_TRY(db_->Execute(In(kSchema)));
     for (const auto& [table, column] : kLaterColumns) MUSTER_TRY(AddColumn(In(table), column));
     return transaction.Commit();
@@ -226,11 +226,11 @@ class SqliteReadModel final : public ReadModel {
     return db_->Changes();
   }
 
-  Status Put(Transaction& given, const Instance& instance, std::span<const SlotPosition> slots,
-             bool forget) override {
+  Status Put(Transaction& given, const Instance& instance,
+             std::span<const events::SlotPosition> slots, bool forget) override {
     auto& transaction = static_cast<SqliteModelTransaction&>(given);
     MUSTER_TRY(transaction.Begin());
-    for (const SlotPosition& slot : slots) {
+    for (const events::SlotPosition& slot : slots) {
       MUSTER_ASSIGN(auto put, Cached("INSERT INTO $_checkpoints (replica_set, projection, version,"
                                      " slot, generation, position) VALUES (?1, ?2, ?3, ?4, 0, ?5)"
                                      " ON CONFLICT DO UPDATE SET position = ?5,"
@@ -291,14 +291,14 @@ class SqliteReadModel final : public ReadModel {
   }
 
   // A cached prepared statement. The caller holds the lock.
-  Result<SqliteStatement*> Prepared(const std::string& sql) {
+  Result<sql::SqliteStatement*> Prepared(const std::string& sql) {
     const auto found = statements_.find(sql);
     if (found != statements_.end()) return &found->second;
     if (statements_.size() >= kMaxStatements) statements_.clear();
-    MUSTER_ASSIGN(SqliteStatement statement, db_->Prepare(sql));
+    MUSTER_ASSIGN(sql::SqliteStatement statement, db_->Prepare(sql));
     return &(statements_[sql] = std::move(statement));
   }
-  Result<SqliteStatement*> Cached(const std::string& sql) { return Prepared(In(sql)); }
+  Result<sql::SqliteStatement*> Cached(const std::string& sql) { return Prepared(In(sql)); }
 
   Status TryCommit(SqliteModelTransaction& transaction, const Instance& instance,
                    const ReadModelProgress& progress) {
@@ -442,14 +442,14 @@ class SqliteReadModel final : public ReadModel {
 
   std::string space_;
   std::mutex mutex_;
-  std::unique_ptr<SqliteDb> db_;
-  std::map<std::string, SqliteStatement> statements_;  // destroyed before the database
+  std::unique_ptr<sql::SqliteDb> db_;
+  std::map<std::string, sql::SqliteStatement> statements_;  // destroyed before the database
 };
 
 Status SqliteModelTransaction::Begin() {
   if (transaction_) return {};
   lock_ = std::unique_lock(model_.mutex_);
-  auto begun = SqliteTransaction::Begin(*model_.db_);
+  auto begun = sql::SqliteTransaction::Begin(*model_.db_);
   if (!begun) {
     lock_.unlock();
     return begun.error();
@@ -476,7 +476,7 @@ Status SqliteModelTransaction::Execute(const std::string& sql, std::vector<SqlVa
 Result<std::vector<std::vector<SqlValue>>> SqliteModelTransaction::Query(
     const std::string& sql, std::vector<SqlValue> params) {
   MUSTER_TRY(Begin());
-  MUSTER_ASSIGN(SqliteStatement * statement, model_.Prepared(sql));
+  MUSTER_ASSIGN(sql::SqliteStatement * statement, model_.Prepared(sql));
   for (size_t i = 0; i < params.size(); ++i) {
     const int parameter = statement->Parameter("$" + std::to_string(i + 1));
     if (parameter > 0) statement->BindAt(parameter, params[i]);
@@ -511,4 +511,4 @@ Result<std::unique_ptr<ReadModel>> OpenSqliteReadModel(const std::string& path,
   return model;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "base/guard.h"
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/guard.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "replica/definitions.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kTroublePause{250};
@@ -28,7 +28,7 @@ std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>&
 
 }  // namespace
 
-Worker::Worker(Store& store, EventLog& log, ReadModel& model, Env& env,
+Worker::Worker(store::Store& store, events::EventLog& log, ReadModel& model, Env& env,
                const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
                FollowerRunner& runner)
     : store_(store),
@@ -422,4 +422,4 @@ bool Worker::StopAll(milliseconds patience) {
   return all;
 }
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -12,7 +12,7 @@
 #include "replica/member.h"
 #include "replica/read_model.h"
 
-namespace muster {
+namespace muster::replica {
 
 // Runs the followers between two looks at the set: on threads in production, on the caller in the
 // simulator. A follower is run by one thread at a time.
@@ -40,8 +40,9 @@ class FollowerRunner {
 // nothing after its deadline. See Orchestrator.
 class Worker {
  public:
-  Worker(Store& store, EventLog& log, ReadModel& model, Env& env, const ReplicaOptions& options,
-         std::vector<std::shared_ptr<Projection>> projections, FollowerRunner& runner);
+  Worker(store::Store& store, events::EventLog& log, ReadModel& model, Env& env,
+         const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
+         FollowerRunner& runner);
 
   Status Run(std::stop_token stop);
 
@@ -96,8 +97,8 @@ class Worker {
   Status SetUpOnce(Projection& projection, int version);
   static DesiredState DesiredOf(const SetView& view, const std::string& projection);
 
-  Store& store_;
-  EventLog& log_;
+  store::Store& store_;
+  events::EventLog& log_;
   ReadModel& model_;
   Env& env_;
   const ReplicaOptions options_;
@@ -118,4 +119,4 @@ class Worker {
   std::atomic<int64_t> deadline_ns_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::replica

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "base/planted_bug.h"
+#include "core/planted_bug.h"
 #include "replica/worker.h"
-#include "store/update.h"
+#include "store/store.h"
 
-namespace muster {
+namespace muster::replica {
 namespace {
 
 constexpr milliseconds kRemembered{24 * 3'600'000};  // retention of suspect events
@@ -86,20 +86,22 @@ Status Worker::NoteInFlight(const Instance& instance, const std::vector<int64_t>
                             int hangs) {
   const std::string key =
       SuspectKey(options_.set, instance.projection, instance.version, member_.id());
-  const auto note = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+  const auto note =
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     if (!stored && positions.empty()) return std::nullopt;
     if (stored) {
       MUSTER_ASSIGN(const Suspect known, Suspect::FromBody(stored->body));
       if (known.hangs > 0) return std::nullopt;
     }
-    Record record = stored ? *std::move(stored)
-                           : Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
-    if (positions.empty()) return Change::Delete(std::move(record));
+    store::Record record =
+        stored ? *std::move(stored)
+               : store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = key};
+    if (positions.empty()) return store::Change::Delete(std::move(record));
     const Suspect suspect{instance.projection, instance.version, member_.id(), positions, hangs};
     record.body = suspect.ToBody();
-    return Change::Put(std::move(record), Due::After(kRemembered));
+    return store::Change::Put(std::move(record), store::Due::After(kRemembered));
   };
-  return Update(store_, kReplicaKind, key, note);
+  return store::Update(store_, kReplicaKind, key, note);
 }
 
 // A processor hangs. Its thread cannot be ended, but the others need not wait: its events are
@@ -113,4 +115,4 @@ Status Worker::NoteHang(const Running& running) {
                                      std::to_string(positions.front())};
 }
 
-}  // namespace muster
+}  // namespace muster::replica

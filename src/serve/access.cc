@@ -10,9 +10,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/file.h"
-#include "base/secrets.h"
-#include "base/sha256.h"
+#include "core/file.h"
+#include "core/secrets.h"
+#include "core/sha256.h"
 
 namespace muster::serve {
 namespace {

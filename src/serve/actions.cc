@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "muster/work.h"
-#include "replica/operations.h"
+#include "replica/replica.h"
 #include "serve/migration_driver.h"
 #include "serve/overview.h"
-#include "work/redrive.h"
-#include "work/run_summary.h"
+#include "work/work.h"
 
 namespace muster::serve {
 namespace {
@@ -129,8 +128,8 @@ Result<Json> Actions::RetryOne(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& run = call.names[1];
   const std::string& name = call.names[2];
-  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
-  if (item.state != ItemInfo::State::kQuarantined) {
+  MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store->store, run, name));
+  if (item.state != work::ItemInfo::State::kQuarantined) {
     return Error{Code::kConflict, "item '" + name + "' is not quarantined",
                  "only a quarantined item can be retried"};
   }
@@ -139,7 +138,7 @@ Result<Json> Actions::RetryOne(const ActionCall& call) {
   outcome.Affects("item", name,
                   "is retried after the " + std::to_string(item.progress.counts.read) +
                       " documents already read");
-  if (!call.preview) MUSTER_TRY(RetryItem(*store->store, run, name));
+  if (!call.preview) MUSTER_TRY(work::RetryItem(*store->store, run, name));
   return outcome.Take();
 }
 
@@ -147,9 +146,9 @@ Result<Json> Actions::ReleaseOne(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& run = call.names[1];
   const std::string& name = call.names[2];
-  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store->store, run, name));
+  MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store->store, run, name));
   const bool waits = item.due_in && item.due_in->count() > 0;
-  if (item.state != ItemInfo::State::kOpen || (item.holder.empty() && !waits)) {
+  if (item.state != work::ItemInfo::State::kOpen || (item.holder.empty() && !waits)) {
     return Error{Code::kConflict, "item '" + name + "' is neither held nor backing off"};
   }
   Outcome outcome(call, "item '" + name + "' is released; its holder stops at its next renewal",
@@ -157,24 +156,24 @@ Result<Json> Actions::ReleaseOne(const ActionCall& call) {
   outcome.Affects("item", name,
                   item.holder.empty() ? std::string("is due at once")
                                       : "is taken from " + item.holder + " and is due at once");
-  if (!call.preview) MUSTER_TRY(ReleaseItem(*store->store, run, name));
+  if (!call.preview) MUSTER_TRY(work::ReleaseItem(*store->store, run, name));
   return outcome.Take();
 }
 
 Result<Json> Actions::RetryAll(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& run = call.names[1];
-  MUSTER_TRY(ReadRun(*store->store, run));
+  MUSTER_TRY(work::ReadRun(*store->store, run));
   std::vector<std::string> names;
-  MUSTER_TRY(EachItem(*store->store, run, [&](const ItemInfo& item) {
-    if (item.state == ItemInfo::State::kQuarantined) names.push_back(item.name);
+  MUSTER_TRY(work::EachItem(*store->store, run, [&](const work::ItemInfo& item) {
+    if (item.state == work::ItemInfo::State::kQuarantined) names.push_back(item.name);
   }));
   Outcome outcome(call, std::to_string(names.size()) + " items are reopened",
                   CommandOn(*store, "work retry --all --run " + Quoted(run)));
   for (const std::string& name : names) {
     outcome.Affects("item", name, "is retried");
     if (call.preview) continue;
-    const Status retried = RetryItem(*store->store, run, name);
+    const Status retried = work::RetryItem(*store->store, run, name);
     // kConflict: retried by someone else meanwhile.
     if (!retried && retried.error().code != Code::kConflict) return retried.error();
   }
@@ -184,7 +183,7 @@ Result<Json> Actions::RetryAll(const ActionCall& call) {
 Result<Json> Actions::Scale(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& set = call.names[1];
-  MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
+  MUSTER_ASSIGN(const replica::SetView view, replica::ReadSet(*store->store, set));
   std::optional<int> workers;
   if (call.body.contains("workers")) workers = call.body["workers"].get<int>();
   const SiteReplica* replica = site_.FindReplica(store->number, set);
@@ -203,8 +202,8 @@ Result<Json> Actions::Scale(const ActionCall& call) {
                     "gets a partition in the next generation, or stands by");
   }
   if (!call.preview) {
-    MUSTER_TRY(ScaleSet(*store->store, set, workers));
-    SignalSet(*store->store, set);
+    MUSTER_TRY(replica::ScaleSet(*store->store, set, workers));
+    replica::SignalSet(*store->store, set);
   }
   return outcome.Take();
 }
@@ -216,7 +215,7 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   const std::string& action = call.names[3];
   if (action != "pause" && action != "resume" && action != "replay")
     return Error{Code::kNotFound, "unknown action '" + action + "'"};
-  MUSTER_ASSIGN(const SetView view, ReadSet(*store->store, set));
+  MUSTER_ASSIGN(const replica::SetView view, replica::ReadSet(*store->store, set));
   const auto& known = view.generation.projections;
   if (std::find(known.begin(), known.end(), name) == known.end())
     return Error{Code::kNotFound, "set '" + set + "' has no projection '" + name + "'"};
@@ -232,24 +231,26 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   if (action != "replay") {
     outcome.Affects("projection", name,
                     action == "pause" ? "stops; its lag grows" : "continues where it stopped");
-    if (!call.preview) MUSTER_TRY(PauseProjection(*store->store, set, name, action == "pause"));
+    if (!call.preview)
+      MUSTER_TRY(replica::PauseProjection(*store->store, set, name, action == "pause"));
     return outcome.Take();
   }
   if (replica == nullptr) {
     return Error{Code::kConflict, "the file of set '" + set + "' is not known",
                  "start the server with --replica FILE"};
   }
-  MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*store->store, set, name));
-  const Instance instance{set, name, desired.active};
+  MUSTER_ASSIGN(const replica::DesiredState desired, replica::DesiredFor(*store->store, set, name));
+  const replica::Instance instance{set, name, desired.active};
   std::vector<int> slots(static_cast<size_t>(replica->log->slots()));
   for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int>(i);
   MUSTER_ASSIGN(const auto parked, replica->model->Parked(instance, slots));
-  for (const ParkedStream& one : parked) {
+  for (const replica::ParkedStream& one : parked) {
     if (!stream.empty() && one.stream != stream) continue;
     outcome.Affects("stream", one.stream,
                     std::to_string(one.versions.size()) + " events are retried");
   }
-  if (!call.preview) MUSTER_TRY(ReplayParked(*store->store, *replica->model, instance, stream));
+  if (!call.preview)
+    MUSTER_TRY(replica::ReplayParked(*store->store, *replica->model, instance, stream));
   return outcome.Take();
 }
 
@@ -264,25 +265,29 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
       call,
       "of " + std::to_string(file.letters) +
           " dead letters, those not redriven before are written to " + run.sink +
-          "; what fails again goes to " + AgainPathOf(file.name),
+          "; what fails again goes to " + work::AgainPathOf(file.name),
       CommandOn(*run.store, "work redrive " + Quoted(file.path) + " " + Quoted(run.sink)));
   for (const auto& [signature, count] : file.signatures) {
     outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
   }
   if (call.preview) return outcome.Take();
-  MUSTER_TRY(StartJob(
-      call, RedriveJob(file.name),
-      [this, path = file.path, sink = run.sink,
-       store = run.store->store](const std::stop_token& stop) -> Result<std::string> {
-        const RedriveRequest request{
-            .letters = path, .sink = sink, .store = [store]() -> Result<Store*> { return store; }};
-        MUSTER_ASSIGN(const RedriveReport report, RedriveDeadLetters(request, site_.env(), stop));
-        std::string text = std::to_string(report.counts.written) + " of " +
-                           std::to_string(report.counts.read) + " documents written";
-        if (report.earlier > 0) text += "; " + std::to_string(report.earlier) + " redriven before";
-        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
-        return text;
-      }));
+  MUSTER_TRY(StartJob(call, RedriveJob(file.name),
+                      [this, path = file.path, sink = run.sink, store = run.store->store](
+                          const std::stop_token& stop) -> Result<std::string> {
+                        const work::RedriveRequest request{
+                            .letters = path,
+                            .sink = sink,
+                            .store = [store]() -> Result<store::Store*> { return store; }};
+                        MUSTER_ASSIGN(const work::RedriveReport report,
+                                      work::RedriveDeadLetters(request, site_.env(), stop));
+                        std::string text = std::to_string(report.counts.written) + " of " +
+                                           std::to_string(report.counts.read) +
+                                           " documents written";
+                        if (report.earlier > 0)
+                          text += "; " + std::to_string(report.earlier) + " redriven before";
+                        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
+                        return text;
+                      }));
   return outcome.Take();
 }
 

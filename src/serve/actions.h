@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "serve/audit_log.h"
 #include "serve/dead_letter_index.h"

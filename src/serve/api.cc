@@ -30,8 +30,8 @@ bool HasHeader(const WebResponse& response, std::string_view name) {
 
 }  // namespace
 
-HttpHeaders SecurityHeaders(bool tls) {
-  HttpHeaders headers{
+net::HttpHeaders SecurityHeaders(bool tls) {
+  net::HttpHeaders headers{
       {"Content-Security-Policy",
        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
        "connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; "

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/metrics.h"
+#include "core/metrics.h"
 #include "muster/env.h"
 #include "serve/access.h"
 #include "serve/routes.h"
@@ -60,6 +60,6 @@ class Api final : public WebHandler {
 };
 
 // Headers of every answer: what a browser must not do with it.
-HttpHeaders SecurityHeaders(bool tls);
+net::HttpHeaders SecurityHeaders(bool tls);
 
 }  // namespace muster::serve

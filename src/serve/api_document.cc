@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "serve/embedded.h"
 #include "serve/routes.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/yaml.h"
+#include "core/yaml.h"
 #include "serve/api_document.h"
 
 namespace muster::serve {

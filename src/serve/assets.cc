@@ -1,6 +1,6 @@
 #include "serve/assets.h"
 
-#include "base/gzip.h"
+#include "core/gzip.h"
 #include "serve/embedded.h"
 
 namespace muster::serve {

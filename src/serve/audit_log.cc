@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/log.h"
-#include "base/secrets.h"
-#include "states/timestamp.h"
+#include "core/log.h"
+#include "core/secrets.h"
+#include "states/states.h"
 
 namespace muster::serve {
 namespace {

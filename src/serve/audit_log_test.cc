@@ -7,7 +7,7 @@
 #include <csignal>
 #include <sstream>
 
-#include "base/virtual_env.h"
+#include "core/virtual_env.h"
 #include "support/temporary_folder.h"
 
 namespace muster::serve {

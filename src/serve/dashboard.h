@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/metrics.h"
+#include "core/metrics.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "serve/service.h"

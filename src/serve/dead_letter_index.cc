@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json.h"
-#include "pipeline/dead_letter_source.h"
+#include "core/json.h"
+#include "pipeline/pipeline.h"
 #include "serve/signature.h"
 
 namespace muster::serve {
@@ -24,7 +24,7 @@ bool IsLetterFile(const std::string& name) {
 }
 
 std::optional<LetterHead> ReadHead(const std::string& line, int64_t offset, bool with_document) {
-  const auto parts = LetterLine::Of(line);
+  const auto parts = pipeline::LetterLine::Of(line);
   if (!parts) return std::nullopt;
   const Json& json = parts->head;
   if (parts->document.empty() && !json.contains("document_base64")) return std::nullopt;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/env.h"
 
 namespace muster::serve {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "base/json_fields.h"
+#include "core/json_fields.h"
 
 namespace muster::serve {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "serve/web_message.h"
 

@@ -8,10 +8,10 @@
 namespace muster::serve {
 
 struct AnswerForm {
-  const HttpHeaders& headers;  // of every answer
-  bool head_only = false;      // to a HEAD request
-  bool keep = false;           // another request may follow
-  bool chunks = true;          // the client understands them; otherwise a stream ends by hanging up
+  const net::HttpHeaders& headers;  // of every answer
+  bool head_only = false;           // to a HEAD request
+  bool keep = false;                // another request may follow
+  bool chunks = true;  // the client understands them; otherwise a stream ends by hanging up
 };
 
 // Writes a response; a stream is written until it ends. False: no other can be written.

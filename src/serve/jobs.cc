@@ -1,6 +1,6 @@
 #include "serve/jobs.h"
 
-#include "base/guard.h"
+#include "core/guard.h"
 
 namespace muster::serve {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/guard.h"
-#include "base/secrets.h"
+#include "core/guard.h"
+#include "core/secrets.h"
 #include "serve/merge_patch.h"
 
 namespace muster::serve {

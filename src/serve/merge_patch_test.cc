@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "states/json_equal.h"
+#include "states/asl/json_equal.h"
 
 namespace muster::serve {
 namespace {

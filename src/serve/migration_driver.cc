@@ -13,9 +13,9 @@ MigrationDriver::MigrationDriver(const SiteStore& store, Env& env)
     : tasks_(store.make_tasks()), engine_(*store.store, env, tasks_->executors(), "serve") {}
 
 Result<plan::Plan> MigrationDriver::Load(const plan::RunState& run) {
-  const PlanOptions options{.variables = run.variables};
+  const plan::PlanOptions options{.variables = run.variables};
   std::string wrong;
-  for (const std::string& problem : CheckPlan(run.path, options)) {
+  for (const std::string& problem : plan::CheckPlan(run.path, options)) {
     wrong += (wrong.empty() ? "" : "\n") + problem;
   }
   if (!wrong.empty()) {

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <string>
 
-#include "plan/run_engine.h"
+#include "plan/plan.h"
 #include "serve/site.h"
 
 namespace muster::serve {

@@ -12,7 +12,7 @@ namespace muster::serve {
 class MigrationTasks {
  public:
   virtual ~MigrationTasks() = default;
-  virtual std::vector<TaskExecutor*> executors() const = 0;
+  virtual std::vector<states::TaskExecutor*> executors() const = 0;
   // Starts delivering notifications of the migration.
   virtual Status Deliver(const std::string& migration) = 0;
   // Waits, within a limit, until all are delivered.

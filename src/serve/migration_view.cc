@@ -174,7 +174,7 @@ std::string WhyRun(const RunState& run) {
 }
 
 Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
-  MUSTER_ASSIGN(const std::vector<RunState> runs, store.runs->List("", kMaxBatch));
+  MUSTER_ASSIGN(const std::vector<RunState> runs, store.runs->List("", store::kMaxBatch));
   for (const RunState& run : runs) {
     const std::string key = store.number + "/" + run.id;
     const bool ended = run.stop.has_value();
@@ -195,7 +195,7 @@ Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
     }
     AppendMember(into, key, std::move(summary));
   }
-  return runs.size() == static_cast<size_t>(kMaxBatch);
+  return runs.size() == static_cast<size_t>(store::kMaxBatch);
 }
 
 Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) {

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "serve/site.h"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/json.h"
-#include "base/url.h"
+#include "core/json.h"
+#include "core/url.h"
 
 namespace muster::serve {
 

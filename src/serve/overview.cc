@@ -1,7 +1,7 @@
 #include "serve/overview.h"
 
 #include "muster/work.h"
-#include "replica/operations.h"
+#include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 #include "serve/work_view.h"
@@ -18,7 +18,7 @@ std::string RedriveJob(const std::string& file) { return "redrive of " + file; }
 
 LetterRun FindLetterRun(const Site& site, const LetterFile& file) {
   for (const SiteStore& store : site.stores()) {
-    if (const auto run = ReadRun(*store.store, file.run)) return {&store, run->sink};
+    if (const auto run = work::ReadRun(*store.store, file.run)) return {&store, run->sink};
   }
   return {};
 }
@@ -97,7 +97,7 @@ const plan::TaskAttempt* FailureOf(const plan::TaskView& task) {
 }
 
 Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups) {
-  MUSTER_ASSIGN(const auto runs, store.runs->List("", kMaxBatch));
+  MUSTER_ASSIGN(const auto runs, store.runs->List("", store::kMaxBatch));
   for (const plan::RunState& run : runs) {
     if (run.status == RunStatus::kCompleted || run.status == RunStatus::kCancelled) continue;
     const auto view = store.runs->View(run.id);
@@ -131,10 +131,10 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
 }
 
 Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) {
-  MUSTER_ASSIGN(const std::vector<std::string> sets, ListSets(*store.store));
+  MUSTER_ASSIGN(const std::vector<std::string> sets, replica::ListSets(*store.store));
   for (const std::string& set : sets) {
     const std::string path = ApiPath("stores", store.number, "replica-sets", set);
-    const auto view = ReadSet(*store.store, set);
+    const auto view = replica::ReadSet(*store.store, set);
     if (!view) {
       if (view.error().code != Code::kCorrupt) return view.error();
       groups.Add({.kind = "worker",
@@ -159,10 +159,11 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
     std::vector<int> slots(static_cast<size_t>(replica->log->slots()));
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int>(i);
     for (const std::string& projection : replica->projections) {
-      MUSTER_ASSIGN(const DesiredState desired, DesiredFor(*store.store, set, projection));
+      MUSTER_ASSIGN(const replica::DesiredState desired,
+                    replica::DesiredFor(*store.store, set, projection));
       MUSTER_ASSIGN(const auto parked,
                     replica->model->Parked({set, projection, desired.active}, slots));
-      for (const ParkedStream& stream : parked) {
+      for (const replica::ParkedStream& stream : parked) {
         groups.Add({.kind = "stream",
                     .store = store.number,
                     .run = set,

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "serve/dead_letter_index.h"
 #include "serve/failures.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/guard.h"
-#include "base/secrets.h"
+#include "core/guard.h"
+#include "core/secrets.h"
 
 namespace muster::serve {
 namespace {

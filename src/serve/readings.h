@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/env.h"
 #include "muster/result.h"
 

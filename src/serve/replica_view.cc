@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replica/operations.h"
+#include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 
@@ -11,17 +11,17 @@ namespace {
 
 constexpr size_t kMaxTransitions = 100;
 
-std::string NameOf(const std::string& id, const MemberState& state) {
+std::string NameOf(const std::string& id, const replica::MemberState& state) {
   return state.name.empty() ? id : state.name;
 }
 
-std::string_view PhaseOf(const Generation& generation) {
+std::string_view PhaseOf(const replica::Generation& generation) {
   if (generation.number == 0) return "none";
-  return generation.phase == Generation::Phase::kRunning ? "running" : "preparing";
+  return generation.phase == replica::Generation::Phase::kRunning ? "running" : "preparing";
 }
 
 // Members with a part in the generation that are not ready for it.
-std::string NotReady(const SetView& view) {
+std::string NotReady(const replica::SetView& view) {
   std::string names;
   for (const std::string& id : view.generation.assignment.members) {
     const auto member = view.members.find(id);
@@ -36,20 +36,22 @@ std::string NotReady(const SetView& view) {
   return names;
 }
 
-std::string WhySet(const SetView& view) {
-  if (CountAlive(view) == 0) return "it has no worker: start one with 'muster replica run'";
+std::string WhySet(const replica::SetView& view) {
+  if (replica::CountAlive(view) == 0)
+    return "it has no worker: start one with 'muster replica run'";
   if (view.generation.number == 0) return "its first generation is about to be created";
-  if (view.generation.phase == Generation::Phase::kRunning) return "";
+  if (view.generation.phase == replica::Generation::Phase::kRunning) return "";
   const std::string missing = NotReady(view);
   return missing.empty() ? "all are ready; it is about to start" : "waits for " + missing;
 }
 
-std::string WhyMember(const SetView& view, const std::string& id, const MemberState& state) {
-  if (state.phase == MemberState::Phase::kDead) {
+std::string WhyMember(const replica::SetView& view, const std::string& id,
+                      const replica::MemberState& state) {
+  if (state.phase == replica::MemberState::Phase::kDead) {
     return "declared dead" + (state.error.empty() ? "" : ": " + state.error);
   }
-  if (state.phase == MemberState::Phase::kStopped) return "has left";
-  if (state.phase == MemberState::Phase::kStopping) return "is leaving";
+  if (state.phase == replica::MemberState::Phase::kStopped) return "has left";
+  if (state.phase == replica::MemberState::Phase::kStopping) return "is leaving";
   if (view.generation.assignment.PartitionOf(id) < 0) {
     return view.scale
                ? "stands by: at most " + std::to_string(*view.scale) + " workers get a partition"
@@ -58,12 +60,12 @@ std::string WhyMember(const SetView& view, const std::string& id, const MemberSt
   if (!state.ReadyFor(view.generation.number)) {
     return "prepares for generation " + std::to_string(view.generation.number);
   }
-  if (state.phase == MemberState::Phase::kRunning) return "";
+  if (state.phase == replica::MemberState::Phase::kRunning) return "";
   return "ready; waiting for the others";
 }
 
-Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& view) {
-  const Generation& generation = view.generation;
+Json SummaryOf(const SiteStore& store, const std::string& set, const replica::SetView& view) {
+  const replica::Generation& generation = view.generation;
   int ready = 0;
   for (const auto& [id, member] : view.members) {
     if (!member.state.Alive()) continue;
@@ -75,7 +77,7 @@ Json SummaryOf(const SiteStore& store, const std::string& set, const SetView& vi
             {"generation", generation.number},
             {"phase", PhaseOf(generation)},
             {"partitions", generation.assignment.members.size()},
-            {"workers", CountAlive(view)},
+            {"workers", replica::CountAlive(view)},
             {"ready", ready}};
   if (const std::string why = WhySet(view); !why.empty()) json["why"] = why;
   if (!generation.reason.empty()) json["reason"] = generation.reason;
@@ -90,12 +92,12 @@ Json UnreadableSet(const SiteStore& store, const std::string& set, const Error& 
   return json;
 }
 
-void AddLag(const SetStatus& status, Json& json) {
+void AddLag(const replica::SetStatus& status, Json& json) {
   int64_t events = 0;
   int64_t parked = 0;
   int64_t parked_events = 0;
   milliseconds time{0};
-  for (const InstanceStatus& instance : status.instances) {
+  for (const replica::InstanceStatus& instance : status.instances) {
     events += instance.lag_events;
     time = std::max(time, instance.lag_time);
     parked += static_cast<int64_t>(instance.parked.size());
@@ -107,13 +109,13 @@ void AddLag(const SetStatus& status, Json& json) {
   json["parked_events"] = parked_events;
 }
 
-Json MembersOf(const SetView& view) {
-  const Assignment& assignment = view.generation.assignment;
+Json MembersOf(const replica::SetView& view) {
+  const replica::Assignment& assignment = view.generation.assignment;
   Json members = Json::object();
   for (const auto& [id, member] : view.members) {
     const int partition = assignment.PartitionOf(id);
     Json json{{"name", NameOf(id, member.state)},
-              {"phase", PhaseName(member.state.phase)},
+              {"phase", replica::PhaseName(member.state.phase)},
               {"generation", member.state.generation},
               {"ready", member.state.ReadyFor(view.generation.number)},
               {"handled", member.state.handled},
@@ -130,7 +132,7 @@ Json MembersOf(const SetView& view) {
   return members;
 }
 
-Json AssignmentOf(const Assignment& assignment) {
+Json AssignmentOf(const replica::Assignment& assignment) {
   Json owners = Json::array();
   for (const int partition : assignment.owners) {
     const bool owned = partition >= 0 && partition < static_cast<int>(assignment.members.size());
@@ -139,7 +141,7 @@ Json AssignmentOf(const Assignment& assignment) {
   return owners;
 }
 
-std::string WhyProjection(const SetView& view, const InstanceStatus& instance) {
+std::string WhyProjection(const replica::SetView& view, const replica::InstanceStatus& instance) {
   if (instance.paused) return "paused by an operator";
   if (instance.held) return "stopped until versions are swapped";
   const std::string set = WhySet(view);
@@ -147,19 +149,19 @@ std::string WhyProjection(const SetView& view, const InstanceStatus& instance) {
   return "";
 }
 
-Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int slots,
-                  const std::string& key, SeriesBook& series) {
+Json ProjectionOf(const replica::SetStatus& status, const replica::InstanceStatus& instance,
+                  int slots, const std::string& key, SeriesBook& series) {
   const auto count = static_cast<size_t>(slots);
   std::vector<int64_t> lag(count);
   std::vector<int64_t> lag_ms(count);
   std::vector<int64_t> position(count);
-  for (const SlotLag& slot : instance.lags) {
+  for (const events::SlotLag& slot : instance.lags) {
     const auto place = static_cast<size_t>(slot.slot);
     if (place >= count) continue;
     lag[place] = slot.events;
     if (slot.oldest) lag_ms[place] = std::max<int64_t>(0, (status.now - *slot.oldest).count());
   }
-  for (const SlotState& slot : instance.slots) {
+  for (const replica::SlotState& slot : instance.slots) {
     if (static_cast<size_t>(slot.slot) < count)
       position[static_cast<size_t>(slot.slot)] = slot.position;
   }
@@ -191,7 +193,7 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
     json["clear_ms"] =
         static_cast<int64_t>(1000.0 * static_cast<double>(instance.lag_events) / -*slope);
   }
-  for (const ParkedStream& stream : instance.parked) {
+  for (const replica::ParkedStream& stream : instance.parked) {
     AppendMember(json["parked"], stream.stream,
                  {{"events", stream.versions.size()},
                   {"error", stream.error},
@@ -202,7 +204,7 @@ Json ProjectionOf(const SetStatus& status, const InstanceStatus& instance, int s
 }
 
 // A set without its file: its records name the projections, not how far they are.
-void AddProjectionsWithoutFile(const SetView& view, Json& json) {
+void AddProjectionsWithoutFile(const replica::SetView& view, Json& json) {
   json["why_no_lag"] = "the set's file is not known: give it with --replica FILE";
   for (const std::string& name : view.generation.projections) {
     const auto desired = view.projections.find(name);
@@ -243,28 +245,29 @@ Json ActionsFor(const SiteStore& store, const std::string& set, bool has_file,
   return actions;
 }
 
-std::string KeyOf(const InstanceStatus& instance) {
+std::string KeyOf(const replica::InstanceStatus& instance) {
   return instance.projection + (instance.active ? "" : "@" + std::to_string(instance.version));
 }
 
 }  // namespace
 
-void ReplicaViews::Notice(const std::string& key, const SetView& view, WallTime now) {
+void ReplicaViews::Notice(const std::string& key, const replica::SetView& view, WallTime now) {
   const std::lock_guard lock(mutex_);
   Seen& seen = seen_[key];
-  const Generation& generation = view.generation;
+  const replica::Generation& generation = view.generation;
   const auto add = [&](WallTime at, std::string what, std::string cause) {
     seen.transitions.push_back({at, generation.number, std::move(what), std::move(cause)});
     if (seen.transitions.size() > kMaxTransitions) seen.transitions.pop_front();
   };
-  std::map<std::string, MemberState::Phase> members;
+  std::map<std::string, replica::MemberState::Phase> members;
   for (const auto& [id, member] : view.members) {
     members[id] = member.state.phase;
     const auto before = seen.members.find(id);
     if (!seen.any || (before != seen.members.end() && before->second == member.state.phase)) {
       continue;
     }
-    add(now, NameOf(id, member.state) + " is " + std::string(PhaseName(member.state.phase)),
+    add(now,
+        NameOf(id, member.state) + " is " + std::string(replica::PhaseName(member.state.phase)),
         member.state.error);
   }
   if (generation.number > 0 &&
@@ -295,7 +298,7 @@ Json ReplicaViews::TransitionsOf(const std::string& key) {
 }
 
 Status ReplicaViews::AddSummaries(const Site& site, const SiteStore& store, Json& into) {
-  MUSTER_ASSIGN(const std::vector<std::string> sets, ListSets(*store.store));
+  MUSTER_ASSIGN(const std::vector<std::string> sets, replica::ListSets(*store.store));
   for (const std::string& set : sets) {
     auto summary = Summary(site, store, set);
     if (!summary && summary.error().code != Code::kCorrupt) return summary.error();
@@ -310,14 +313,15 @@ Result<Json> ReplicaViews::Summary(const Site& site, const SiteStore& store,
                                    const std::string& set) {
   const SiteReplica* replica = site.FindReplica(store.number, set);
   if (replica == nullptr) {
-    MUSTER_ASSIGN(SetView view, ReadSet(*store.store, set));
+    MUSTER_ASSIGN(replica::SetView view, replica::ReadSet(*store.store, set));
     MUSTER_ASSIGN(const WallTime now, store.store->Now());
-    ShowExpired(view, now);
+    replica::ShowExpired(view, now);
     Notice(store.number + "/" + set, view, now);
     return SummaryOf(store, set, view);
   }
-  MUSTER_ASSIGN(const SetStatus status,
-                StatusOf(*store.store, *replica->log, *replica->model, set, replica->projections));
+  MUSTER_ASSIGN(
+      const replica::SetStatus status,
+      replica::StatusOf(*store.store, *replica->log, *replica->model, set, replica->projections));
   Notice(store.number + "/" + set, status.view, status.now);
   Json summary = SummaryOf(store, set, status.view);
   AddLag(status, summary);
@@ -327,31 +331,32 @@ Result<Json> ReplicaViews::Summary(const Site& site, const SiteStore& store,
 Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const std::string& set,
                                SeriesBook& series) {
   const SiteReplica* replica = site.FindReplica(store.number, set);
-  SetStatus status;
+  replica::SetStatus status;
   if (replica != nullptr) {
-    MUSTER_ASSIGN(
-        status, StatusOf(*store.store, *replica->log, *replica->model, set, replica->projections));
+    MUSTER_ASSIGN(status, replica::StatusOf(*store.store, *replica->log, *replica->model, set,
+                                            replica->projections));
   } else {
-    MUSTER_ASSIGN(status.view, ReadSet(*store.store, set));
+    MUSTER_ASSIGN(status.view, replica::ReadSet(*store.store, set));
     MUSTER_ASSIGN(status.now, store.store->Now());
-    ShowExpired(status.view, status.now);
+    replica::ShowExpired(status.view, status.now);
     if (!status.view.Exists()) {
       return Error{Code::kNotFound, "replica set '" + set + "' not found in this store"};
     }
   }
-  const SetView& view = status.view;
+  const replica::SetView& view = status.view;
   const std::string key = store.number + "/" + set;
   Notice(key, view, status.now);
   Json json = SummaryOf(store, set, view);
   if (replica != nullptr) AddLag(status, json);
-  json["strategy"] = view.generation.strategy == Strategy::kRecreate ? "recreate" : "incremental";
+  json["strategy"] =
+      view.generation.strategy == replica::Strategy::kRecreate ? "recreate" : "incremental";
   if (view.scale) json["scale"] = *view.scale;
   const int slots = replica != nullptr ? replica->log->slots() : view.generation.slots;
   json["slots"] = slots;
   json["members"] = MembersOf(view);
   json["assignment"] = AssignmentOf(view.generation.assignment);
   json["projections"] = Json::object();
-  for (const InstanceStatus& instance : status.instances) {
+  for (const replica::InstanceStatus& instance : status.instances) {
     AppendMember(json["projections"], KeyOf(instance),
                  ProjectionOf(status, instance, slots, key + "/" + KeyOf(instance), series));
   }

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
-#include "replica/set_records.h"
+#include "replica/replica.h"
 #include "serve/series.h"
 #include "serve/site.h"
 
@@ -33,13 +33,13 @@ class ReplicaViews {
   struct Seen {
     bool any = false;
     int64_t generation = 0;
-    Generation::Phase phase = Generation::Phase::kPreparing;
-    std::map<std::string, MemberState::Phase> members;
+    replica::Generation::Phase phase = replica::Generation::Phase::kPreparing;
+    std::map<std::string, replica::MemberState::Phase> members;
     std::deque<Transition> transitions;
   };
 
   Result<Json> Summary(const Site& site, const SiteStore& store, const std::string& set);
-  void Notice(const std::string& key, const SetView& view, WallTime now);
+  void Notice(const std::string& key, const replica::SetView& view, WallTime now);
   Json TransitionsOf(const std::string& key);
 
   std::mutex mutex_;

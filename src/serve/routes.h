@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "serve/actions.h"
 #include "serve/fields.h"

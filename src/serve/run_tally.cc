@@ -7,9 +7,9 @@
 namespace muster::serve {
 namespace {
 
-void AddFailure(const SiteStore& store, const std::string& run, const ItemInfo& item,
+void AddFailure(const SiteStore& store, const std::string& run, const work::ItemInfo& item,
                 FailureGroups& failures) {
-  if (item.error.empty() || item.state == ItemInfo::State::kDone) return;
+  if (item.error.empty() || item.state == work::ItemInfo::State::kDone) return;
   failures.Add({.kind = "item",
                 .store = store.number,
                 .run = run,
@@ -33,13 +33,13 @@ void Take(std::vector<Due>& from, size_t most, std::vector<Due>& to, const Fits&
 
 Result<std::vector<RunTallies::Run>> RunTallies::Refresh(const SiteStore& store) {
   const std::lock_guard lock(mutex_);
-  MUSTER_ASSIGN(const std::vector<RunInfo> infos, ListRuns(*store.store));
+  MUSTER_ASSIGN(const std::vector<work::RunInfo> infos, work::ListRuns(*store.store));
   ++refreshes_;
   Keep(infos);
   for (const Due& due : Choose()) MUSTER_TRY(ReadAgain(store, due));
   MUSTER_TRY(ReadNewRuns(store));
   std::vector<Run> runs;
-  for (const RunInfo& info : infos) {
+  for (const work::RunInfo& info : infos) {
     Run& run = runs.emplace_back(Run{.info = info, .sum = {}, .failures = {}});
     for (const Page& page : tallies_.at(info.name).pages) {
       run.sum.Add(page.sum);
@@ -50,9 +50,9 @@ Result<std::vector<RunTallies::Run>> RunTallies::Refresh(const SiteStore& store)
   return runs;
 }
 
-void RunTallies::Keep(const std::vector<RunInfo>& runs) {
+void RunTallies::Keep(const std::vector<work::RunInfo>& runs) {
   std::map<std::string, Tally> kept;
-  for (const RunInfo& run : runs) {
+  for (const work::RunInfo& run : runs) {
     Tally& tally = kept[run.name];
     const auto found = tallies_.find(run.name);
     if (found != tallies_.end() && found->second.incarnation == run.incarnation) {
@@ -109,11 +109,11 @@ Result<std::vector<RunTallies::Page>> RunTallies::ReadRange(const SiteStore& sto
                                                             const std::string& last) const {
   std::vector<Page> pages;
   while (true) {
-    MUSTER_ASSIGN(const std::vector<ItemInfo> items,
-                  ListItems(*store.store, run, after, kMaxBatch));
+    MUSTER_ASSIGN(const std::vector<work::ItemInfo> items,
+                  work::ListItems(*store.store, run, after, store::kMaxBatch));
     Page& page = pages.emplace_back(Page{.after = after, .last = last, .read = refreshes_});
-    bool end = items.size() < static_cast<size_t>(kMaxBatch);
-    for (const ItemInfo& item : items) {
+    bool end = items.size() < static_cast<size_t>(store::kMaxBatch);
+    for (const work::ItemInfo& item : items) {
       end = end || (!last.empty() && item.key >= last);
       if (!last.empty() && item.key > last) break;
       page.sum.Add(item);

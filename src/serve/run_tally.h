@@ -10,7 +10,7 @@
 #include "muster/work.h"
 #include "serve/failures.h"
 #include "serve/site.h"
-#include "work/run_summary.h"
+#include "work/work.h"
 
 namespace muster::serve {
 
@@ -23,8 +23,8 @@ class RunTallies {
   static constexpr int kMaxPages = 10;
 
   struct Run {
-    RunInfo info;
-    RunSummary sum;          // with what was redriven
+    work::RunInfo info;
+    work::RunSummary sum;    // with what was redriven
     FailureGroups failures;  // of its items
   };
   Result<std::vector<Run>> Refresh(const SiteStore& store);
@@ -34,7 +34,7 @@ class RunTallies {
   struct Page {
     std::string after;
     std::string last;
-    RunSummary sum = {};
+    work::RunSummary sum = {};
     FailureGroups failures = {};
     int64_t read = 0;  // the refresh that read it
   };
@@ -51,7 +51,7 @@ class RunTallies {
     bool finished = false;  // the run is
   };
 
-  void Keep(const std::vector<RunInfo>& runs);
+  void Keep(const std::vector<work::RunInfo>& runs);
   Status ReadNewRuns(const SiteStore& store);
   std::vector<Due> Choose() const;
   // Replaces a page by what its range holds now, which may be several pages.

@@ -1,7 +1,7 @@
 #include "serve/service.h"
 
-#include "base/guard.h"
-#include "base/json_fields.h"
+#include "core/guard.h"
+#include "core/json_fields.h"
 
 #ifndef MUSTER_VERSION
 #define MUSTER_VERSION "0"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
-#include "base/metrics.h"
+#include "core/json.h"
+#include "core/metrics.h"
 #include "muster/result.h"
 #include "serve/access.h"
 #include "serve/actions.h"

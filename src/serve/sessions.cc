@@ -6,9 +6,9 @@
 #include <charconv>
 #include <fstream>
 
-#include "base/log.h"
-#include "base/secrets.h"
-#include "base/sha256.h"
+#include "core/log.h"
+#include "core/secrets.h"
+#include "core/sha256.h"
 
 namespace muster::serve {
 namespace {

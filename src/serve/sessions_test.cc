@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/virtual_env.h"
+#include "core/virtual_env.h"
 #include "support/temporary_folder.h"
 
 namespace muster::serve {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/secrets.h"
+#include "core/secrets.h"
 
 namespace muster::serve {
 
-Result<std::string> Site::AddStore(const std::string& url, Store* shared,
+Result<std::string> Site::AddStore(const std::string& url, store::Store* shared,
                                    const SiteOptions& options) {
   const std::string shown = Redact(url);
   for (const SiteStore& store : stores_) {
@@ -18,12 +18,12 @@ Result<std::string> Site::AddStore(const std::string& url, Store* shared,
   added.url = shown;
   added.store = shared;
   if (shared == nullptr) {
-    MUSTER_ASSIGN(added.own, OpenStore(url, env_));
+    MUSTER_ASSIGN(added.own, store::OpenStore(url, env_));
     added.store = added.own.get();
   }
   added.make_tasks = [make = options.make_tasks, url] { return make(url); };
-  added.states =
-      std::make_unique<States>(*added.store, env_, std::vector<TaskExecutor*>(), StatesOptions{});
+  added.states = std::make_unique<states::States>(
+      *added.store, env_, std::vector<states::TaskExecutor*>(), states::StatesOptions{});
   added.runs = std::make_unique<plan::Runs>(*added.store, *added.states, env_);
   return added.number;
 }
@@ -31,19 +31,20 @@ Result<std::string> Site::AddStore(const std::string& url, Store* shared,
 Result<std::unique_ptr<Site>> Site::Open(const SiteOptions& options, Env& env) {
   std::unique_ptr<Site> site(new Site(env));
   site->dead_letters_ = options.dead_letters;
-  Store* shared = options.shared;
+  store::Store* shared = options.shared;
   for (const std::string& url : options.stores) {
     MUSTER_TRY(site->AddStore(url, std::exchange(shared, nullptr), options));
   }
   for (const std::string& path : options.replica_files) {
     SiteReplica replica;
     replica.path = path;
-    MUSTER_ASSIGN(replica.file, ReadReplicaFile(path));
+    MUSTER_ASSIGN(replica.file, replica::ReadReplicaFile(path));
     const std::string url =
         replica.file.store.value_or(options.stores.empty() ? "" : options.stores.front());
     MUSTER_ASSIGN(replica.store, site->AddStore(url, nullptr, options));
-    MUSTER_ASSIGN(replica.log, OpenEventLog(replica.file.events, env, replica.file.event_options));
-    MUSTER_ASSIGN(replica.model, OpenReadModel(replica.file.read_model, env));
+    MUSTER_ASSIGN(replica.log,
+                  events::OpenEventLog(replica.file.events, env, replica.file.event_options));
+    MUSTER_ASSIGN(replica.model, replica::OpenReadModel(replica.file.read_model, env));
     for (const auto& projection : replica.file.projections) {
       replica.projections.push_back(projection->name());
     }

@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/result.h"
 #include "muster/states.h"
 #include "muster/store.h"
-#include "plan/runs.h"
-#include "replica/read_model.h"
-#include "replica/replica_file.h"
+#include "plan/plan.h"
+#include "replica/replica.h"
 #include "serve/migration_tasks.h"
 
 namespace muster::serve {
@@ -22,9 +21,9 @@ namespace muster::serve {
 struct SiteStore {
   std::string number;  // its name in paths: "0", "1", …
   std::string url;     // without secrets
-  Store* store = nullptr;
-  std::unique_ptr<Store> own = {};
-  std::unique_ptr<States> states = {};  // without executors; MigrationDriver has them
+  store::Store* store = nullptr;
+  std::unique_ptr<store::Store> own = {};
+  std::unique_ptr<states::States> states = {};  // without executors; MigrationDriver has them
   std::unique_ptr<plan::Runs> runs = {};
   std::function<std::unique_ptr<MigrationTasks>()> make_tasks = {};
 };
@@ -33,15 +32,15 @@ struct SiteStore {
 struct SiteReplica {
   std::string path;
   std::string store;  // its number
-  ReplicaFile file;
+  replica::ReplicaFile file;
   std::vector<std::string> projections;
-  std::unique_ptr<EventLog> log;
-  std::unique_ptr<ReadModel> model;
+  std::unique_ptr<events::EventLog> log;
+  std::unique_ptr<replica::ReadModel> model;
 };
 
 struct SiteOptions {
   std::vector<std::string> stores;         // URLs
-  Store* shared = nullptr;                 // the first of them, where this process has it open
+  store::Store* shared = nullptr;          // the first of them, where this process has it open
   std::vector<std::string> replica_files;  // their stores are served as well
   std::string dead_letters = ".";          // a folder
   // For the store of a URL.
@@ -65,7 +64,8 @@ class Site {
 
  private:
   explicit Site(Env& env) : env_(env) {}
-  Result<std::string> AddStore(const std::string& url, Store* shared, const SiteOptions& options);
+  Result<std::string> AddStore(const std::string& url, store::Store* shared,
+                               const SiteOptions& options);
 
   Env& env_;
   std::vector<SiteStore> stores_;

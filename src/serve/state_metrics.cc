@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "base/metrics.h"
-#include "base/run_status.h"
+#include "core/metrics.h"
+#include "core/run_status.h"
 
 namespace muster::serve {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "core/json.h"
 
 namespace muster::serve {
 

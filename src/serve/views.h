@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
-#include "base/metrics.h"
+#include "core/json.h"
+#include "core/metrics.h"
 #include "muster/result.h"
 #include "serve/dead_letter_index.h"
 #include "serve/jobs.h"

@@ -19,26 +19,26 @@ constexpr int kRuns = 50;
 constexpr int kItemsPerRun = 4'000;
 constexpr int kItems = kRuns * kItemsPerRun;
 
-class CountedStore final : public StoreWrapper {
+class CountedStore final : public store::StoreWrapper {
  public:
-  using StoreWrapper::StoreWrapper;
+  using store::StoreWrapper::StoreWrapper;
 
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override {
+  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
+                                          std::string_view after, int limit) override {
     auto records = inner().Scan(kind, prefix, after, limit);
-    if (records && kind == kWorkKind) items += static_cast<int>(records->size());
+    if (records && kind == work::kWorkKind) items += static_cast<int>(records->size());
     ++calls;
     return records;
   }
-  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
     ++calls;
     return inner().Get(kind, key);
   }
-  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     ++writes;
     return inner().Write(changes);
   }
-  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
     ++writes;
     return inner().Claim(request);
   }
@@ -62,36 +62,39 @@ class ViewsTest : public ::testing::Test {
   }
 
   void AddRun(const std::string& run, int items) {
-    const RunBody body{
+    const work::RunBody body{
         .incarnation = "i", .ready = true, .source = "s", .sink = "t", .transforms = ""};
-    Put(Change::Put({.kind = kRunKind, .queue = run, .key = run, .body = body.ToJson()},
-                    muster::Due::Never()));
-    std::vector<Change> batch;
+    Put(store::Change::Put(
+        {.kind = work::kRunKind, .queue = run, .key = run, .body = body.ToJson()},
+        muster::store::Due::Never()));
+    std::vector<store::Change> batch;
     for (int i = 0; i < items; ++i) {
-      batch.push_back(NewItem(run, ItemBody::Of({.collection = "c", .shard = i})));
-      if (batch.size() < static_cast<size_t>(kMaxBatch) && i + 1 < items) continue;
+      batch.push_back(work::NewItem(run, work::ItemBody::Of({.collection = "c", .shard = i})));
+      if (batch.size() < static_cast<size_t>(store::kMaxBatch) && i + 1 < items) continue;
       ASSERT_TRUE(inner_->Write(batch));
       batch.clear();
     }
   }
 
-  void Put(const Change& change) { ASSERT_TRUE(inner_->Write({&change, 1})->front().applied); }
+  void Put(const store::Change& change) {
+    ASSERT_TRUE(inner_->Write({&change, 1})->front().applied);
+  }
 
   void Finish(const std::string& run, int shard) {
     const std::string key =
-        NewItem(run, ItemBody::Of({.collection = "c", .shard = shard})).record.key;
-    Record record = *inner_->Get(kWorkKind, key).value();
-    ItemBody body = ItemBody::FromJson(record.body).value();
-    body.state = ItemBody::State::kDone;
+        work::NewItem(run, work::ItemBody::Of({.collection = "c", .shard = shard})).record.key;
+    store::Record record = *inner_->Get(work::kWorkKind, key).value();
+    work::ItemBody body = work::ItemBody::FromJson(record.body).value();
+    body.state = work::ItemBody::State::kDone;
     record.body = body.ToJson();
-    Put(Change::Put(record, muster::Due::Never()));
+    Put(store::Change::Put(record, muster::store::Due::Never()));
   }
 
   Json Overview() { return views_->ReadOverview({}).value(); }
 
   Env& env_ = RealEnv();
   testing::TemporaryFolder folder_;
-  std::unique_ptr<Store> inner_ = OpenStore("memory:", env_).value();
+  std::unique_ptr<store::Store> inner_ = store::OpenStore("memory:", env_).value();
   CountedStore store_{*inner_};
   std::unique_ptr<Site> site_;
   Metrics metrics_;
@@ -111,9 +114,9 @@ TEST_F(ViewsTest, ARefreshOfTheOverviewCostsTheSameHoweverManyItemsThereAre) {
   Finish("run7", kItemsPerRun / 2);
   int refreshes = 0;
   for (bool seen = false; !seen; ++refreshes) {
-    ASSERT_LE(refreshes, kItems / (RunTallies::kMaxPages / 2 * kMaxBatch));
+    ASSERT_LE(refreshes, kItems / (RunTallies::kMaxPages / 2 * store::kMaxBatch));
     const Json overview = refresh();
-    EXPECT_LE(store_.items, RunTallies::kMaxPages * kMaxBatch);
+    EXPECT_LE(store_.items, RunTallies::kMaxPages * store::kMaxBatch);
     EXPECT_LE(store_.calls, RunTallies::kMaxPages + 5 * kRuns);
     seen = overview["work"]["0/run7"]["done"] == 1;
     EXPECT_EQ(overview["work"]["0/run7"]["items"], kItemsPerRun);
@@ -128,9 +131,10 @@ TEST_F(ViewsTest, SmallStoresAreReadWholeEveryTime) {
   for (int shard = 0; shard < 2'500; shard += 250) Finish("a", shard);
   EXPECT_EQ(Overview()["work"]["0/a"]["done"], 10);
   // Items that are added later are counted, wherever their keys lie.
-  std::vector<Change> more;
+  std::vector<store::Change> more;
   for (int i = 0; i < 900; ++i) {
-    more.push_back(NewItem("a", ItemBody::Of({.collection = i % 2 == 0 ? "b" : "d", .shard = i})));
+    more.push_back(
+        work::NewItem("a", work::ItemBody::Of({.collection = i % 2 == 0 ? "b" : "d", .shard = i})));
   }
   ASSERT_TRUE(inner_->Write(more));
   EXPECT_EQ(Overview()["work"]["0/a"]["items"], 3'400);
@@ -141,7 +145,7 @@ TEST_F(ViewsTest, ARunThatIsGoneIsNotShown) {
   AddRun("a", 3);
   AddRun("b", 3);
   EXPECT_EQ(Overview()["work"].size(), 2U);
-  const Change change = Change::Delete(*inner_->Get(kRunKind, "a").value());
+  const store::Change change = store::Change::Delete(*inner_->Get(work::kRunKind, "a").value());
   Put(change);
   EXPECT_EQ(Overview()["work"].size(), 1U);
 }

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <csignal>
 
-#include "base/guard.h"
+#include "core/guard.h"
 #include "serve/http_writer.h"
 
 namespace muster::serve {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/secrets.h"
+#include "core/secrets.h"
 
 namespace muster::serve {
 namespace {
@@ -34,7 +34,7 @@ int StatusFor(Code code) {
 std::optional<std::string_view> WebRequest::Header(std::string_view name) const {
   std::optional<std::string_view> found;
   for (const auto& [key, value] : headers) {
-    if (!SameHeaderName(key, name)) continue;
+    if (!net::SameHeaderName(key, name)) continue;
     // Ambiguous: a proxy may have used the other one.
     if (found) return std::nullopt;
     found = value;
@@ -44,7 +44,7 @@ std::optional<std::string_view> WebRequest::Header(std::string_view name) const 
 
 bool WebRequest::HasHeader(std::string_view name) const {
   return std::any_of(headers.begin(), headers.end(),
-                     [&](const auto& header) { return SameHeaderName(header.first, name); });
+                     [&](const auto& header) { return net::SameHeaderName(header.first, name); });
 }
 
 std::optional<std::string> WebRequest::Param(std::string_view name) const {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/http.h"
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
+#include "net/http.h"
 
 namespace muster::serve {
 
@@ -18,7 +18,7 @@ struct WebRequest {
   std::string method;
   std::string path;                                        // as sent, percent-encoded
   std::vector<std::pair<std::string, std::string>> query;  // decoded
-  HttpHeaders headers;
+  net::HttpHeaders headers;
   std::string body = {};
   std::string peer = {};  // the address it came from
 
@@ -45,7 +45,7 @@ struct WebResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body = {};
-  HttpHeaders headers = {};
+  net::HttpHeaders headers = {};
   std::function<void(WebStream&)> stream = {};  // instead of the body
 
   static WebResponse OfJson(const Json& json);

@@ -9,7 +9,7 @@
 #include <list>
 #include <thread>
 
-#include "base/guard.h"
+#include "core/guard.h"
 #include "serve/listener.h"
 #include "serve/tls_context.h"
 #include "serve/web_connection.h"

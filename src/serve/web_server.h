@@ -22,7 +22,7 @@ struct WebServerOptions {
   std::chrono::milliseconds request_timeout{10'000};  // for a whole request
   std::chrono::milliseconds idle_timeout{30'000};     // between requests
   std::chrono::milliseconds write_timeout{10'000};    // without progress
-  HttpHeaders headers = {};                           // of every answer
+  net::HttpHeaders headers = {};                      // of every answer
 };
 
 // Answers requests. Called from many threads at once.

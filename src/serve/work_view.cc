@@ -6,15 +6,14 @@
 #include "muster/work.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
-#include "work/item_words.h"
-#include "work/run_summary.h"
+#include "work/work.h"
 
 namespace muster::serve {
 namespace {
 
 constexpr size_t kMaxItems = 100'000;
 
-Json CountsOf(const Counts& counts) {
+Json CountsOf(const pipeline::Counts& counts) {
   return {{"read", counts.read},
           {"written", counts.written},
           {"skipped", counts.skipped},
@@ -22,10 +21,10 @@ Json CountsOf(const Counts& counts) {
           {"bytes", counts.bytes}};
 }
 
-Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum) {
+Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::RunSummary& sum) {
   Json json{{"store", store.number},
             {"run", run.name},
-            {"state", RunStateName(run, sum)},
+            {"state", work::RunStateName(run, sum)},
             {"source", run.source},
             {"sink", run.sink},
             {"created_at", Ms(run.created)},
@@ -37,7 +36,7 @@ Json SummaryOf(const SiteStore& store, const RunInfo& run, const RunSummary& sum
             {"counts", CountsOf(sum.counts)},
             {"docs_per_second", std::round(sum.docs_per_second())}};
   if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
-  if (const std::string why = WhyRun(run, sum); !why.empty()) json["why"] = why;
+  if (const std::string why = work::WhyRun(run, sum); !why.empty()) json["why"] = why;
   if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
   if (const auto left = sum.Left(sum.docs_per_second()); left && !run.finished) {
     json["left_ms"] = left->count();
@@ -52,16 +51,16 @@ std::string OnRun(const std::string& command, const std::string& run) {
 double Tenths(double value) { return std::round(value * 10) / 10; }
 
 // 0 waiting, 1 held, 2 backing off, 3 done, 4 quarantined, 5 unreadable.
-int CodeOf(const ItemInfo& item) {
-  if (item.state == ItemInfo::State::kDone) return 3;
-  if (item.state == ItemInfo::State::kQuarantined) return 4;
-  if (item.state == ItemInfo::State::kUnreadable) return 5;
-  if (IsHeld(item)) return 1;
+int CodeOf(const work::ItemInfo& item) {
+  if (item.state == work::ItemInfo::State::kDone) return 3;
+  if (item.state == work::ItemInfo::State::kQuarantined) return 4;
+  if (item.state == work::ItemInfo::State::kUnreadable) return 5;
+  if (work::IsHeld(item)) return 1;
   return item.due_in && item.due_in->count() > 0 ? 2 : 0;
 }
 
-int PercentOf(const ItemInfo& item) {
-  if (item.state == ItemInfo::State::kDone) return 100;
+int PercentOf(const work::ItemInfo& item) {
+  if (item.state == work::ItemInfo::State::kDone) return 100;
   if (item.fraction) return static_cast<int>(*item.fraction * 100);
   return item.progress.position.empty() ? 0 : -1;
 }
@@ -71,22 +70,22 @@ struct RunShares {
   struct Share {
     int64_t items = 0;
     int64_t done = 0;
-    RecentRate pace;
-    Counts counts;
+    work::RecentRate pace;
+    pipeline::Counts counts;
   };
-  RunSummary sum;
+  work::RunSummary sum;
   std::map<std::string, Share> workers;
   std::map<std::string, Share> collections;
 
-  void Add(const ItemInfo& item) {
+  void Add(const work::ItemInfo& item) {
     sum.Add(item);
     Share& collection = collections[item.partition.collection];
     ++collection.items;
     collection.counts += item.progress.counts;
-    if (item.state == ItemInfo::State::kDone) ++collection.done;
-    if (!IsHeld(item) && item.recent.count() == 0) return;
+    if (item.state == work::ItemInfo::State::kDone) ++collection.done;
+    if (!work::IsHeld(item) && item.recent.count() == 0) return;
     Share& worker = workers[item.holder];
-    if (IsHeld(item)) ++worker.items;
+    if (work::IsHeld(item)) ++worker.items;
     worker.pace.Add(item);
   }
 
@@ -111,7 +110,7 @@ struct RunShares {
   }
 };
 
-SeriesBook::Point PointOf(WallTime now, const RunSummary& sum,
+SeriesBook::Point PointOf(WallTime now, const work::RunSummary& sum,
                           const std::optional<Metrics::Digest>& writes) {
   SeriesBook::Point point{.at = now,
                           .totals = {{"docs", static_cast<double>(sum.counts.read)},
@@ -139,7 +138,7 @@ void AddLatency(const std::optional<Metrics::Digest>& writes, Json& json) {
 }
 
 // A claim fences the sink against all earlier holders.
-int64_t FencedOf(const ItemInfo& item) { return std::max<int64_t>(0, item.epoch - 1); }
+int64_t FencedOf(const work::ItemInfo& item) { return std::max<int64_t>(0, item.epoch - 1); }
 
 }  // namespace
 
@@ -164,10 +163,11 @@ Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
 
 Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesBook& series,
                         const Metrics& metrics) {
-  MUSTER_ASSIGN(const RunInfo run, ReadRun(*store.store, name));
+  MUSTER_ASSIGN(const work::RunInfo run, work::ReadRun(*store.store, name));
   RunShares shares;
-  MUSTER_TRY(EachItem(*store.store, name, [&](const ItemInfo& item) { shares.Add(item); }));
-  RunSummary& sum = shares.sum;
+  MUSTER_TRY(
+      work::EachItem(*store.store, name, [&](const work::ItemInfo& item) { shares.Add(item); }));
+  work::RunSummary& sum = shares.sum;
   MUSTER_TRY(sum.AddRedrives(*store.store, name));
   MUSTER_ASSIGN(const WallTime now, store.store->Now());
   const auto writes = metrics.DigestOf("muster_sink_write_seconds", {{"run", name}});
@@ -190,17 +190,17 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
 }
 
 Result<Json> WorkItems(const SiteStore& store, const std::string& run) {
-  MUSTER_TRY(ReadRun(*store.store, run));
+  MUSTER_TRY(work::ReadRun(*store.store, run));
   std::map<std::string, int> holders;
   Json items = Json::object();
   bool truncated = false;
-  MUSTER_TRY(EachItem(*store.store, run, [&](const ItemInfo& item) {
+  MUSTER_TRY(work::EachItem(*store.store, run, [&](const work::ItemInfo& item) {
     if (items.size() >= kMaxItems) {
       truncated = true;
       return;
     }
     int holder = -1;
-    if (IsHeld(item)) {
+    if (work::IsHeld(item)) {
       holder = holders.emplace(item.holder, static_cast<int>(holders.size())).first->second;
     }
     const int code = CodeOf(item);
@@ -223,24 +223,24 @@ Result<Json> WorkItems(const SiteStore& store, const std::string& run) {
 
 Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
                             const std::string& name) {
-  MUSTER_ASSIGN(const ItemInfo item, ReadItem(*store.store, run, name));
+  MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store.store, run, name));
   Json json{{"store", store.number},
             {"run", run},
             {"item", item.name},
             {"collection", item.partition.collection},
             {"shard", item.partition.shard},
-            {"state", ItemStateName(item.state)},
-            {"why", WhyItem(item)},
+            {"state", work::ItemStateName(item.state)},
+            {"why", work::WhyItem(item)},
             {"epoch", item.epoch},
             {"attempt", item.attempt},
             {"fenced", FencedOf(item)},
             {"counts", CountsOf(item.progress.counts)},
             {"successors", item.successors}};
   if (!item.holder.empty()) json["holder"] = item.holder;
-  if (item.due && item.state == ItemInfo::State::kOpen) json["due_at"] = Ms(*item.due);
+  if (item.due && item.state == work::ItemInfo::State::kOpen) json["due_at"] = Ms(*item.due);
   if (item.fraction) json["fraction"] = *item.fraction;
-  if (IsHeld(item)) json["docs_per_second"] = std::round(item.docs_per_second);
-  if (const auto left = TimeLeft(item)) json["left_ms"] = left->count();
+  if (work::IsHeld(item)) json["docs_per_second"] = std::round(item.docs_per_second);
+  if (const auto left = work::TimeLeft(item)) json["left_ms"] = left->count();
   if (!item.progress.position.empty()) json["position"] = item.progress.position;
   if (!item.progress.end.empty()) json["end"] = item.progress.end;
   if (!item.error.empty()) json["error"] = item.error;
@@ -249,8 +249,8 @@ Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
       CommandLine("Show it", CommandOn(store, OnRun("show " + quoted, run))),
       CommandLine("Retry it", CommandOn(store, OnRun("retry " + quoted, run))),
       CommandLine("Take it from its holder", CommandOn(store, OnRun("release " + quoted, run)))};
-  const bool given_up = item.state == ItemInfo::State::kQuarantined;
-  const bool has_holder = item.state == ItemInfo::State::kOpen && !item.holder.empty();
+  const bool given_up = item.state == work::ItemInfo::State::kQuarantined;
+  const bool has_holder = item.state == work::ItemInfo::State::kOpen && !item.holder.empty();
   json["actions"] = {
       {"retry", Offer(ApiPath("stores", store.number, "work", run, "items", name, "retry"),
                       Json::object(), given_up ? "" : "only a quarantined item can be retried")},

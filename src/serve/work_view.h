@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/json.h"
-#include "base/metrics.h"
+#include "core/json.h"
+#include "core/metrics.h"
 #include "muster/result.h"
 #include "serve/failures.h"
 #include "serve/run_tally.h"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/log.h"
+#include "core/log.h"
 #include "sim/run.h"
 
 namespace muster::sim {

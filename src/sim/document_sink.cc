@@ -16,7 +16,7 @@ bool DocumentTarget::Take(const std::string& collection, const Entry& entry, int
 }
 
 std::vector<DocumentTarget::Entry> DocumentTarget::Bulk(const std::string& collection,
-                                                        const Fence& fence,
+                                                        const pipeline::Fence& fence,
                                                         const std::vector<Entry>& entries,
                                                         bool late) {
   observer.reached(fence, late, false, entries.empty());
@@ -32,20 +32,21 @@ std::vector<DocumentTarget::Entry> DocumentTarget::Bulk(const std::string& colle
   return left;
 }
 
-class DocumentSink::DocumentWriter final : public Writer {
+class DocumentSink::DocumentWriter final : public pipeline::Writer {
  public:
-  DocumentWriter(DocumentSink& sink, std::string collection, Fence fence)
+  DocumentWriter(DocumentSink& sink, std::string collection, pipeline::Fence fence)
       : sink_(sink), collection_(std::move(collection)), fence_(std::move(fence)) {}
 
-  const std::optional<Progress>& Known() const override { return known_; }
+  const std::optional<pipeline::Progress>& Known() const override { return known_; }
 
-  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& /*after*/,
-                                     const Patience& patience) override {
+  Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
+                                               const pipeline::Progress& /*after*/,
+                                               const pipeline::Patience& patience) override {
     if (!batch.documents.empty()) sink_.target_.observer.begins(fence_);
     MaybeHang(sink_.target_.sim, patience.stop);
-    std::vector<Refused> refused;
+    std::vector<pipeline::Refused> refused;
     for (size_t i = 0; i < batch.documents.size(); ++i) {
-      const Document& document = batch.documents[i];
+      const pipeline::Document& document = batch.documents[i];
       if (document.id.ends_with('!')) {
         refused.push_back({i, "never"});
       } else {
@@ -60,7 +61,7 @@ class DocumentSink::DocumentWriter final : public Writer {
   Status Finish() override { return Flush(); }
 
  private:
-  Status Send(const Patience& patience) {
+  Status Send(const pipeline::Patience& patience) {
     while (!pending_.empty()) {
       auto left = SendOnce();
       if (left) {
@@ -94,20 +95,21 @@ class DocumentSink::DocumentWriter final : public Writer {
 
   DocumentSink& sink_;
   const std::string collection_;
-  const Fence fence_;
-  const std::optional<Progress> known_;
+  const pipeline::Fence fence_;
+  const std::optional<pipeline::Progress> known_;
   std::vector<DocumentTarget::Entry> pending_;
 };
 
-Result<std::vector<TargetChange>> DocumentSink::Prepare(const Collection& collection,
-                                                        bool /*evaluate*/) {
-  return target_.wire.Call<std::vector<TargetChange>>(
-      "sink: prepare " + collection.name, false,
-      [](bool) { return Result<std::vector<TargetChange>>(std::vector<TargetChange>()); });
+Result<std::vector<pipeline::TargetChange>> DocumentSink::Prepare(
+    const pipeline::Collection& collection, bool /*evaluate*/) {
+  return target_.wire.Call<std::vector<pipeline::TargetChange>>(
+      "sink: prepare " + collection.name, false, [](bool) {
+        return Result<std::vector<pipeline::TargetChange>>(std::vector<pipeline::TargetChange>());
+      });
 }
 
-Result<std::unique_ptr<Writer>> DocumentSink::Open(const std::string& collection,
-                                                   const Fence& fence) {
+Result<std::unique_ptr<pipeline::Writer>> DocumentSink::Open(const std::string& collection,
+                                                             const pipeline::Fence& fence) {
   return std::make_unique<DocumentWriter>(*this, collection, fence);
 }
 

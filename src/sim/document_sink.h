@@ -32,7 +32,7 @@ struct DocumentTarget {
   bool Take(const std::string& collection, const Entry& entry, int64_t version);
 
   // Returns what was not accepted now.
-  std::vector<Entry> Bulk(const std::string& collection, const Fence& fence,
+  std::vector<Entry> Bulk(const std::string& collection, const pipeline::Fence& fence,
                           const std::vector<Entry>& entries, bool late);
 
   Simulation& sim;
@@ -44,13 +44,15 @@ struct DocumentTarget {
 
 // One process's access to it. Documents whose id ends with '!' are permanently refused. With
 // `buffered`, documents are sent only when flushed: a crash loses them.
-class DocumentSink final : public Sink {
+class DocumentSink final : public pipeline::Sink {
  public:
   DocumentSink(DocumentTarget& target, Env& env, nanoseconds pace, bool buffered)
       : target_(target), env_(env), pace_(pace), buffered_(buffered) {}
 
-  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override;
-  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override;
+  Result<std::vector<pipeline::TargetChange>> Prepare(const pipeline::Collection& collection,
+                                                      bool evaluate) override;
+  Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& collection,
+                                                 const pipeline::Fence& fence) override;
 
  private:
   class DocumentWriter;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/backends.h"
+#include "store/store.h"
 
 namespace muster::sim {
 namespace {
@@ -50,13 +50,13 @@ FaultyStore::FaultyStore(Simulation& sim, StoreObserver observer)
       observer_(std::move(observer)),
       wire_(sim),
       clock_(std::make_unique<Clock>(sim)),
-      truth_(NewMemoryStore(*clock_)) {}
+      truth_(store::NewMemoryStore(*clock_)) {}
 
 FaultyStore::~FaultyStore() = default;
 
-Result<std::optional<Record>> FaultyStore::Get(std::string_view kind, std::string_view key) {
+Result<std::optional<store::Record>> FaultyStore::Get(std::string_view kind, std::string_view key) {
   MUSTER_TRY(Throttled("get"));
-  return wire_.Call<std::optional<Record>>(
+  return wire_.Call<std::optional<store::Record>>(
       "get " + std::string(key), false,
       [this, kind = std::string(kind), key = std::string(key)](bool) {
         auto stored = truth_->Get(kind, key);
@@ -65,29 +65,30 @@ Result<std::optional<Record>> FaultyStore::Get(std::string_view kind, std::strin
       });
 }
 
-Result<std::vector<Record>> FaultyStore::Scan(std::string_view kind, std::string_view prefix,
-                                              std::string_view after, int limit) {
-  return wire_.Call<std::vector<Record>>(
+Result<std::vector<store::Record>> FaultyStore::Scan(std::string_view kind, std::string_view prefix,
+                                                     std::string_view after, int limit) {
+  return wire_.Call<std::vector<store::Record>>(
       "scan", false,
       [this, kind = std::string(kind), prefix = std::string(prefix), after = std::string(after),
        limit](bool) { return truth_->Scan(kind, prefix, after, limit); });
 }
 
-Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes) {
+Result<std::vector<store::Written>> FaultyStore::Write(std::span<const store::Change> changes) {
   std::string what = "write";
-  for (const Change& change : changes) {
+  for (const store::Change& change : changes) {
     what += " " + change.record.key + " " + change.record.body;
     if (observer_.sends) observer_.sends(change);
   }
   MUSTER_TRY(RefuseWrites(what));
   MUSTER_TRY(Throttled(what));
   MaybeGoBack();
-  return wire_.Call<std::vector<Written>>(
+  return wire_.Call<std::vector<store::Written>>(
       what, true,
-      [this, server = server_, changes = std::vector<Change>(changes.begin(), changes.end())](
-          bool late) -> Result<std::vector<Written>> {
+      [this, server = server_,
+       changes = std::vector<store::Change>(changes.begin(), changes.end())](
+          bool late) -> Result<std::vector<store::Written>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
-        MaybeLosePower(std::ranges::all_of(changes, &Change::deferred));
+        MaybeLosePower(std::ranges::all_of(changes, &store::Change::deferred));
         if (harsher_ && changes.size() > 1 && sim_.Fires(Fault::kTornWrite, 10)) {
           static_cast<void>(Apply({changes.data(), changes.size() / 2}, late));
           sim_.Sometimes("24 only some changes of a request survive");
@@ -97,39 +98,41 @@ Result<std::vector<Written>> FaultyStore::Write(std::span<const Change> changes)
       });
 }
 
-Result<std::vector<Written>> FaultyStore::Apply(std::span<const Change> changes, bool late) {
-  std::vector<std::optional<Record>> before;
-  const auto stored = [this](const Record& record) {
+Result<std::vector<store::Written>> FaultyStore::Apply(std::span<const store::Change> changes,
+                                                       bool late) {
+  std::vector<std::optional<store::Record>> before;
+  const auto stored = [this](const store::Record& record) {
     return truth_->Get(record.kind, record.key).value_or(std::nullopt);
   };
   if (observer_.changed) {
-    for (const Change& change : changes) before.push_back(stored(change.record));
+    for (const store::Change& change : changes) before.push_back(stored(change.record));
   }
   auto written = truth_->Write(changes);
   if (!written) return written;
   for (size_t i = 0; i < changes.size(); ++i) {
-    const Record& record = changes[i].record;
+    const store::Record& record = changes[i].record;
     sim_.Note("  " + record.key + ((*written)[i].applied ? ": written" : ": conflict"));
     if (observer_.changed) observer_.changed(changes[i], before[i], stored(record), late);
   }
   return written;
 }
 
-Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
+Result<std::vector<store::Record>> FaultyStore::Claim(const store::ClaimRequest& wanted) {
   MUSTER_TRY(RefuseWrites("claim"));
   MUSTER_TRY(Throttled("claim"));
   MaybeGoBack();
-  return wire_.Call<std::vector<Record>>(
-      "claim", true, [this, server = server_, wanted](bool late) -> Result<std::vector<Record>> {
+  return wire_.Call<std::vector<store::Record>>(
+      "claim", true,
+      [this, server = server_, wanted](bool late) -> Result<std::vector<store::Record>> {
         if (server != server_) return Error{Code::kUnavailable, "gone"};
         MaybeLosePower(wanted.deferred);
-        ClaimRequest request = wanted;
+        store::ClaimRequest request = wanted;
         PickByOldView(request);
-        std::vector<Record> before;
-        if (observer_.claimed) before = ClaimableIn(*truth_, request);
+        std::vector<store::Record> before;
+        if (observer_.claimed) before = store::ClaimableIn(*truth_, request);
         auto taken = truth_->Claim(request);
         if (!taken) return taken;
-        for (const Record& record : *taken) {
+        for (const store::Record& record : *taken) {
           sim_.Note("  " + record.key + ": claimed by " + record.owner + ", epoch " +
                     std::to_string(record.epoch));
         }
@@ -139,12 +142,12 @@ Result<std::vector<Record>> FaultyStore::Claim(const ClaimRequest& wanted) {
 }
 
 // Sometimes candidates are chosen from an outdated view of the store.
-void FaultyStore::PickByOldView(ClaimRequest& request) {
+void FaultyStore::PickByOldView(store::ClaimRequest& request) {
   if (!harsher_ || request.repeat) return;
   const auto any = truth_->Scan(request.kind, "", "", 1);
   if (!any || any->empty() || !sim_.Fires(Fault::kStaleRead, 30)) return;
-  const auto all = truth_->Scan(request.kind, "", "", kMaxBatch).value();
-  const Record& picked = all[sim_.random().Next() % all.size()];
+  const auto all = truth_->Scan(request.kind, "", "", store::kMaxBatch).value();
+  const store::Record& picked = all[sim_.random().Next() % all.size()];
   request.key = picked.key;
   if (!picked.owner.empty()) sim_.Sometimes("26 a stale read picks an item that is taken");
 }
@@ -173,9 +176,9 @@ Status FaultyStore::Throttled(const std::string& what) {
 // A lagging replica takes over, or a backup is restored.
 void FaultyStore::MaybeGoBack() {
   if (may_lose_.count() == 0) return;
-  if (!backup_ || sim_.random().OneIn(8)) backup_ = CopyMemoryStore(*truth_);
+  if (!backup_ || sim_.random().OneIn(8)) backup_ = store::CopyMemoryStore(*truth_);
   if (!goes_back_at_any_write_ || !sim_.Fires(Fault::kGoBack, 40)) return;
-  GoBackAfter(sim_.random().UpTo(may_lose_), CopyMemoryStore(*truth_));
+  GoBackAfter(sim_.random().UpTo(may_lose_), store::CopyMemoryStore(*truth_));
 }
 
 bool FaultyStore::GoBackBefore(nanoseconds time) {
@@ -184,15 +187,16 @@ bool FaultyStore::GoBackBefore(nanoseconds time) {
   return true;
 }
 
-void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup) {
+void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<store::Store> backup) {
   may_lose_ = nanoseconds(0);
-  sim_.After(delay, [this, backup = std::make_shared<std::unique_ptr<Store>>(std::move(backup))] {
-    sim_.Note("the store goes back");
-    RestoreBackup(std::move(*backup));
-  });
+  sim_.After(delay,
+             [this, backup = std::make_shared<std::unique_ptr<store::Store>>(std::move(backup))] {
+               sim_.Note("the store goes back");
+               RestoreBackup(std::move(*backup));
+             });
 }
 
-void FaultyStore::RestoreBackup(std::unique_ptr<Store> backup) {
+void FaultyStore::RestoreBackup(std::unique_ptr<store::Store> backup) {
   truth_ = std::move(backup);
   ++server_;
   if (observer_.went_back) observer_.went_back();
@@ -204,7 +208,8 @@ void FaultyStore::MaybeLosePower(bool deferred) {
   if (!may_lose_power_) return;
   if (!deferred) unsynced_since_.reset();
   if (!deferred || !sim_.Fires(Fault::kPowerLoss, 60)) return;
-  unsynced_since_ = std::make_shared<std::unique_ptr<Store>>(CopyMemoryStore(*truth_));
+  unsynced_since_ =
+      std::make_shared<std::unique_ptr<store::Store>>(store::CopyMemoryStore(*truth_));
   sim_.After(sim_.random().UpTo(kLongestUnsynced), [this, backup = unsynced_since_] {
     sim_.CutPower();
     const bool lost = unsynced_since_ == backup;

@@ -13,38 +13,38 @@ namespace muster::sim {
 // The world's view of a store's traffic. Every function is optional.
 struct StoreObserver {
   // A process is about to send a change.
-  std::function<void(const Change& change)> sends = {};
+  std::function<void(const store::Change& change)> sends = {};
   // A change has reached the store; `before` and `after` are what was and is stored.
-  std::function<void(const Change& change, const std::optional<Record>& before,
-                     const std::optional<Record>& after, bool late)>
+  std::function<void(const store::Change& change, const std::optional<store::Record>& before,
+                     const std::optional<store::Record>& after, bool late)>
       changed = {};
   // A claim has reached the store; `before` contains the stored state of the records it took.
-  std::function<void(const ClaimRequest& request, const std::vector<Record>& before,
-                     const std::vector<Record>& taken, bool late)>
+  std::function<void(const store::ClaimRequest& request, const std::vector<store::Record>& before,
+                     const std::vector<store::Record>& taken, bool late)>
       claimed = {};
   // A process has read one record, whether or not the response reaches it.
-  std::function<void(const std::optional<Record>& stored)> reads = {};
+  std::function<void(const std::optional<store::Record>& stored)> reads = {};
   // The store has gone back in time.
   std::function<void()> went_back = {};
 };
 
 // The memory store behind a faulty wire, with its own jumping clock. Only for use by simulated
 // processes.
-class FaultyStore final : public Store {
+class FaultyStore final : public store::Store {
  public:
   FaultyStore(Simulation& sim, StoreObserver observer);
   ~FaultyStore() override;
 
-  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override;
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override;
-  Result<std::vector<Written>> Write(std::span<const Change> changes) override;
-  Result<std::vector<Record>> Claim(const ClaimRequest& request) override;
+  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override;
+  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
+                                          std::string_view after, int limit) override;
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override;
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override;
   Result<WallTime> Now() override;
   void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override;
 
   // The store itself, for checks from outside: no faults, no time passes.
-  Store& Truth() { return *truth_; }
+  store::Store& Truth() { return *truth_; }
 
   // Whether the store is currently unreachable.
   bool Away() const { return wire_.Away(); }
@@ -71,27 +71,28 @@ class FaultyStore final : public Store {
 
   Status RefuseWrites(const std::string& what);
   Status Throttled(const std::string& what);
-  void PickByOldView(ClaimRequest& request);
+  void PickByOldView(store::ClaimRequest& request);
   void MaybeGoBack();
-  void GoBackAfter(nanoseconds delay, std::unique_ptr<Store> backup);
-  void RestoreBackup(std::unique_ptr<Store> backup);
+  void GoBackAfter(nanoseconds delay, std::unique_ptr<store::Store> backup);
+  void RestoreBackup(std::unique_ptr<store::Store> backup);
   void MaybeLosePower(bool deferred);
-  Result<std::vector<Written>> Apply(std::span<const Change> changes, bool late);
+  Result<std::vector<store::Written>> Apply(std::span<const store::Change> changes, bool late);
 
   Simulation& sim_;
   StoreObserver observer_;
   FaultyWire wire_;
   std::unique_ptr<Clock> clock_;
-  std::unique_ptr<Store> truth_;
+  std::unique_ptr<store::Store> truth_;
   nanoseconds read_only_until_{0};
   nanoseconds throttled_until_{0};
   nanoseconds may_lose_{0};
-  std::unique_ptr<Store> backup_;
+  std::unique_ptr<store::Store> backup_;
   bool goes_back_at_any_write_ = false;
   bool harsher_ = false;
   bool may_lose_power_ = false;
-  std::shared_ptr<std::unique_ptr<Store>> unsynced_since_;  // what a power failure leaves, if less
-  int server_ = 1;  // requests in flight to a dead one go nowhere
+  std::shared_ptr<std::unique_ptr<store::Store>>
+      unsynced_since_;  // what a power failure leaves, if less
+  int server_ = 1;      // requests in flight to a dead one go nowhere
 };
 
 }  // namespace muster::sim

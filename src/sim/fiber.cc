@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/interrupt.h"
+#include "core/interrupt.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -1,8 +1,4 @@
-#include "plan/arrangement.h"
-#include "plan/compile.h"
-#include "plan/plan_json.h"
-#include "plan/run_body.h"
-#include "plan/runs.h"
+#include "plan/plan.h"
 #include "sim/plan_world.h"
 #include "sim/workload.h"
 
@@ -16,31 +12,31 @@ using std::chrono::seconds;
 constexpr seconds kLease{15};
 constexpr char kNewer[] = "newer";
 
-StatesOptions OptionsOf(const std::string& name) {
+states::StatesOptions OptionsOf(const std::string& name) {
   return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
 }
 
 // Calls a hook at each store call. A process driving a run renews its lease on its own thread; here
 // a process has only one.
-class AttendedStore final : public Store {
+class AttendedStore final : public store::Store {
  public:
-  AttendedStore(Store& store, std::function<void()> attend)
+  AttendedStore(store::Store& store, std::function<void()> attend)
       : store_(store), attend_(std::move(attend)) {}
 
-  Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
     attend_();
     return store_.Get(kind, key);
   }
-  Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                   std::string_view after, int limit) override {
+  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
+                                          std::string_view after, int limit) override {
     attend_();
     return store_.Scan(kind, prefix, after, limit);
   }
-  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     attend_();
     return store_.Write(changes);
   }
-  Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
     attend_();
     return store_.Claim(request);
   }
@@ -50,7 +46,7 @@ class AttendedStore final : public Store {
   }
 
  private:
-  Store& store_;
+  store::Store& store_;
   std::function<void()> attend_;
 };
 
@@ -158,9 +154,9 @@ class PlanUser {
   PlanWorld& world_;
   Simulation& sim_;
   Env& env_;
-  std::unique_ptr<TaskExecutor> executor_;
+  std::unique_ptr<states::TaskExecutor> executor_;
   AttendedStore store_;
-  States states_;
+  states::States states_;
   Runs runs_;
   std::string driven_;
   MonoTime renewed_{};
@@ -188,9 +184,10 @@ class PlanWorkloadImpl final : public Workload {
       });
     }
     if (random.OneIn(10)) {
-      Record record{.kind = "plan.run", .queue = "default", .key = kNewer};
+      store::Record record{.kind = "plan.run", .queue = "default", .key = kNewer};
       record.body = R"({"format":99,"execution":{"of":"another kind"},"inputs":{}})";
-      static_cast<void>(world_->store().Truth().Write({{Change::Put(record, Due::Now())}}));
+      static_cast<void>(
+          world_->store().Truth().Write({{store::Change::Put(record, store::Due::Now())}}));
       Add("late", [](PlanUser& user, std::stop_token stop) { user.UseNewer(stop); });
     }
   }
@@ -226,16 +223,17 @@ class PlanWorkloadImpl final : public Workload {
     run.profile = plan.profiles.front().name;
     run.inputs = world_->inputs();
     run.execution = run.id;
-    Record record{.kind = "plan.run", .queue = "default", .key = run.id, .owner = "elder"};
+    store::Record record{.kind = "plan.run", .queue = "default", .key = run.id, .owner = "elder"};
     record.body = plan::RunBody(run, plan, Json::object());
-    const auto written = world_->store().Write({{Change::Put(record, Due::After(kLease))}});
+    const auto written =
+        world_->store().Write({{store::Change::Put(record, store::Due::After(kLease))}});
     if (!written || !written->front().applied) return;
     const auto compiled =
         plan::Compile(plan, plan.profiles.front(), plan::Arrange(plan, plan::Order(plan)),
                       {.inline_ranks = true});
     Json definition = compiled.main.definition;
     definition["Comment"] = "of an older version";
-    States states(world_->store(), env, {}, OptionsOf("elder"));
+    states::States states(world_->store(), env, {}, OptionsOf("elder"));
     while (!stop.stop_requested()) {
       const Status started = states.Start({.name = run.execution,
                                            .definition = definition.dump(),

@@ -1,10 +1,8 @@
 #include "sim/plan_world.h"
 
-#include "base/json_fields.h"
-#include "plan/order.h"
-#include "plan/profile_states.h"
-#include "plan/run_body.h"
-#include "states/flow_record.h"
+#include "core/json_fields.h"
+#include "plan/plan.h"
+#include "states/states.h"
 
 namespace muster::sim {
 namespace {
@@ -34,13 +32,13 @@ plan::Plan Parse(const std::string& text) {
 }  // namespace
 
 // What tasks call: remote, and remembers its requests.
-class PlanWorld::Executor final : public TaskExecutor {
+class PlanWorld::Executor final : public states::TaskExecutor {
  public:
   explicit Executor(PlanWorld& world) : world_(world) {}
 
   bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
 
-  TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
     if (!world_.started_.contains(call.token))
       world_.Violate("H", call.token + " was called before its start was stored");
     if (world_.reached_.contains(call.token))
@@ -50,37 +48,39 @@ class PlanWorld::Executor final : public TaskExecutor {
     if (known && task->second.slow) {
       // Longer than a lease: only KeepAlive holds it.
       for (int i = 0; i < 6; ++i) {
-        if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+        if (!context.KeepAlive()) return states::TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(4), {});
       }
     }
     if (known && task->second.pending) {
       if (auto reached = Reach(call, context); !reached) return reached.error();
-      return TaskPending{{{"job", call.token}}, seconds(7)};
+      return states::TaskPending{{{"job", call.token}}, seconds(7)};
     }
     return Ask(call, context);
   }
 
-  TaskOutcome Poll(const TaskCall& call, const Json& resume, TaskContext& context) override {
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,
+                           states::TaskContext& context) override {
     if (resume.value("job", "") != call.token)
       world_.Violate("H", call.token + " is asked about by what another has started");
     return Ask(call, context);
   }
 
-  void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+  void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 
  private:
-  TaskOutcome Ask(const TaskCall& call, TaskContext& context) {
+  states::TaskOutcome Ask(const states::TaskCall& call, states::TaskContext& context) {
     const auto reached = Reach(call, context);
     if (!reached) return reached.error();
     if (call.resource == "muster:notify" && !*reached)
-      return TaskFailure{"Notify.Failed", "the target does not answer"};
+      return states::TaskFailure{"Notify.Failed", "the target does not answer"};
     return world_.AnswerOf(call);
   }
 
   // Until the service has responded. It may receive a call after the caller has gone, so it must
   // not refer to it.
-  tl::expected<bool, TaskFailure> Reach(const TaskCall& call, TaskContext& context) {
+  Expected<bool, states::TaskFailure> Reach(const states::TaskCall& call,
+                                            states::TaskContext& context) {
     const std::string dedupe =
         call.resource == "muster:notify" ? call.input.value("dedupe", "") : "";
     for (;;) {
@@ -91,7 +91,7 @@ class PlanWorld::Executor final : public TaskExecutor {
             return dedupe.empty() || world->Deliver(dedupe);
           });
       if (reached) return *reached;
-      if (!context.KeepAlive()) return tl::unexpected(TaskFailure{"Cancelled", ""});
+      if (!context.KeepAlive()) return Unexpected(states::TaskFailure{"Cancelled", ""});
       context.env().Sleep(seconds(1), {});
     }
   }
@@ -106,12 +106,13 @@ PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), flows_(ParseFlow), wire_(sim)
   store_ = std::make_unique<FaultyStore>(
       sim,
       StoreObserver{
-          .sends = [this](const Change& change) { Sends(change); },
-          .changed = [this](const Change& change, const std::optional<Record>& before,
-                            const std::optional<Record>& after,
+          .sends = [this](const store::Change& change) { Sends(change); },
+          .changed = [this](const store::Change& change, const std::optional<store::Record>& before,
+                            const std::optional<store::Record>& after,
                             bool) { Changed(change, before, after); },
-          .claimed = [this](const ClaimRequest& request, const std::vector<Record>&,
-                            const std::vector<Record>& taken, bool) { Claimed(request, taken); }});
+          .claimed = [this](const store::ClaimRequest& request, const std::vector<store::Record>&,
+                            const std::vector<store::Record>& taken,
+                            bool) { Claimed(request, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
 }
 
@@ -180,19 +181,21 @@ void PlanWorld::DrawPlan() {
   }
 }
 
-std::unique_ptr<TaskExecutor> PlanWorld::NewExecutor() { return std::make_unique<Executor>(*this); }
+std::unique_ptr<states::TaskExecutor> PlanWorld::NewExecutor() {
+  return std::make_unique<Executor>(*this);
+}
 
 bool PlanWorld::Succeeds(const Task& task, const std::string& execution, int64_t retry) const {
   if (task.broken && execution == FirstExecution()) return false;
   return retry >= task.busy;
 }
 
-TaskOutcome PlanWorld::AnswerOf(const TaskCall& call) const {
+states::TaskOutcome PlanWorld::AnswerOf(const states::TaskCall& call) const {
   const auto task = tasks_.find(call.state);
-  if (task == tasks_.end()) return TaskSuccess{Json::object()};
+  if (task == tasks_.end()) return states::TaskSuccess{Json::object()};
   if (Succeeds(task->second, call.execution, RetryOf(call.token)))
-    return TaskSuccess{{{"rows", task->second.rows}}};
-  return TaskFailure{"Busy", "try again"};
+    return states::TaskSuccess{{{"rows", task->second.rows}}};
+  return states::TaskFailure{"Busy", "try again"};
 }
 
 // The notification target's response. The key identifies repeats.
@@ -207,23 +210,24 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
   return true;
 }
 
-void PlanWorld::Changed(const Change& change, const std::optional<Record>& before,
-                        const std::optional<Record>& after) {
+void PlanWorld::Changed(const store::Change& change, const std::optional<store::Record>& before,
+                        const std::optional<store::Record>& after) {
   if (!after || (before && before->body == after->body)) return;
   if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
   if (change.record.kind == "plan.run" && !before) drivers_.insert(after->owner);
   if (change.record.kind == states::kKind) FlowChanged(before, *after);
 }
 
-void PlanWorld::Sends(const Change& change) {
+void PlanWorld::Sends(const store::Change& change) {
   if (change.record.kind == "plan.run" && change.record.version == 0)
     known_as_.insert_or_assign(std::string(sim_.CurrentName()), change.record.owner);
 }
 
-void PlanWorld::Claimed(const ClaimRequest& request, const std::vector<Record>& taken) {
+void PlanWorld::Claimed(const store::ClaimRequest& request,
+                        const std::vector<store::Record>& taken) {
   if (request.kind != "plan.run") return;
   known_as_.insert_or_assign(std::string(sim_.CurrentName()), request.owner);
-  for (const Record& record : taken) drivers_.insert(record.owner);
+  for (const store::Record& record : taken) drivers_.insert(record.owner);
 }
 
 void PlanWorld::CheckDriver() {
@@ -232,7 +236,7 @@ void PlanWorld::CheckDriver() {
     Violate("R", std::string(sim_.CurrentName()) + " drives a run that it has not taken");
 }
 
-void PlanWorld::RunChanged(const Record& before, const Record& after) {
+void PlanWorld::RunChanged(const store::Record& before, const store::Record& after) {
   const Json was = Json::parse(before.body);
   const Json is = Json::parse(after.body);
   if (is["attempt"] != was["attempt"].get<int64_t>() + 1)
@@ -245,7 +249,8 @@ void PlanWorld::RunChanged(const Record& before, const Record& after) {
   if (is["hash"] != was["hash"]) Violate("R", "a run goes on by another plan");
 }
 
-void PlanWorld::FlowChanged(const std::optional<Record>& before, const Record& after) {
+void PlanWorld::FlowChanged(const std::optional<store::Record>& before,
+                            const store::Record& after) {
   const Json& flow = FlowIn(after);
   if (!flow.contains("status")) return Violate("H", after.key + " is too large to be looked into");
   const std::string token = TokenIn(flow);
@@ -297,8 +302,8 @@ void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
   const auto most = task.extracts ? plan_.pools.flows : plan_.pools.jobs;
   if (!most) return;
   int64_t under_way = 0;
-  const auto records = store_->Truth().Scan(states::kKind, "", "", kMaxBatch).value();
-  for (const Record& record : records) {
+  const auto records = store_->Truth().Scan(states::kKind, "", "", store::kMaxBatch).value();
+  for (const store::Record& record : records) {
     const Json& flow = FlowIn(record);
     const auto other = tasks_.find(flow.value("state", ""));
     if (other == tasks_.end() || other->second.extracts != task.extracts) continue;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "muster/task.h"
-#include "plan/runs.h"
+#include "plan/plan.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/parsed.h"
@@ -42,7 +42,7 @@ class PlanWorld {
   FaultyStore& store() { return *store_; }
 
   // Makes the calls of one process.
-  std::unique_ptr<TaskExecutor> NewExecutor();
+  std::unique_ptr<states::TaskExecutor> NewExecutor();
 
   // The current process starts to drive the run: only one that has claimed it may.
   void CheckDriver();
@@ -61,18 +61,18 @@ class PlanWorld {
   class Executor;
 
   void DrawPlan();
-  void Changed(const Change& change, const std::optional<Record>& before,
-               const std::optional<Record>& after);
-  void Sends(const Change& change);
-  void Claimed(const ClaimRequest& request, const std::vector<Record>& taken);
-  void RunChanged(const Record& before, const Record& after);
-  void FlowChanged(const std::optional<Record>& before, const Record& after);
+  void Changed(const store::Change& change, const std::optional<store::Record>& before,
+               const std::optional<store::Record>& after);
+  void Sends(const store::Change& change);
+  void Claimed(const store::ClaimRequest& request, const std::vector<store::Record>& taken);
+  void RunChanged(const store::Record& before, const store::Record& after);
+  void FlowChanged(const std::optional<store::Record>& before, const store::Record& after);
   void Began(const std::string& token, const std::string& state);
   void Ended(const std::string& token, const std::string& state);
   void CheckPools(const std::string& execution, const Task& task);
   bool HasItsObjects(const Task& task) const;
   bool MayFollow(const Task& earlier, const std::string& execution) const;
-  TaskOutcome AnswerOf(const TaskCall& call) const;
+  states::TaskOutcome AnswerOf(const states::TaskCall& call) const;
   std::string FirstExecution() const;
   std::string ReconcileState(size_t rank) const;
   bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;
@@ -82,7 +82,7 @@ class PlanWorld {
     sim_.Violate(invariant, std::move(message));
   }
 
-  const Json& FlowIn(const Record& record) { return flows_[record.body]; }
+  const Json& FlowIn(const store::Record& record) { return flows_[record.body]; }
 
   Simulation& sim_;
   Parsed<Json> flows_;

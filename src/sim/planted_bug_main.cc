@@ -6,8 +6,8 @@
 #include <cstring>
 #include <thread>
 
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "sim/run.h"
 
 namespace {

@@ -1,6 +1,6 @@
 #include "sim/replica_services.h"
 
-#include "events/backends.h"
+#include "events/events.h"
 
 namespace muster::sim {
 
@@ -21,34 +21,37 @@ SimEventLog::SimEventLog(Simulation& sim, int slots)
     : sim_(sim),
       wire_(sim),
       world_(std::make_unique<World>(sim)),
-      truth_(NewMemoryEventLog(*world_, slots)) {}
+      truth_(events::NewMemoryEventLog(*world_, slots)) {}
 
 SimEventLog::~SimEventLog() = default;
 
-Result<std::vector<int64_t>> SimEventLog::Append(std::span<const StreamAppend> appends) {
+Result<std::vector<int64_t>> SimEventLog::Append(std::span<const events::StreamAppend> appends) {
   return truth_->Append(appends);
 }
 
-Result<std::vector<Event>> SimEventLog::ReadStream(std::string_view stream, int64_t after,
-                                                   int limit) {
-  return wire_.Call<std::vector<Event>>("read " + std::string(stream), false,
-                                        [this, stream = std::string(stream), after, limit](bool) {
-                                          return truth_->ReadStream(stream, after, limit);
-                                        });
+Result<std::vector<events::Event>> SimEventLog::ReadStream(std::string_view stream, int64_t after,
+                                                           int limit) {
+  return wire_.Call<std::vector<events::Event>>(
+      "read " + std::string(stream), false,
+      [this, stream = std::string(stream), after, limit](bool) {
+        return truth_->ReadStream(stream, after, limit);
+      });
 }
 
-Result<EventPage> SimEventLog::ReadAll(int64_t after, int limit) {
-  return wire_.Call<EventPage>(
+Result<events::EventPage> SimEventLog::ReadAll(int64_t after, int limit) {
+  return wire_.Call<events::EventPage>(
       "read all", false, [this, after, limit](bool) { return truth_->ReadAll(after, limit); });
 }
 
-Result<EventPage> SimEventLog::Read(std::span<const SlotPosition> from, int limit) {
-  return wire_.Call<EventPage>("read slots", false,
-                               [this, from = std::vector<SlotPosition>(from.begin(), from.end()),
-                                limit](bool) { return truth_->Read(from, limit); });
+Result<events::EventPage> SimEventLog::Read(std::span<const events::SlotPosition> from, int limit) {
+  return wire_.Call<events::EventPage>(
+      "read slots", false,
+      [this, from = std::vector<events::SlotPosition>(from.begin(), from.end()), limit](bool) {
+        return truth_->Read(from, limit);
+      });
 }
 
-Result<std::vector<SlotLag>> SimEventLog::Lag(std::span<const SlotPosition> from) {
+Result<std::vector<events::SlotLag>> SimEventLog::Lag(std::span<const events::SlotPosition> from) {
   return truth_->Lag(from);
 }
 
@@ -67,9 +70,10 @@ Result<T> SimReadModel::Call(const std::string& what, bool writes,
   return answer;
 }
 
-Result<std::vector<SlotState>> SimReadModel::TakeOver(const Instance& instance, int64_t generation,
-                                                      std::span<const int> slots) {
-  return Call<std::vector<SlotState>>(
+Result<std::vector<replica::SlotState>> SimReadModel::TakeOver(const replica::Instance& instance,
+                                                               int64_t generation,
+                                                               std::span<const int> slots) {
+  return Call<std::vector<replica::SlotState>>(
       "take over " + std::to_string(slots.size()) + " slots of " + instance.projection +
           ", generation " + std::to_string(generation),
       true,
@@ -80,17 +84,18 @@ Result<std::vector<SlotState>> SimReadModel::TakeOver(const Instance& instance, 
       });
 }
 
-Status SimReadModel::Commit(Transaction& transaction, const Instance& instance,
-                            const ReadModelProgress& progress) {
+Status SimReadModel::Commit(replica::Transaction& transaction, const replica::Instance& instance,
+                            const replica::ReadModelProgress& progress) {
   std::string what = "commit " + instance.projection;
-  for (const SlotMove& move : progress.moves) {
+  for (const replica::SlotMove& move : progress.moves) {
     what += " " + std::to_string(move.slot) + ":" + std::to_string(move.from) + ".." +
             std::to_string(move.to) + "@" + std::to_string(move.generation);
   }
   return Call<void>(
       what, true,
       [this, instance, progress, sender = std::string(sim_.CurrentName()),
-       statements = static_cast<MemoryTransaction&>(transaction).statements](bool) -> Status {
+       statements =
+           static_cast<replica::MemoryTransaction&>(transaction).statements](bool) -> Status {
         Status applied = truth_.Apply(statements, instance, progress);
         if (observer_.committed) {
           observer_.committed(instance, progress, statements, sender, applied.has_value());
@@ -99,27 +104,31 @@ Status SimReadModel::Commit(Transaction& transaction, const Instance& instance,
       });
 }
 
-Status SimReadModel::Commit(Transaction& transaction) {
-  return Call<void>("commit", true,
-                    [this, statements = static_cast<MemoryTransaction&>(transaction).statements](
-                        bool) { return truth_.Apply(statements, {}, {}); });
-}
-
-Status SimReadModel::Swap(Transaction& transaction, const Instance& from, int to, int slots) {
+Status SimReadModel::Commit(replica::Transaction& transaction) {
   return Call<void>(
-      "swap " + from.projection + " to " + std::to_string(to), true,
-      [this, from, to, slots, statements = static_cast<MemoryTransaction&>(transaction).statements](
-          bool) { return truth_.ApplySwap(statements, from, to, slots); });
+      "commit", true,
+      [this, statements = static_cast<replica::MemoryTransaction&>(transaction).statements](bool) {
+        return truth_.Apply(statements, {}, {});
+      });
 }
 
-Status SimReadModel::SkipParked(const Instance& instance, const ParkedEvent& event) {
+Status SimReadModel::Swap(replica::Transaction& transaction, const replica::Instance& from, int to,
+                          int slots) {
+  return Call<void>("swap " + from.projection + " to " + std::to_string(to), true,
+                    [this, from, to, slots,
+                     statements = static_cast<replica::MemoryTransaction&>(transaction).statements](
+                        bool) { return truth_.ApplySwap(statements, from, to, slots); });
+}
+
+Status SimReadModel::SkipParked(const replica::Instance& instance,
+                                const replica::ParkedEvent& event) {
   return Call<void>("skip of " + event.stream, true,
                     [this, instance, event](bool) { return truth_.SkipParked(instance, event); });
 }
 
-Result<std::vector<SlotState>> SimReadModel::Slots(const Instance& instance) {
-  return Call<std::vector<SlotState>>("slots", false,
-                                      [this, instance](bool) { return truth_.Slots(instance); });
+Result<std::vector<replica::SlotState>> SimReadModel::Slots(const replica::Instance& instance) {
+  return Call<std::vector<replica::SlotState>>(
+      "slots", false, [this, instance](bool) { return truth_.Slots(instance); });
 }
 
 Result<int64_t> SimReadModel::HighestGeneration(const std::string& set) {
@@ -127,27 +136,28 @@ Result<int64_t> SimReadModel::HighestGeneration(const std::string& set) {
                        [this, set](bool) { return truth_.HighestGeneration(set); });
 }
 
-Result<std::vector<ParkedStream>> SimReadModel::Parked(const Instance& instance,
-                                                       std::span<const int> slots) {
-  return Call<std::vector<ParkedStream>>(
+Result<std::vector<replica::ParkedStream>> SimReadModel::Parked(const replica::Instance& instance,
+                                                                std::span<const int> slots) {
+  return Call<std::vector<replica::ParkedStream>>(
       "parked", false,
       [this, instance, slots = std::vector<int>(slots.begin(), slots.end())](bool) {
         return truth_.Parked(instance, slots);
       });
 }
 
-Result<int64_t> SimReadModel::RequestReplay(const Instance& instance, const std::string& stream) {
+Result<int64_t> SimReadModel::RequestReplay(const replica::Instance& instance,
+                                            const std::string& stream) {
   return Call<int64_t>("replay " + stream, true, [this, instance, stream](bool) {
     return truth_.RequestReplay(instance, stream);
   });
 }
 
-Status SimReadModel::Put(Transaction& transaction, const Instance& instance,
-                         std::span<const SlotPosition> slots, bool forget) {
+Status SimReadModel::Put(replica::Transaction& transaction, const replica::Instance& instance,
+                         std::span<const events::SlotPosition> slots, bool forget) {
   return truth_.Put(transaction, instance, slots, forget);
 }
 
-Status SimReadModel::Forget(Transaction& transaction, const Instance& instance,
+Status SimReadModel::Forget(replica::Transaction& transaction, const replica::Instance& instance,
                             bool unless_swapped_in) {
   Status forgotten = truth_.Forget(transaction, instance, unless_swapped_in);
   if (forgotten && observer_.forgotten) observer_.forgotten(instance);

@@ -5,10 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "replica/operations.h"
-#include "replica/rebuild.h"
-#include "replica/set_records.h"
-#include "replica/worker.h"
+#include "replica/replica.h"
 #include "sim/faulty_store.h"
 #include "sim/replica_services.h"
 #include "sim/workload.h"
@@ -26,8 +23,8 @@ constexpr milliseconds kBarrierTimeout = seconds(60);
 constexpr milliseconds kHandleTimeout = seconds(300);
 
 // The time scale of the simulated worlds: calls take milliseconds or, when lost, five seconds.
-ReplicaOptions Options(const std::string& name) {
-  ReplicaOptions options;
+replica::ReplicaOptions Options(const std::string& name) {
+  replica::ReplicaOptions options;
   options.set = kSet;
   options.worker = name;
   options.heartbeat_interval = seconds(8);
@@ -45,14 +42,14 @@ ReplicaOptions Options(const std::string& name) {
 
 // Steps the followers itself: a simulated process is one thread. During a slow batch the worker
 // still looks at its set, as it would beside a thread.
-class InlineRunner final : public FollowerRunner {
+class InlineRunner final : public replica::FollowerRunner {
  public:
   // `pause` returns the number of the projection's current pause; 0: not paused.
   InlineRunner(Simulation& sim, Env& env, std::function<bool()> done,
                std::function<int64_t()> pause)
       : sim_(sim), env_(env), done_(std::move(done)), pause_(std::move(pause)) {}
 
-  void SetWorker(Worker& worker) { worker_ = &worker; }
+  void SetWorker(replica::Worker& worker) { worker_ = &worker; }
   std::stop_source& Stop() { return stop_; }
 
   // Within a step: lets time pass for the processor.
@@ -67,14 +64,14 @@ class InlineRunner final : public FollowerRunner {
 
   bool HaveThreads() const override { return false; }
 
-  void Start(Follower& follower) override {
+  void Start(replica::Follower& follower) override {
     given_.push_back({&follower, ++numbers_});
     stops_[&follower] = {};
     failures_.erase(&follower);
   }
 
   // A thread may be within a step when stopped: it ends, but is not back yet.
-  bool Take(Follower& follower, milliseconds /*patience*/) override {
+  bool Take(replica::Follower& follower, milliseconds /*patience*/) override {
     stops_[&follower].request_stop();
     const auto erased =
         std::erase_if(given_, [&](const Given& given) { return given.follower == &follower; });
@@ -85,7 +82,7 @@ class InlineRunner final : public FollowerRunner {
     return true;
   }
 
-  std::optional<Error> Failure(Follower& follower) override {
+  std::optional<Error> Failure(replica::Follower& follower) override {
     const auto found = failures_.find(&follower);
     if (found == failures_.end()) return std::nullopt;
     Error error = found->second;
@@ -118,14 +115,14 @@ class InlineRunner final : public FollowerRunner {
       bool moved = false;
       for (const Given& given : std::vector<Given>(given_)) {
         if (std::find(given_.begin(), given_.end(), given) == given_.end()) continue;
-        Follower* const follower = given.follower;
+        replica::Follower* const follower = given.follower;
         if (failures_.contains(follower)) continue;
         if (env_.MonoNow().time_since_epoch().count() >= worker_->DeadlineNs()) return;
         stepping_ = follower;
         auto outcome = follower->Step(stops_[follower].get_token());
         stepping_ = nullptr;
         if (!outcome) failures_.emplace(follower, outcome.error());
-        moved |= outcome && *outcome == Follower::Outcome::kMoved;
+        moved |= outcome && *outcome == replica::Follower::Outcome::kMoved;
       }
       if (!moved && !env_.Sleep(std::min<nanoseconds>(seconds(2), duration), stop)) return;
     }
@@ -138,20 +135,20 @@ class InlineRunner final : public FollowerRunner {
   int64_t before_look_ = 0;
   int64_t seen_pause_ = 0;
   bool trouble_ = false;
-  Worker* worker_ = nullptr;
+  replica::Worker* worker_ = nullptr;
   std::stop_source stop_;
   // By number too: a new one may reuse the address of one that is gone.
   struct Given {
-    Follower* follower;
+    replica::Follower* follower;
     int64_t number;
 
     bool operator==(const Given&) const = default;
   };
   std::vector<Given> given_;
   int64_t numbers_ = 0;
-  std::map<Follower*, std::stop_source> stops_;
-  Follower* stepping_ = nullptr;
-  std::map<Follower*, Error> failures_;
+  std::map<replica::Follower*, std::stop_source> stops_;
+  replica::Follower* stepping_ = nullptr;
+  std::map<replica::Follower*, Error> failures_;
 };
 
 class ReplicaWorkloadImpl final : public Workload {
@@ -162,8 +159,9 @@ class ReplicaWorkloadImpl final : public Workload {
     store_ = std::make_unique<FaultyStore>(
         sim, StoreObserver{
                  .sends = {},
-                 .changed = [this](const Change& change, const std::optional<Record>& before,
-                                   const std::optional<Record>& after,
+                 .changed = [this](const store::Change& change,
+                                   const std::optional<store::Record>& before,
+                                   const std::optional<store::Record>& after,
                                    bool /*late*/) { Changed(change, before, after); },
                  .claimed = {},
                  .reads = {},
@@ -172,12 +170,14 @@ class ReplicaWorkloadImpl final : public Workload {
         sim,
         ReadModelObserver{
             .taken_over =
-                [this](const Instance& instance, int64_t generation, std::span<const int> slots) {
+                [this](const replica::Instance& instance, int64_t generation,
+                       std::span<const int> slots) {
                   TakenOver(instance.version, generation, slots);
                 },
             .committed =
-                [this](const Instance& instance, const ReadModelProgress& progress,
-                       const std::vector<MemoryReadModel::Statement>& statements,
+                [this](const replica::Instance& instance,
+                       const replica::ReadModelProgress& progress,
+                       const std::vector<replica::MemoryReadModel::Statement>& statements,
                        const std::string& sender, bool applied) {
                   // Work still done for a dropped version is not checked.
                   if (!applied || dropped_.contains(instance.version)) return;
@@ -189,14 +189,15 @@ class ReplicaWorkloadImpl final : public Workload {
                     sim_->Sometimes("41 a worker reaches the store, but not the read model");
                   }
                 },
-            .forgotten = [this](const Instance& instance) { dropped_.insert(instance.version); },
+            .forgotten =
+                [this](const replica::Instance& instance) { dropped_.insert(instance.version); },
         });
     log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
     crowd_ = random.OneIn(200);
     // Small enough to be crashed at every single call.
     const bool tiny = !crowd_ && random.OneIn(8);
     const int64_t workers = crowd_ ? 100 : tiny ? 1 : random.Between(1, 5);
-    strategy_ = random.OneIn(2) ? Strategy::kRecreate : Strategy::kIncremental;
+    strategy_ = random.OneIn(2) ? replica::Strategy::kRecreate : replica::Strategy::kIncremental;
     events_ = crowd_ ? 10 : tiny ? random.Between(1, 3) : random.Between(5, 60);
     if (tiny) append_for_ = seconds(1);
     streams_ = random.Between(1, 8);
@@ -228,27 +229,28 @@ class ReplicaWorkloadImpl final : public Workload {
   void Check() override {
     if (crowd_) sim_->Sometimes("36 a hundred workers join in one window");
     sim_->Sometimes("40 every notification is lost");
-    const auto all = log_->Truth().ReadAll(0, kMaxEventBatch).value().events;
+    const auto all = log_->Truth().ReadAll(0, events::kMaxEventBatch).value().events;
     for (const int version : Versions()) {
       CheckHandled(version, all);
       CheckAudit(version, all);
     }
-    for (const Event& event : all) CheckEffects(event);
+    for (const events::Event& event : all) CheckEffects(event);
   }
 
  private:
   // The projection: its read model is the list of events it has handled.
-  class SimProcessor final : public Processor {
+  class SimProcessor final : public replica::Processor {
    public:
     SimProcessor(ReplicaWorkloadImpl& world, InlineRunner& runner, bool side_effects)
         : world_(world), runner_(runner), side_effects_(side_effects) {}
-    Status Handle(std::span<const Event> events, Transaction& transaction) override {
-      for (const Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
+    Status Handle(std::span<const events::Event> events,
+                  replica::Transaction& transaction) override {
+      for (const events::Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
       return {};
     }
     // Some notice that their turn is over, others continue to the end.
-    Result<size_t> HandleSome(std::span<const Event> events, Transaction& transaction,
-                              Turn& turn) override {
+    Result<size_t> HandleSome(std::span<const events::Event> events,
+                              replica::Transaction& transaction, replica::Turn& turn) override {
       for (size_t i = 0; i < events.size(); ++i) {
         MUSTER_TRY(HandleOne(events[i], transaction));
         if (world_.heeds_turns_ && turn.Over()) return i + 1;
@@ -257,7 +259,7 @@ class ReplicaWorkloadImpl final : public Workload {
     }
 
    private:
-    Status HandleOne(const Event& event, Transaction& transaction) {
+    Status HandleOne(const events::Event& event, replica::Transaction& transaction) {
       if (runner_.IsPaused()) world_.Violate("Q", "a paused projection handles events");
       const auto number = std::stoll(event.payload);
       if (number == world_.crash_) world_.CrashIn(number);
@@ -285,12 +287,13 @@ class ReplicaWorkloadImpl final : public Workload {
     const bool side_effects_;
   };
 
-  class SimProjection final : public Projection {
+  class SimProjection final : public replica::Projection {
    public:
     SimProjection(ReplicaWorkloadImpl& world, InlineRunner* runner)
         : world_(world), runner_(runner) {}
     const std::string& name() const override { return kProjection; }
-    Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
+    Result<std::unique_ptr<replica::Processor>> Build(
+        const replica::ReplicaPartition& partition) override {
       return std::make_unique<SimProcessor>(world_, *runner_, partition.side_effects);
     }
 
@@ -313,7 +316,7 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // Only what an event itself causes may park it: its processor throws, or those who had it in
   // flight hung or died.
-  void CheckGuilt(const ParkedEvent& parked) {
+  void CheckGuilt(const replica::ParkedEvent& parked) {
     const auto events = log_->Truth().ReadStream(parked.stream, parked.version - 1, 1).value();
     if (events.empty()) return Violate("Q", parked.stream + " is parked for no event");
     const auto number = std::stoll(events.front().payload);
@@ -324,16 +327,17 @@ class ReplicaWorkloadImpl final : public Workload {
 
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     NoteRestart(name);
-    ReplicaOptions options = Options(name);
+    replica::ReplicaOptions options = Options(name);
     options.strategy = strategy_;
     int64_t last = 0;
     InlineRunner* told = nullptr;
-    options.observer = [this, &last, &told](const ReplicaEvent& event) {
-      if (event.kind == ReplicaEvent::Kind::kTrouble && told != nullptr) told->NoteTrouble();
-      if (event.kind == ReplicaEvent::Kind::kLost) {
+    options.observer = [this, &last, &told](const replica::ReplicaEvent& event) {
+      if (event.kind == replica::ReplicaEvent::Kind::kTrouble && told != nullptr)
+        told->NoteTrouble();
+      if (event.kind == replica::ReplicaEvent::Kind::kLost) {
         sim_->Sometimes("37 a worker flaps at the heartbeat's timeout");
       }
-      if (event.kind != ReplicaEvent::Kind::kReady) return;
+      if (event.kind != replica::ReplicaEvent::Kind::kReady) return;
       if (last != 0 && event.generation >= last + 2) {
         sim_->Sometimes("30 a worker sleeps through two or more generations");
       }
@@ -341,8 +345,8 @@ class ReplicaWorkloadImpl final : public Workload {
     };
     InlineRunner runner(
         *sim_, env, [this] { return AllDone(); }, [this] { return paused_ ? pauses_ : 0; });
-    Worker worker(*store_, *log_, *model_, env, options,
-                  {std::make_shared<SimProjection>(*this, &runner)}, runner);
+    replica::Worker worker(*store_, *log_, *model_, env, options,
+                           {std::make_shared<SimProjection>(*this, &runner)}, runner);
     runner.SetWorker(worker);
     told = &runner;
     std::stop_callback pass_on(stop, [&runner] { runner.Stop().request_stop(); });
@@ -359,12 +363,13 @@ class ReplicaWorkloadImpl final : public Workload {
         continue;
       }
       const int64_t number = appended_++;
-      const StreamAppend append{.stream = "stream" + std::to_string(number % streams_),
-                                .expected = kAnyVersion,
-                                .events = {NewEvent{.type = "T",
-                                                    .payload = std::to_string(number),
-                                                    .metadata = "",
-                                                    .id = "event" + std::to_string(number)}}};
+      const events::StreamAppend append{
+          .stream = "stream" + std::to_string(number % streams_),
+          .expected = events::kAnyVersion,
+          .events = {events::NewEvent{.type = "T",
+                                      .payload = std::to_string(number),
+                                      .metadata = "",
+                                      .id = "event" + std::to_string(number)}}};
       if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
       env.Sleep(append_for_ / events_, stop);
     }
@@ -378,7 +383,8 @@ class ReplicaWorkloadImpl final : public Workload {
       if (rebuilds_ && !random.OneIn(3)) {
         RebuildSome(env, stop);
       } else if (random.OneIn(3)) {
-        static_cast<void>(ScaleSet(store_->Truth(), kSet, static_cast<int>(random.Between(1, 4))));
+        static_cast<void>(
+            replica::ScaleSet(store_->Truth(), kSet, static_cast<int>(random.Between(1, 4))));
       } else if (random.OneIn(2)) {
         cured_ |= random.OneIn(2);
         Replay();
@@ -403,9 +409,9 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // Any step of a rebuild, whether it is due or not.
   void RebuildSome(Env& env, std::stop_token stop) {
-    Rebuild rebuild(*store_, *log_, *model_, env, kSet,
-                    std::make_shared<SimProjection>(*this, nullptr));
-    const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
+    replica::Rebuild rebuild(*store_, *log_, *model_, env, kSet,
+                             std::make_shared<SimProjection>(*this, nullptr));
+    const auto desired = replica::DesiredFor(store_->Truth(), kSet, kProjection).value();
     int64_t step = sim_->random().Between(0, 3);
     if (!sim_->random().OneIn(3)) {
       const bool built = desired.versions.size() > 1;
@@ -428,8 +434,8 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // As an operator who finds one in progress.
   void EndRebuild(Env& env) {
-    Rebuild rebuild(*store_, *log_, *model_, env, kSet,
-                    std::make_shared<SimProjection>(*this, nullptr));
+    replica::Rebuild rebuild(*store_, *log_, *model_, env, kSet,
+                             std::make_shared<SimProjection>(*this, nullptr));
     for (int tries = 0; tries < 10; ++tries) {
       const auto finished = rebuild.Finish();
       if (finished || finished.error().code == Code::kNotFound) return;
@@ -438,7 +444,8 @@ class ReplicaWorkloadImpl final : public Workload {
   }
 
   void Pause(bool paused) {
-    if (!PauseProjection(store_->Truth(), kSet, kProjection, paused)) Violate("V", "no pause");
+    if (!replica::PauseProjection(store_->Truth(), kSet, kProjection, paused))
+      Violate("V", "no pause");
     if (paused && !paused_) ++pauses_;
     paused_ = paused;
   }
@@ -447,14 +454,15 @@ class ReplicaWorkloadImpl final : public Workload {
     for (const int version : Versions()) {
       ++tries_;
       for (const auto& [stream, found] : Parked(version)) replaying_.emplace(version, stream);
-      if (!ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, version}, "")) {
+      if (!replica::ReplayParked(store_->Truth(), model_->Truth(), {kSet, kProjection, version},
+                                 "")) {
         Violate("V", "no replay");
       }
     }
   }
 
   std::set<int> Versions() {
-    const auto desired = DesiredFor(store_->Truth(), kSet, kProjection).value();
+    const auto desired = replica::DesiredFor(store_->Truth(), kSet, kProjection).value();
     return {desired.versions.begin(), desired.versions.end()};
   }
 
@@ -474,18 +482,18 @@ class ReplicaWorkloadImpl final : public Workload {
     return committed_[version] + waiting == events_;
   }
 
-  std::map<std::string, ParkedStream> Parked(int version) {
+  std::map<std::string, replica::ParkedStream> Parked(int version) {
     std::vector<int> slots;
     for (int slot = 0; slot < log_->slots(); ++slot) slots.push_back(slot);
-    std::map<std::string, ParkedStream> parked;
+    std::map<std::string, replica::ParkedStream> parked;
     const auto streams = model_->Truth().Parked({kSet, kProjection, version}, slots).value();
-    for (const ParkedStream& stream : streams) parked[stream.stream] = stream;
+    for (const replica::ParkedStream& stream : streams) parked[stream.stream] = stream;
     return parked;
   }
 
-  void CheckHandled(int version, const std::vector<Event>& all) {
+  void CheckHandled(int version, const std::vector<events::Event>& all) {
     std::map<std::string, int64_t> expected;
-    for (const Event& event : all) expected[event.stream] = event.version;
+    for (const events::Event& event : all) expected[event.stream] = event.version;
     const auto parked = Parked(version);
     for (const auto& [stream, versions] : expected) {
       int64_t waiting = 0;
@@ -503,7 +511,7 @@ class ReplicaWorkloadImpl final : public Workload {
   }
 
   // Whatever versions came and went, one of them handled it with side effects, or will.
-  void CheckEffects(const Event& event) {
+  void CheckEffects(const events::Event& event) {
     int64_t effects = effects_[{event.stream, event.version}];
     for (const int version : Versions()) {
       const auto parked = Parked(version);
@@ -520,14 +528,14 @@ class ReplicaWorkloadImpl final : public Workload {
   }
 
   // The running counts must match the log.
-  void CheckAudit(int version, const std::vector<Event>& all) {
+  void CheckAudit(int version, const std::vector<events::Event>& all) {
     const auto states = model_->Truth().Slots({kSet, kProjection, version}).value();
-    for (const SlotState& state : states) {
+    for (const replica::SlotState& state : states) {
       int64_t count = 0, digest = 0;
-      for (const Event& event : all) {
+      for (const events::Event& event : all) {
         if (event.slot != state.slot || event.position > state.position) continue;
         ++count;
-        digest ^= DigestOf(event);
+        digest ^= replica::DigestOf(event);
       }
       if (count != state.handled || digest != state.digest) {
         Violate("L", "slot " + std::to_string(state.slot) + " has counted " +
@@ -544,11 +552,11 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void Committed(int version, const ReadModelProgress& progress,
-                 const std::vector<MemoryReadModel::Statement>& statements,
+  void Committed(int version, const replica::ReadModelProgress& progress,
+                 const std::vector<replica::MemoryReadModel::Statement>& statements,
                  const std::string& sender) {
     if (!progress.error.empty() && !progress.parked.empty()) CheckGuilt(progress.parked.front());
-    for (const SlotMove& move : progress.moves) {
+    for (const replica::SlotMove& move : progress.moves) {
       const std::string slot = "slot " + std::to_string(move.slot);
       if (move.generation < fence_[{version, move.slot}]) {
         Violate("F", slot + ": a commit of generation " + std::to_string(move.generation) +
@@ -582,16 +590,17 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void NoteParked(int version, const ReadModelProgress& progress) {
-    for (const ParkedEvent& event : progress.parked) {
+  void NoteParked(int version, const replica::ReadModelProgress& progress) {
+    for (const replica::ParkedEvent& event : progress.parked) {
       // It was unparked, and is parked again.
       if (!progress.error.empty()) replaying_.erase({version, event.stream});
       if (Parked(version).at(event.stream).error.empty()) {
         Violate("R", event.stream + " is parked without a reason");
       }
     }
-    for (const ParkedEvent& event : progress.failed) replaying_.erase({version, event.stream});
-    for (const ParkedEvent& event : progress.replayed) {
+    for (const replica::ParkedEvent& event : progress.failed)
+      replaying_.erase({version, event.stream});
+    for (const replica::ParkedEvent& event : progress.replayed) {
       if (!replaying_.contains({version, event.stream})) {
         Violate("R", event.stream + " is replayed unasked");
       }
@@ -599,36 +608,37 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void Changed(const Change& change, const std::optional<Record>& before,
-               const std::optional<Record>& after) {
-    if (change.record.key == SetKey(kSet)) return SetChanged(change, before, after);
+  void Changed(const store::Change& change, const std::optional<store::Record>& before,
+               const std::optional<store::Record>& after) {
+    if (change.record.key == replica::SetKey(kSet)) return SetChanged(change, before, after);
     if (after && change.record.key.starts_with(kSet + "/suspect/")) {
-      const auto suspect = Suspect::FromBody(after->body);
+      const auto suspect = replica::Suspect::FromBody(after->body);
       if (!suspect) return Violate("P", suspect.error().message);
       for (const int64_t position : suspect->positions) in_hand_[position].insert(suspect->worker);
     }
-    if (!after || before == after || !change.record.key.starts_with(MemberKey(kSet, ""))) return;
-    const auto now = MemberState::FromBody(after->body);
+    if (!after || before == after || !change.record.key.starts_with(replica::MemberKey(kSet, "")))
+      return;
+    const auto now = replica::MemberState::FromBody(after->body);
     if (!now) return Violate("P", now.error().message);
-    const std::string id = change.record.key.substr(MemberKey(kSet, "").size());
+    const std::string id = change.record.key.substr(replica::MemberKey(kSet, "").size());
     if (before) {
-      const auto was = MemberState::FromBody(before->body);
-      if (was && was->phase == MemberState::Phase::kDead &&
-          now->phase != MemberState::Phase::kDead) {
+      const auto was = replica::MemberState::FromBody(before->body);
+      if (was && was->phase == replica::MemberState::Phase::kDead &&
+          now->phase != replica::MemberState::Phase::kDead) {
         Violate("P", id + " was dead and is alive again");
       }
     }
-    if (now->phase == MemberState::Phase::kReady) ready_.emplace(id, now->generation);
-    const std::optional<Generation> generation = Current();
+    if (now->phase == replica::MemberState::Phase::kReady) ready_.emplace(id, now->generation);
+    const std::optional<replica::Generation> generation = Current();
     if (!generation || generation->assignment.PartitionOf(id) < 0) return;
-    const bool preparing = generation->phase == Generation::Phase::kPreparing;
-    if (now->phase == MemberState::Phase::kDead && preparing) {
+    const bool preparing = generation->phase == replica::Generation::Phase::kPreparing;
+    if (now->phase == replica::MemberState::Phase::kDead && preparing) {
       sim_->Sometimes("38 a member dies inside the barrier");
     }
-    if (now->phase == MemberState::Phase::kRunning) {
+    if (now->phase == replica::MemberState::Phase::kRunning) {
       for (const std::string& other : generation->assignment.members) {
         const auto state = StateOf(other);
-        if (state && state->phase == MemberState::Phase::kReady &&
+        if (state && state->phase == replica::MemberState::Phase::kReady &&
             state->generation == generation->number) {
           sim_->Sometimes("35 a fast worker is running while a slow one is only ready");
         }
@@ -636,20 +646,22 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  void SetChanged(const Change& change, const std::optional<Record>& before,
-                  const std::optional<Record>& after) {
-    const auto wanted = Generation::FromBody(change.record.body);
+  void SetChanged(const store::Change& change, const std::optional<store::Record>& before,
+                  const std::optional<store::Record>& after) {
+    const auto wanted = replica::Generation::FromBody(change.record.body);
     if (!wanted) return Violate("G", wanted.error().message);
-    const auto was = before ? Generation::FromBody(before->body) : Result<Generation>(Generation{});
+    const auto was = before ? replica::Generation::FromBody(before->body)
+                            : Result<replica::Generation>(replica::Generation{});
     if (before == after) {
-      if (was && wanted->number <= was->number && wanted->phase == Generation::Phase::kPreparing) {
+      if (was && wanted->number <= was->number &&
+          wanted->phase == replica::Generation::Phase::kPreparing) {
         sim_->Sometimes("34 two coordinators create a generation at once");
       }
       return;
     }
-    const auto now = Generation::FromBody(after->body);
+    const auto now = replica::Generation::FromBody(after->body);
     if (!was || !now) return Violate("G", "the set's record cannot be read");
-    if (now->phase == Generation::Phase::kPreparing) {
+    if (now->phase == replica::Generation::Phase::kPreparing) {
       ++generations_;
       if (now->number != was->number + 1) {
         Violate("G", "generation " + std::to_string(was->number) + " was followed by " +
@@ -670,7 +682,7 @@ class ReplicaWorkloadImpl final : public Workload {
     Went(*now);
   }
 
-  void Went(const Generation& now) {
+  void Went(const replica::Generation& now) {
     if (now.assignment.owners.size() != static_cast<size_t>(log_->slots())) {
       Violate("C", "after \"go\" of generation " + std::to_string(now.number) +
                        " not every slot has an owner");
@@ -695,9 +707,9 @@ class ReplicaWorkloadImpl final : public Workload {
 
   // Called when a process starts: if it started before, it has crashed or was stopped.
   void NoteRestart(const std::string& name) {
-    const std::optional<Generation> generation = Current();
+    const std::optional<replica::Generation> generation = Current();
     if (!started_.insert(name).second && generation &&
-        generation->phase == Generation::Phase::kPreparing) {
+        generation->phase == replica::Generation::Phase::kPreparing) {
       size_t ready = 0;
       for (const std::string& id : generation->assignment.members) {
         const auto state = StateOf(id);
@@ -714,18 +726,19 @@ class ReplicaWorkloadImpl final : public Workload {
     }
   }
 
-  std::optional<Generation> Current() {
-    const auto record = store_->Truth().Get(kReplicaKind, SetKey(kSet)).value();
+  std::optional<replica::Generation> Current() {
+    const auto record = store_->Truth().Get(replica::kReplicaKind, replica::SetKey(kSet)).value();
     if (!record) return std::nullopt;
-    auto generation = Generation::FromBody(record->body);
+    auto generation = replica::Generation::FromBody(record->body);
     if (!generation) return std::nullopt;
     return *std::move(generation);
   }
 
-  std::optional<MemberState> StateOf(const std::string& id) {
-    const auto record = store_->Truth().Get(kReplicaKind, MemberKey(kSet, id)).value();
+  std::optional<replica::MemberState> StateOf(const std::string& id) {
+    const auto record =
+        store_->Truth().Get(replica::kReplicaKind, replica::MemberKey(kSet, id)).value();
     if (!record) return std::nullopt;
-    auto state = MemberState::FromBody(record->body);
+    auto state = replica::MemberState::FromBody(record->body);
     if (!state) return std::nullopt;
     return *std::move(state);
   }
@@ -739,7 +752,7 @@ class ReplicaWorkloadImpl final : public Workload {
   std::unique_ptr<SimReadModel> model_;
   std::unique_ptr<SimEventLog> log_;
   bool crowd_ = false;
-  Strategy strategy_ = Strategy::kRecreate;
+  replica::Strategy strategy_ = replica::Strategy::kRecreate;
   int64_t events_ = 0;
   int64_t streams_ = 1;
   nanoseconds append_for_ = seconds(240);

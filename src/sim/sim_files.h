@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file_calls.h"
+#include "core/file_calls.h"
 #include "sim/simulation.h"
 
 namespace muster::sim {

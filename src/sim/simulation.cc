@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
-#include "base/fnv.h"
-#include "base/mono_clock.h"
+#include "core/fnv.h"
+#include "core/mono_clock.h"
 #include "sim/fiber.h"
 
 namespace muster::sim {

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/guard.h"
+#include "core/guard.h"
 #include "muster/env.h"
 #include "sim/random.h"
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/interrupt.h"
-#include "base/log.h"
+#include "core/interrupt.h"
+#include "core/log.h"
 #include "sim/run.h"
 
 namespace muster::sim {

@@ -4,16 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "base/json_fields.h"
-#include "base/virtual_env.h"
+#include "core/json_fields.h"
+#include "core/virtual_env.h"
 #include "muster/states.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/parsed.h"
 #include "sim/workload.h"
-#include "states/flow_record.h"
-#include "states/json_equal.h"
-#include "states/runner.h"
+#include "states/states.h"
 
 namespace muster::sim {
 namespace {
@@ -80,16 +78,17 @@ int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token
 
 // The same call always has the same result: it depends on the state, the input and the number of
 // retries.
-TaskOutcome AnswerOf(const TaskCall& call) {
+states::TaskOutcome AnswerOf(const states::TaskCall& call) {
   const int64_t retry = RetryOf(call.token);
   const std::string input = call.input.dump();
   uint64_t hash = 1469598103934665603u;
   for (const char c : call.state + input)
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   const auto failures = static_cast<int64_t>(hash % 3);
-  if (call.resource == "sim:call" && retry < failures) return TaskFailure{"Busy", "try again"};
-  if (call.state == "Flaky" && hash % 5 == 0) return TaskFailure{"Broken", "for good"};
-  return TaskSuccess{{{"state", call.state}, {"retry", retry}}};
+  if (call.resource == "sim:call" && retry < failures)
+    return states::TaskFailure{"Busy", "try again"};
+  if (call.state == "Flaky" && hash % 5 == 0) return states::TaskFailure{"Broken", "for good"};
+  return states::TaskSuccess{{{"state", call.state}, {"retry", retry}}};
 }
 
 class StatesWorkloadImpl final : public Workload {
@@ -98,12 +97,12 @@ class StatesWorkloadImpl final : public Workload {
     sim_ = &sim;
     Random& random = sim.random();
     store_ = std::make_unique<FaultyStore>(
-        sim,
-        StoreObserver{.sends = [this](const Change& change) { Sends(change); },
-                      .changed = [this](const Change& change, const std::optional<Record>& before,
-                                        const std::optional<Record>& after,
-                                        bool) { Changed(change, before, after); },
-                      .went_back = [this] { LostPower(); }});
+        sim, StoreObserver{.sends = [this](const store::Change& change) { Sends(change); },
+                           .changed = [this](const store::Change& change,
+                                             const std::optional<store::Record>& before,
+                                             const std::optional<store::Record>& after,
+                                             bool) { Changed(change, before, after); },
+                           .went_back = [this] { LostPower(); }});
     if (random.OneIn(2)) store_->MayLosePower();
     wire_ = std::make_unique<FaultyWire>(sim);
     const int64_t executions = random.Between(1, 2);
@@ -161,19 +160,19 @@ class StatesWorkloadImpl final : public Workload {
 
  private:
   // The service that tasks call: remote, and remembers its requests.
-  class Service final : public TaskExecutor {
+  class Service final : public states::TaskExecutor {
    public:
     Service(StatesWorkloadImpl& world, std::string process)
         : world_(world), process_(std::move(process)) {}
 
     bool Runs(std::string_view resource) const override { return resource.starts_with("sim:"); }
 
-    TaskOutcome Start(const TaskCall& call, TaskContext& context) override {
+    states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
       world_.Called(call, process_);
       if (call.resource == "sim:slow") {
         // Longer than a lease: only KeepAlive holds it.
         for (int i = 0; i < 12; ++i) {
-          if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+          if (!context.KeepAlive()) return states::TaskFailure{"Cancelled", ""};
           context.env().Sleep(seconds(4), {});
         }
         world_.sim_->Sometimes("a call takes longer than a lease");
@@ -189,18 +188,20 @@ class StatesWorkloadImpl final : public Workload {
               return true;
             });
         if (reached) {
-          TaskOutcome answer = call.resource == "sim:notify" ? world_.Notify(call) : AnswerOf(call);
-          if (std::holds_alternative<TaskFailure>(answer)) world_.Failed(call);
+          states::TaskOutcome answer =
+              call.resource == "sim:notify" ? world_.Notify(call) : AnswerOf(call);
+          if (std::holds_alternative<states::TaskFailure>(answer)) world_.Failed(call);
           return answer;
         }
-        if (!context.KeepAlive()) return TaskFailure{"Cancelled", ""};
+        if (!context.KeepAlive()) return states::TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(1), {});
       }
     }
-    TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+    states::TaskOutcome Poll(const states::TaskCall& call, const Json&,
+                             states::TaskContext& context) override {
       return Start(call, context);
     }
-    void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+    void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 
    private:
     StatesWorkloadImpl& world_;
@@ -208,29 +209,29 @@ class StatesWorkloadImpl final : public Workload {
   };
 
   // The notification target: down for the first few, then up for good.
-  TaskOutcome Notify(const TaskCall& call) {
+  states::TaskOutcome Notify(const states::TaskCall& call) {
     const std::string execution = call.token.substr(0, call.token.find(':'));
     if (target_down_ > 0) {
       --target_down_;
       ++refused_[execution];
       sim_->Sometimes("47 the target of a notification is down");
-      return TaskFailure{"Down", "the target does not answer"};
+      return states::TaskFailure{"Down", "the target does not answer"};
     }
     // The token identifies repeats.
     if (!notified_[execution].insert(call.token).second)
       sim_->Sometimes("47 a notification is sent again under the same token");
-    return TaskSuccess{Json::object()};
+    return states::TaskSuccess{Json::object()};
   }
 
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     Service service(*this, name);
-    States states(*store_, env, {&service},
-                  {.owner = name,
-                   .lease = kLease,
-                   .max_lease = seconds(120),
-                   .idle_wait = seconds(5),
-                   .max_attempts = 1'000,
-                   .batch = 4});
+    states::States states(*store_, env, {&service},
+                          {.owner = name,
+                           .lease = kLease,
+                           .max_lease = seconds(120),
+                           .idle_wait = seconds(5),
+                           .max_attempts = 1'000,
+                           .batch = 4});
     for (const auto& [run, input] : inputs_) {
       while (!stop.stop_requested()) {
         const Status started =
@@ -257,7 +258,7 @@ class StatesWorkloadImpl final : public Workload {
 
   // Answers callbacks, sooner or later.
   void Answer(Env& env, std::stop_token stop) {
-    States states(*store_, env, {});
+    states::States states(*store_, env, {});
     while (!stop.stop_requested() && !AllEnded()) {
       for (const std::string& token : std::set<std::string>(asked_)) {
         // Once an answer was acknowledged it is not sent again.
@@ -272,7 +273,7 @@ class StatesWorkloadImpl final : public Workload {
 
   void StopOne(Env& env, std::stop_token stop, nanoseconds after) {
     env.Sleep(after, stop);
-    States states(*store_, env, {});
+    states::States states(*store_, env, {});
     while (!stop.stop_requested() && stop_answer_.empty()) {
       ++stop_tries_;
       const Status answer = states.Stop(stopped_, "Stopped", "by request");
@@ -297,7 +298,7 @@ class StatesWorkloadImpl final : public Workload {
     return true;
   }
 
-  const Json& FlowIn(const Record& record) { return flows_[record.body]; }
+  const Json& FlowIn(const store::Record& record) { return flows_[record.body]; }
 
   static std::string TokenIn(const Json& flow) {
     return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
@@ -305,14 +306,14 @@ class StatesWorkloadImpl final : public Workload {
 
   // A process that writes with an epoch knows that it owns it. After a late claim, or one with a
   // lost reply, the store names an owner that does not know.
-  void Sends(const Change& change) {
+  void Sends(const store::Change& change) {
     if (change.record.kind != "states") return;
     int64_t& known = known_epochs_[{std::string(sim_->CurrentName()), change.record.key}];
     known = std::max(known, change.record.epoch);
   }
 
-  void Changed(const Change& change, const std::optional<Record>& before,
-               const std::optional<Record>& after) {
+  void Changed(const store::Change& change, const std::optional<store::Record>& before,
+               const std::optional<store::Record>& after) {
     if (change.record.kind != "states" || !after || (before && *before == *after)) return;
     // A claim, or a change of the due time: the flow is the same.
     if (before && before->body == after->body) return;
@@ -334,7 +335,7 @@ class StatesWorkloadImpl final : public Workload {
       sim_->Sometimes("44 a timer survives a change of hands");
   }
 
-  void Created(const Record& record, const Json& flow) {
+  void Created(const store::Record& record, const Json& flow) {
     if (flow["state"] == "Rest") rests_since_.try_emplace(record.key, sim_->now());
     if (flow["state"] == "One") CheckConcurrency(record.key);
   }
@@ -351,9 +352,9 @@ class StatesWorkloadImpl final : public Workload {
   // No more iterations of one execution are in progress than allowed.
   void CheckConcurrency(const std::string& key) {
     const std::string iterations = key.substr(0, key.rfind('.') + 1);
-    const auto records = store_->Truth().Scan("states", iterations, "", kMaxBatch).value();
+    const auto records = store_->Truth().Scan("states", iterations, "", store::kMaxBatch).value();
     const auto under_way = std::ranges::count_if(
-        records, [](const Record& record) { return states::SaysRunning(record.body); });
+        records, [](const store::Record& record) { return states::SaysRunning(record.body); });
     if (under_way > kConcurrency)
       Violate("B", std::to_string(under_way) + " iterations are under way at " + key);
   }
@@ -361,8 +362,8 @@ class StatesWorkloadImpl final : public Workload {
   // Started calls are known, and stored results still are.
   void LostPower() {
     std::set<std::string> stored;
-    const auto records = store_->Truth().Scan("states", "", "", kMaxBatch).value();
-    for (const Record& record : records) {
+    const auto records = store_->Truth().Scan("states", "", "", store::kMaxBatch).value();
+    for (const store::Record& record : records) {
       const std::string token = TokenIn(FlowIn(record));
       stored.insert(token);
       if (closed_.contains(token)) Violate("F", token + ": its answer was lost with the power");
@@ -373,14 +374,14 @@ class StatesWorkloadImpl final : public Workload {
     }
   }
 
-  void Failed(const TaskCall& call) { failed_at_.try_emplace(call.token, sim_->now()); }
+  void Failed(const states::TaskCall& call) { failed_at_.try_emplace(call.token, sim_->now()); }
 
   // Delays depend on clocks, so nothing can be said if one is wrong.
   bool ClocksAreWrong() const {
     return sim_->HasFired(Fault::kClockSkew) || sim_->HasFired(Fault::kClockJump);
   }
 
-  void CheckRetry(const TaskCall& call) {
+  void CheckRetry(const states::TaskCall& call) {
     const int64_t retry = RetryOf(call.token);
     if (retry == 0) return;
     const RetryTerms& terms = kRetries.at(call.state);
@@ -395,7 +396,7 @@ class StatesWorkloadImpl final : public Workload {
       Violate("B", call.token + " was retried sooner than its backoff says");
   }
 
-  void Called(const TaskCall& call, const std::string& process) {
+  void Called(const states::TaskCall& call, const std::string& process) {
     CheckRetry(call);
     if (!started_.contains(call.token))
       Violate("H", call.token + " was called before its start was stored");
@@ -416,23 +417,25 @@ class StatesWorkloadImpl final : public Workload {
 
   // The machine's result when nothing goes wrong.
   Json Expected(const Json& input) {
-    class Oracle final : public TaskExecutor {
+    class Oracle final : public states::TaskExecutor {
      public:
       bool Runs(std::string_view) const override { return true; }
-      TaskOutcome Start(const TaskCall& call, TaskContext&) override {
-        if (call.resource == "sim:ask.waitForTaskToken") return TaskSuccess{{{"yes", true}}};
+      states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext&) override {
+        if (call.resource == "sim:ask.waitForTaskToken")
+          return states::TaskSuccess{{{"yes", true}}};
         return AnswerOf(call);
       }
-      TaskOutcome Poll(const TaskCall& call, const Json&, TaskContext& context) override {
+      states::TaskOutcome Poll(const states::TaskCall& call, const Json&,
+                               states::TaskContext& context) override {
         return Start(call, context);
       }
-      void Cancel(const TaskCall&, const Json&, TaskContext&) override {}
+      void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
     } oracle;
     VirtualEnv env{WallTime{}};
     const auto definition = states::ReadDefinition(kDefinition, "sim", nullptr).value();
     const auto run = states::RunInMemory(
         definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
-    return {{"status", NameOf(run.status)}, {"output", run.output ? *run.output : Json()}};
+    return {{"status", states::NameOf(run.status)}, {"output", run.output ? *run.output : Json()}};
   }
 
   void Violate(const std::string& invariant, std::string message) {

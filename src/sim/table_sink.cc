@@ -6,35 +6,37 @@ namespace {
 constexpr nanoseconds kPause = std::chrono::milliseconds(300);
 constexpr nanoseconds kOpenPatience = std::chrono::seconds(20);
 
-bool SameHolder(const Fence& a, const Fence& b) {
+bool SameHolder(const pipeline::Fence& a, const pipeline::Fence& b) {
   return a.incarnation == b.incarnation && a.epoch == b.epoch && a.holder == b.holder;
 }
 
 }  // namespace
 
-class TableSink::TableWriter final : public Writer {
+class TableSink::TableWriter final : public pipeline::Writer {
  public:
-  TableWriter(TableSink& sink, std::string collection, Fence fence, const TableTarget::Item& item)
+  TableWriter(TableSink& sink, std::string collection, pipeline::Fence fence,
+              const TableTarget::Item& item)
       : sink_(sink),
         collection_(std::move(collection)),
         fence_(std::move(fence)),
         known_(item.progress),
         sealed_(item.sealed) {}
 
-  const std::optional<Progress>& Known() const override { return known_; }
+  const std::optional<pipeline::Progress>& Known() const override { return known_; }
   bool Sealed() const override { return sealed_; }
   bool RecordsRefusals(RefusalRecorder record) override {
     record_ = std::move(record);
     return true;
   }
 
-  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
-                                     const Patience& patience) override {
+  Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
+                                               const pipeline::Progress& after,
+                                               const pipeline::Patience& patience) override {
     if (!batch.documents.empty()) sink_.target_.observer.begins(fence_);
     MaybeHang(sink_.target_.sim, patience.stop);
     std::vector<std::string> ids;
-    std::vector<Refused> refused;
-    Progress counted = after;
+    std::vector<pipeline::Refused> refused;
+    pipeline::Progress counted = after;
     for (size_t i = 0; i < batch.documents.size(); ++i) {
       if (batch.documents[i].id.ends_with('!')) {
         MUSTER_TRY(record_(batch.documents[i], "never"));
@@ -62,19 +64,20 @@ class TableSink::TableWriter final : public Writer {
     }
   }
 
-  Result<std::optional<Progress>> Seal() override {
+  Result<std::optional<pipeline::Progress>> Seal() override {
     TableTarget& target = sink_.target_;
-    return target.wire.Call<std::optional<Progress>>(
+    return target.wire.Call<std::optional<pipeline::Progress>>(
         "sink: seal " + fence_.item, true,
         [&target, fence = fence_](bool late) { return target.Seal(fence, late); });
   }
 
  private:
   // One transaction. Returns the sink's progress now.
-  Result<std::optional<Progress>> Send(const std::vector<std::string>& ids, const Progress& after) {
+  Result<std::optional<pipeline::Progress>> Send(const std::vector<std::string>& ids,
+                                                 const pipeline::Progress& after) {
     TableTarget& target = sink_.target_;
     target.sim.Pass(target.sim.random().UpTo(sink_.pace_));
-    return target.wire.Call<std::optional<Progress>>(
+    return target.wire.Call<std::optional<pipeline::Progress>>(
         "sink: " + std::to_string(ids.size()) + " rows of " + fence_.item + " up to '" +
             after.position + "' of '" + after.end + "', epoch " + std::to_string(fence_.epoch),
         true,
@@ -84,13 +87,13 @@ class TableSink::TableWriter final : public Writer {
 
   TableSink& sink_;
   const std::string collection_;
-  const Fence fence_;
-  std::optional<Progress> known_;
+  const pipeline::Fence fence_;
+  std::optional<pipeline::Progress> known_;
   const bool sealed_;
   RefusalRecorder record_;
 };
 
-Status TableTarget::Admit(const Fence& fence, bool late, bool empty) {
+Status TableTarget::Admit(const pipeline::Fence& fence, bool late, bool empty) {
   const Item& item = items[fence.item];
   const bool refused = !item.opened || !SameHolder(item.fence, fence);
   observer.reached(fence, late, refused, empty);
@@ -98,7 +101,7 @@ Status TableTarget::Admit(const Fence& fence, bool late, bool empty) {
   return {};
 }
 
-Result<TableTarget::Item> TableTarget::Open(const Fence& fence) {
+Result<TableTarget::Item> TableTarget::Open(const pipeline::Fence& fence) {
   Item& item = items[fence.item];
   if (item.opened && item.fence.incarnation != fence.incarnation) {
     if (!fence.adopts) return Error{Code::kConflict, "written by another incarnation"};
@@ -112,11 +115,10 @@ Result<TableTarget::Item> TableTarget::Open(const Fence& fence) {
   return item;
 }
 
-Result<std::optional<Progress>> TableTarget::Append(const std::string& collection,
-                                                    const Fence& fence,
-                                                    const std::vector<std::string>& ids,
-                                                    const std::optional<Progress>& before,
-                                                    const Progress& after, bool late) {
+Result<std::optional<pipeline::Progress>> TableTarget::Append(
+    const std::string& collection, const pipeline::Fence& fence,
+    const std::vector<std::string>& ids, const std::optional<pipeline::Progress>& before,
+    const pipeline::Progress& after, bool late) {
   MUSTER_TRY(Admit(fence, late, ids.empty()));
   Item& item = items[fence.item];
   if (item.sealed) return Error{Code::kLeaseLost, "sealed"};
@@ -127,20 +129,23 @@ Result<std::optional<Progress>> TableTarget::Append(const std::string& collectio
   return item.progress;
 }
 
-Result<std::optional<Progress>> TableTarget::Seal(const Fence& fence, bool late) {
+Result<std::optional<pipeline::Progress>> TableTarget::Seal(const pipeline::Fence& fence,
+                                                            bool late) {
   MUSTER_TRY(Admit(fence, late, true));
   items[fence.item].sealed = true;
   return items[fence.item].progress;
 }
 
-Result<std::vector<TargetChange>> TableSink::Prepare(const Collection& collection,
-                                                     bool /*evaluate*/) {
-  return target_.wire.Call<std::vector<TargetChange>>(
-      "sink: prepare " + collection.name, false,
-      [](bool) { return Result<std::vector<TargetChange>>(std::vector<TargetChange>()); });
+Result<std::vector<pipeline::TargetChange>> TableSink::Prepare(
+    const pipeline::Collection& collection, bool /*evaluate*/) {
+  return target_.wire.Call<std::vector<pipeline::TargetChange>>(
+      "sink: prepare " + collection.name, false, [](bool) {
+        return Result<std::vector<pipeline::TargetChange>>(std::vector<pipeline::TargetChange>());
+      });
 }
 
-Result<std::unique_ptr<Writer>> TableSink::Open(const std::string& collection, const Fence& fence) {
+Result<std::unique_ptr<pipeline::Writer>> TableSink::Open(const std::string& collection,
+                                                          const pipeline::Fence& fence) {
   const MonoTime deadline = env_.MonoNow() + kOpenPatience;
   for (;;) {
     auto item = target_.wire.Call<TableTarget::Item>(

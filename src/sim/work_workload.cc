@@ -5,9 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "base/json_fields.h"
-#include "pipeline/dead_letter_file.h"
-#include "pipeline/memory_source.h"
+#include "core/json_fields.h"
+#include "pipeline/pipeline.h"
 #include "sim/document_sink.h"
 #include "sim/faulty_store.h"
 #include "sim/parsed.h"
@@ -15,8 +14,7 @@
 #include "sim/table_sink.h"
 #include "sim/work_world.h"
 #include "sim/workload.h"
-#include "work/item_body.h"
-#include "work/records.h"
+#include "work/work.h"
 
 namespace muster::sim {
 namespace {
@@ -48,14 +46,16 @@ class WorkWorkloadImpl final : public Workload {
     Random& random = sim.random();
     store_ = std::make_unique<FaultyStore>(
         sim, StoreObserver{
-                 .sends = [this](const Change& change) { Sends(change); },
-                 .changed = [this](const Change& change, const std::optional<Record>& before,
-                                   const std::optional<Record>& after,
+                 .sends = [this](const store::Change& change) { Sends(change); },
+                 .changed = [this](const store::Change& change,
+                                   const std::optional<store::Record>& before,
+                                   const std::optional<store::Record>& after,
                                    bool late) { Changed(change, before, after, late); },
-                 .claimed = [this](const ClaimRequest& request, const std::vector<Record>& before,
-                                   const std::vector<Record>& taken,
+                 .claimed = [this](const store::ClaimRequest& request,
+                                   const std::vector<store::Record>& before,
+                                   const std::vector<store::Record>& taken,
                                    bool late) { Claimed(request, before, taken, late); },
-                 .reads = [this](const std::optional<Record>& stored) { Reads(stored); },
+                 .reads = [this](const std::optional<store::Record>& stored) { Reads(stored); },
                  .went_back = [this] { WentBack(); },
              });
     files_ = std::make_unique<SimFiles>(sim);
@@ -67,9 +67,9 @@ class WorkWorkloadImpl final : public Workload {
       store_->MayGoBack(restored_ ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
     const SinkObserver observer{
-        .reached = [this](const Fence& fence, bool late, bool refused,
+        .reached = [this](const pipeline::Fence& fence, bool late, bool refused,
                           bool empty) { Sinks(fence, late, refused, empty); },
-        .begins = [this](const Fence& fence) { Begins(fence); }};
+        .begins = [this](const pipeline::Fence& fence) { Begins(fence); }};
     if (random.OneIn(2)) {
       tables_ = std::make_unique<TableTarget>(sim, observer);
     } else {
@@ -103,7 +103,8 @@ class WorkWorkloadImpl final : public Workload {
 
   void Check() override {
     WorldCheck check(world_, *sim_);
-    for (const Record& record : All()) check.Item(Body(record), unlucky_.contains(record.key));
+    for (const store::Record& record : All())
+      check.Item(Body(record), unlucky_.contains(record.key));
     if (tables_) check.Rows(tables_->rows);
     if (documents_) check.Documents(documents_->indexes);
     const std::set<std::string> letters = LettersInFile();
@@ -132,13 +133,13 @@ class WorkWorkloadImpl final : public Workload {
     bool lapsed = false;      // it passed before the holder learned of a later one
   };
 
-  class Letters final : public DeadLetters {
+  class Letters final : public pipeline::DeadLetters {
    public:
     Letters(WorkWorkloadImpl& workload, Env& env)
         : workload_(workload),
           calls_(workload.files_->CallsOf(env)),
-          file_(NewDeadLetterFile(kLetters, "run", *calls_)) {}
-    Status Add(const DeadLetter& letter) override {
+          file_(pipeline::NewDeadLetterFile(kLetters, "run", *calls_)) {}
+    Status Add(const pipeline::DeadLetter& letter) override {
       MUSTER_TRY(file_->Add(letter));
       pending_.insert(std::string(letter.collection) + "/" + std::string(letter.document.id));
       return {};
@@ -152,12 +153,12 @@ class WorkWorkloadImpl final : public Workload {
    private:
     WorkWorkloadImpl& workload_;
     std::unique_ptr<FileCalls> calls_;
-    std::unique_ptr<DeadLetters> file_;
+    std::unique_ptr<pipeline::DeadLetters> file_;
     std::set<std::string> pending_;
   };
 
   // What a process knows of itself, from start to end.
-  class Observer final : public WorkObserver {
+  class Observer final : public work::WorkObserver {
    public:
     Observer(WorkWorkloadImpl& workload, Env& env, std::stop_token stop)
         : workload_(workload), env_(env), stop_(std::move(stop)), stopping_(stop_, [this] {
@@ -165,23 +166,23 @@ class WorkWorkloadImpl final : public Workload {
             calm_since_ = workload_.sim_->calm_since();
           }) {}
 
-    void Acquired(const WorkItem& item, const Progress& /*from*/) override {
+    void Acquired(const work::WorkItem& item, const pipeline::Progress& /*from*/) override {
       for (const auto& [name, epoch] : holds_) {
         if (name == item.name()) workload_.CheckOther(item, epoch);
       }
       holds_.emplace(item.name(), item.fence().epoch);
       workload_.Holds(item);
     }
-    void Advanced(const WorkItem& item, const Progress& progress) override {
+    void Advanced(const work::WorkItem& item, const pipeline::Progress& progress) override {
       workload_.Holds(item);
       workload_.Accounts(item.name(), progress.counts);
     }
-    void Renewed(const WorkItem& item) override { workload_.Holds(item); }
-    void Split(const WorkItem& item, const Progress& /*progress*/) override {
+    void Renewed(const work::WorkItem& item) override { workload_.Holds(item); }
+    void Split(const work::WorkItem& item, const pipeline::Progress& /*progress*/) override {
       workload_.sim_->Sometimes("an item is split");
       workload_.Holds(item);
     }
-    void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
+    void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
       holds_.erase({item.name(), item.fence().epoch});
       if (!stop_.stop_requested() && workload_.WasStopped(item, why)) stopped_ = item.name();
       workload_.Settled(env_, item, outcome, why);
@@ -210,25 +211,26 @@ class WorkWorkloadImpl final : public Workload {
   };
 
   void Work(const std::string& name, int slots, Env& env, std::stop_token stop) {
-    std::unique_ptr<Sink> sink;
+    std::unique_ptr<pipeline::Sink> sink;
     if (tables_) sink = std::make_unique<TableSink>(*tables_, env, pace_);
     if (documents_) sink = std::make_unique<DocumentSink>(*documents_, env, pace_, buffered_);
     WorldSource source(world_, *sim_);
     Letters letters(*this, env);
-    Throttle throttle(env);
-    const auto transforms = ParseTransforms("", "").value();
-    Pipeline pipeline{.env = env,
-                      .source = source,
-                      .transforms = *transforms,
-                      .sink = *sink,
-                      .dead_letters = letters,
-                      .throttle = throttle,
-                      .options = {.limits = world_.limits(), .read_ahead = false}};
+    pipeline::Throttle throttle(env);
+    const auto transforms = pipeline::ParseTransforms("", "").value();
+    pipeline::Pipeline pipeline{.env = env,
+                                .source = source,
+                                .transforms = *transforms,
+                                .sink = *sink,
+                                .dead_letters = letters,
+                                .throttle = throttle,
+                                .options = {.limits = world_.limits(), .read_ahead = false}};
     Observer observer(*this, env, stop);
-    WorkerOptions options{.run = {.name = "run"}, .terms = terms_, .worker = name, .slots = slots};
+    work::WorkerOptions options{
+        .run = {.name = "run"}, .terms = terms_, .worker = name, .slots = slots};
     while (!stop.stop_requested()) {
       options.run.new_incarnation = std::exchange(new_incarnation_, false);
-      const auto ended = RunWorker(*store_, pipeline, options, observer, stop);
+      const auto ended = work::RunWorker(*store_, pipeline, options, observer, stop);
       observer.Returned(!ended.has_value());
       if (ended && ended->all_done) {
         if (!MayGoBackYet()) return;
@@ -269,9 +271,9 @@ class WorkWorkloadImpl final : public Workload {
     return goes_back_ && sim_->now() < Simulation::kFaultTime + 2 * kLongestLoss;
   }
 
-  void Holds(const WorkItem& item) {
+  void Holds(const work::WorkItem& item) {
     const std::string held =
-        HeldBy(sim_->CurrentName(), ItemKey("run", item.name()), item.fence().epoch);
+        HeldBy(sim_->CurrentName(), work::ItemKey("run", item.name()), item.fence().epoch);
     const nanoseconds believed = item.deadline().time_since_epoch();
     HeldUntil& until = held_[held];
     until.lapsed |= until.believed.count() > 0 && sim_->now() > until.believed;
@@ -283,28 +285,28 @@ class WorkWorkloadImpl final : public Workload {
 
   // A slot acquires an item that another slot of its worker has not released, and so must have
   // lost.
-  void CheckOther(const WorkItem& item, int64_t epoch) {
+  void CheckOther(const work::WorkItem& item, int64_t epoch) {
     sim_->Sometimes("a slot acquires what another of its worker has lost");
     if (!went_back_ && epoch == item.fence().epoch)
       Violate("F", item.name() + " is held by two slots of a worker");
   }
 
   // A holder stops when its lease ends, and starts no further batch.
-  void Begins(const Fence& fence) {
+  void Begins(const pipeline::Fence& fence) {
     const auto held =
-        held_.find(HeldBy(sim_->CurrentName(), ItemKey("run", fence.item), fence.epoch));
+        held_.find(HeldBy(sim_->CurrentName(), work::ItemKey("run", fence.item), fence.epoch));
     if (held == held_.end() || sim_->Unwinding()) return;
     if (sim_->now() > std::max(held->second.deadline, sim_->RunsSince()) + kNoticed)
       Violate("F", fence.item + ": a batch begins after the lease has ended");
   }
 
   // Whether an item was stopped during its lease.
-  bool WasStopped(const WorkItem& item, const Error* why) const {
+  bool WasStopped(const work::WorkItem& item, const Error* why) const {
     if (went_back_ || why == nullptr || why->code != Code::kCancelled ||
         why->message == "held long enough")
       return false;
-    const auto held =
-        held_.find(HeldBy(sim_->CurrentName(), ItemKey("run", item.name()), item.fence().epoch));
+    const auto held = held_.find(
+        HeldBy(sim_->CurrentName(), work::ItemKey("run", item.name()), item.fence().epoch));
     return held != held_.end() && !held->second.lapsed && sim_->now() < held->second.believed;
   }
 
@@ -316,38 +318,38 @@ class WorkWorkloadImpl final : public Workload {
       Violate("V", "a worker was asked to stop, and went on");
   }
 
-  void Accounts(const std::string& name, const Counts& counts) {
+  void Accounts(const std::string& name, const pipeline::Counts& counts) {
     if (counts.read != counts.written + counts.skipped + counts.failed) {
       Violate("L", name + ": what was read is not what was written, skipped or failed");
     }
   }
 
-  void Settled(Env& env, const WorkItem& item, ShardOutcome outcome, const Error* why) {
-    const std::optional<Record> stored =
-        store_->Truth().Get(kWorkKind, ItemKey("run", item.name())).value();
+  void Settled(Env& env, const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) {
+    const std::optional<store::Record> stored =
+        store_->Truth().Get(work::kWorkKind, work::ItemKey("run", item.name())).value();
     switch (outcome) {
-      case ShardOutcome::kCompleted:
-      case ShardOutcome::kHandedOver:
-        if (!went_back_ && StateOf(*stored) != ItemBody::State::kDone) {
+      case work::ShardOutcome::kCompleted:
+      case work::ShardOutcome::kHandedOver:
+        if (!went_back_ && StateOf(*stored) != work::ItemBody::State::kDone) {
           Violate("H", item.name() + ": completion was reported but is not stored");
         }
-        if (outcome == ShardOutcome::kHandedOver) sim_->Sometimes("an item is handed over");
+        if (outcome == work::ShardOutcome::kHandedOver) sim_->Sometimes("an item is handed over");
         if (auto off = env.WallNow().time_since_epoch() % std::chrono::hours(24);
             off > std::chrono::minutes(50)) {
           sim_->Sometimes("4 a worker's clock is an hour off");
         }
         break;
-      case ShardOutcome::kReleased:
+      case work::ShardOutcome::kReleased:
         if (item.progress().position.empty()) {
           sim_->Sometimes("17 asked to stop before the first checkpoint");
         }
         break;
-      case ShardOutcome::kQuarantined:
+      case work::ShardOutcome::kQuarantined:
         sim_->Sometimes(why != nullptr && why->code == Code::kCorrupt
                             ? "29 a corrupt source fails closed"
                             : "16 a poison item kills each holder");
         break;
-      case ShardOutcome::kLost:
+      case work::ShardOutcome::kLost:
         if (store_->Away()) sim_->Sometimes("19 the store is down near the end of a lease");
         break;
       default:
@@ -355,12 +357,12 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
-  void Sends(const Change& change) {
+  void Sends(const store::Change& change) {
     if (sim_->Unwinding()) return;
-    if (change.record.kind == kEndKind) return PausesBeforeAnEnd(change);
-    if (change.record.kind != kWorkKind) return;
+    if (change.record.kind == work::kEndKind) return PausesBeforeAnEnd(change);
+    if (change.record.kind != work::kWorkKind) return;
     if (change.record.version == 0) return Creates(change.record.key);
-    if (StateOf(change.record) == ItemBody::State::kDone) {
+    if (StateOf(change.record) == work::ItemBody::State::kDone) {
       completing_.insert(WithEpoch(change.record.key, change.record.epoch));
     }
     auto held = held_.find(HeldBy(change.record.owner, change.record.key, change.record.epoch));
@@ -384,15 +386,15 @@ class WorkWorkloadImpl final : public Workload {
 
   // A holder about to name a successor that sleeps past its lease wakes up to find that another has
   // split the item, or handed it over, instead.
-  void PausesBeforeASplit(const Change& change) {
-    const auto stored = store_->Truth().Get(kWorkKind, change.record.key).value();
+  void PausesBeforeASplit(const store::Change& change) {
+    const auto stored = store_->Truth().Get(work::kWorkKind, change.record.key).value();
     if (!stored || !GivesAway(*stored, change.record) || !sim_->Fires(Fault::kPause, 5)) return;
     sim_->Note("hangs before it splits " + change.record.key);
     Hang(terms_.lease + sim_->random().UpTo<int64_t, std::nano>(2 * terms_.max_lease));
   }
 
   // A worker that judged everything done records it only after the store has gone back.
-  void PausesBeforeAnEnd(const Change& change) {
+  void PausesBeforeAnEnd(const store::Change& change) {
     const nanoseconds pause = sim_->random().UpTo<int64_t, std::nano>(2 * kLongestLoss);
     if (!store_->GoBackBefore(pause)) return;
     sim_->Note("hangs before it marks " + change.record.key);
@@ -405,31 +407,32 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   // A hand-over also renews the lease before it creates the successor.
-  void Renewed(const Change& change, const Record& after) {
+  void Renewed(const store::Change& change, const store::Record& after) {
     const auto held = held_.find(HeldBy(after.owner, after.key, after.epoch));
-    if (held == held_.end() || change.due.kind != Due::Kind::kAfter || after.owner.empty()) return;
+    if (held == held_.end() || change.due.kind != store::Due::Kind::kAfter || after.owner.empty())
+      return;
     held->second.deadline = std::max(held->second.deadline, sim_->now() + change.due.delay);
   }
 
   // A failed item backs off, longer each time if its data is to blame.
-  void CheckRest(const Change& change, const ItemBody& was, const ItemBody& is,
-                 const Record& after) {
-    const bool failed = is.state == ItemBody::State::kOpen && !is.error.empty() &&
-                        after.owner.empty() && change.due.kind == Due::Kind::kAfter &&
+  void CheckRest(const store::Change& change, const work::ItemBody& was, const work::ItemBody& is,
+                 const store::Record& after) {
+    const bool failed = is.state == work::ItemBody::State::kOpen && !is.error.empty() &&
+                        after.owner.empty() && change.due.kind == store::Due::Kind::kAfter &&
                         is.waits == was.waits;
     if (!failed) return;
     const bool damaged = is.error.find(WorkWorld::kDamaged) != std::string::npos;
     const milliseconds least =
-        LeaseFor(damaged ? std::max(1, after.attempt) : 1, terms_.retry_delay, kLongestRest);
+        store::LeaseFor(damaged ? std::max(1, after.attempt) : 1, terms_.retry_delay, kLongestRest);
     if (change.due.delay < least)
       Violate("B", after.key + " is tried again after " + std::to_string(change.due.delay.count()) +
                        " ms, not " + std::to_string(least.count()));
   }
 
-  void Changed(const Change& change, const std::optional<Record>& before,
-               const std::optional<Record>& after, bool late) {
-    if (change.record.kind == kEndKind && after) return CheckEnd(*after);
-    if (change.record.kind != kWorkKind) return;
+  void Changed(const store::Change& change, const std::optional<store::Record>& before,
+               const std::optional<store::Record>& after, bool late) {
+    if (change.record.kind == work::kEndKind && after) return CheckEnd(*after);
+    if (change.record.kind != work::kWorkKind) return;
     const std::string& key = change.record.key;
     if (!after && !went_back_) return Violate("P", key + " disappeared");
     if (!after) {
@@ -438,9 +441,9 @@ class WorkWorkloadImpl final : public Workload {
     }
     if (!before) return Created(*after);
     if (change.record.version == 0) return;  // was there already
-    const ItemBody& was = Body(*before);
-    const ItemBody& wanted = Body(change.record);
-    const bool completes = wanted.state == ItemBody::State::kDone;
+    const work::ItemBody& was = Body(*before);
+    const work::ItemBody& wanted = Body(change.record);
+    const bool completes = wanted.state == work::ItemBody::State::kDone;
     if (*before == *after) {  // a conflict
       const bool stale = before->epoch > change.record.epoch;
       if (!late && !completes && stale) sim_->Sometimes("9 a renewal races a takeover");
@@ -452,74 +455,74 @@ class WorkWorkloadImpl final : public Workload {
       }
       return;
     }
-    if (change.due.kind == Due::Kind::kAfter && !after->owner.empty())
+    if (change.due.kind == store::Due::Kind::kAfter && !after->owner.empty())
       lasts_[HeldBy(after->owner, key, after->epoch)] = sim_->now() + change.due.delay;
     Renewed(change, *after);
     Known& known = known_[key];
-    const ItemBody& is = Body(*after);
+    const work::ItemBody& is = Body(*after);
     CheckRest(change, was, is, *after);
     if (!went_back_ && change.record.epoch != before->epoch) {
       Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
                        " took effect in epoch " + std::to_string(before->epoch));
     }
     if (after->version <= before->version) Violate("P", key + ": its version did not grow");
-    if (was.state == ItemBody::State::kDone && !went_back_) {
+    if (was.state == work::ItemBody::State::kDone && !went_back_) {
       Violate("P", key + " was changed after completion");
     }
     if (!went_back_ && is.progress.counts.read < known.read) {
       Violate("P", key + ": its progress fell");
     }
     if (is.progress.counts.read > known.read) known.claims_without_progress = 0;
-    const bool reports = after->owner.empty() && change.due.kind == Due::Kind::kAfter;
+    const bool reports = after->owner.empty() && change.due.kind == store::Due::Kind::kAfter;
     if (is.progress.counts.read > known.read || reports) known.lost_holders = 0;
     known.read = std::max(known.read, is.progress.counts.read);
-    if (is.state == ItemBody::State::kQuarantined && !went_back_ &&
+    if (is.state == work::ItemBody::State::kQuarantined && !went_back_ &&
         known.claims_without_progress < terms_.max_attempts) {
       Violate("B", key + " was quarantined after only " +
                        std::to_string(known.claims_without_progress) + " claims without progress");
     }
     // Indistinguishable from an item that kills each holder.
-    if (is.state == ItemBody::State::kQuarantined &&
+    if (is.state == work::ItemBody::State::kQuarantined &&
         (went_back_ || known.lost_holders >= terms_.max_attempts)) {
       unlucky_.insert(key);
       sim_->Sometimes("faults take so many holders in a row that an item is quarantined");
     }
-    const bool released = after->owner.empty() && is.state == ItemBody::State::kOpen;
+    const bool released = after->owner.empty() && is.state == work::ItemBody::State::kOpen;
     if (released && is.error.empty() && (!after->due || *after->due > StoreNow())) {
       Violate("V", key + " was released but is not due");
     }
-    for (const Partition& part : is.Successors()) {
-      named_.try_emplace(ItemKey("run", NameOf(part)), after->epoch, key);
+    for (const pipeline::Partition& part : is.Successors()) {
+      named_.try_emplace(work::ItemKey("run", work::NameOf(part)), after->epoch, key);
     }
   }
 
   // A run is finished when every item of this incarnation is done.
-  void CheckEnd(const Record& end) {
-    const auto stored = store_->Truth().Get(kRunKind, "run").value();
+  void CheckEnd(const store::Record& end) {
+    const auto stored = store_->Truth().Get(work::kRunKind, "run").value();
     if (!stored) return;
-    const RunBody run = RunBody::FromJson(stored->body).value();
-    if (end.key != EndKey("run", run.incarnation) ||
+    const work::RunBody run = work::RunBody::FromJson(stored->body).value();
+    if (end.key != work::EndKey("run", run.incarnation) ||
         !Json::parse(end.body).value("confirmed", false))
       return;
-    for (const Record& item : All()) {
-      if (StateOf(item) != ItemBody::State::kDone)
+    for (const store::Record& item : All()) {
+      if (StateOf(item) != work::ItemBody::State::kDone)
         Violate("L", "the run is said to be finished, but " + item.key + " is not done");
     }
   }
 
-  void Created(const Record& record) {
+  void Created(const store::Record& record) {
     const auto named = named_.find(record.key);
     if (named == named_.end()) return;
     const auto& [epoch, parent] = named->second;
-    const auto stored = store_->Truth().Get(kWorkKind, parent).value();
+    const auto stored = store_->Truth().Get(work::kWorkKind, parent).value();
     if (stored && stored->epoch > epoch) {
       sim_->Sometimes("14 a crash in a hand-over or split is made up for");
     }
   }
 
-  void Claimed(const ClaimRequest& request, const std::vector<Record>& before,
-               const std::vector<Record>& taken, bool late) {
-    if (request.kind != kWorkKind) return;
+  void Claimed(const store::ClaimRequest& request, const std::vector<store::Record>& before,
+               const std::vector<store::Record>& taken, bool late) {
+    if (request.kind != work::kWorkKind) return;
     if (late && !taken.empty()) sim_->Sometimes("a claim request arrives again or late");
     for (size_t i = 0; i < taken.size(); ++i) {
       if (taken[i] == before[i]) {
@@ -530,8 +533,8 @@ class WorkWorkloadImpl final : public Workload {
     }
   }
 
-  void CheckGrant(const ClaimRequest& request, const Record& before, const Record& taken,
-                  bool late) {
+  void CheckGrant(const store::ClaimRequest& request, const store::Record& before,
+                  const store::Record& taken, bool late) {
     const std::string& key = taken.key;
     Known& known = known_[key];
     if (taken.epoch <= known.highest_epoch) {
@@ -551,7 +554,7 @@ class WorkWorkloadImpl final : public Workload {
     // A removed and recreated item starts over with its epochs.
     const std::string held = HeldBy(request.owner, key, taken.epoch);
     held_.erase(held);
-    lasts_[held] = sim_->now() + LeaseFor(taken.attempt, request.lease, request.max_lease);
+    lasts_[held] = sim_->now() + store::LeaseFor(taken.attempt, request.lease, request.max_lease);
     ++known.claims;
     ++known.claims_without_progress;
     // A worker that cannot reach the sink releases the item, which does not count.
@@ -561,7 +564,7 @@ class WorkWorkloadImpl final : public Workload {
     if (late) return;
     auto& granted = granted_[request.claim_id];
     for (const auto& [other, epoch] : granted) {
-      const auto stored = store_->Truth().Get(kWorkKind, other).value();
+      const auto stored = store_->Truth().Get(work::kWorkKind, other).value();
       if (stored && stored->epoch == epoch && stored->due && *stored->due > StoreNow()) {
         Violate("B", "one claim took " + key + " though it still holds " + other);
       }
@@ -572,16 +575,17 @@ class WorkWorkloadImpl final : public Workload {
   // A poison item also kills what other slots of its worker hold.
   int Disturbances() const { return sim_->faults_fired() + sim_->crashes(); }
 
-  void Reads(const std::optional<Record>& stored) {
-    if (!stored || stored->kind != kWorkKind || stored->owner != sim_->CurrentName()) return;
-    const bool done = StateOf(*stored) == ItemBody::State::kDone;
+  void Reads(const std::optional<store::Record>& stored) {
+    if (!stored || stored->kind != work::kWorkKind || stored->owner != sim_->CurrentName()) return;
+    const bool done = StateOf(*stored) == work::ItemBody::State::kDone;
     const bool completing = completing_.contains(WithEpoch(stored->key, stored->epoch));
     if (done && completing) sim_->Sometimes("12 complete: no reply, applied");
     if (!done && completing) sim_->Sometimes("13 complete: no reply, not applied");
   }
 
-  void Sinks(const Fence& fence, bool late, bool refused, bool empty) {
-    const auto stored = store_->Truth().Get(kWorkKind, ItemKey("run", fence.item)).value();
+  void Sinks(const pipeline::Fence& fence, bool late, bool refused, bool empty) {
+    const auto stored =
+        store_->Truth().Get(work::kWorkKind, work::ItemKey("run", fence.item)).value();
     if (!stored) return;
     if (!late && fence.epoch < stored->epoch) {
       sim_->Sometimes("2 a worker pauses between its look at the lease and the write");
@@ -589,7 +593,7 @@ class WorkWorkloadImpl final : public Workload {
         sim_->Sometimes("1 a worker pauses past its lease in the middle of a batch");
       }
     }
-    if (late && StateOf(*stored) == ItemBody::State::kDone) {
+    if (late && StateOf(*stored) == work::ItemBody::State::kDone) {
       sim_->Sometimes("3 a delayed write arrives after all is done");
     }
   }
@@ -608,12 +612,14 @@ class WorkWorkloadImpl final : public Workload {
                               : "22 a failover loses acknowledged commits");
   }
 
-  std::vector<Record> All() { return store_->Truth().Scan(kWorkKind, "", "", kMaxBatch).value(); }
+  std::vector<store::Record> All() {
+    return store_->Truth().Scan(work::kWorkKind, "", "", store::kMaxBatch).value();
+  }
   WallTime StoreNow() { return store_->Truth().Now().value(); }
-  const ItemBody& Body(const Record& record) { return bodies_[record.body]; }
-  ItemBody::State StateOf(const Record& record) { return Body(record).state; }
+  const work::ItemBody& Body(const store::Record& record) { return bodies_[record.body]; }
+  work::ItemBody::State StateOf(const store::Record& record) { return Body(record).state; }
   // Whether `wanted` names a successor that `stored` does not.
-  bool GivesAway(const Record& stored, const Record& wanted) {
+  bool GivesAway(const store::Record& stored, const store::Record& wanted) {
     const auto& known = Body(stored).progress.former_ends;
     const auto& named = Body(wanted).progress.former_ends;
     return named.size() > known.size() || !std::equal(named.begin(), named.end(), known.begin());
@@ -623,13 +629,13 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   Simulation* sim_ = nullptr;
-  Parsed<ItemBody> bodies_{
-      [](const std::string& body) { return ItemBody::FromJson(body).value(); }};
+  Parsed<work::ItemBody> bodies_{
+      [](const std::string& body) { return work::ItemBody::FromJson(body).value(); }};
   WorkWorld world_;
   std::unique_ptr<FaultyStore> store_;
   std::unique_ptr<TableTarget> tables_;  // one of the two
   std::unique_ptr<DocumentTarget> documents_;
-  WorkTerms terms_;
+  work::WorkTerms terms_;
   nanoseconds pace_{0};
   bool buffered_ = false;
   bool restored_ = false;

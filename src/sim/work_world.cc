@@ -12,13 +12,13 @@ size_t NumberOf(const std::string& position, size_t otherwise) {
 }
 
 // Kills its process at a poison document.
-class WorldReader final : public Reader {
+class WorldReader final : public pipeline::Reader {
  public:
-  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<Reader> reader,
+  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<pipeline::Reader> reader,
               std::stop_token stop)
       : world_(world), sim_(sim), reader_(std::move(reader)), stop_(std::move(stop)) {}
 
-  Result<std::optional<Document>> Next() override {
+  Result<std::optional<pipeline::Document>> Next() override {
     MaybeHang(sim_, stop_);
     auto document = reader_->Next();
     if (document && *document && world_.Poison(std::string((*document)->id))) sim_.Crash("poison");
@@ -29,14 +29,14 @@ class WorldReader final : public Reader {
  private:
   const WorkWorld& world_;
   Simulation& sim_;
-  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<pipeline::Reader> reader_;
   const std::stop_token stop_;
 };
 
 }  // namespace
 
 void WorkWorld::Make(Random& random) {
-  source_ = std::make_unique<MemorySource>(static_cast<size_t>(random.Between(4, 40)));
+  source_ = std::make_unique<pipeline::MemorySource>(static_cast<size_t>(random.Between(4, 40)));
   batch_ = static_cast<size_t>(random.Between(1, 6));
   const int64_t collections = random.Between(1, 2);
   for (int64_t i = 0; i < collections; ++i) {
@@ -64,7 +64,7 @@ void WorkWorld::Make(Random& random) {
   }
 }
 
-WorkTerms WorkWorld::Terms(Random& random) const {
+work::WorkTerms WorkWorld::Terms(Random& random) const {
   if (random.OneIn(4)) return {};
   constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
   // An idle worker polls, and the simulation pays for every poll.
@@ -99,26 +99,26 @@ void WorkWorld::LeaveEarlierVersion(Simulation& sim, DocumentTarget& target) {
   }
 }
 
-Result<std::unique_ptr<Reader>> WorldSource::Read(const Partition& partition,
-                                                  const std::string& position,
-                                                  std::stop_token stop) {
+Result<std::unique_ptr<pipeline::Reader>> WorldSource::Read(const pipeline::Partition& partition,
+                                                            const std::string& position,
+                                                            std::stop_token stop) {
   sim_.Pass(sim_.random().UpTo<int64_t, std::nano>(std::chrono::milliseconds(20)));
   MUSTER_ASSIGN(auto reader, world_.source().Read(partition, position, stop));
   return std::make_unique<WorldReader>(world_, sim_, std::move(reader), stop);
 }
 
-void WorldCheck::Item(const ItemBody& body, bool unlucky) {
-  const std::string name = NameOf(body.partition);
+void WorldCheck::Item(const work::ItemBody& body, bool unlucky) {
+  const std::string name = work::NameOf(body.partition);
   const std::string& collection = body.partition.collection;
   const size_t size = world_.collections().at(collection).size();
   const size_t begin = NumberOf(body.partition.begin, 0);
   const size_t end = NumberOf(body.progress.end, size);
-  const bool quarantined = body.state == ItemBody::State::kQuarantined;
-  if (body.state == ItemBody::State::kOpen) sim_.Violate("V", name + " was left open");
+  const bool quarantined = body.state == work::ItemBody::State::kQuarantined;
+  if (body.state == work::ItemBody::State::kOpen) sim_.Violate("V", name + " was left open");
   if (!ranges_[collection].emplace(begin, Range{end, quarantined}).second) {
     sim_.Violate("L", name + " begins where another item does");
   }
-  const Counts& counts = body.progress.counts;
+  const pipeline::Counts& counts = body.progress.counts;
   if (!quarantined && counts.read != static_cast<int64_t>(end - begin)) {
     sim_.Violate("L", name + " is done with " + std::to_string(counts.read) + " of " +
                           std::to_string(end - begin) + " documents read");

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "muster/work.h"
-#include "pipeline/memory_source.h"
+#include "pipeline/pipeline.h"
 #include "sim/document_sink.h"
 #include "sim/random.h"
-#include "work/item_body.h"
+#include "work/work.h"
 
 namespace muster::sim {
 
@@ -19,15 +19,15 @@ namespace muster::sim {
 class WorkWorld {
  public:
   void Make(Random& random);
-  WorkTerms Terms(Random& random) const;
+  work::WorkTerms Terms(Random& random) const;
 
   // An earlier migration has left documents in the target, some of which have been deleted since,
   // and some of its writes are still in flight.
   void LeaveEarlierVersion(Simulation& sim, DocumentTarget& target);
 
-  MemorySource& source() { return *source_; }
+  pipeline::MemorySource& source() { return *source_; }
   size_t roots() const { return roots_; }
-  BatchLimits limits() const { return {.max_docs = batch_}; }
+  pipeline::BatchLimits limits() const { return {.max_docs = batch_}; }
 
   struct Document {
     std::string id;
@@ -43,7 +43,7 @@ class WorkWorld {
   const std::set<std::string>& deleted() const { return deleted_; }
 
  private:
-  std::unique_ptr<MemorySource> source_;
+  std::unique_ptr<pipeline::MemorySource> source_;
   std::map<std::string, std::vector<Document>> collections_;
   size_t roots_ = 0;
   size_t batch_ = 1;
@@ -55,17 +55,20 @@ class WorkWorld {
 };
 
 // One process's view of the world's source.
-class WorldSource final : public Source {
+class WorldSource final : public pipeline::Source {
  public:
   WorldSource(WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
 
-  Result<std::vector<Collection>> Collections() override { return world_.source().Collections(); }
-  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+  Result<std::vector<pipeline::Collection>> Collections() override {
+    return world_.source().Collections();
+  }
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
     return world_.source().Partitions(collection);
   }
-  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
-                                       std::stop_token stop) override;
-  std::optional<double> FractionBefore(const Partition& partition,
+  Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
+                                                 const std::string& position,
+                                                 std::stop_token stop) override;
+  std::optional<double> FractionBefore(const pipeline::Partition& partition,
                                        const std::string& position) override {
     return world_.source().FractionBefore(partition, position);
   }
@@ -82,7 +85,7 @@ class WorldCheck {
 
   // All items first: together they must cover every collection exactly once. For an `unlucky` one
   // the reason for its quarantine is known.
-  void Item(const ItemBody& body, bool unlucky);
+  void Item(const work::ItemBody& body, bool unlucky);
   void Rows(const std::map<std::string, std::vector<std::string>>& rows);
   void Documents(
       const std::map<std::string, std::map<std::string, DocumentTarget::Stored>>& indexes);

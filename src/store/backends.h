@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "muster/store.h"
-#include "store/dynamodb_place.h"
-#include "store/opensearch_url.h"
+#include "store/dynamodb/dynamodb_place.h"
+#include "store/opensearch/opensearch_url.h"
 
-namespace muster {
+namespace muster::store {
 
 // The backends of OpenStore, which has parsed and checked the arguments. `space` is the namespace:
 // lower-case letters, digits and underscores, starting with a letter.
@@ -32,7 +32,7 @@ Result<std::unique_ptr<Store>> OpenPostgresStore(const std::string& uri, const s
 Result<std::unique_ptr<Store>> OpenDynamoDbStore(const DynamoDbPlace& place,
                                                  const std::string& space, Env& env);
 
-Result<std::unique_ptr<Store>> OpenOpenSearchStore(const OpenSearchEndpoint& endpoint,
+Result<std::unique_ptr<Store>> OpenOpenSearchStore(const net::OpenSearchEndpoint& endpoint,
                                                    const std::string& space, Env& env);
 
-}  // namespace muster
+}  // namespace muster::store

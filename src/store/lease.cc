@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/backoff.h"
-#include "base/interrupt.h"
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/backoff.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 using std::chrono::milliseconds;
@@ -237,4 +237,4 @@ Error Lease::Undecided() const {
           "its next holder reads what was"};
 }
 
-}  // namespace muster
+}  // namespace muster::store

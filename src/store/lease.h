@@ -9,7 +9,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
 
 struct LeaseTerms {
   milliseconds lease{60'000};
@@ -126,4 +126,4 @@ class Lease {
   std::optional<Record> lost_to_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "base/virtual_env.h"
+#include "core/virtual_env.h"
 #include "store/backends.h"
 #include "store/unlucky_store.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -262,4 +262,4 @@ TEST_F(LeaseTest, RecordOfAnotherIsNotCreatedAgain) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -4,11 +4,11 @@
 #include <set>
 #include <tuple>
 
-#include "base/planted_bug.h"
+#include "core/planted_bug.h"
 #include "store/backends.h"
 #include "store/record_rules.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 class MemoryStore final : public Store {
@@ -209,4 +209,4 @@ std::vector<Record> ClaimableIn(Store& store, const ClaimRequest& request) {
   return dynamic_cast<MemoryStore&>(store).Claimable(request);
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 Metrics::Histogram SecondsOf(Metrics& metrics, const char* operation) {
@@ -69,4 +69,4 @@ Result<WallTime> MeteredStore::Now() {
   return Timed("now", now_, [&] { return inner().Now(); });
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "base/metrics.h"
+#include "core/metrics.h"
 #include "store/store_wrapper.h"
 
-namespace muster {
+namespace muster::store {
 
 // Counts and times a store's calls: muster_store_seconds by operation, muster_store_errors_total by
 // operation and code, muster_store_conflicts_total and muster_store_claimed_total. Arguments must
@@ -34,4 +34,4 @@ class MeteredStore final : public StoreWrapper {
   const Metrics::Counter claimed_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

@@ -1,7 +1,7 @@
 #include "store/backends.h"
 #include "store/store_url.h"
 
-namespace muster {
+namespace muster::store {
 
 Result<std::unique_ptr<Store>> OpenStore(const std::string& text, Env& env) {
   MUSTER_ASSIGN(const StoreUrl url, ParseStoreUrl(text));
@@ -20,4 +20,4 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& text, Env& env) {
   return Error{Code::kInternal, "a store URL of no backend"};
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -5,11 +5,11 @@
 #include <string>
 #include <tuple>
 
-#include "base/fnv.h"
-#include "base/json.h"
-#include "base/text_rules.h"
+#include "core/fnv.h"
+#include "core/json.h"
+#include "core/text_rules.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 // Maps today to a day in the seventies.
@@ -163,4 +163,4 @@ milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease) {
   return std::min(lease, max_lease);
 }
 
-}  // namespace muster
+}  // namespace muster::store

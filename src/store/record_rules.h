@@ -5,7 +5,7 @@
 
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
 
 // Record rules common to all backends, checked before a backend does anything.
 
@@ -23,4 +23,4 @@ int64_t FirstVersion(Env& env);
 // went back in time cannot mistake a record that others have claimed since for the one it knew.
 int64_t ClaimStep(const ClaimRequest& request);
 
-}  // namespace muster
+}  // namespace muster::store

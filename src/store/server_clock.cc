@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 using std::chrono::milliseconds;
@@ -91,4 +91,4 @@ ServerClock::Bounds ServerClock::At(MonoTime now) const {
   return {bounds_->least - drift, bounds_->most + drift};
 }
 
-}  // namespace muster
+}  // namespace muster::store

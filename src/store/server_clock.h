@@ -8,7 +8,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
 
 using std::chrono::milliseconds;
 
@@ -73,4 +73,4 @@ class ServerClock {
   std::optional<WallTime> last_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

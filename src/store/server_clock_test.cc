@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -159,4 +159,4 @@ TEST(ServerClock, WhatIsDueNowIsReadyForEverybodyAtOnce) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/postgres_uri.h"
-#include "base/url.h"
-#include "store/opensearch_url.h"
+#include "core/url.h"
+#include "sql/postgres_uri.h"
+#include "store/opensearch/opensearch_url.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 constexpr std::string_view kDefaultNamespace = "muster";
@@ -64,7 +64,7 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
     MUSTER_ASSIGN(store.target, SqlitePath(*url));
   } else if (url->scheme == "postgresql" || url->scheme == "postgres") {
     store.backend = StoreUrl::Backend::kPostgres;
-    MUSTER_ASSIGN(store.target, PostgresUri(*url, "store URL", kOwnParameters));
+    MUSTER_ASSIGN(store.target, sql::PostgresUri(*url, "store URL", kOwnParameters));
   } else if (url->scheme == "opensearch+https" || url->scheme == "opensearch+http") {
     store.backend = StoreUrl::Backend::kOpenSearch;
     MUSTER_ASSIGN(store.opensearch, OpenSearchEndpointOf(*url));
@@ -79,4 +79,4 @@ Result<StoreUrl> ParseStoreUrl(const std::string& text) {
   return store;
 }
 
-}  // namespace muster
+}  // namespace muster::store

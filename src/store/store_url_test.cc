@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 TEST(StoreUrl, NamesBackendNamespaceAndTarget) {
@@ -105,4 +105,4 @@ TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -4,7 +4,7 @@
 
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
 
 // Forwards every call to another store, which must outlive it. Derive and override what differs.
 class StoreWrapper : public Store {
@@ -36,4 +36,4 @@ class StoreWrapper : public Store {
   Store& inner_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

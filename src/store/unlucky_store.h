@@ -5,7 +5,7 @@
 
 #include "store/store_wrapper.h"
 
-namespace muster {
+namespace muster::store {
 
 // For tests: a store whose next calls fail as told. `next` is for one call each; when it is empty,
 // calls succeed unless the store is `down`.
@@ -51,4 +51,4 @@ class UnluckyStore final : public StoreWrapper {
   }
 };
 
-}  // namespace muster
+}  // namespace muster::store

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 constexpr int kMaxConflicts = 20;
@@ -94,4 +94,4 @@ Status Update(Store& store, const std::string& kind, const std::string& key,
   return Updating(store, kind, key).Run(update);
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -7,7 +7,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::store {
 
 // What to make of a record as it is stored now (none: it does not exist). No change: leave it as it
 // is. An error that does not pass by itself ends the update with that error.
@@ -26,4 +26,4 @@ using UpdateFunction = std::function<Result<std::optional<Change>>(std::optional
 Status Update(Store& store, const std::string& kind, const std::string& key,
               const UpdateFunction& update);
 
-}  // namespace muster
+}  // namespace muster::store

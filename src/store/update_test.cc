@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "base/virtual_env.h"
+#include "core/virtual_env.h"
 #include "store/backends.h"
 #include "store/unlucky_store.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 class UpdateTest : public ::testing::Test {
@@ -129,4 +129,4 @@ TEST_F(UpdateTest, StoreThatStaysAwayIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -15,7 +15,7 @@ namespace muster::task {
 // `work` is asked to stop, and must then return soon, when the call is not wanted any more or its
 // time is up. Returns what `work` returns.
 template <class Work>
-auto InBackground(const TaskCall& call, TaskContext& context, Work work) {
+auto InBackground(const states::TaskCall& call, states::TaskContext& context, Work work) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBeat{2'000};
   std::stop_source source;
@@ -38,10 +38,10 @@ auto InBackground(const TaskCall& call, TaskContext& context, Work work) {
 }
 
 // Whether the call's own time has run out since `start`.
-inline bool IsTimeUp(const TaskCall& call, std::chrono::steady_clock::time_point start) {
+inline bool IsTimeUp(const states::TaskCall& call, std::chrono::steady_clock::time_point start) {
   return call.timeout && std::chrono::steady_clock::now() - start >= *call.timeout;
 }
 
-inline TaskFailure TimedOut() { return {"States.Timeout", "the task did not end in time"}; }
+inline states::TaskFailure TimedOut() { return {"States.Timeout", "the task did not end in time"}; }
 
 }  // namespace muster::task

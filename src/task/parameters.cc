@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/url.h"
+#include "core/url.h"
 #include "task/secret_references.h"
 
 namespace muster::task {
 
-Result<Parameters> Parameters::Read(const TaskCall& call,
+Result<Parameters> Parameters::Read(const states::TaskCall& call,
                                     std::initializer_list<std::string_view> known) {
   const Parameters parameters(call);
   if (!call.input.is_object()) return parameters.Wrong("its parameters must be an object");

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "muster/result.h"
 #include "muster/task.h"
 
@@ -16,7 +16,7 @@ namespace muster::task {
 class Parameters {
  public:
   // kInvalid: not an object, or one with a parameter that is not among `known`.
-  static Result<Parameters> Read(const TaskCall& call,
+  static Result<Parameters> Read(const states::TaskCall& call,
                                  std::initializer_list<std::string_view> known);
 
   // A text that is not empty.
@@ -37,8 +37,8 @@ class Parameters {
   Error Wrong(const std::string& what) const;
 
  private:
-  explicit Parameters(const TaskCall& call) : call_(&call) {}
-  const TaskCall* call_;
+  explicit Parameters(const states::TaskCall& call) : call_(&call) {}
+  const states::TaskCall* call_;
 };
 
 // Puts a relative path, or that of a URL such as sqlite:FILE, into a folder. What is absolute, is

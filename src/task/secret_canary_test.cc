@@ -14,20 +14,20 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/json.h"
-#include "states/definition.h"
-#include "states/runner.h"
+#include "core/json.h"
+#include "states/asl/definition.h"
+#include "states/run/runner.h"
 #include "support/http_server.h"
 #include "support/temporary_folder.h"
-#include "task/aws_executor.h"
-#include "task/copy_executor.h"
-#include "task/exec_executor.h"
-#include "task/http_executor.h"
-#include "task/notify_executor.h"
-#include "task/reconcile_executor.h"
-#include "task/sql_executor.h"
-#include "task/status_executor.h"
-#include "task/transform_executor.h"
+#include "task/aws/aws_executor.h"
+#include "task/call/exec_executor.h"
+#include "task/call/http_executor.h"
+#include "task/call/sql_executor.h"
+#include "task/call/status_executor.h"
+#include "task/data/copy_executor.h"
+#include "task/data/reconcile_executor.h"
+#include "task/data/transform_executor.h"
+#include "task/notify/notify_executor.h"
 
 namespace muster::task {
 namespace {
@@ -127,7 +127,7 @@ class PasswordServer {
 class SecretCanaryTest : public ::testing::Test {
  protected:
   // A machine of one Task.
-  RunResult Run(TaskExecutor& executor, const std::string& resource, const Json& parameters,
+  RunResult Run(states::TaskExecutor& executor, const std::string& resource, const Json& parameters,
                 const Json& input) {
     const Json machine = {{"StartAt", "S"},
                           {"States",
@@ -166,7 +166,7 @@ class SecretCanaryTest : public ::testing::Test {
   }
 
   // What a target or database may do with a URL of PostgreSQL's: `parameters` gets it as `name`.
-  void ExpectPasswordOnlyByDefinition(TaskExecutor& executor, const std::string& resource,
+  void ExpectPasswordOnlyByDefinition(states::TaskExecutor& executor, const std::string& resource,
                                       const Json& parameters, const std::string& name) {
     const PasswordServer server;
     Json literal = parameters;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "base/regex.h"
-#include "base/secrets.h"
+#include "core/regex.h"
+#include "core/secrets.h"
 
 namespace muster::task {
 namespace {
 
-Error Refuse(const TaskCall& call, const std::string& what, const std::string& pointer,
+Error Refuse(const states::TaskCall& call, const std::string& what, const std::string& pointer,
              std::string hint) {
   return Error{Code::kInvalid, call.resource + ": " + what + " at " + pointer, std::move(hint)};
 }
@@ -22,8 +22,8 @@ bool IsCutOff(std::string_view piece) {
 }
 
 // The references in the text are the definition's own, each of them whole.
-Status CheckOrigin(const TaskCall& call, const std::string& pointer, const std::string& text,
-                   const std::vector<std::string>& pieces) {
+Status CheckOrigin(const states::TaskCall& call, const std::string& pointer,
+                   const std::string& text, const std::vector<std::string>& pieces) {
   if (std::any_of(pieces.begin(), pieces.end(), IsCutOff)) {
     return Refuse(call, "data completes a reference to a secret", pointer,
                   "write the whole reference into the definition");
@@ -37,8 +37,8 @@ Status CheckOrigin(const TaskCall& call, const std::string& pointer, const std::
 
 // Data between the pieces of a URL must not end the part that it stands in: `db?host=elsewhere`
 // would choose who gets the secret.
-Status CheckFillings(const TaskCall& call, const std::string& pointer, const std::string& text,
-                     const std::vector<std::string>& pieces) {
+Status CheckFillings(const states::TaskCall& call, const std::string& pointer,
+                     const std::string& text, const std::vector<std::string>& pieces) {
   std::string expression = Regex::Escape(pieces.front());
   for (size_t i = 1; i < pieces.size(); ++i)
     expression += "[A-Za-z0-9._~-]*" + Regex::Escape(pieces[i]);
@@ -50,14 +50,15 @@ Status CheckFillings(const TaskCall& call, const std::string& pointer, const std
 
 }  // namespace
 
-Status CheckReferences(const TaskCall& call, const std::string& pointer, const std::string& text) {
+Status CheckReferences(const states::TaskCall& call, const std::string& pointer,
+                       const std::string& text) {
   const auto found = call.references.find(pointer);
   if (found == call.references.end()) return CheckOrigin(call, pointer, text, {});
   MUSTER_TRY(CheckOrigin(call, pointer, text, found->second));
   return CheckFillings(call, pointer, text, found->second);
 }
 
-Result<std::string> ResolveReferences(const TaskCall& call, const std::string& pointer,
+Result<std::string> ResolveReferences(const states::TaskCall& call, const std::string& pointer,
                                       const std::string& text) {
   const auto found = call.references.find(pointer);
   if (found == call.references.end()) return text;

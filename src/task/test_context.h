@@ -8,7 +8,7 @@
 namespace muster::task {
 
 // What an executor gets in tests: the real world, and a stop that the test requests.
-class TestContext : public TaskContext {
+class TestContext : public states::TaskContext {
  public:
   Env& env() override { return RealEnv(); }
   bool KeepAlive() override {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/log.h"
+#include "core/descriptor.h"
+#include "core/log.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 constexpr milliseconds kLongestPause{30'000};
@@ -96,4 +96,4 @@ void Circuit::Settled() {
   if (std::exchange(trying_, false)) next_try_ = now;
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -9,7 +9,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::work {
 
 // Circuit breaker: whether a worker, with all its slots, makes any progress. What blocks all its
 // items is the fault of the source, the sink or the worker, not of the items. Thread-safe.
@@ -48,4 +48,4 @@ class Circuit {
   std::map<std::string, int64_t> failed_at_;
 };
 
-}  // namespace muster
+}  // namespace muster::work

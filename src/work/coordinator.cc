@@ -1,19 +1,18 @@
 #include <algorithm>
 #include <set>
 
-#include "base/json.h"
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "muster/work.h"
-#include "store/lease.h"
-#include "store/update.h"
+#include "store/store.h"
 #include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 bool SameSelection(const RunSpec& spec, const RunBody& stored) {
@@ -36,8 +35,9 @@ Error OtherMigration(const RunSpec& spec, const RunBody& stored) {
 // A later reader is authoritative over what earlier ones read.
 int64_t RankOf(const ItemBody& item, int64_t epoch) {
   const int64_t rank = item.rank + epoch;
-  if (item.partition.follows) return rank < kFirstFollowerRank ? rank + kFirstFollowerRank : rank;
-  return std::min(rank, kFirstFollowerRank - 1);
+  if (item.partition.follows)
+    return rank < pipeline::kFirstFollowerRank ? rank + pipeline::kFirstFollowerRank : rank;
+  return std::min(rank, pipeline::kFirstFollowerRank - 1);
 }
 
 bool SameMigration(const RunSpec& spec, const RunBody& stored) {
@@ -52,17 +52,17 @@ void LogUnreadable(const std::string& key, const Error& error) {
 // Creates the run record, or starts a new incarnation of it.
 class Joining {
  public:
-  Joining(Store& store, Env& env, const RunSpec& spec)
+  Joining(store::Store& store, Env& env, const RunSpec& spec)
       : store_(store), env_(env), spec_(spec), incarnation_(env.NewId()) {}
 
   Status Join() {
-    return Update(store_, kRunKind, spec_.name, [&](std::optional<Record> stored) {
+    return store::Update(store_, kRunKind, spec_.name, [&](std::optional<store::Record> stored) {
       return stored ? Enter(*std::move(stored)) : Create();
     });
   }
 
  private:
-  Result<std::optional<Change>> Create() {
+  Result<std::optional<store::Change>> Create() {
     const RunBody body{.incarnation = incarnation_,
                        .adopts = spec_.new_incarnation,
                        .source = spec_.source,
@@ -73,12 +73,13 @@ class Joining {
                        .since_ms = NowMs()};
     // Written last: a process that finds the run finds everything it needs.
     MUSTER_TRY(BeginPreparation(store_, spec_.name));
-    return Change::Put(
-        Record{.kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
-        Due::Never());
+    return store::Change::Put(
+        store::Record{
+            .kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
+        store::Due::Never());
   }
 
-  Result<std::optional<Change>> Enter(Record stored) {
+  Result<std::optional<store::Change>> Enter(store::Record stored) {
     MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored.body));
     if (!SameMigration(spec_, body)) return OtherMigration(spec_, body);
     if (!spec_.new_incarnation || body.incarnation == incarnation_) return std::nullopt;
@@ -91,12 +92,12 @@ class Joining {
     body.incarnation = incarnation_;
     body.adopts = true;
     stored.body = body.ToJson();
-    return Change::Put(std::move(stored), Due::Never());
+    return store::Change::Put(std::move(stored), store::Due::Never());
   }
 
   int64_t NowMs() const { return env_.WallNow().time_since_epoch().count(); }
 
-  Store& store_;
+  store::Store& store_;
   Env& env_;
   const RunSpec& spec_;
   const std::string incarnation_;
@@ -104,7 +105,7 @@ class Joining {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(Store& store, Env& env,
+Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(store::Store& store, Env& env,
                                                                const RunSpec& run,
                                                                const WorkTerms& terms,
                                                                const std::string& worker,
@@ -116,7 +117,7 @@ Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(Store& store, Env
       new WorkCoordinator(store, env, run, terms, worker, std::move(circuit)));
 }
 
-WorkCoordinator::WorkCoordinator(Store& store, Env& env, RunSpec run, WorkTerms terms,
+WorkCoordinator::WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms,
                                  std::string worker, std::shared_ptr<Circuit> circuit)
     : store_(store),
       env_(env),
@@ -132,7 +133,7 @@ WorkCoordinator::~WorkCoordinator() = default;
 Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token stop) {
   // Read before the claim: the sink would refuse a holder that does not know the item's incarnation
   // yet.
-  MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
+  MUSTER_ASSIGN(const std::optional<store::Record> run, store_.Get(kRunKind, spec_.name));
   if (!run) {
     return Error{Code::kIncompatible, "run '" + spec_.name + "' is gone from the store",
                  "if the store was restored or replaced, start a worker with --new-incarnation"};
@@ -143,8 +144,8 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
   CancelSplitRequest();
   auto item = ItemBody::FromJson(lease->body());
   if (!item) return item.error().Within("item '" + lease->key() + "'");
-  const Partition& partition = item->partition;
-  Fence fence{
+  const pipeline::Partition& partition = item->partition;
+  pipeline::Fence fence{
       .run = spec_.name,
       .incarnation = body.incarnation,
       .adopts = body.adopts,
@@ -161,15 +162,17 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
 
 // None: nothing is due. A store that went back may get an item from somebody who still remembers
 // how another was split before. What that other one does not know of is nobody's work.
-Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token& stop) {
-  const LeaseRequest request{.kind = kWorkKind,
-                             .queue = spec_.name,
-                             .owner = worker_,
-                             .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease}};
+Result<std::unique_ptr<store::Lease>> WorkCoordinator::ClaimItem(const std::stop_token& stop) {
+  const store::LeaseRequest request{
+      .kind = kWorkKind,
+      .queue = spec_.name,
+      .owner = worker_,
+      .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease}};
   for (;;) {
-    MUSTER_ASSIGN(std::vector<Lease> claimed, Lease::Claim(store_, env_, request, stop));
+    MUSTER_ASSIGN(std::vector<store::Lease> claimed,
+                  store::Lease::Claim(store_, env_, request, stop));
     if (claimed.empty()) return nullptr;
-    Lease& lease = claimed.front();
+    store::Lease& lease = claimed.front();
     const auto item = ItemBody::FromJson(lease.body());
     // An unreadable item keeps its lease, which grows with each claim: the other items continue,
     // and the roster counts it as quarantined.
@@ -177,7 +180,7 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
       LogUnreadable(lease.key(), item.error());
       continue;
     }
-    if (item->from.empty()) return std::make_unique<Lease>(std::move(lease));
+    if (item->from.empty()) return std::make_unique<store::Lease>(std::move(lease));
     auto given = WasSplitOff(*item);
     if (!given && given.error().code == Code::kCorrupt) {
       LogUnreadable(ItemKey(spec_.name, item->from), given.error());
@@ -187,7 +190,7 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
       static_cast<void>(lease.Release());
       return given.error();
     }
-    if (*given) return std::make_unique<Lease>(std::move(lease));
+    if (*given) return std::make_unique<store::Lease>(std::move(lease));
     Log(Level::kWarning, "removed an item that its predecessor does not know",
         {{"item", lease.key()}, {"from", item->from}});
     MUSTER_TRY(lease.Remove());
@@ -195,7 +198,7 @@ Result<std::unique_ptr<Lease>> WorkCoordinator::ClaimItem(const std::stop_token&
 }
 
 Result<bool> WorkCoordinator::WasSplitOff(const ItemBody& item) {
-  MUSTER_ASSIGN(const std::optional<Record> record,
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
                 store_.Get(kWorkKind, ItemKey(spec_.name, item.from)));
   if (!record) return false;
   MUSTER_ASSIGN(const ItemBody former, ItemBody::FromJson(record->body));
@@ -209,17 +212,18 @@ Result<bool> WorkCoordinator::AllSettled() {
 }
 
 Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
-  const Partition& follower = item.partition();
-  const std::string name = WorkItemName{follower.collection, follower.shard, {}}.ToString();
+  const pipeline::Partition& follower = item.partition();
+  const std::string name =
+      pipeline::WorkItemName{follower.collection, follower.shard, {}}.ToString();
   // Their keys share a prefix, unless they are so long that they are hashed.
   std::string prefix = spec_.name + "/" + name.substr(0, name.rfind("__") + 2);
-  if (prefix.size() > kMaxKeyBytes / 2) prefix = spec_.name + "/";
+  if (prefix.size() > store::kMaxKeyBytes / 2) prefix = spec_.name + "/";
   std::set<std::string> there;
   std::set<std::string> needed;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records,
-                  store_.Scan(kWorkKind, prefix, after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(const std::vector<store::Record> records,
+                  store_.Scan(kWorkKind, prefix, after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       const auto body = ItemBody::FromJson(record.body);
       // An unreadable item counts as quarantined, which the follower does not wait for either.
       if (!body || body->partition.collection != follower.collection ||
@@ -228,9 +232,9 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
       }
       if (body->state == ItemBody::State::kOpen) return false;
       there.insert(NameOf(body->partition));
-      for (const Partition& part : body->Successors()) needed.insert(NameOf(part));
+      for (const pipeline::Partition& part : body->Successors()) needed.insert(NameOf(part));
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
     after = records.back().key;
   }
   // A scan may lag: a part that was split off and is not there yet counts too.
@@ -238,7 +242,7 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
 }
 
 Result<bool> WorkCoordinator::IsCurrent(const WorkItem& item) {
-  MUSTER_ASSIGN(const std::optional<Record> run, store_.Get(kRunKind, spec_.name));
+  MUSTER_ASSIGN(const std::optional<store::Record> run, store_.Get(kRunKind, spec_.name));
   if (!run) return false;
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   return body.incarnation == item.fence().incarnation;
@@ -254,7 +258,7 @@ Result<bool> WorkCoordinator::End() { return roster_->End(); }
 
 Status WorkCoordinator::RequestSplit() {
   if (split_request_) {
-    MUSTER_ASSIGN(const std::optional<Record> stored,
+    MUSTER_ASSIGN(const std::optional<store::Record> stored,
                   store_.Get(kSplitRequestKind, split_request_->key));
     if (stored && stored->version == split_request_->version) return {};
     split_request_.reset();
@@ -266,12 +270,12 @@ Status WorkCoordinator::RequestSplit() {
   std::sort(candidates.begin(), candidates.end(),
             [](const auto* a, const auto* b) { return a->body.Left() > b->body.Left(); });
   for (const RunRoster::OpenItem* item : candidates) {
-    Record request{.kind = kSplitRequestKind,
-                   .queue = spec_.name,
-                   .key = item->key,
-                   .body = "{\"by\":" + ToJsonText(worker_) + "}"};
-    const Change change = Change::Put(request, Due::Never());
-    MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
+    store::Record request{.kind = kSplitRequestKind,
+                          .queue = spec_.name,
+                          .key = item->key,
+                          .body = "{\"by\":" + ToJsonText(worker_) + "}"};
+    const store::Change change = store::Change::Put(request, store::Due::Never());
+    MUSTER_ASSIGN(const std::vector<store::Written> written, store_.Write({&change, 1}));
     if (!written.front().applied) continue;  // another worker's request
     request.version = written.front().version;
     split_request_ = std::move(request);
@@ -283,18 +287,18 @@ Status WorkCoordinator::RequestSplit() {
 // Best effort: a leftover request splits one item once for nothing.
 void WorkCoordinator::CancelSplitRequest() {
   if (!split_request_) return;
-  const Change change = Change::Delete(*split_request_);
+  const store::Change change = store::Change::Delete(*split_request_);
   static_cast<void>(store_.Write({&change, 1}));
   split_request_.reset();
 }
 
 Result<bool> WorkCoordinator::TakeSplitRequest(const WorkItem& item) {
-  MUSTER_ASSIGN(std::optional<Record> request,
+  MUSTER_ASSIGN(std::optional<store::Record> request,
                 store_.Get(kSplitRequestKind, ItemKey(spec_.name, item.name())));
   if (!request) return false;
-  const Change change = Change::Delete(*std::move(request));
-  MUSTER_ASSIGN(const std::vector<Written> written, store_.Write({&change, 1}));
+  const store::Change change = store::Change::Delete(*std::move(request));
+  MUSTER_ASSIGN(const std::vector<store::Written> written, store_.Write({&change, 1}));
   return written.front().applied;
 }
 
-}  // namespace muster
+}  // namespace muster::work

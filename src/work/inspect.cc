@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "muster/work.h"
-#include "store/update.h"
+#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,7 +22,7 @@ Error NoItem(const std::string& run, const std::string& name) {
                "'muster work list' lists its items"};
 }
 
-Result<RunInfo> Describe(Store& store, const Record& record) {
+Result<RunInfo> Describe(store::Store& store, const store::Record& record) {
   const auto body = RunBody::FromJson(record.body);
   if (!body) return body.error().Within("run '" + record.key + "'");
   MUSTER_ASSIGN(const bool finished, IsFinished(store, record.key, *body));
@@ -46,14 +46,14 @@ ItemInfo::State StateOf(ItemBody::State state) {
   }
 }
 
-void ReportWhenDue(const Record& record, WallTime now, ItemInfo& info) {
+void ReportWhenDue(const store::Record& record, WallTime now, ItemInfo& info) {
   if (!record.due) return;
-  info.due = IsDueAtOnce(*record.due) ? now : *record.due;
+  info.due = store::IsDueAtOnce(*record.due) ? now : *record.due;
   info.due_in = *info.due - now;
 }
 
 // By the holder's clock and ours, which may differ slightly: less than a second counts as one.
-void ReportPace(const Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
+void ReportPace(const store::Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
   const bool done = body.state == ItemBody::State::kDone && body.until_ms > 0;
   const bool held = body.state == ItemBody::State::kOpen && !record.owner.empty();
   if (body.since_ms == 0 || (!done && !held)) return;
@@ -70,7 +70,7 @@ void ReportPace(const Record& record, const ItemBody& body, WallTime now, ItemIn
   info.recent_documents = read * static_cast<double>((info.recent - ended).count()) / took;
 }
 
-Result<ItemInfo> Describe(const Record& record, WallTime now) {
+Result<ItemInfo> Describe(const store::Record& record, WallTime now) {
   auto body = ItemBody::FromJson(record.body);
   if (!body) return body.error().Within("item '" + record.key + "'");
   ItemInfo info{.key = record.key,
@@ -85,11 +85,12 @@ Result<ItemInfo> Describe(const Record& record, WallTime now) {
                 .error = body->error};
   ReportWhenDue(record, now, info);
   ReportPace(record, *body, now, info);
-  for (const Partition& part : body->Successors()) info.successors.push_back(NameOf(part));
+  for (const pipeline::Partition& part : body->Successors())
+    info.successors.push_back(NameOf(part));
   return info;
 }
 
-ItemInfo Unreadable(const Record& record, const std::string& run, const Error& error,
+ItemInfo Unreadable(const store::Record& record, const std::string& run, const Error& error,
                     WallTime now) {
   ItemInfo info{.key = record.key,
                 .name = record.key.substr(run.size() + 1),
@@ -102,25 +103,27 @@ ItemInfo Unreadable(const Record& record, const std::string& run, const Error& e
   return info;
 }
 
-Status Edit(Store& store, const std::string& run, const std::string& name,
-            const std::function<Status(Record&, ItemBody&)>& edit) {
-  const auto update = [&](std::optional<Record> record) -> Result<std::optional<Change>> {
+Status Edit(store::Store& store, const std::string& run, const std::string& name,
+            const std::function<Status(store::Record&, ItemBody&)>& edit) {
+  const auto update =
+      [&](std::optional<store::Record> record) -> Result<std::optional<store::Change>> {
     if (!record) return NoItem(run, name);
     MUSTER_ASSIGN(ItemBody body, ItemBody::FromJson(record->body));
     MUSTER_TRY(edit(*record, body));
     record->body = body.ToJson();
-    return Change::Put(*std::move(record), Due::AtOnce());
+    return store::Change::Put(*std::move(record), store::Due::AtOnce());
   };
-  return Update(store, kWorkKind, ItemKey(run, name), update);
+  return store::Update(store, kWorkKind, ItemKey(run, name), update);
 }
 
 }  // namespace
 
-Result<std::vector<RunInfo>> ListRuns(Store& store) {
+Result<std::vector<RunInfo>> ListRuns(store::Store& store) {
   std::vector<RunInfo> runs;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kRunKind, "", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(const std::vector<store::Record> records,
+                  store.Scan(kRunKind, "", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       auto info = Describe(store, record);
       if (!info && info.error().code == Code::kCorrupt) {
         info = RunInfo{.name = record.key, .unreadable = info.error().ToString()};
@@ -128,38 +131,40 @@ Result<std::vector<RunInfo>> ListRuns(Store& store) {
       if (!info) return info.error();
       runs.push_back(*std::move(info));
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) return runs;
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return runs;
     after = records.back().key;
   }
 }
 
-Result<RunInfo> ReadRun(Store& store, const std::string& run) {
-  MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kRunKind, run));
+Result<RunInfo> ReadRun(store::Store& store, const std::string& run) {
+  MUSTER_ASSIGN(const std::optional<store::Record> record, store.Get(kRunKind, run));
   if (!record) return NoRun(run);
   return Describe(store, *record);
 }
 
-Result<std::vector<ItemInfo>> ListItems(Store& store, const std::string& run,
+Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
                                         const std::string& after, int limit) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
-  MUSTER_ASSIGN(const std::vector<Record> records, store.Scan(kWorkKind, run + "/", after, limit));
+  MUSTER_ASSIGN(const std::vector<store::Record> records,
+                store.Scan(kWorkKind, run + "/", after, limit));
   std::vector<ItemInfo> items;
-  for (const Record& record : records) {
+  for (const store::Record& record : records) {
     auto info = Describe(record, now);
     items.push_back(info ? *std::move(info) : Unreadable(record, run, info.error(), now));
   }
   return items;
 }
 
-Result<ItemInfo> ReadItem(Store& store, const std::string& run, const std::string& name) {
+Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std::string& name) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
-  MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kWorkKind, ItemKey(run, name)));
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
+                store.Get(kWorkKind, ItemKey(run, name)));
   if (!record) return NoItem(run, name);
   return Describe(*record, now);
 }
 
-Status RetryItem(Store& store, const std::string& run, const std::string& name) {
-  return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
+Status RetryItem(store::Store& store, const std::string& run, const std::string& name) {
+  return Edit(store, run, name, [&](store::Record& record, ItemBody& body) -> Status {
     if (body.state != ItemBody::State::kQuarantined) {
       return Error{Code::kConflict, "item '" + name + "' is not quarantined",
                    "only a quarantined item can be retried"};
@@ -173,9 +178,9 @@ Status RetryItem(Store& store, const std::string& run, const std::string& name) 
   });
 }
 
-Status ReleaseItem(Store& store, const std::string& run, const std::string& name) {
+Status ReleaseItem(store::Store& store, const std::string& run, const std::string& name) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
-  return Edit(store, run, name, [&](Record& record, ItemBody& body) -> Status {
+  return Edit(store, run, name, [&](store::Record& record, ItemBody& body) -> Status {
     const bool waits = record.due && *record.due > now;
     if (body.state != ItemBody::State::kOpen || (record.owner.empty() && !waits)) {
       return Error{Code::kConflict,
@@ -186,4 +191,4 @@ Status ReleaseItem(Store& store, const std::string& run, const std::string& name
   });
 }
 
-}  // namespace muster
+}  // namespace muster::work

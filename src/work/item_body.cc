@@ -4,15 +4,14 @@
 #include <array>
 #include <utility>
 
-#include "base/json_fields.h"
-#include "base/sha256.h"
-#include "base/utf8.h"
+#include "core/json_fields.h"
+#include "core/sha256.h"
+#include "core/utf8.h"
 #include "muster/migrate.h"
 #include "muster/store.h"
-#include "pipeline/escape.h"
-#include "pipeline/progress_json.h"
+#include "pipeline/pipeline.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 constexpr std::array<std::pair<ItemBody::State, std::string_view>, 3> kStateNames{{
@@ -26,15 +25,16 @@ void PutIfAny(Json& json, const char* name, const std::optional<T>& value) {
   if (value) json[name] = *value;
 }
 
-Json ToJson(const Partition& partition) {
-  Json json{{"collection", EscapeBytes(partition.collection)}, {"shard", partition.shard}};
-  if (!partition.part.empty()) json["part"] = EscapeBytes(partition.part);
-  json["begin"] = EscapeBytes(partition.begin);
-  json["end"] = EscapeBytes(partition.end);
+Json ToJson(const pipeline::Partition& partition) {
+  Json json{{"collection", pipeline::EscapeBytes(partition.collection)},
+            {"shard", partition.shard}};
+  if (!partition.part.empty()) json["part"] = pipeline::EscapeBytes(partition.part);
+  json["begin"] = pipeline::EscapeBytes(partition.begin);
+  json["end"] = pipeline::EscapeBytes(partition.end);
   PutIfAny(json, "documents", partition.documents);
   PutIfAny(json, "bytes", partition.bytes);
   if (partition.follows) json["follows"] = true;
-  if (!partition.mark.empty()) json["mark"] = EscapeBytes(partition.mark);
+  if (!partition.mark.empty()) json["mark"] = pipeline::EscapeBytes(partition.mark);
   return json;
 }
 
@@ -42,17 +42,17 @@ Json ToJson(const Partition& partition) {
 std::string ReadBytes(JsonFields& fields, const char* name) {
   std::string escaped;
   fields.Read(name, escaped);
-  auto bytes = UnescapeBytes(escaped);
+  auto bytes = pipeline::UnescapeBytes(escaped);
   if (!bytes) fields.Mistake("'" + std::string(name) + "' is damaged");
   return bytes.value_or("");
 }
 
-Partition ReadPartition(JsonFields& fields) {
-  Partition partition{.collection = ReadBytes(fields, "collection"),
-                      .shard = 0,
-                      .part = ReadBytes(fields, "part"),
-                      .begin = ReadBytes(fields, "begin"),
-                      .end = ReadBytes(fields, "end")};
+pipeline::Partition ReadPartition(JsonFields& fields) {
+  pipeline::Partition partition{.collection = ReadBytes(fields, "collection"),
+                                .shard = 0,
+                                .part = ReadBytes(fields, "part"),
+                                .begin = ReadBytes(fields, "begin"),
+                                .end = ReadBytes(fields, "end")};
   fields.Read("shard", partition.shard)
       .Read("documents", partition.documents)
       .Read("bytes", partition.bytes)
@@ -70,7 +70,7 @@ std::string_view StateName(ItemBody::State state) {
   return "open";
 }
 
-ItemBody ItemBody::Of(const Partition& partition, std::string from, int64_t rank) {
+ItemBody ItemBody::Of(const pipeline::Partition& partition, std::string from, int64_t rank) {
   ItemBody body;
   body.partition = partition;
   body.from = std::move(from);
@@ -79,11 +79,11 @@ ItemBody ItemBody::Of(const Partition& partition, std::string from, int64_t rank
   return body;
 }
 
-std::vector<Partition> ItemBody::Successors() const {
-  std::vector<Partition> parts;
+std::vector<pipeline::Partition> ItemBody::Successors() const {
+  std::vector<pipeline::Partition> parts;
   const std::vector<std::string>& ends = progress.former_ends;
   for (size_t i = 0; i < ends.size(); ++i) {
-    Partition part = partition;
+    pipeline::Partition part = partition;
     part.begin = i + 1 < ends.size() ? ends[i + 1] : progress.end;
     part.end = ends[i];
     part.documents.reset();
@@ -94,8 +94,8 @@ std::vector<Partition> ItemBody::Successors() const {
 }
 
 bool ItemBody::HasSplitOff(const ItemBody& successor) const {
-  const std::vector<Partition> parts = Successors();
-  return std::any_of(parts.begin(), parts.end(), [&](const Partition& part) {
+  const std::vector<pipeline::Partition> parts = Successors();
+  return std::any_of(parts.begin(), parts.end(), [&](const pipeline::Partition& part) {
     return part.begin == successor.partition.begin && part.end == successor.partition.end;
   });
 }
@@ -107,8 +107,8 @@ double ItemBody::Left() const {
 
 std::string ItemBody::ToJson() const {
   Json json{{"state", StateName(state)},
-            {"partition", muster::ToJson(partition)},
-            {"progress", JsonOf(progress)}};
+            {"partition", work::ToJson(partition)},
+            {"progress", pipeline::JsonOf(progress)}};
   if (!from.empty()) json["from"] = from;
   if (rank != 0) json["rank"] = rank;
   if (waits != 0) json["waits"] = waits;
@@ -117,7 +117,7 @@ std::string ItemBody::ToJson() const {
   if (whole) json["whole"] = true;
   if (!progress.former_ends.empty()) {
     Json names = Json::array();
-    for (const Partition& part : Successors()) names.push_back(NameOf(part));
+    for (const pipeline::Partition& part : Successors()) names.push_back(NameOf(part));
     json["successors"] = std::move(names);
     json["created"] = created;
   }
@@ -162,7 +162,7 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   JsonFields part(std::move(partition));
   body.partition = ReadPartition(part);
   MUSTER_TRY(part.Check(kWhat));
-  auto read = ProgressOf(progress);
+  auto read = pipeline::ProgressOf(progress);
   if (!read) fields.Mistake(read.error().message);
   if (read) body.progress = *std::move(read);
   if (body.created > body.progress.former_ends.size()) {
@@ -172,14 +172,14 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   return body;
 }
 
-std::string NameOf(const Partition& partition) {
-  return WorkItemName{partition.collection, partition.shard, partition.begin}.ToString();
+std::string NameOf(const pipeline::Partition& partition) {
+  return pipeline::WorkItemName{partition.collection, partition.shard, partition.begin}.ToString();
 }
 
 std::string ItemKey(const std::string& run, const std::string& name) {
   std::string key = run + "/" + name;
-  if (key.size() > kMaxKeyBytes) key = run + "/sha256-" + Sha256Hex(name);
+  if (key.size() > store::kMaxKeyBytes) key = run + "/sha256-" + Sha256Hex(name);
   return key;
 }
 
-}  // namespace muster
+}  // namespace muster::work

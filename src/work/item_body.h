@@ -8,20 +8,20 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 
-namespace muster {
+namespace muster::work {
 
 // The body of a work item's record.
 struct ItemBody {
   enum class State { kOpen, kDone, kQuarantined };
   State state = State::kOpen;
-  Partition partition;    // as created: splits lower only progress.end
+  pipeline::Partition partition;  // as created: splits lower only progress.end
   std::string from = {};  // the item it was split off from, by name; empty: a partition of the
                           // source
   // The rank of the holder that split it off; with the epoch it orders everyone who ever held these
   // documents.
   int64_t rank = 0;
   int waits = 0;  // how often what it follows was found unfinished
-  Progress progress;
+  pipeline::Progress progress;
   std::optional<double> fraction = {};   // of [begin, progress.end) that is done
   bool kept = false;                     // the sink stores the progress itself
   bool whole = false;                    // unsplittable
@@ -35,7 +35,7 @@ struct ItemBody {
   int64_t until_ms = 0;                  // when it was done
 
   // The parts that were split off, in order: each lies between two consecutive ends of the item.
-  std::vector<Partition> Successors() const;
+  std::vector<pipeline::Partition> Successors() const;
 
   // Whether `successor` was split off from this item.
   bool HasSplitOff(const ItemBody& successor) const;
@@ -47,15 +47,15 @@ struct ItemBody {
   static Result<ItemBody> FromJson(const std::string& json);
 
   // A new item for a source's partition, or for a part split off from an item.
-  static ItemBody Of(const Partition& partition, std::string from = {}, int64_t rank = 0);
+  static ItemBody Of(const pipeline::Partition& partition, std::string from = {}, int64_t rank = 0);
 };
 
 std::string_view StateName(ItemBody::State state);
 
 // index__shard__position of a partition.
-std::string NameOf(const Partition& partition);
+std::string NameOf(const pipeline::Partition& partition);
 
 // The key of an item: RUN/NAME or, if that is too long for a store, RUN/ and a hash of the name.
 std::string ItemKey(const std::string& run, const std::string& name);
 
-}  // namespace muster
+}  // namespace muster::work

@@ -1,14 +1,14 @@
 #include "work/item_cursor.h"
 
-#include "base/planted_bug.h"
+#include "core/planted_bug.h"
 #include "work/circuit.h"
 #include "work/target_check.h"
 
-namespace muster {
+namespace muster::work {
 
-ItemCursor::ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkItem& item,
-                       WorkObserver& observer, const StopRequests& stops, const Progress& start,
-                       bool kept)
+ItemCursor::ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkItem& item,
+                       WorkObserver& observer, const StopRequests& stops,
+                       const pipeline::Progress& start, bool kept)
     : coordinator_(coordinator),
       pipeline_(pipeline),
       item_(item),
@@ -20,7 +20,7 @@ ItemCursor::ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkIte
       acknowledged_(start) {}
 
 // A fifth of the lease is reserved for the hand-over.
-Patience ItemCursor::NextPatience() {
+pipeline::Patience ItemCursor::NextPatience() {
   return {.deadline = item_.deadline() - coordinator_.terms().lease / 5, .stop = stops_.abort};
 }
 
@@ -28,7 +28,8 @@ bool ItemCursor::NearTheEnd() const {
   return coordinator_.env().MonoNow() >= item_.deadline() - coordinator_.terms().lease / 5;
 }
 
-Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
+Status ItemCursor::Advance(pipeline::Progress& progress, pipeline::Writer& writer,
+                           pipeline::Rest& rest) {
   acknowledged_ = progress;
   observer_.Advanced(item_, progress);
   const WorkTerms& terms = coordinator_.terms();
@@ -46,7 +47,7 @@ Status ItemCursor::Advance(Progress& progress, Writer& writer, Rest& rest) {
   return {};
 }
 
-Status ItemCursor::Save(const Progress& progress, Writer& writer) {
+Status ItemCursor::Save(const pipeline::Progress& progress, pipeline::Writer& writer) {
   if (!PLANTED_BUG(checkpoint_before_flush)) MUSTER_TRY(By(Party::kSink, writer.Flush()));
   MUSTER_TRY(
       coordinator_.targets().Check(pipeline_.sink, item_.fence().incarnation,
@@ -56,13 +57,15 @@ Status ItemCursor::Save(const Progress& progress, Writer& writer) {
   return item_.Checkpoint(progress, Fraction(progress, progress.position), kept_);
 }
 
-std::optional<double> ItemCursor::Fraction(const Progress& progress, const std::string& position) {
-  Partition rest = item_.partition();
+std::optional<double> ItemCursor::Fraction(const pipeline::Progress& progress,
+                                           const std::string& position) {
+  pipeline::Partition rest = item_.partition();
   rest.end = progress.end;
   return pipeline_.source.FractionBefore(rest, position);
 }
 
-Status ItemCursor::SplitOff(Progress& progress, Writer& writer, Rest& rest) {
+Status ItemCursor::SplitOff(pipeline::Progress& progress, pipeline::Writer& writer,
+                            pipeline::Rest& rest) {
   if (item_.whole()) return {};
   // A failed lookup is no reason to stop.
   const Result<bool> requested = coordinator_.TakeSplitRequest(item_);
@@ -74,10 +77,10 @@ Status ItemCursor::SplitOff(Progress& progress, Writer& writer, Rest& rest) {
   }
   std::optional<double> share;
   if (const auto before = Fraction(progress, *middle)) share = 1 - *before;
-  const Progress lowered = progress.CutAt(*middle);
+  const pipeline::Progress lowered = progress.CutAt(*middle);
   // The sink first: it is authoritative, also after a crash.
   if (!PLANTED_BUG(sink_is_not_told_of_a_split)) {
-    MUSTER_TRY(By(Party::kSink, writer.Write(Batch{}, lowered, NextPatience())));
+    MUSTER_TRY(By(Party::kSink, writer.Write(pipeline::Batch{}, lowered, NextPatience())));
     MUSTER_TRY(By(Party::kSink, writer.Flush()));
   }
   MUSTER_TRY(item_.Split(lowered, share));
@@ -88,4 +91,4 @@ Status ItemCursor::SplitOff(Progress& progress, Writer& writer, Rest& rest) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::work

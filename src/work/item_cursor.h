@@ -3,38 +3,40 @@
 #include "muster/migrate.h"
 #include "muster/work.h"
 
-namespace muster {
+namespace muster::work {
 
 // Accompanies the migration of one item: checkpoints it, splits off parts for idle workers, and
 // hands it over when it was held long enough.
-class ItemCursor final : public WorkItemCursor {
+class ItemCursor final : public pipeline::WorkItemCursor {
  public:
-  ItemCursor(WorkCoordinator& coordinator, Pipeline& pipeline, WorkItem& item,
-             WorkObserver& observer, const StopRequests& stops, const Progress& start, bool kept);
+  ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkItem& item,
+             WorkObserver& observer, const StopRequests& stops, const pipeline::Progress& start,
+             bool kept);
 
-  Status Advance(Progress& progress, Writer& writer, Rest& rest) override;
-  Patience NextPatience() override;
+  Status Advance(pipeline::Progress& progress, pipeline::Writer& writer,
+                 pipeline::Rest& rest) override;
+  pipeline::Patience NextPatience() override;
 
   // What the sink has acknowledged.
-  const Progress& acknowledged() const { return acknowledged_; }
+  const pipeline::Progress& acknowledged() const { return acknowledged_; }
 
   // Whether the lease is about to expire.
   bool NearTheEnd() const;
 
  private:
-  Status Save(const Progress& progress, Writer& writer);
-  Status SplitOff(Progress& progress, Writer& writer, Rest& rest);
-  std::optional<double> Fraction(const Progress& progress, const std::string& position);
+  Status Save(const pipeline::Progress& progress, pipeline::Writer& writer);
+  Status SplitOff(pipeline::Progress& progress, pipeline::Writer& writer, pipeline::Rest& rest);
+  std::optional<double> Fraction(const pipeline::Progress& progress, const std::string& position);
 
   WorkCoordinator& coordinator_;
-  Pipeline& pipeline_;
+  pipeline::Pipeline& pipeline_;
   WorkItem& item_;
   WorkObserver& observer_;
   const StopRequests& stops_;
   const bool kept_;
   const MonoTime began_;
   MonoTime saved_at_;
-  Progress acknowledged_;
+  pipeline::Progress acknowledged_;
 };
 
-}  // namespace muster
+}  // namespace muster::work

@@ -4,7 +4,7 @@
 
 #include "work/run_summary.h"
 
-namespace muster {
+namespace muster::work {
 
 std::string_view ItemStateName(ItemInfo::State state) {
   switch (state) {
@@ -64,4 +64,4 @@ std::string WhyItem(const ItemInfo& item) {
   return "waiting for a worker" + failed;
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -6,7 +6,7 @@
 #include "muster/work.h"
 #include "work/run_summary.h"
 
-namespace muster {
+namespace muster::work {
 
 // "open", "done", "quarantined" or "unreadable".
 std::string_view ItemStateName(ItemInfo::State state);
@@ -24,4 +24,4 @@ std::string WhyItem(const ItemInfo& item);
 // "5 s", "12 min", "3 h".
 std::string FormatSpan(milliseconds span);
 
-}  // namespace muster
+}  // namespace muster::work

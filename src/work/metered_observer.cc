@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "base/log.h"
+#include "core/log.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 Metrics::Counter DocumentsOf(Metrics& metrics, const char* outcome) {
@@ -15,8 +15,8 @@ Metrics::Counter DocumentsOf(Metrics& metrics, const char* outcome) {
 
 }  // namespace
 
-MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, Tracer& tracer, Env& env,
-                                 std::string run, std::string worker)
+MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, net::Tracer& tracer,
+                                 Env& env, std::string run, std::string worker)
     : observer_(observer),
       metrics_(metrics),
       tracer_(tracer),
@@ -30,7 +30,7 @@ MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, Trace
       failed_(DocumentsOf(metrics, "failed")),
       bytes_(metrics.GetCounter("muster_document_bytes_total", "Bytes of these documents")) {}
 
-void MeteredObserver::Acquired(const WorkItem& item, const Progress& from) {
+void MeteredObserver::Acquired(const WorkItem& item, const pipeline::Progress& from) {
   metrics_
       .GetCounter("muster_leases_acquired_total", "Items that this process has acquired",
                   {{"takeover", item.fence().epoch > 1 ? "true" : "false"}})
@@ -48,11 +48,11 @@ void MeteredObserver::Acquired(const WorkItem& item, const Progress& from) {
   observer_.Acquired(item, from);
 }
 
-void MeteredObserver::Advanced(const WorkItem& item, const Progress& progress) {
+void MeteredObserver::Advanced(const WorkItem& item, const pipeline::Progress& progress) {
   progress_.Add();
   {
     const std::lock_guard lock(mutex_);
-    Counts& seen = seen_[item.name()].counts;
+    pipeline::Counts& seen = seen_[item.name()].counts;
     written_.Add(static_cast<double>(progress.counts.written - seen.written));
     skipped_.Add(static_cast<double>(progress.counts.skipped - seen.skipped));
     failed_.Add(static_cast<double>(progress.counts.failed - seen.failed));
@@ -62,7 +62,7 @@ void MeteredObserver::Advanced(const WorkItem& item, const Progress& progress) {
   observer_.Advanced(item, progress);
 }
 
-void MeteredObserver::Split(const WorkItem& item, const Progress& progress) {
+void MeteredObserver::Split(const WorkItem& item, const pipeline::Progress& progress) {
   splits_.Add();
   observer_.Split(item, progress);
 }
@@ -101,4 +101,4 @@ void MeteredObserver::Ended(const WorkItem& item, ShardOutcome outcome, const Er
   observer_.Ended(item, outcome, why);
 }
 
-}  // namespace muster
+}  // namespace muster::work

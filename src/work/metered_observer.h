@@ -4,11 +4,11 @@
 #include <mutex>
 #include <string>
 
-#include "base/metrics.h"
-#include "base/tracer.h"
+#include "core/metrics.h"
 #include "muster/work.h"
+#include "net/tracer.h"
 
-namespace muster {
+namespace muster::work {
 
 // Reports items to metrics, traces and logs, and forwards to another observer:
 // muster_leases_acquired_total, muster_leases_ended_total by outcome, muster_progress_total,
@@ -17,24 +17,24 @@ namespace muster {
 class MeteredObserver final : public WorkObserver {
  public:
   // `run` and `worker` name them in traces and logs.
-  MeteredObserver(WorkObserver& observer, Metrics& metrics, Tracer& tracer, Env& env,
+  MeteredObserver(WorkObserver& observer, Metrics& metrics, net::Tracer& tracer, Env& env,
                   std::string run, std::string worker);
 
-  void Acquired(const WorkItem& item, const Progress& from) override;
-  void Advanced(const WorkItem& item, const Progress& progress) override;
+  void Acquired(const WorkItem& item, const pipeline::Progress& from) override;
+  void Advanced(const WorkItem& item, const pipeline::Progress& progress) override;
   void Renewed(const WorkItem& item) override { observer_.Renewed(item); }
-  void Split(const WorkItem& item, const Progress& progress) override;
+  void Split(const WorkItem& item, const pipeline::Progress& progress) override;
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override;
 
  private:
   struct InHand {
-    Counts counts = {};
+    pipeline::Counts counts = {};
     WallTime since{};
   };
 
   WorkObserver& observer_;
   Metrics& metrics_;
-  Tracer& tracer_;
+  net::Tracer& tracer_;
   Env& env_;
   const std::string run_;
   const std::string worker_;
@@ -48,4 +48,4 @@ class MeteredObserver final : public WorkObserver {
   std::map<std::string, InHand> seen_;
 };
 
-}  // namespace muster
+}  // namespace muster::work

@@ -2,17 +2,17 @@
 #include <map>
 #include <set>
 
-#include "base/descriptor.h"
-#include "base/log.h"
-#include "base/planted_bug.h"
+#include "core/descriptor.h"
+#include "core/log.h"
+#include "core/planted_bug.h"
 #include "muster/work.h"
-#include "pipeline/item_fence.h"
+#include "pipeline/pipeline.h"
 #include "work/circuit.h"
 #include "work/item_cursor.h"
 #include "work/records.h"
 #include "work/target_check.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 constexpr milliseconds kLongestRetryDelay{300'000};
@@ -25,7 +25,7 @@ Error Contradiction(const WorkItem& item, const std::string& what) {
 }
 
 // All ends a partition has had, the current one last.
-std::vector<std::string> Ends(const Progress& progress) {
+std::vector<std::string> Ends(const pipeline::Progress& progress) {
   std::vector<std::string> ends = progress.former_ends;
   ends.push_back(progress.end);
   return ends;
@@ -39,7 +39,7 @@ bool IsPrefix(const std::vector<std::string>& shorter, const std::vector<std::st
 // Migrates one acquired item and settles the outcome.
 class ItemMigration {
  public:
-  ItemMigration(WorkCoordinator& coordinator, Pipeline& pipeline, WorkObserver& observer,
+  ItemMigration(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkObserver& observer,
                 const StopRequests& stops, WorkItem& item)
       : coordinator_(coordinator),
         pipeline_(pipeline),
@@ -69,18 +69,19 @@ class ItemMigration {
  private:
   Status Migrate() {
     MUSTER_TRY(item_.FinishSuccessors());
-    const Partition& partition = item_.partition();
+    const pipeline::Partition& partition = item_.partition();
     MUSTER_TRY(CheckTarget());
     MUSTER_ASSIGN(writer_, By(Party::kSink, pipeline_.sink.Open(Target(), item_.fence())));
-    MUSTER_ASSIGN(const Progress start, Start());
+    MUSTER_ASSIGN(const pipeline::Progress start, Start());
     observer_.Acquired(item_, start);
     if (writer_->Sealed() && !PLANTED_BUG(sealed_items_are_continued)) return HandOver(start);
     if (AtEnd(start)) return Complete(start);
     cursor_.emplace(coordinator_, pipeline_, item_, observer_, stops_, start,
                     writer_->Known().has_value());
     start_ = start;
-    MUSTER_ASSIGN(const Progress end, MigrateShard(pipeline_, partition, item_.name(), start,
-                                                   *writer_, *cursor_, stops_.stop));
+    MUSTER_ASSIGN(const pipeline::Progress end,
+                  pipeline::MigrateShard(pipeline_, partition, item_.name(), start, *writer_,
+                                         *cursor_, stops_.stop));
     return Complete(end);
   }
 
@@ -92,21 +93,21 @@ class ItemMigration {
     return coordinator_.targets().Check(pipeline_.sink, item_.fence().incarnation, Target());
   }
 
-  static bool AtEnd(const Progress& progress) {
+  static bool AtEnd(const pipeline::Progress& progress) {
     return !progress.end.empty() && progress.position == progress.end;
   }
 
   // Where to resume. The sink is authoritative, and splits it knows of that the store does not are
   // made up for.
-  Result<Progress> Start() {
-    const Progress& stored = item_.progress();
-    const std::optional<Progress>& known = writer_->Known();
+  Result<pipeline::Progress> Start() {
+    const pipeline::Progress& stored = item_.progress();
+    const std::optional<pipeline::Progress>& known = writer_->Known();
     // Before the first write, a sink that stores progress has none.
-    if (!known || *known == Progress()) {
+    if (!known || *known == pipeline::Progress()) {
       if (!item_.sink_kept_progress()) return stored;
       return Error{Code::kIncompatible,
-                   "item '" + item_.name() + "': the sink has lost its progress", kLostTargetHint,
-                   Party::kSink};
+                   "item '" + item_.name() + "': the sink has lost its progress",
+                   pipeline::kLostTargetHint, Party::kSink};
     }
     if (known->counts.read < stored.counts.read) {
       return Contradiction(item_, "the sink knows of " + std::to_string(known->counts.read) +
@@ -122,7 +123,7 @@ class ItemMigration {
     return *known;
   }
 
-  Status Complete(const Progress& end) {
+  Status Complete(const pipeline::Progress& end) {
     MUSTER_TRY(By(Party::kSink, writer_->Finish()));
     MUSTER_TRY(CheckTarget());
     MUSTER_TRY(pipeline_.dead_letters.Flush());
@@ -131,7 +132,7 @@ class ItemMigration {
   }
 
   // The finished part ends here, and a successor continues.
-  Status HandOver(const Progress& progress) {
+  Status HandOver(const pipeline::Progress& progress) {
     if (!AtEnd(progress)) {
       outcome_ = ShardOutcome::kHandedOver;
       MUSTER_TRY(item_.HandOver(progress));
@@ -147,9 +148,9 @@ class ItemMigration {
       outcome_ = ShardOutcome::kReleased;
       return item_.Release();
     }
-    Progress progress = cursor_->acknowledged();
+    pipeline::Progress progress = cursor_->acknowledged();
     if (!PLANTED_BUG(hand_over_without_seal)) {
-      MUSTER_ASSIGN(std::optional<Progress> sealed, By(Party::kSink, writer_->Seal()));
+      MUSTER_ASSIGN(std::optional<pipeline::Progress> sealed, By(Party::kSink, writer_->Seal()));
       if (sealed) progress = *std::move(sealed);
     }
     MUSTER_TRY(By(Party::kSink, writer_->Flush()));
@@ -216,7 +217,7 @@ class ItemMigration {
     if (blame && !Advanced() && enough) {
       return Tell(ShardOutcome::kQuarantined, item_.Quarantine(error.ToString()));
     }
-    std::optional<Progress> progress;
+    std::optional<pipeline::Progress> progress;
     if (Advanced() && writer_->Flush() && pipeline_.dead_letters.Flush()) {
       progress = cursor_->acknowledged();
     }
@@ -227,7 +228,7 @@ class ItemMigration {
     if (PLANTED_BUG(failed_items_do_not_wait)) return milliseconds(0);
     if (PLANTED_BUG(retry_delay_does_not_grow)) tries = 1;
     const milliseconds first = coordinator_.terms().retry_delay;
-    return LeaseFor(std::max(1, tries), first, std::max(kLongestRetryDelay, first));
+    return store::LeaseFor(std::max(1, tries), first, std::max(kLongestRetryDelay, first));
   }
 
   Result<ShardOutcome> Tell(ShardOutcome outcome, const Status& stored) {
@@ -250,41 +251,44 @@ class ItemMigration {
   }
 
   WorkCoordinator& coordinator_;
-  Pipeline& pipeline_;
+  pipeline::Pipeline& pipeline_;
   WorkObserver& observer_;
   const StopRequests& stops_;
   WorkItem& item_;
-  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<pipeline::Writer> writer_;
   std::optional<ItemCursor> cursor_;
-  Progress start_;
+  pipeline::Progress start_;
   ShardOutcome outcome_ = ShardOutcome::kCompleted;
   const Error* why_ = nullptr;
 };
 
 // Documents read from these partitions, by their items and everything split off from them.
-Result<int64_t> CountRead(WorkCoordinator& coordinator, const std::vector<Partition>& partitions) {
+Result<int64_t> CountRead(WorkCoordinator& coordinator,
+                          const std::vector<pipeline::Partition>& partitions) {
   int64_t read = 0;
-  std::vector<Partition> left = partitions;
+  std::vector<pipeline::Partition> left = partitions;
   while (!left.empty()) {
     const std::string key = ItemKey(coordinator.run(), NameOf(left.back()));
     left.pop_back();
-    MUSTER_ASSIGN(const std::optional<Record> record, coordinator.store().Get(kWorkKind, key));
+    MUSTER_ASSIGN(const std::optional<store::Record> record,
+                  coordinator.store().Get(kWorkKind, key));
     if (!record) return Error{Code::kIncompatible, "item '" + key + "' is missing", kRestored};
     MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record->body));
     read += item.progress.counts.read;
-    for (Partition& part : item.Successors()) left.push_back(std::move(part));
+    for (pipeline::Partition& part : item.Successors()) left.push_back(std::move(part));
   }
   return read;
 }
 
 // Compares what was read of the collections with the source's own count.
-Status CheckCounts(WorkCoordinator& coordinator, Source& source,
+Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
                    const std::set<std::string>& collections) {
-  std::map<std::string, std::vector<Partition>> partitions;
+  std::map<std::string, std::vector<pipeline::Partition>> partitions;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records,
-                  coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(
+        const std::vector<store::Record> records,
+        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       const auto item = ItemBody::FromJson(record.body);
       // An unreadable item is quarantined, and its collection is not one of these.
       if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
@@ -292,18 +296,18 @@ Status CheckCounts(WorkCoordinator& coordinator, Source& source,
       }
       partitions[item->partition.collection].push_back(item->partition);
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
     after = records.back().key;
   }
   for (const auto& [collection, ones] : partitions) {
-    MUSTER_TRY(CheckCount(source, collection, ones,
-                          [&, &ones = ones] { return CountRead(coordinator, ones); }));
+    MUSTER_TRY(pipeline::CheckCount(source, collection, ones,
+                                    [&, &ones = ones] { return CountRead(coordinator, ones); }));
   }
   return {};
 }
 
 Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
-  MUSTER_ASSIGN(const std::optional<Record> record,
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
   return RunBody::FromJson(record->body);
@@ -311,7 +315,7 @@ Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
 
 // For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
 // Asked once.
-Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, Sink& sink,
+Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, pipeline::Sink& sink,
                              const std::string& incarnation) {
   if (coordinator.targets().checked() == incarnation) return true;
   const Status same = coordinator.targets().CheckAll(sink, incarnation);
@@ -321,22 +325,22 @@ Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, Sink& sink,
 
 // All items are settled: finishes the collections without quarantined items in the sink. False:
 // another incarnation has begun since.
-Result<bool> FinishCollections(WorkCoordinator& coordinator, Pipeline& pipeline,
-                               const CollectionFilter& allowed) {
-  Store& store = coordinator.store();
+Result<bool> FinishCollections(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                               const pipeline::CollectionFilter& allowed) {
+  store::Store& store = coordinator.store();
   MUSTER_ASSIGN(const RunBody run, ReadRunBody(coordinator));
   if (run.incarnation != coordinator.judged()) return false;
   MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
   if (finished) return KeepsItsTargets(coordinator, pipeline.sink, run.incarnation);
   std::set<std::string> incomplete;
   for (const std::string& name : coordinator.quarantined()) {
-    MUSTER_ASSIGN(const WorkItemName parsed, WorkItemName::Parse(name));
+    MUSTER_ASSIGN(const pipeline::WorkItemName parsed, pipeline::WorkItemName::Parse(name));
     incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
   }
-  MUSTER_ASSIGN(const std::vector<Collection> collections, pipeline.source.Collections());
+  MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, pipeline.source.Collections());
   std::set<std::string> complete;
   std::set<std::string> targets;
-  for (const Collection& collection : collections) {
+  for (const pipeline::Collection& collection : collections) {
     const std::string target = pipeline.transforms.TargetName(collection.name);
     if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
       complete.insert(collection.name);
@@ -374,9 +378,9 @@ std::string_view ShardOutcomeName(ShardOutcome outcome) {
   return "";
 }
 
-Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pipeline,
-                                      const CollectionFilter& allowed, WorkObserver& observer,
-                                      const StopRequests& stops) {
+Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                                      const pipeline::CollectionFilter& allowed,
+                                      WorkObserver& observer, const StopRequests& stops) {
   MUSTER_ASSIGN(std::optional<WorkItem> item, coordinator.AcquireNext(stops.stop));
   if (item) return ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
   MUSTER_ASSIGN(const bool settled, coordinator.AllSettled());
@@ -388,4 +392,4 @@ Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, Pipeline& pi
   return ShardOutcome::kNothingDue;
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -1,22 +1,21 @@
 #include <algorithm>
 
-#include "base/backoff.h"
-#include "base/interrupt.h"
-#include "base/planted_bug.h"
+#include "core/backoff.h"
+#include "core/interrupt.h"
+#include "core/planted_bug.h"
 #include "muster/work.h"
-#include "store/lease.h"
-#include "store/update.h"
+#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 constexpr size_t kPageItems = 1'000;
 constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit in a record
 
 Result<bool> IsReady(WorkCoordinator& coordinator) {
-  MUSTER_ASSIGN(const std::optional<Record> run,
+  MUSTER_ASSIGN(const std::optional<store::Record> run,
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!run) return false;
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
@@ -25,7 +24,7 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
 
 // The preparation ended but the run is not ready: the store has lost commits.
 Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
-  MUSTER_ASSIGN(const std::optional<Record> record,
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
                 coordinator.store().Get(kPrepareKind, coordinator.run()));
   if (record) {
     MUSTER_ASSIGN(const PrepareBody body, PrepareBody::FromJson(record->body));
@@ -40,18 +39,19 @@ Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
 // stopped.
 class Preparation {
  public:
-  Preparation(WorkCoordinator& coordinator, Pipeline& pipeline, Lease& lease, PrepareBody start)
+  Preparation(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, store::Lease& lease,
+              PrepareBody start)
       : coordinator_(coordinator),
         pipeline_(pipeline),
         lease_(lease),
         done_(start),
         renewed_(coordinator.env().MonoNow()) {}
 
-  Status Run(const CollectionFilter& allowed, const std::stop_token& stop) {
-    MUSTER_TRY(CheckDeletes(pipeline_.source, pipeline_.sink));
-    MUSTER_ASSIGN(const std::vector<Collection> collections,
-                  SelectCollections(pipeline_.source, allowed));
-    MUSTER_TRY(CheckTargets(pipeline_, collections));
+  Status Run(const pipeline::CollectionFilter& allowed, const std::stop_token& stop) {
+    MUSTER_TRY(pipeline::CheckDeletes(pipeline_.source, pipeline_.sink));
+    MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections,
+                  pipeline::SelectCollections(pipeline_.source, allowed));
+    MUSTER_TRY(pipeline::CheckTargets(pipeline_, collections));
     if (done_.collection == 0 && done_.partitions == 0) {
       MUSTER_ASSIGN(const std::string metadata, pipeline_.source.GlobalMetadata());
       MUSTER_TRY(pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false));
@@ -68,9 +68,10 @@ class Preparation {
   }
 
  private:
-  Status Add(size_t index, const Collection& collection, size_t skip, const std::stop_token& stop) {
+  Status Add(size_t index, const pipeline::Collection& collection, size_t skip,
+             const std::stop_token& stop) {
     MUSTER_TRY(pipeline_.sink.Prepare(pipeline_.transforms.Target(collection), /*evaluate=*/false));
-    MUSTER_ASSIGN(const std::vector<Partition> partitions,
+    MUSTER_ASSIGN(const std::vector<pipeline::Partition> partitions,
                   pipeline_.source.Partitions(collection.name));
     for (size_t i = skip; i < partitions.size(); ++i) {
       if (stop.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
@@ -100,9 +101,10 @@ class Preparation {
     // A conflict means that it already exists, which is just as good.
     MUSTER_TRY(Retry([&] { return coordinator_.store().Write(items_); }));
     const std::string key = PageKey(coordinator_.run(), number);
-    const Change change = Change::Put(
-        Record{.kind = kPageKind, .queue = coordinator_.run(), .key = key, .body = page_.ToJson()},
-        Due::Never());
+    const store::Change change = store::Change::Put(
+        store::Record{
+            .kind = kPageKind, .queue = coordinator_.run(), .key = key, .body = page_.ToJson()},
+        store::Due::Never());
     MUSTER_TRY(Retry([&] { return coordinator_.store().Write({&change, 1}); }));
     MUSTER_TRY(CheckPage(key));
     next_.pages = number;
@@ -114,7 +116,7 @@ class Preparation {
 
   // An existing page must match what we would have written.
   Status CheckPage(const std::string& key) {
-    MUSTER_ASSIGN(const std::optional<Record> stored,
+    MUSTER_ASSIGN(const std::optional<store::Record> stored,
                   Retry([&] { return coordinator_.store().Get(kPageKind, key); }));
     if (!stored) return Error{Code::kUnavailable, "page " + key + " is not there yet"};
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
@@ -134,16 +136,17 @@ class Preparation {
   }
 
   Status MakeReady() {
-    const auto update = [&](std::optional<Record> run) -> Result<std::optional<Change>> {
+    const auto update =
+        [&](std::optional<store::Record> run) -> Result<std::optional<store::Change>> {
       if (!run) return Error{Code::kIncompatible, "the run is gone from the store"};
       MUSTER_ASSIGN(RunBody body, RunBody::FromJson(run->body));
       if (body.ready) return std::nullopt;
       body.ready = true;
       body.pages = done_.pages;
       run->body = body.ToJson();
-      return Change::Put(*std::move(run), Due::Never());
+      return store::Change::Put(*std::move(run), store::Due::Never());
     };
-    return Update(coordinator_.store(), kRunKind, coordinator_.run(), update);
+    return store::Update(coordinator_.store(), kRunKind, coordinator_.run(), update);
   }
 
   template <class Call>
@@ -152,35 +155,35 @@ class Preparation {
   }
 
   WorkCoordinator& coordinator_;
-  Pipeline& pipeline_;
-  Lease& lease_;
+  pipeline::Pipeline& pipeline_;
+  store::Lease& lease_;
   PrepareBody done_;  // as stored
   PrepareBody next_ = done_;
   MonoTime renewed_;
-  std::vector<Change> items_;
+  std::vector<store::Change> items_;
   PageBody page_;
   size_t page_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
-                         const CollectionFilter& allowed, std::stop_token stop) {
+Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                         const pipeline::CollectionFilter& allowed, std::stop_token stop) {
   MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
   if (ready) return true;
   const WorkTerms& terms = coordinator.terms();
-  MUSTER_ASSIGN(std::vector<Lease> claimed,
-                Lease::Claim(coordinator.store(), coordinator.env(),
-                             {.kind = kPrepareKind,
-                              .queue = coordinator.run(),
-                              .owner = coordinator.worker(),
-                              .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
-                             stop));
+  MUSTER_ASSIGN(std::vector<store::Lease> claimed,
+                store::Lease::Claim(coordinator.store(), coordinator.env(),
+                                    {.kind = kPrepareKind,
+                                     .queue = coordinator.run(),
+                                     .owner = coordinator.worker(),
+                                     .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
+                                    stop));
   if (claimed.empty()) {
     MUSTER_TRY(BeginAgainIfForgotten(coordinator));
     return false;
   }
-  Lease& lease = claimed.front();
+  store::Lease& lease = claimed.front();
   MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
   const Status prepared = [&] {
     const InterruptScope scope(stop);
@@ -194,8 +197,8 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, Pipeline& pipeline,
   // Lost or not, the next holder resumes from what is stored.
   if (lease.Expired()) return false;
   const std::string body = lease.body();
-  static_cast<void>(lease.GiveBack(body, terms.retry_delay, Lease::Attempts::kOneMore));
+  static_cast<void>(lease.GiveBack(body, terms.retry_delay, store::Lease::Attempts::kOneMore));
   return prepared.error().Within("preparing run '" + coordinator.run() + "'");
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -7,14 +7,14 @@
 #include <iostream>
 
 #include "muster/work.h"
-#include "pipeline/memory_sink.h"
-#include "pipeline/memory_source.h"
+#include "pipeline/flow/memory_sink.h"
+#include "pipeline/flow/memory_source.h"
 #include "store/store_wrapper.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,11 +28,11 @@ constexpr size_t kItems = 100'000;
 // Per thousand: the items, their page, and the preparation's progress.
 constexpr int kWrites = 3 * kItems / 1'000;
 
-class CountedStore final : public StoreWrapper {
+class CountedStore final : public store::StoreWrapper {
  public:
-  explicit CountedStore(Store& store) : StoreWrapper(store) {}
+  explicit CountedStore(store::Store& store) : store::StoreWrapper(store) {}
 
-  Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     if (++writes == stop_at) stop.request_stop();
     return inner().Write(changes);
   }
@@ -42,9 +42,9 @@ class CountedStore final : public StoreWrapper {
   std::stop_source stop;
 };
 
-class NoDeadLetters final : public DeadLetters {
+class NoDeadLetters final : public pipeline::DeadLetters {
  public:
-  Status Add(const DeadLetter&) override { return {}; }
+  Status Add(const pipeline::DeadLetter&) override { return {}; }
   Status Flush() override { return {}; }
 };
 
@@ -58,7 +58,7 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
       testing::PostgresServer::Shared().Clear();
       url = testing::PostgresServer::Shared().Url();
     }
-    opened_ = OpenStore(url, env_).value();
+    opened_ = store::OpenStore(url, env_).value();
     store_.emplace(*opened_);
     for (size_t i = 0; i < kItems; ++i) source_.Add("orders", {std::to_string(i), "{}"});
   }
@@ -71,14 +71,14 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
   }
 
   void Lose(std::string_view kind, std::string_view key) {
-    const Change change = Change::Delete(*store_->Get(kind, key).value());
+    const store::Change change = store::Change::Delete(*store_->Get(kind, key).value());
     ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
   }
 
   size_t CountItems() {
     size_t count = 0;
     for (std::string after;;) {
-      const auto items = ListItems(*store_, "run", after, kMaxBatch).value();
+      const auto items = ListItems(*store_, "run", after, store::kMaxBatch).value();
       count += items.size();
       if (items.empty()) return count;
       after = items.back().key;
@@ -87,14 +87,14 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
 
   Env& env_ = RealEnv();
   testing::TemporaryFolder folder_;
-  std::unique_ptr<Store> opened_;
+  std::unique_ptr<store::Store> opened_;
   std::optional<CountedStore> store_;
-  MemorySource source_{1};  // each document is a shard
-  MemorySink sink_;
+  pipeline::MemorySource source_{1};  // each document is a shard
+  pipeline::MemorySink sink_;
   NoDeadLetters letters_;
-  Throttle throttle_{env_};
-  std::unique_ptr<TransformPlan> transforms_ = ParseTransforms("", "").value();
-  Pipeline pipeline_{env_, source_, *transforms_, sink_, letters_, throttle_};
+  pipeline::Throttle throttle_{env_};
+  std::unique_ptr<pipeline::TransformPlan> transforms_ = pipeline::ParseTransforms("", "").value();
+  pipeline::Pipeline pipeline_{env_, source_, *transforms_, sink_, letters_, throttle_};
 };
 
 INSTANTIATE_TEST_SUITE_P(All, PrepareTest, ::testing::Values("sqlite", "postgresql"),
@@ -123,4 +123,4 @@ TEST_P(PrepareTest, ManyItemsAreCreatedInBatchesAndGoOnAfterAStopAndALoss) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::work

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/base64.h"
-#include "base/json_fields.h"
-#include "base/utf8.h"
+#include "core/base64.h"
+#include "core/json_fields.h"
+#include "core/utf8.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 constexpr size_t kLongestRunName = 100;
@@ -135,9 +135,9 @@ std::string EndKey(const std::string& run, const std::string& incarnation, int p
   return page == 0 ? key : PageKey(key, page);
 }
 
-Result<bool> IsFinished(Store& store, const std::string& run, const RunBody& body) {
+Result<bool> IsFinished(store::Store& store, const std::string& run, const RunBody& body) {
   if (body.finished) return true;
-  MUSTER_ASSIGN(const std::optional<Record> end,
+  MUSTER_ASSIGN(const std::optional<store::Record> end,
                 store.Get(kEndKind, EndKey(run, body.incarnation)));
   if (!end) return false;
   bool confirmed = false;
@@ -167,23 +167,23 @@ Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
   return body;
 }
 
-Status BeginPreparation(Store& store, const std::string& run) {
-  Record record{.kind = kPrepareKind, .queue = run, .key = run};
-  MUSTER_ASSIGN(const std::optional<Record> stored, store.Get(record.kind, record.key));
+Status BeginPreparation(store::Store& store, const std::string& run) {
+  store::Record record{.kind = kPrepareKind, .queue = run, .key = run};
+  MUSTER_ASSIGN(const std::optional<store::Record> stored, store.Get(record.kind, record.key));
   if (stored) record = *stored;
   record.owner.clear();
   record.body = PrepareBody{}.ToJson();
-  const Change change = Change::Put(std::move(record), Due::AtOnce());
+  const store::Change change = store::Change::Put(std::move(record), store::Due::AtOnce());
   MUSTER_TRY(store.Write({&change, 1}));
   return {};
 }
 
-Change NewItem(const std::string& run, const ItemBody& body) {
-  return Change::Put(Record{.kind = kWorkKind,
-                            .queue = run,
-                            .key = ItemKey(run, NameOf(body.partition)),
-                            .body = body.ToJson()},
-                     Due::AtOnce());
+store::Change NewItem(const std::string& run, const ItemBody& body) {
+  return store::Change::Put(store::Record{.kind = kWorkKind,
+                                          .queue = run,
+                                          .key = ItemKey(run, NameOf(body.partition)),
+                                          .body = body.ToJson()},
+                            store::Due::AtOnce());
 }
 
 Status CheckRunName(const std::string& name) {
@@ -196,4 +196,4 @@ Status CheckRunName(const std::string& name) {
                "use up to 100 letters, digits, '-', '_' and '.'"};
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -11,7 +11,7 @@
 #include "muster/store.h"
 #include "work/item_body.h"
 
-namespace muster {
+namespace muster::work {
 
 // The record kinds of a run.
 inline constexpr char kRunKind[] = "run";          // one, RUN: what is migrated, and how far it is
@@ -79,7 +79,7 @@ std::string PageKey(const std::string& run, int page);
 std::string EndKey(const std::string& run, const std::string& incarnation, int page = 0);
 
 // Whether the run has finished: all items are done, and so are the sink's collections.
-Result<bool> IsFinished(Store& store, const std::string& run, const RunBody& body);
+Result<bool> IsFinished(store::Store& store, const std::string& run, const RunBody& body);
 
 // The end of a run is announced, then confirmed.
 inline constexpr char kAnnounced[] = "{}";
@@ -97,12 +97,12 @@ struct PrepareBody {
 };
 
 // Starts the preparation of a run at the first page. Existing state is kept.
-Status BeginPreparation(Store& store, const std::string& run);
+Status BeginPreparation(store::Store& store, const std::string& run);
 
 // Creates an item, due now.
-Change NewItem(const std::string& run, const ItemBody& body);
+store::Change NewItem(const std::string& run, const ItemBody& body);
 
 // kInvalid: not a valid run name.
 Status CheckRunName(const std::string& name);
 
-}  // namespace muster
+}  // namespace muster::work

@@ -5,25 +5,25 @@
 #include <optional>
 #include <set>
 
-#include "base/secrets.h"
-#include "base/sha256.h"
+#include "core/secrets.h"
+#include "core/sha256.h"
 #include "muster/migrate.h"
-#include "pipeline/escape.h"
+#include "pipeline/pipeline.h"
 #include "work/records.h"
 #include "work/settled_letters.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 // Transforms documents only if they have not been, and maps them to their targets.
-class RedrivePlan final : public TransformPlan {
+class RedrivePlan final : public pipeline::TransformPlan {
  public:
-  RedrivePlan(const TransformPlan& transforms, const LetterGroup& group)
+  RedrivePlan(const pipeline::TransformPlan& transforms, const pipeline::LetterGroup& group)
       : transforms_(transforms), group_(group) {}
 
-  Result<std::vector<std::unique_ptr<Transform>>> Make() const override {
+  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make() const override {
     if (!group_.transformed) return transforms_.Make();
-    return std::vector<std::unique_ptr<Transform>>();
+    return std::vector<std::unique_ptr<pipeline::Transform>>();
   }
   std::string TargetName(const std::string& collection) const override {
     return group_.target.empty() ? transforms_.TargetName(collection) : group_.target;
@@ -33,16 +33,19 @@ class RedrivePlan final : public TransformPlan {
   }
 
  private:
-  const TransformPlan& transforms_;
-  const LetterGroup& group_;
+  const pipeline::TransformPlan& transforms_;
+  const pipeline::LetterGroup& group_;
 };
 
 // A redrive has no observer.
-class StopOnly final : public WorkItemCursor {
+class StopOnly final : public pipeline::WorkItemCursor {
  public:
   explicit StopOnly(std::stop_token stop) : stop_(std::move(stop)) {}
-  Status Advance(Progress& /*progress*/, Writer& /*writer*/, Rest& /*rest*/) override { return {}; }
-  Patience NextPatience() override { return {.stop = stop_}; }
+  Status Advance(pipeline::Progress& /*progress*/, pipeline::Writer& /*writer*/,
+                 pipeline::Rest& /*rest*/) override {
+    return {};
+  }
+  pipeline::Patience NextPatience() override { return {.stop = stop_}; }
 
  private:
   const std::stop_token stop_;
@@ -50,16 +53,17 @@ class StopOnly final : public WorkItemCursor {
 
 // Stores documents that fail again, as letters of the original failures, and tracks which those
 // are. Thread-safe, except for Settled.
-class AgainLetters final : public DeadLetters {
+class AgainLetters final : public pipeline::DeadLetters {
  public:
-  AgainLetters(DeadLetters& letters, const std::vector<LetterPlace>& taken) : letters_(letters) {
-    for (const LetterPlace& place : taken) taken_[std::to_string(place.line)] = &place;
+  AgainLetters(pipeline::DeadLetters& letters, const std::vector<pipeline::LetterPlace>& taken)
+      : letters_(letters) {
+    for (const pipeline::LetterPlace& place : taken) taken_[std::to_string(place.line)] = &place;
   }
 
-  Status Add(const DeadLetter& letter) override {
-    const LetterPlace& place = *taken_.at(std::string(letter.document.position));
-    Document document = letter.document;
-    const auto position = UnescapeBytes(place.position);
+  Status Add(const pipeline::DeadLetter& letter) override {
+    const pipeline::LetterPlace& place = *taken_.at(std::string(letter.document.position));
+    pipeline::Document document = letter.document;
+    const auto position = pipeline::UnescapeBytes(place.position);
     if (position) document.position = *position;
     MUSTER_TRY(letters_.Add({.collection = letter.collection,
                              .target = letter.target,
@@ -83,9 +87,9 @@ class AgainLetters final : public DeadLetters {
   }
 
  private:
-  DeadLetters& letters_;
-  std::map<std::string, const LetterPlace*> taken_;  // by line
-  std::mutex mutex_;                                 // guards what follows
+  pipeline::DeadLetters& letters_;
+  std::map<std::string, const pipeline::LetterPlace*> taken_;  // by line
+  std::mutex mutex_;                                           // guards what follows
   std::set<uint64_t> failed_;
 };
 
@@ -102,12 +106,13 @@ class Redrive {
       : request_(request), env_(env), stop_(std::move(stop)) {}
 
   Result<RedriveReport> Run() {
-    MUSTER_ASSIGN(log_, DeadLetterLog::Open(request_.letters));
+    MUSTER_ASSIGN(log_, pipeline::DeadLetterLog::Open(request_.letters));
     report_.bad_lines = log_->bad_lines();
-    MUSTER_ASSIGN(transforms_, ParseTransforms(request_.transforms, request_.transforms_file));
+    MUSTER_ASSIGN(transforms_,
+                  pipeline::ParseTransforms(request_.transforms, request_.transforms_file));
     MUSTER_TRY(FindSteps());
     MUSTER_TRY(CheckForms());
-    MUSTER_ASSIGN(sink_, OpenSink(request_.sink, env_));
+    MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
     MUSTER_TRY(CheckTargets());
     int number = 0;
     for (const auto& [group, letters] : left_) MUSTER_TRY(Write(group, letters, number++));
@@ -123,7 +128,7 @@ class Redrive {
       const auto [found, is_new] = steps_.try_emplace(group.run);
       if (is_new) MUSTER_TRY(FindStep(group.run, sink, found->second));
       const auto& record = found->second.record;
-      for (const LetterPlace& letter : letters) {
+      for (const pipeline::LetterPlace& letter : letters) {
         const bool earlier = !request_.all && record && record->Contains(letter.identity);
         if (earlier) ++report_.earlier;
         if (!earlier) left_[group].push_back(letter);
@@ -133,11 +138,11 @@ class Redrive {
   }
 
   Status FindStep(const std::string& run, const std::string& sink, Step& step) {
-    if (!request_.store || run == kStandaloneRun || !CheckRunName(run)) return {};
+    if (!request_.store || run == pipeline::kStandaloneRun || !CheckRunName(run)) return {};
     if (store_ == nullptr) {
       MUSTER_ASSIGN(store_, request_.store());
     }
-    MUSTER_ASSIGN(const std::optional<Record> stored, store_->Get(kRunKind, run));
+    MUSTER_ASSIGN(const std::optional<store::Record> stored, store_->Get(kRunKind, run));
     if (!stored) {
       report_.notes.push_back("the store has no run '" + run + "': its counts stay as they are");
       return {};
@@ -176,7 +181,7 @@ class Redrive {
       if (!group.target.empty()) continue;
       const auto source = log_->Read(letters);
       MUSTER_ASSIGN(const auto collections, source->Collections());
-      for (const Collection& collection : collections) {
+      for (const pipeline::Collection& collection : collections) {
         MUSTER_ASSIGN(const auto changes, sink_->Prepare(collection, true));
         if (changes.empty()) continue;
         return Error{Code::kInvalid,
@@ -188,24 +193,26 @@ class Redrive {
     return {};
   }
 
-  Status Write(const LetterGroup& group, const std::vector<LetterPlace>& letters, int number) {
+  Status Write(const pipeline::LetterGroup& group,
+               const std::vector<pipeline::LetterPlace>& letters, int number) {
     Step& step = steps_.at(group.run);
     const auto source = log_->Read(letters);
     const RedrivePlan plan(*transforms_, group);
-    MUSTER_ASSIGN(const auto file, OpenDeadLetters(AgainPathOf(request_.letters), group.run));
+    MUSTER_ASSIGN(const auto file,
+                  pipeline::OpenDeadLetters(AgainPathOf(request_.letters), group.run));
     AgainLetters again(*file, letters);
-    Throttle throttle(env_);
-    Pipeline pipeline{.env = env_,
-                      .source = *source,
-                      .transforms = plan,
-                      .sink = *sink_,
-                      .dead_letters = again,
-                      .throttle = throttle,
-                      .options = {.limits = sink_->PreferredLimits()}};
-    MUSTER_TRY(CheckDeletes(*source, *sink_));
+    pipeline::Throttle throttle(env_);
+    pipeline::Pipeline pipeline{.env = env_,
+                                .source = *source,
+                                .transforms = plan,
+                                .sink = *sink_,
+                                .dead_letters = again,
+                                .throttle = throttle,
+                                .options = {.limits = sink_->PreferredLimits()}};
+    MUSTER_TRY(pipeline::CheckDeletes(*source, *sink_));
     MUSTER_ASSIGN(const auto collections, source->Collections());
-    for (const Collection& collection : collections) {
-      MUSTER_ASSIGN(const Counts counts, WriteCollection(pipeline, collection, number));
+    for (const pipeline::Collection& collection : collections) {
+      MUSTER_ASSIGN(const pipeline::Counts counts, WriteCollection(pipeline, collection, number));
       step.skipped += counts.skipped;
       report_.counts += counts;
     }
@@ -214,18 +221,20 @@ class Redrive {
     return {};
   }
 
-  Result<Counts> WriteCollection(Pipeline& pipeline, const Collection& collection, int number) {
-    const Collection target = pipeline.transforms.Target(collection);
+  Result<pipeline::Counts> WriteCollection(pipeline::Pipeline& pipeline,
+                                           const pipeline::Collection& collection, int number) {
+    const pipeline::Collection target = pipeline.transforms.Target(collection);
     targets_.insert(target.name);
     MUSTER_TRY(sink_->Prepare(target, false));
-    const std::string item = WorkItemName{collection.name, number}.ToString();
+    const std::string item = pipeline::WorkItemName{collection.name, number}.ToString();
     MUSTER_ASSIGN(const auto writer,
                   sink_->Open(target.name,
                               {.run = name_, .incarnation = name_, .alone = true, .item = item}));
     MUSTER_ASSIGN(const auto partitions, pipeline.source.Partitions(collection.name));
     StopOnly cursor(stop_);
-    MUSTER_ASSIGN(const Progress end,
-                  MigrateShard(pipeline, partitions.at(0), item, {}, *writer, cursor, stop_));
+    MUSTER_ASSIGN(
+        const pipeline::Progress end,
+        pipeline::MigrateShard(pipeline, partitions.at(0), item, {}, *writer, cursor, stop_));
     MUSTER_TRY(pipeline.dead_letters.Flush());
     MUSTER_TRY(writer->Finish());
     return end.counts;
@@ -245,12 +254,13 @@ class Redrive {
   Env& env_;
   const std::stop_token stop_;
   const std::string name_ = "redrive-" + env_.NewId();
-  Store* store_ = nullptr;  // once it is open
-  std::optional<DeadLetterLog> log_;
-  std::unique_ptr<TransformPlan> transforms_;
-  std::unique_ptr<Sink> sink_;
-  std::map<std::string, Step> steps_;                     // by run
-  std::map<LetterGroup, std::vector<LetterPlace>> left_;  // still to be redriven
+  store::Store* store_ = nullptr;  // once it is open
+  std::optional<pipeline::DeadLetterLog> log_;
+  std::unique_ptr<pipeline::TransformPlan> transforms_;
+  std::unique_ptr<pipeline::Sink> sink_;
+  std::map<std::string, Step> steps_;  // by run
+  std::map<pipeline::LetterGroup, std::vector<pipeline::LetterPlace>>
+      left_;  // still to be redriven
   std::set<std::string> targets_;
   RedriveReport report_;
 };
@@ -264,4 +274,4 @@ Result<RedriveReport> RedriveDeadLetters(const RedriveRequest& request, Env& env
   return Redrive(request, env, std::move(stop)).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::work

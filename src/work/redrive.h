@@ -9,9 +9,9 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
-#include "pipeline/dead_letter_source.h"
+#include "pipeline/pipeline.h"
 
-namespace muster {
+namespace muster::work {
 
 struct RedriveRequest {
   std::string letters;               // the file
@@ -20,13 +20,13 @@ struct RedriveRequest {
   std::string transforms_file = {};  // for messages
   // Opens the store to look up the letters' runs; called only if letters name one. Must outlive the
   // call.
-  std::function<Result<Store*>()> store = {};
+  std::function<Result<store::Store*>()> store = {};
   bool all = false;  // include letters settled by a recorded redrive
 };
 
 struct RedriveReport {
-  Counts counts = {};
-  BadLines bad_lines = {};
+  pipeline::Counts counts = {};
+  pipeline::BadLines bad_lines = {};
   int64_t earlier = 0;                     // letters settled by an earlier recorded redrive
   std::vector<std::string> recorded = {};  // runs whose counts are updated
   std::vector<std::string> notes = {};     // for the user
@@ -54,4 +54,4 @@ Result<RedriveReport> RedriveDeadLetters(const RedriveRequest& request, Env& env
 
 std::string AgainPathOf(const std::string& path);
 
-}  // namespace muster
+}  // namespace muster::work

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/planted_bug.h"
+#include "core/planted_bug.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 Error Missing(const std::string& what) {
@@ -15,17 +15,18 @@ Error Missing(const std::string& what) {
 
 }  // namespace
 
-Result<bool> IsWhole(Store& store, const std::string& run, int pages) {
+Result<bool> IsWhole(store::Store& store, const std::string& run, int pages) {
   std::set<std::string> stored;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records,
-                  store.Scan(kWorkKind, run + "/", after, kMaxBatch));
+    MUSTER_ASSIGN(const std::vector<store::Record> records,
+                  store.Scan(kWorkKind, run + "/", after, store::kMaxBatch));
     if (records.empty()) break;
     after = records.back().key;
-    for (const Record& record : records) stored.insert(record.key);
+    for (const store::Record& record : records) stored.insert(record.key);
   }
   for (int page = 1; page <= pages; ++page) {
-    MUSTER_ASSIGN(const std::optional<Record> record, store.Get(kPageKind, PageKey(run, page)));
+    MUSTER_ASSIGN(const std::optional<store::Record> record,
+                  store.Get(kPageKind, PageKey(run, page)));
     if (!record) return false;
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(record->body));
     for (const std::string& name : body.items) {
@@ -49,7 +50,7 @@ Result<bool> RunRoster::Settled() {
 }
 
 Result<bool> RunRoster::AllPagesSettled() {
-  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kRunKind, run_));
+  MUSTER_ASSIGN(const std::optional<store::Record> record, store_.Get(kRunKind, run_));
   open_.clear();
   quarantined_.clear();
   if (!record) return false;
@@ -78,13 +79,14 @@ Result<bool> RunRoster::AllPagesSettled() {
 }
 
 Result<bool> RunRoster::PageSettled(int page) {
-  MUSTER_ASSIGN(const std::optional<Record> end,
+  MUSTER_ASSIGN(const std::optional<store::Record> end,
                 store_.Get(kEndKind, EndKey(run_, incarnation_, page)));
   if (end) {
     done_pages_.insert(page);
     return true;
   }
-  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kPageKind, PageKey(run_, page)));
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
+                store_.Get(kPageKind, PageKey(run_, page)));
   if (!record) return Missing("page " + PageKey(run_, page));
   MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(record->body));
   const size_t quarantined_before = quarantined_.size();
@@ -99,7 +101,7 @@ Result<bool> RunRoster::PageSettled(int page) {
       MUSTER_TRY(Look(items[i], found));
       if (PLANTED_BUG(settled_without_successors)) found.successors.clear();
       const std::string from = items[i].name;
-      for (const Partition& part : found.successors) {
+      for (const pipeline::Partition& part : found.successors) {
         items.push_back({NameOf(part), part, from, found.rank});
       }
     }
@@ -110,10 +112,10 @@ Result<bool> RunRoster::PageSettled(int page) {
   } while (remembered_);
   done_pages_.insert(page);
   // For the others' benefit; whether it was written is theirs to find out.
-  const Change change = Change::Put(
-      Record{
+  const store::Change change = store::Change::Put(
+      store::Record{
           .kind = kEndKind, .queue = run_, .key = EndKey(run_, incarnation_, page), .body = "{}"},
-      Due::Never());
+      store::Due::Never());
   static_cast<void>(store_.Write({&change, 1}));
   return true;
 }
@@ -123,17 +125,17 @@ Result<bool> RunRoster::PageSettled(int page) {
 // only then is the announcement confirmed: if it is still there, so is everything done before it.
 Result<bool> RunRoster::End() {
   const std::string key = EndKey(run_, incarnation_);
-  const Record announced{.kind = kEndKind, .queue = run_, .key = key, .body = kAnnounced};
-  const Change announce = Change::Put(announced, Due::Never());
+  const store::Record announced{.kind = kEndKind, .queue = run_, .key = key, .body = kAnnounced};
+  const store::Change announce = store::Change::Put(announced, store::Due::Never());
   // A conflict means that it already exists, which is just as good.
   MUSTER_TRY(store_.Write({&announce, 1}));
-  MUSTER_ASSIGN(std::optional<Record> end, store_.Get(kEndKind, key));
+  MUSTER_ASSIGN(std::optional<store::Record> end, store_.Get(kEndKind, key));
   if (!end) return false;
   if (end->body == kConfirmed) return true;
   MUSTER_ASSIGN(const bool done, AllDoneNow());
   if (!done && !PLANTED_BUG(ends_are_not_looked_at_again)) return false;
   end->body = kConfirmed;
-  const Change confirm = Change::Put(*std::move(end), Due::Never());
+  const store::Change confirm = store::Change::Put(*std::move(end), store::Due::Never());
   MUSTER_TRY(store_.Write({&confirm, 1}));
   MUSTER_ASSIGN(end, store_.Get(kEndKind, key));
   return end && end->body == kConfirmed;
@@ -145,23 +147,25 @@ Result<bool> RunRoster::AllDoneNow() {
   std::set<std::string> done;
   std::set<std::string> needed;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records,
-                  store_.Scan(kWorkKind, run_ + "/", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(const std::vector<store::Record> records,
+                  store_.Scan(kWorkKind, run_ + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
       if (body.state != ItemBody::State::kDone) return false;
       done.insert(record.key);
-      for (const Partition& part : body.Successors()) needed.insert(ItemKey(run_, NameOf(part)));
+      for (const pipeline::Partition& part : body.Successors())
+        needed.insert(ItemKey(run_, NameOf(part)));
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
     after = records.back().key;
   }
-  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kRunKind, run_));
+  MUSTER_ASSIGN(const std::optional<store::Record> record, store_.Get(kRunKind, run_));
   if (!record) return false;
   MUSTER_ASSIGN(const RunBody run, RunBody::FromJson(record->body));
   if (!run.ready || run.incarnation != incarnation_) return false;
   for (int page = 1; page <= run.pages; ++page) {
-    MUSTER_ASSIGN(const std::optional<Record> stored, store_.Get(kPageKind, PageKey(run_, page)));
+    MUSTER_ASSIGN(const std::optional<store::Record> stored,
+                  store_.Get(kPageKind, PageKey(run_, page)));
     if (!stored) return false;
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
     for (const std::string& name : body.items) needed.insert(ItemKey(run_, name));
@@ -176,7 +180,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
     return {};
   }
   const std::string key = ItemKey(run_, item.name);
-  MUSTER_ASSIGN(std::optional<Record> record, store_.Get(kWorkKind, key));
+  MUSTER_ASSIGN(std::optional<store::Record> record, store_.Get(kWorkKind, key));
   if (!record) {
     // A successor that is named but missing belongs to an item that is itself open.
     if (!open_.empty()) return {};
@@ -187,7 +191,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
     doubtful_ = remembered_;
     if (doubtful_) return {};
     const ItemBody body = ItemBody::Of(*item.successor, item.from, item.rank);
-    const Change change = NewItem(run_, body);
+    const store::Change change = NewItem(run_, body);
     MUSTER_TRY(store_.Write({&change, 1}));
     open_.push_back({key, "", body});
     return {};
@@ -213,4 +217,4 @@ Status RunRoster::Look(const Named& item, Done& found) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -12,18 +12,18 @@
 #include "work/item_body.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 
 // Whether the store has all pages of a prepared run and the items they name. Not so if it lost
 // commits during the preparation.
-Result<bool> IsWhole(Store& store, const std::string& run, int pages);
+Result<bool> IsWhole(store::Store& store, const std::string& run, int pages);
 
 // Finds the open items of a run: reads items by key, page by page and along their successors, and
 // remembers those seen done. A finished page is marked in the store and never read again, so all
 // workers together read every item about once.
 class RunRoster {
  public:
-  RunRoster(Store& store, Env& env, std::string run)
+  RunRoster(store::Store& store, Env& env, std::string run)
       : store_(store), env_(env), run_(std::move(run)) {}
 
   // Whether every item is done or quarantined.
@@ -54,17 +54,17 @@ class RunRoster {
   Result<bool> PageSettled(int page);
   struct Named {
     std::string name;
-    std::optional<Partition> successor;  // none: one of the page's own
-    std::string from = {};               // its predecessor
-    int64_t rank = 0;                    // rank of the predecessor's last holder
+    std::optional<pipeline::Partition> successor;  // none: one of the page's own
+    std::string from = {};                         // its predecessor
+    int64_t rank = 0;                              // rank of the predecessor's last holder
   };
   struct Done {
-    std::vector<Partition> successors = {};
+    std::vector<pipeline::Partition> successors = {};
     int64_t rank = 0;
   };
   Status Look(const Named& item, Done& found);
 
-  Store& store_;
+  store::Store& store_;
   Env& env_;
   const std::string run_;
   std::string incarnation_;
@@ -77,4 +77,4 @@ class RunRoster {
   std::vector<std::string> quarantined_;
 };
 
-}  // namespace muster
+}  // namespace muster::work

@@ -4,7 +4,7 @@
 
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 // Below this fraction, the documents read say little about the whole.
@@ -51,17 +51,17 @@ std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
   return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
 }
 
-Result<RunSummary> RunSummary::Of(Store& store, const std::string& run) {
+Result<RunSummary> RunSummary::Of(store::Store& store, const std::string& run) {
   RunSummary sum;
   MUSTER_TRY(EachItem(store, run, [&](const ItemInfo& item) { sum.Add(item); }));
   MUSTER_TRY(sum.AddRedrives(store, run));
   return sum;
 }
 
-Status RunSummary::AddRedrives(Store& store, const std::string& run) {
+Status RunSummary::AddRedrives(store::Store& store, const std::string& run) {
   for (std::string after;;) {
-    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       MUSTER_ASSIGN(const RedriveBody redrive, RedriveBody::FromJson(record.body));
       // An earlier version may have counted the same letters more than once.
       const auto move = [&](int64_t many, int64_t& to) {
@@ -73,7 +73,7 @@ Status RunSummary::AddRedrives(Store& store, const std::string& run) {
       move(redrive.skipped, counts.skipped);
       after = record.key;
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
   }
 }
 
@@ -128,14 +128,15 @@ std::optional<milliseconds> RunSummary::Left(double rate) const {
   return std::max(shared, longest_.value_or(shared));
 }
 
-Status EachItem(Store& store, const std::string& run,
+Status EachItem(store::Store& store, const std::string& run,
                 const std::function<void(const ItemInfo& item)>& each) {
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<ItemInfo> items, ListItems(store, run, after, kMaxBatch));
+    MUSTER_ASSIGN(const std::vector<ItemInfo> items,
+                  ListItems(store, run, after, store::kMaxBatch));
     for (const ItemInfo& item : items) each(item);
-    if (items.size() < static_cast<size_t>(kMaxBatch)) return {};
+    if (items.size() < static_cast<size_t>(store::kMaxBatch)) return {};
     after = items.back().key;
   }
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -6,7 +6,7 @@
 
 #include "muster/work.h"
 
-namespace muster {
+namespace muster::work {
 
 // Whether it has a holder right now.
 bool IsHeld(const ItemInfo& item);
@@ -29,14 +29,14 @@ std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 // Totals over a run's items.
 class RunSummary {
  public:
-  static Result<RunSummary> Of(Store& store, const std::string& run);
+  static Result<RunSummary> Of(store::Store& store, const std::string& run);
 
   void Add(const ItemInfo& item);
   // Adds another summary of the same run.
   void Add(const RunSummary& other);
 
   // Moves redriven documents from `failed` to their new outcome.
-  Status AddRedrives(Store& store, const std::string& run);
+  Status AddRedrives(store::Store& store, const std::string& run);
 
   // Estimated number of documents in the run: started items extrapolate from their progress, and
   // the others are assumed to be as large. None: nothing started.
@@ -52,7 +52,7 @@ class RunSummary {
   int64_t quarantined = 0;
   int64_t unreadable = 0;
   std::string last_error;  // of an item without a holder
-  Counts counts;
+  pipeline::Counts counts;
   // Recent; 0 once nothing is left to do.
   double docs_per_second() const { return held + waiting > 0 ? pace_.PerSecond() : 0; }
 
@@ -64,7 +64,7 @@ class RunSummary {
 };
 
 // Every item of the run, in key order.
-Status EachItem(Store& store, const std::string& run,
+Status EachItem(store::Store& store, const std::string& run,
                 const std::function<void(const ItemInfo& item)>& each);
 
-}  // namespace muster
+}  // namespace muster::work

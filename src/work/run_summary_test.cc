@@ -6,7 +6,7 @@
 #include "work/item_words.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,21 +87,22 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
 
 // An earlier version counted letters by line number, which may since have been others.
 TEST(RunSummaryTest, NoRedriveSettlesMoreThanHasFailed) {
-  const auto store = OpenStore("memory:", RealEnv()).value();
-  ItemBody item = ItemBody::Of(Partition{.collection = "c"});
+  const auto store = store::OpenStore("memory:", RealEnv()).value();
+  ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c"});
   item.state = ItemBody::State::kDone;
   item.progress.counts = {.read = 10, .written = 7, .failed = 3};
-  const std::vector<Change> changes = {
+  const std::vector<store::Change> changes = {
       NewItem("r", item),
-      Change::Put(Record{.kind = kRedriveKind,
-                         .queue = "r",
-                         .key = "r/0123456789abcdef",
-                         .body = R"({"lines":9,"read":9,"written":2,"skipped":9,"failed":0})"},
-                  Due::Never())};
+      store::Change::Put(
+          store::Record{.kind = kRedriveKind,
+                        .queue = "r",
+                        .key = "r/0123456789abcdef",
+                        .body = R"({"lines":9,"read":9,"written":2,"skipped":9,"failed":0})"},
+          store::Due::Never())};
   ASSERT_TRUE(store->Write(changes));
   const auto sum = RunSummary::Of(*store, "r");
   ASSERT_TRUE(sum) << sum.error().ToString();
-  EXPECT_EQ(sum->counts, (Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
+  EXPECT_EQ(sum->counts, (pipeline::Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
@@ -114,4 +115,4 @@ TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::work

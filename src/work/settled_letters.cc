@@ -3,20 +3,21 @@
 #include <algorithm>
 #include <map>
 
-#include "store/update.h"
+#include "store/store.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {}  // namespace
 
 Status SettledLetters::Load() {
   for (std::string after;;) {
-    MUSTER_ASSIGN(const auto records, store_.Scan(kRedriveKind, run_ + "/", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(const auto records,
+                  store_.Scan(kRedriveKind, run_ + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
       settled_.insert(body.letters.begin(), body.letters.end());
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
     after = records.back().key;
   }
 }
@@ -32,7 +33,8 @@ Status SettledLetters::Add(const std::vector<uint64_t>& letters, int64_t skipped
 Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> letters,
                              int64_t& skipped) {
   int64_t skips = 0;
-  const auto update = [&](std::optional<Record> stored) -> Result<std::optional<Change>> {
+  const auto update =
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     RedriveBody body;
     if (stored) {
       MUSTER_ASSIGN(body, RedriveBody::FromJson(stored->body));
@@ -44,15 +46,15 @@ Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> lette
     if (added == 0) return std::nullopt;
     body.skipped += skips;
     body.written += added - skips;
-    Record record =
-        stored ? *std::move(stored) : Record{.kind = kRedriveKind, .queue = run_, .key = key};
+    store::Record record = stored ? *std::move(stored)
+                                  : store::Record{.kind = kRedriveKind, .queue = run_, .key = key};
     record.body = body.ToJson();
-    return Change::Put(std::move(record), Due::Never());
+    return store::Change::Put(std::move(record), store::Due::Never());
   };
-  MUSTER_TRY(Update(store_, kRedriveKind, key, update));
+  MUSTER_TRY(store::Update(store_, kRedriveKind, key, update));
   skipped -= skips;
   settled_.insert(letters.begin(), letters.end());
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -9,7 +9,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 
-namespace muster {
+namespace muster::work {
 
 // The dead letters of a run that redrives have settled: their documents are written, or skipped by
 // a transform. Stored by the letters' identities, spread over records by their first digits, so
@@ -17,7 +17,7 @@ namespace muster {
 // redrives it is taken. Used by one thread; `store` must outlive it.
 class SettledLetters {
  public:
-  SettledLetters(Store& store, std::string run) : store_(store), run_(std::move(run)) {}
+  SettledLetters(store::Store& store, std::string run) : store_(store), run_(std::move(run)) {}
 
   Status Load();
   bool Contains(uint64_t identity) const { return settled_.contains(identity); }
@@ -28,9 +28,9 @@ class SettledLetters {
  private:
   Status AddTo(const std::string& key, std::vector<uint64_t> letters, int64_t& skipped);
 
-  Store& store_;
+  store::Store& store_;
   const std::string run_;
   std::set<uint64_t> settled_;
 };
 
-}  // namespace muster
+}  // namespace muster::work

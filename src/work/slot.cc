@@ -1,15 +1,15 @@
 #include "work/slot.h"
 
-#include "base/log.h"
+#include "core/log.h"
 #include "work/circuit.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 class Slot {
  public:
-  Slot(WorkCoordinator& coordinator, Pipeline& pipeline, const WorkerOptions& options,
+  Slot(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, const WorkerOptions& options,
        WorkObserver& observer, const NextStops& next_stops, std::stop_token stop)
       : coordinator_(coordinator),
         pipeline_(pipeline),
@@ -62,7 +62,7 @@ class Slot {
   }
 
   WorkCoordinator& coordinator_;
-  Pipeline& pipeline_;
+  pipeline::Pipeline& pipeline_;
   const WorkerOptions& options_;
   WorkObserver& observer_;
   const NextStops& next_stops_;
@@ -74,9 +74,10 @@ class Slot {
 
 }  // namespace
 
-Result<bool> RunSlot(WorkCoordinator& coordinator, Pipeline& pipeline, const WorkerOptions& options,
-                     WorkObserver& observer, const NextStops& next_stops, std::stop_token stop) {
+Result<bool> RunSlot(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                     const WorkerOptions& options, WorkObserver& observer,
+                     const NextStops& next_stops, std::stop_token stop) {
   return Slot(coordinator, pipeline, options, observer, next_stops, std::move(stop)).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::work

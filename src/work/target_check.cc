@@ -1,10 +1,10 @@
 #include "work/target_check.h"
 
-#include "base/sha256.h"
-#include "pipeline/item_fence.h"
+#include "core/sha256.h"
+#include "pipeline/pipeline.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 std::string KeyOf(const std::string& run, const std::string& incarnation,
@@ -15,12 +15,13 @@ std::string KeyOf(const std::string& run, const std::string& incarnation,
 Error Changed(const std::string& target, const std::string& how) {
   return Error{Code::kIncompatible,
                "'" + target + "' is not the target that this run began to write to: " + how,
-               kLostTargetHint, Party::kSink};
+               pipeline::kLostTargetHint, Party::kSink};
 }
 
 }  // namespace
 
-Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std::string& target) {
+Status TargetCheck::Check(pipeline::Sink& sink, const std::string& incarnation,
+                          const std::string& target) {
   const auto identity = By(Party::kSink, sink.Identity(target));
   const std::string key = KeyOf(run_, incarnation, target);
   if (!identity) {
@@ -40,16 +41,17 @@ Status TargetCheck::Check(Sink& sink, const std::string& incarnation, const std:
   return Changed(target, "it was removed and created again, emptied or replaced");
 }
 
-Status TargetCheck::CheckAll(Sink& sink, const std::string& incarnation) {
+Status TargetCheck::CheckAll(pipeline::Sink& sink, const std::string& incarnation) {
   checked_ = incarnation;
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<Record> records,
-                  store_.Scan(kTargetKind, run_ + "/" + incarnation + "/", after, kMaxBatch));
-    for (const Record& record : records) {
+    MUSTER_ASSIGN(
+        const std::vector<store::Record> records,
+        store_.Scan(kTargetKind, run_ + "/" + incarnation + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
       MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record.body));
       MUSTER_TRY(Check(sink, incarnation, body.target));
     }
-    if (records.size() < static_cast<size_t>(kMaxBatch)) return {};
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
     after = records.back().key;
   }
 }
@@ -57,7 +59,7 @@ Status TargetCheck::CheckAll(Sink& sink, const std::string& incarnation) {
 // Empty: none stored.
 Result<std::string> TargetCheck::Stored(const std::string& key) {
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  MUSTER_ASSIGN(const std::optional<Record> record, store_.Get(kTargetKind, key));
+  MUSTER_ASSIGN(const std::optional<store::Record> record, store_.Get(kTargetKind, key));
   if (!record) return std::string();
   MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record->body));
   return known_[key] = body.identity;
@@ -66,16 +68,16 @@ Result<std::string> TargetCheck::Stored(const std::string& key) {
 // Stores the identity unless another worker already has; returns the one that counts.
 Result<std::string> TargetCheck::FirstOf(const std::string& key, const std::string& target,
                                          const std::string& identity) {
-  const Change change =
-      Change::Put(Record{.kind = kTargetKind,
-                         .queue = run_,
-                         .key = key,
-                         .body = TargetBody{.target = target, .identity = identity}.ToJson()},
-                  Due::Never());
+  const store::Change change = store::Change::Put(
+      store::Record{.kind = kTargetKind,
+                    .queue = run_,
+                    .key = key,
+                    .body = TargetBody{.target = target, .identity = identity}.ToJson()},
+      store::Due::Never());
   MUSTER_TRY(store_.Write({&change, 1}));
   MUSTER_ASSIGN(std::string stored, Stored(key));
   if (stored.empty()) return Error{Code::kUnavailable, "record " + key + " is not there yet"};
   return stored;
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "base/backoff.h"
-#include "base/planted_bug.h"
+#include "core/backoff.h"
+#include "core/planted_bug.h"
 #include "muster/work.h"
-#include "store/lease.h"
+#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 // No more parts are split off from one item: its record must stay small.
@@ -15,7 +15,8 @@ constexpr size_t kMostSuccessors = 200;
 
 }  // namespace
 
-WorkItem::WorkItem(std::unique_ptr<Lease> lease, std::unique_ptr<ItemBody> body, Fence fence)
+WorkItem::WorkItem(std::unique_ptr<store::Lease> lease, std::unique_ptr<ItemBody> body,
+                   pipeline::Fence fence)
     : name_(NameOf(body->partition)),
       lease_(std::move(lease)),
       body_(std::move(body)),
@@ -24,8 +25,8 @@ WorkItem::WorkItem(WorkItem&&) noexcept = default;
 WorkItem& WorkItem::operator=(WorkItem&&) noexcept = default;
 WorkItem::~WorkItem() = default;
 
-const Partition& WorkItem::partition() const { return body_->partition; }
-const Progress& WorkItem::progress() const { return body_->progress; }
+const pipeline::Partition& WorkItem::partition() const { return body_->partition; }
+const pipeline::Progress& WorkItem::progress() const { return body_->progress; }
 int WorkItem::attempt() const { return lease_->attempt(); }
 const std::string& WorkItem::last_error() const { return body_->error; }
 bool WorkItem::sink_kept_progress() const { return body_->kept; }
@@ -36,10 +37,10 @@ Result<bool> WorkItem::StillOurs() const { return lease_->StillOurs(); }
 Status WorkItem::FinishSuccessors() { return CreateSuccessors(std::nullopt); }
 
 Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
-  std::vector<Partition> parts = body_->Successors();
+  std::vector<pipeline::Partition> parts = body_->Successors();
   if (body_->created == parts.size()) return {};
   parts.back().documents = documents;
-  std::vector<Change> changes;
+  std::vector<store::Change> changes;
   for (size_t i = body_->created; i < parts.size(); ++i) {
     changes.push_back(NewItem(lease_->queue(), ItemBody::Of(parts[i], name_, fence_.rank)));
   }
@@ -51,7 +52,8 @@ Status WorkItem::CreateSuccessors(std::optional<int64_t> documents) {
   return {};
 }
 
-Status WorkItem::Checkpoint(const Progress& progress, std::optional<double> fraction, bool kept) {
+Status WorkItem::Checkpoint(const pipeline::Progress& progress, std::optional<double> fraction,
+                            bool kept) {
   body_->progress = progress;
   body_->fraction = fraction;
   body_->kept = kept;
@@ -60,7 +62,7 @@ Status WorkItem::Checkpoint(const Progress& progress, std::optional<double> frac
   return lease_->Renew(body_->ToJson());
 }
 
-Status WorkItem::Split(const Progress& progress, std::optional<double> share) {
+Status WorkItem::Split(const pipeline::Progress& progress, std::optional<double> share) {
   std::optional<int64_t> documents;
   if (body_->partition.documents && share) {
     documents = static_cast<int64_t>(static_cast<double>(*body_->partition.documents) * *share);
@@ -75,8 +77,8 @@ Status WorkItem::Split(const Progress& progress, std::optional<double> share) {
 bool WorkItem::whole() const { return body_->whole; }
 void WorkItem::SetUnsplittable() { body_->whole = true; }
 
-Status WorkItem::HandOver(const Progress& progress) {
-  const Progress ended = progress.CutAt(progress.position);
+Status WorkItem::HandOver(const pipeline::Progress& progress) {
+  const pipeline::Progress ended = progress.CutAt(progress.position);
   if (PLANTED_BUG(complete_before_successor)) {
     MUSTER_TRY(Complete(ended));
     body_->progress = ended;
@@ -85,7 +87,7 @@ Status WorkItem::HandOver(const Progress& progress) {
   return Split(ended, 1.0 - body_->fraction.value_or(0));
 }
 
-Status WorkItem::Complete(const Progress& progress) {
+Status WorkItem::Complete(const pipeline::Progress& progress) {
   body_->state = ItemBody::State::kDone;
   body_->progress.position = progress.position;
   body_->progress.counts = progress.counts;
@@ -102,11 +104,11 @@ Status WorkItem::Postpone() {
   constexpr milliseconds kLongest{15'000};
   const milliseconds wait = std::min(kFirst * (1 << std::min(body_->waits, 10)), kLongest);
   ++body_->waits;
-  return lease_->GiveBack(body_->ToJson(), wait, Lease::Attempts::kAnew);
+  return lease_->GiveBack(body_->ToJson(), wait, store::Lease::Attempts::kAnew);
 }
 
 Status WorkItem::Fail(const Error& error, milliseconds delay,
-                      const std::optional<Progress>& progress, bool blame) {
+                      const std::optional<pipeline::Progress>& progress, bool blame) {
   std::vector<std::string>& failed = body_->failed;
   body_->error =
       (error.party == Party::kNone ? error : error.Within(PartyName(error.party))).ToString();
@@ -122,8 +124,9 @@ Status WorkItem::Fail(const Error& error, milliseconds delay,
   // claims that ended silently, such as leases lost to a jump of the store's clock, are not the
   // item's fault.
   const bool counts = blame && !outside && !progress;
-  return lease_->GiveBack(body_->ToJson(), delay,
-                          counts ? Lease::Attempts::kOneMore : Lease::Attempts::kAnew);
+  return lease_->GiveBack(
+      body_->ToJson(), delay,
+      counts ? store::Lease::Attempts::kOneMore : store::Lease::Attempts::kAnew);
 }
 
 int WorkItem::failures() const { return body_->failures; }
@@ -144,4 +147,4 @@ Status WorkItem::Quarantine(const std::string& error) {
   return lease_->Park(body_->ToJson());
 }
 
-}  // namespace muster
+}  // namespace muster::work

@@ -2,13 +2,13 @@
 #include <mutex>
 #include <set>
 
-#include "base/condition.h"
-#include "base/guard.h"
-#include "base/planted_bug.h"
+#include "core/condition.h"
+#include "core/guard.h"
+#include "core/planted_bug.h"
 #include "work/circuit.h"
 #include "work/slot.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,18 +63,18 @@ class WatchedSlot final : public WorkObserver {
     return lease_ends_;
   }
 
-  void Acquired(const WorkItem& item, const Progress& from) override {
+  void Acquired(const WorkItem& item, const pipeline::Progress& from) override {
     LeaseEnds(item.deadline());
     observer_.Acquired(item, from);
   }
-  void Advanced(const WorkItem& item, const Progress& progress) override {
+  void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     observer_.Advanced(item, progress);
   }
   void Renewed(const WorkItem& item) override {
     if (!PLANTED_BUG(renewals_are_not_noticed)) LeaseEnds(item.deadline());
     observer_.Renewed(item);
   }
-  void Split(const WorkItem& item, const Progress& progress) override {
+  void Split(const WorkItem& item, const pipeline::Progress& progress) override {
     observer_.Split(item, progress);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
@@ -106,10 +106,11 @@ class WatchedSlot final : public WorkObserver {
 
 class Worker {
  public:
-  Worker(Pipeline& pipeline, const WorkerOptions& options)
+  Worker(pipeline::Pipeline& pipeline, const WorkerOptions& options)
       : pipeline_(pipeline), options_(options), changed_(pipeline.env) {}
 
-  Result<WorkerReport> Run(Store& store, WorkObserver& observer, const std::stop_token& stop) {
+  Result<WorkerReport> Run(store::Store& store, WorkObserver& observer,
+                           const std::stop_token& stop) {
     RunSpec run = options_.run;
     const auto circuit = std::make_shared<Circuit>(pipeline_.env, options_.terms.retry_delay);
     for (int i = 0; i < std::max(1, options_.slots); ++i) {
@@ -207,7 +208,7 @@ class Worker {
     return running_ > 0;
   }
 
-  Pipeline& pipeline_;
+  pipeline::Pipeline& pipeline_;
   const WorkerOptions& options_;
   std::vector<std::unique_ptr<WatchedSlot>> slots_;
   std::stop_source stop_;
@@ -222,9 +223,10 @@ class Worker {
 
 }  // namespace
 
-Result<WorkerReport> RunWorker(Store& store, Pipeline& pipeline, const WorkerOptions& options,
-                               WorkObserver& observer, std::stop_token stop) {
+Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
+                               const WorkerOptions& options, WorkObserver& observer,
+                               std::stop_token stop) {
   return Worker(pipeline, options).Run(store, observer, stop);
 }
 
-}  // namespace muster
+}  // namespace muster::work

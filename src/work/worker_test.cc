@@ -6,39 +6,39 @@
 #include <thread>
 
 #include "muster/work.h"
-#include "pipeline/memory_sink.h"
-#include "pipeline/memory_source.h"
-#include "pipeline/wrappers.h"
+#include "pipeline/flow/memory_sink.h"
+#include "pipeline/flow/memory_source.h"
+#include "pipeline/flow/wrappers.h"
 #include "store/backends.h"
 #include "work/circuit.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/run_summary.h"
 
-namespace muster {
+namespace muster::work {
 namespace {
 
 using namespace std::chrono_literals;
 
-class NoLetters final : public DeadLetters {
+class NoLetters final : public pipeline::DeadLetters {
  public:
-  Status Add(const DeadLetter&) override { return {}; }
+  Status Add(const pipeline::DeadLetter&) override { return {}; }
   Status Flush() override { return {}; }
 };
 
 // Calls back when something happens to an item. Slots are threads.
 class Watcher final : public WorkObserver {
  public:
-  void Advanced(const WorkItem& item, const Progress& progress) override {
+  void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     if (on_advance) on_advance(item, progress);
   }
-  void Split(const WorkItem&, const Progress&) override { ++splits; }
+  void Split(const WorkItem&, const pipeline::Progress&) override { ++splits; }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error*) override {
     std::lock_guard lock(mutex_);
     outcomes.emplace_back(item.name(), outcome);
   }
 
-  std::function<void(const WorkItem&, const Progress&)> on_advance;
+  std::function<void(const WorkItem&, const pipeline::Progress&)> on_advance;
   std::atomic<int> splits = 0;
   std::vector<std::pair<std::string, ShardOutcome>> outcomes;
 
@@ -63,14 +63,14 @@ class WorkerTest : public ::testing::Test {
   Result<WorkerReport> Run() {
     return RunWorker(*store_, pipeline_, options_, watcher_, stop_.get_token());
   }
-  Result<WorkerReport> RunFrom(Source& source) {
-    Pipeline pipeline{.env = RealEnv(),
-                      .source = source,
-                      .transforms = *transforms_,
-                      .sink = sink_,
-                      .dead_letters = letters_,
-                      .throttle = throttle_,
-                      .options = pipeline_.options};
+  Result<WorkerReport> RunFrom(pipeline::Source& source) {
+    pipeline::Pipeline pipeline{.env = RealEnv(),
+                                .source = source,
+                                .transforms = *transforms_,
+                                .sink = sink_,
+                                .dead_letters = letters_,
+                                .throttle = throttle_,
+                                .options = pipeline_.options};
     return RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
   }
   std::unique_ptr<WorkCoordinator> Join(const std::string& worker) {
@@ -80,7 +80,7 @@ class WorkerTest : public ::testing::Test {
     return MigrateNextShard(coordinator, pipeline_, {}, watcher_, {stop_.get_token(), {}});
   }
   ItemInfo Item(const std::string& name) { return ReadItem(*store_, "run", name).value(); }
-  std::vector<ItemInfo> Items() { return ListItems(*store_, "run", "", kMaxBatch).value(); }
+  std::vector<ItemInfo> Items() { return ListItems(*store_, "run", "", store::kMaxBatch).value(); }
 
   // Every document, once.
   void ExpectComplete() {
@@ -91,19 +91,19 @@ class WorkerTest : public ::testing::Test {
     EXPECT_EQ(found, expected);
   }
 
-  std::unique_ptr<Store> store_ = NewMemoryStore(RealEnv());
-  MemorySource source_{20};
-  MemorySink sink_;
+  std::unique_ptr<store::Store> store_ = store::NewMemoryStore(RealEnv());
+  pipeline::MemorySource source_{20};
+  pipeline::MemorySink sink_;
   NoLetters letters_;
-  Throttle throttle_{RealEnv()};
-  std::unique_ptr<TransformPlan> transforms_ = ParseTransforms("", "").value();
-  Pipeline pipeline_{.env = RealEnv(),
-                     .source = source_,
-                     .transforms = *transforms_,
-                     .sink = sink_,
-                     .dead_letters = letters_,
-                     .throttle = throttle_,
-                     .options = {.limits = {.max_docs = 5}, .read_ahead = false}};
+  pipeline::Throttle throttle_{RealEnv()};
+  std::unique_ptr<pipeline::TransformPlan> transforms_ = pipeline::ParseTransforms("", "").value();
+  pipeline::Pipeline pipeline_{.env = RealEnv(),
+                               .source = source_,
+                               .transforms = *transforms_,
+                               .sink = sink_,
+                               .dead_letters = letters_,
+                               .throttle = throttle_,
+                               .options = {.limits = {.max_docs = 5}, .read_ahead = false}};
   WorkerOptions options_{.run = {.name = "run"}, .worker = "me"};
   Watcher watcher_;
   std::stop_source stop_;
@@ -129,7 +129,7 @@ TEST_F(WorkerTest, AnItemThatCannotBeReadDoesNotStopTheOthers) {
     auto record = store_->Get(kWorkKind, ItemKey("run", "orders__0__0")).value().value();
     record.body = damage;
     record.owner.clear();
-    const Change change = Change::Put(record, Due::Now());
+    const store::Change change = store::Change::Put(record, store::Due::Now());
     ASSERT_TRUE(store_->Write({&change, 1}));
     const auto report = Run();
     ASSERT_TRUE(report) << report.error().ToString();
@@ -150,8 +150,9 @@ TEST_F(WorkerTest, ARunThatCannotBeReadIsListedBesideTheOthers) {
        {"[]", R"({"state":[]})", R"({"state":"ready","incarnation":"i","pages":[]})",
         R"({"state":"ready","incarnation":"i","pages":-1})"}) {
     SCOPED_TRACE(damage);
-    const Change change = Change::Put(
-        Record{.kind = kRunKind, .queue = "bad", .key = "bad", .body = damage}, Due::Never());
+    const store::Change change = store::Change::Put(
+        store::Record{.kind = kRunKind, .queue = "bad", .key = "bad", .body = damage},
+        store::Due::Never());
     ASSERT_TRUE(store_->Write({&change, 1}));
     const auto runs = ListRuns(*store_);
     ASSERT_TRUE(runs) << runs.error().ToString();
@@ -163,7 +164,7 @@ TEST_F(WorkerTest, ARunThatCannotBeReadIsListedBesideTheOthers) {
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, Code::kCorrupt);
     const auto stored = store_->Get(kRunKind, "bad").value();
-    const Change gone = Change::Delete(*stored);
+    const store::Change gone = store::Change::Delete(*stored);
     ASSERT_TRUE(store_->Write({&gone, 1}));
   }
 }
@@ -185,29 +186,30 @@ TEST_F(WorkerTest, AnotherSelectionIsAnotherMigration) {
 }
 
 // A following partition of the first shard comes first in the list and last in the run.
-class FollowedSource final : public SourceWrapper {
+class FollowedSource final : public pipeline::SourceWrapper {
  public:
-  explicit FollowedSource(MemorySource& source) : SourceWrapper(source) {}
-  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+  explicit FollowedSource(pipeline::MemorySource& source) : pipeline::SourceWrapper(source) {}
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
     MUSTER_ASSIGN(auto partitions, inner().Partitions(collection));
-    Partition follower = partitions.front();
+    pipeline::Partition follower = partitions.front();
     follower.begin = "9";
     follower.follows = true;
     partitions.insert(partitions.begin(), follower);
     return partitions;
   }
-  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
-                                       std::stop_token stop) override {
+  Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
+                                                 const std::string& position,
+                                                 std::stop_token stop) override {
     if (partition.follows)
       followed = true;
     else if (partition.shard == 0 && followed)
       order_kept = false;
     return inner().Read(partition, position, stop);
   }
-  Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>&) override {
+  Result<std::optional<int64_t>> CountAgain(const std::vector<pipeline::Partition>&) override {
     return count;
   }
-  std::optional<double> FractionBefore(const Partition&, const std::string&) override {
+  std::optional<double> FractionBefore(const pipeline::Partition&, const std::string&) override {
     return std::nullopt;
   }
 
@@ -254,7 +256,7 @@ TEST_F(WorkerTest, SlotsShareTheItems) {
 }
 
 TEST_F(WorkerTest, StopHandsOverToASuccessor) {
-  watcher_.on_advance = [&](const WorkItem&, const Progress& progress) {
+  watcher_.on_advance = [&](const WorkItem&, const pipeline::Progress& progress) {
     if (progress.counts.read == 10) stop_.request_stop();
   };
   auto coordinator = Join("me");
@@ -295,11 +297,11 @@ TEST_F(WorkerTest, ARunOfShortItemsHasARateUntilItIsHistory) {
     EXPECT_EQ(item.holder, "me");
   }
   EXPECT_EQ(RunSummary::Of(*store_, "run")->docs_per_second(), 0) << "nothing is left to do";
-  Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
+  store::Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
   ItemBody body = ItemBody::FromJson(record.body).value();
   for (int64_t* moment : {&body.since_ms, &body.until_ms}) *moment -= 60'000;
   record.body = body.ToJson();
-  const Change change = Change::Put(record, Due::Never());
+  const store::Change change = store::Change::Put(record, store::Due::Never());
   ASSERT_TRUE(store_->Write({&change, 1}));
   EXPECT_EQ(Item("orders__0__0").recent_documents, 0);
 }
@@ -459,15 +461,15 @@ TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
   auto coordinator = Join("me");
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
   const auto disappears = [&] {
-    const std::vector<Record> taken = store_
-                                          ->Claim({.kind = kWorkKind,
-                                                   .queue = "run",
-                                                   .key = ItemKey("run", "orders__0__0"),
-                                                   .owner = "other",
-                                                   .claim_id = RealEnv().NewId(),
-                                                   .lease = 1ms,
-                                                   .max_lease = 1ms})
-                                          .value();
+    const std::vector<store::Record> taken = store_
+                                                 ->Claim({.kind = kWorkKind,
+                                                          .queue = "run",
+                                                          .key = ItemKey("run", "orders__0__0"),
+                                                          .owner = "other",
+                                                          .claim_id = RealEnv().NewId(),
+                                                          .lease = 1ms,
+                                                          .max_lease = 1ms})
+                                                 .value();
     ASSERT_EQ(taken.size(), 1u);
     RealEnv().Sleep(2ms, {});
   };
@@ -491,7 +493,7 @@ TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
   ASSERT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);  // the other shard
   auto idle = Join("idle");
   bool wished = false;
-  watcher_.on_advance = [&](const WorkItem&, const Progress&) {
+  watcher_.on_advance = [&](const WorkItem&, const pipeline::Progress&) {
     if (std::exchange(wished, true)) return;
     EXPECT_FALSE(idle->AllSettled().value());
     EXPECT_TRUE(idle->RequestSplit());
@@ -510,11 +512,11 @@ TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
 TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
   auto coordinator = Join("me");
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
-  Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
+  store::Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
   ItemBody body = ItemBody::FromJson(record.body).value();
   body.progress = body.progress.CutAt("000007");
   record.body = body.ToJson();
-  const Change change = Change::Put(record, Due::Now());
+  const store::Change change = store::Change::Put(record, store::Due::Now());
   ASSERT_TRUE(store_->Write({&change, 1}));
   EXPECT_TRUE(Run()->all_done);
   EXPECT_EQ(Item("orders__0__000007").progress.counts.read, 13);
@@ -524,7 +526,7 @@ TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
 TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
   options_.terms.lease = 200ms;
   ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
-  auto backup = CopyMemoryStore(*store_);
+  auto backup = store::CopyMemoryStore(*store_);
   ASSERT_TRUE(Run());
   const std::string incarnation = ReadRun(*store_, "run")->incarnation;
   ASSERT_TRUE(sink_.Open(
@@ -541,7 +543,7 @@ TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
 
 TEST_F(WorkerTest, FreshStoreDoesNotTakeOverATargetUnasked) {
   ASSERT_TRUE(Run());
-  store_ = NewMemoryStore(RealEnv());
+  store_ = store::NewMemoryStore(RealEnv());
   const auto report = Run();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kIncompatible);
@@ -566,14 +568,14 @@ TEST_F(WorkerTest, ReleasedByHandIsLostToItsHolder) {
 }
 
 TEST_F(WorkerTest, PreparationThatWasInterruptedIsContinued) {
-  MemorySource many(1);
+  pipeline::MemorySource many(1);
   for (size_t i = 0; i < 2'500; ++i) many.Add("orders", {std::to_string(i), "{}"});
-  Pipeline pipeline{.env = RealEnv(),
-                    .source = many,
-                    .transforms = *transforms_,
-                    .sink = sink_,
-                    .dead_letters = letters_,
-                    .throttle = throttle_};
+  pipeline::Pipeline pipeline{.env = RealEnv(),
+                              .source = many,
+                              .transforms = *transforms_,
+                              .sink = sink_,
+                              .dead_letters = letters_,
+                              .throttle = throttle_};
   auto coordinator = Join("me");
   std::stop_source stop;
   stop.request_stop();
@@ -616,8 +618,8 @@ TEST(ItemBody, ForeignBodyIsNamed) {
 TEST(ItemKey, TooLongNameBecomesAHash) {
   const std::string key = ItemKey("run", "orders__0__" + std::string(600, 'x'));
   EXPECT_TRUE(key.starts_with("run/sha256-"));
-  EXPECT_LE(key.size(), kMaxKeyBytes);
+  EXPECT_LE(key.size(), store::kMaxKeyBytes);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::work

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "aws/moto_server.h"
-#include "base/http.h"
-#include "base/json.h"
-#include "task/aws_executor.h"
+#include "core/json.h"
+#include "net/http.h"
+#include "task/aws/aws_executor.h"
 #include "task/test_context.h"
 
 // The executor of AWS's services against moto, which imitates them: that both understand each other
@@ -41,7 +41,7 @@ class AwsTest : public ::testing::Test {
 
   // moto's own settings.
   static void Tell(const std::string& what, const std::string& body) {
-    HttpClient http;
+    net::HttpClient http;
     const auto answer = http.Send({.method = "POST",
                                    .url = moto->Url() + "/moto-api/" + what,
                                    .headers = {{"Content-Type", "application/json"}},
@@ -50,7 +50,7 @@ class AwsTest : public ::testing::Test {
     ASSERT_LT(answer->status, 300) << answer->body;
   }
 
-  static TaskCall Call(const std::string& name, const Json& input) {
+  static states::TaskCall Call(const std::string& name, const Json& input) {
     return {.resource = "arn:aws:states:::" + name,
             .input = input,
             .credentials = {},
@@ -59,22 +59,22 @@ class AwsTest : public ::testing::Test {
             .state = "S"};
   }
 
-  TaskOutcome Start(const std::string& name, const Json& input) {
+  states::TaskOutcome Start(const std::string& name, const Json& input) {
     return executor_->Start(Call(name, input), context_);
   }
 
-  Json Output(const TaskOutcome& outcome) {
-    if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+  Json Output(const states::TaskOutcome& outcome) {
+    if (const auto* failure = std::get_if<states::TaskFailure>(&outcome)) {
       ADD_FAILURE() << failure->error << ": " << failure->cause;
     }
-    const auto* success = std::get_if<TaskSuccess>(&outcome);
+    const auto* success = std::get_if<states::TaskSuccess>(&outcome);
     return success == nullptr ? Json::object() : success->output;
   }
   Json Run(const std::string& name, const Json& input) { return Output(Start(name, input)); }
 
   std::string ErrorName(const std::string& name, const Json& input) {
     const auto outcome = Start(name, input);
-    const auto* failure = std::get_if<TaskFailure>(&outcome);
+    const auto* failure = std::get_if<states::TaskFailure>(&outcome);
     return failure == nullptr ? "no error" : failure->error;
   }
 
@@ -82,7 +82,7 @@ class AwsTest : public ::testing::Test {
   Json Await(const std::string& name, const Json& input) {
     auto outcome = Start(name, input);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (const auto* pending = std::get_if<TaskPending>(&outcome)) {
+    while (const auto* pending = std::get_if<states::TaskPending>(&outcome)) {
       if (std::chrono::steady_clock::now() > deadline) {
         ADD_FAILURE() << "still pending: " << pending->resume;
         return {};
@@ -94,7 +94,7 @@ class AwsTest : public ::testing::Test {
   }
 
   static MotoServer* moto;
-  std::unique_ptr<TaskExecutor> executor_;
+  std::unique_ptr<states::TaskExecutor> executor_;
   TestContext context_;
 };
 

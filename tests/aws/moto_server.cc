@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/http.h"
+#include "net/http.h"
 
 namespace muster::testing {
 namespace {
@@ -25,7 +25,7 @@ MotoServer::MotoServer() : port_(FreePort()), process_("moto") {
   process_.Start(
       {"/usr/bin/python3", "-m", "moto.server", "-H", "127.0.0.1", "-p", std::to_string(port_)},
       {"PYTHONPATH=" + kFolder, "PYTHONDONTWRITEBYTECODE=1"});
-  HttpClient http;
+  net::HttpClient http;
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!http.Send({.url = Url() + "/moto-api/data.json"})) {
     if (!process_.IsRunning() || std::chrono::steady_clock::now() > deadline) {

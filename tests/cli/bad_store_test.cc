@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/sqlite.h"
 #include "cli/program.h"
 #include "muster/store.h"
+#include "sql/sqlite.h"
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
@@ -19,15 +19,15 @@ namespace muster::testing {
 namespace {
 
 void CreateSqlite(const std::string& path) {
-  auto store = OpenStore("sqlite:" + path, RealEnv());
+  auto store = store::OpenStore("sqlite:" + path, RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   for (int i = 0; i < 200; ++i) {
-    Record record;
+    store::Record record;
     record.kind = "test";
     record.queue = "q";
     record.key = std::to_string(i);
     record.body = "\"" + std::string(500, 'x') + "\"";
-    const Change change = Change::Put(record, Due::Now());
+    const store::Change change = store::Change::Put(record, store::Due::Now());
     ASSERT_TRUE((*store)->Write({&change, 1}));
   }
 }
@@ -87,7 +87,8 @@ TEST(BadStore, ASqliteFileOfANewerSchemaVersion) {
   const std::string path = folder / "a.db";
   CreateSqlite(path);
   {
-    auto db = SqliteDb::Open(path, SqliteDb::Mode::kExisting, std::chrono::seconds(1)).value();
+    auto db =
+        sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, std::chrono::seconds(1)).value();
     ASSERT_TRUE(db->Execute("UPDATE muster_schema SET version = 999"));
   }
   auto before = folder.Snapshot();
@@ -193,7 +194,7 @@ TEST_F(BadPostgres, ARoleThatMayNotCreateTheSchema) {
 }
 
 TEST_F(BadPostgres, ARoleThatMayNotUseTheTables) {
-  ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
   Outcome outcome = Doctor(UrlOf(CreateRole("stranger"), "?namespace=closed"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT USAGE"), std::string::npos) << outcome.err;
@@ -206,7 +207,7 @@ TEST_F(BadPostgres, AServerThatTakesNoWrites) {
 }
 
 TEST_F(BadPostgres, ASchemaOfANewerVersion) {
-  ASSERT_TRUE(OpenStore(UrlOf("muster", "?namespace=future"), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(UrlOf("muster", "?namespace=future"), RealEnv()));
   Server().Exec("UPDATE future.schema_version SET version = 999");
   Outcome outcome = Doctor(UrlOf("muster", "?namespace=future"));
   EXPECT_EQ(NotAClearError(outcome, 1), "");
@@ -295,7 +296,7 @@ TEST_F(BadDynamoDbTable, WithOtherKeys) {
 
 TEST_F(BadDynamoDbTable, OfANewerSchemaVersion) {
   const std::string table = UniqueName("future");
-  ASSERT_TRUE(OpenStore(DynamoDbServer::Shared().Url(table), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(DynamoDbServer::Shared().Url(table), RealEnv()));
   DynamoDbServer::Shared().Call("PutItem",
                                 R"({"TableName":")" + table +
                                     R"(","Item":{"pk":{"S":"muster"},"sk":{"S":"schema"},)"

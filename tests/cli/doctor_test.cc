@@ -5,10 +5,10 @@
 #include <fstream>
 #include <map>
 
-#include "base/json.h"
-#include "base/sqlite.h"
 #include "cli/program.h"
+#include "core/json.h"
 #include "muster/store.h"
+#include "sql/sqlite.h"
 #include "support/dynamodb_gate.h"
 #include "support/dynamodb_server.h"
 #include "support/postgres_server.h"
@@ -47,7 +47,7 @@ TEST(Doctor, ASqliteStoreThatIsNotThereYetIsNotCreated) {
 TEST(Doctor, AGoodSqliteStorePassesEveryCheckAndKeepsNoTrace) {
   TempFolder folder;
   const std::string url = "sqlite:" + (folder / "a.db");
-  auto store = OpenStore(url, RealEnv());
+  auto store = store::OpenStore(url, RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   auto findings = Findings(url);
   for (const char* check : {"muster", "version", "folder", "filesystem", "file", "integrity",
@@ -73,7 +73,7 @@ TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
   auto before = Findings(server.Url());
   EXPECT_TRUE(before["schema"].find("does not exist yet") != std::string::npos) << before["schema"];
   EXPECT_EQ(server.Exec("SELECT count(*) FROM pg_namespace WHERE nspname = 'muster'"), "0");
-  auto store = OpenStore(server.Url(), RealEnv());
+  auto store = store::OpenStore(server.Url(), RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   auto findings = Findings(server.Url());
   for (const char* check :
@@ -94,7 +94,7 @@ TEST(Doctor, AGoodDynamoDbStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_NE(before["table"].find("first use creates it"), std::string::npos) << before["table"];
   EXPECT_THROW(server.Call("DescribeTable", R"({"TableName":")" + table + "\"}"),
                std::runtime_error);
-  auto store = OpenStore(url, RealEnv());
+  auto store = store::OpenStore(url, RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   auto findings = Findings(url);
   for (const char* check : {"muster", "connect", "tls", "table", "permissions", "billing",
@@ -110,7 +110,7 @@ TEST(Doctor, WarnsOfADynamoDbTableThatIsThrottledAndNotBackedUp) {
   }
   DynamoDbGate gate(DynamoDbServer::Shared().port());
   const std::string url = DynamoDbServer::Url(UniqueName("poor"), gate.port());
-  ASSERT_TRUE(OpenStore(url, RealEnv()));
+  ASSERT_TRUE(store::OpenStore(url, RealEnv()));
   gate.SetRule([&](const std::string& operation,
                    const HttpServerRequest& request) -> std::optional<HttpServerReply> {
     if (operation == "DescribeContinuousBackups") {

@@ -6,8 +6,8 @@
 
 #include <map>
 
-#include "base/json.h"
 #include "cli/program.h"
+#include "core/json.h"
 #include "muster/store.h"
 #include "support/http_relay.h"
 #include "support/http_server.h"
@@ -91,7 +91,7 @@ TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_NE(before["schema"].find("does not exist yet"), std::string::npos) << before["schema"];
   EXPECT_THROW(Server().Call("GET", Index()), std::runtime_error);
 
-  const auto store = OpenStore(Url(), RealEnv());
+  const auto store = store::OpenStore(Url(), RealEnv());
   ASSERT_TRUE(store) << store.error().ToString();
   auto findings = Findings(Url());
   for (const char* check : {"muster", "connect", "version", "tls", "time", "schema", "settings",
@@ -103,7 +103,7 @@ TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
 }
 
 TEST_F(OpenSearchDoctor, WarnsOfSettingsThatCostDataOrWork) {
-  ASSERT_TRUE(OpenStore(Url(), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   Server().Call("PUT", Index() + "/_settings", R"({"index.refresh_interval":"1s"})");
   EXPECT_TRUE(Findings(Url())["settings"].starts_with("warn: refresh_interval"));
   Server().Call("PUT", Index() + "/_settings", R"({"index.translog.durability":"async"})");
@@ -111,7 +111,7 @@ TEST_F(OpenSearchDoctor, WarnsOfSettingsThatCostDataOrWork) {
 }
 
 TEST_F(OpenSearchDoctor, AReadOnlyIndex) {
-  ASSERT_TRUE(OpenStore(Url(), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   Server().Call("PUT", Index() + "/_settings", R"({"index.blocks.read_only_allow_delete":true})");
   EXPECT_EQ(NotAClearError(Doctor(Url()), 5), "");
 }
@@ -127,7 +127,7 @@ TEST_F(OpenSearchDoctor, ANewerSchemaVersion) {
 }
 
 TEST_F(OpenSearchDoctor, ARoleThatMayNotRefresh) {
-  ASSERT_TRUE(OpenStore(Url(), RealEnv()));
+  ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   HttpRelay relay(Server().port(),
                   [](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
                     if (request.target.find("_refresh") == std::string::npos) return std::nullopt;

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json.h"
 #include "cli/program.h"
+#include "core/json.h"
 
 namespace muster::testing {
 namespace {

@@ -17,35 +17,35 @@
 namespace muster::testing {
 namespace {
 
-std::unique_ptr<Store> OpenOrThrow(const std::string& url, Env& env) {
-  auto store = OpenStore(url, env);
+std::unique_ptr<store::Store> OpenOrThrow(const std::string& url, Env& env) {
+  auto store = store::OpenStore(url, env);
   if (!store) throw std::runtime_error(store.error().ToString());
   return *std::move(store);
 }
 
 class MemoryBackend final : public Backend {
  public:
-  std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& /*env*/) override {
     auto& store = stores_[space];
-    if (store == nullptr) store = NewMemoryStore(RealEnv());
-    return std::make_unique<StoreWrapper>(*store);
+    if (store == nullptr) store = store::NewMemoryStore(RealEnv());
+    return std::make_unique<store::StoreWrapper>(*store);
   }
 
  private:
-  std::map<std::string, std::unique_ptr<Store>> stores_;
+  std::map<std::string, std::unique_ptr<store::Store>> stores_;
 };
 
 // What counts and times must not change what it counts.
 class MeteredBackend final : public Backend {
  public:
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     auto& store = stores_.emplace_back(inner_.Open(space, env));
-    return std::make_unique<MeteredStore>(*store, metrics_, RealEnv());
+    return std::make_unique<store::MeteredStore>(*store, metrics_, RealEnv());
   }
 
  private:
   MemoryBackend inner_;
-  std::vector<std::unique_ptr<Store>> stores_;
+  std::vector<std::unique_ptr<store::Store>> stores_;
   Metrics metrics_;
 };
 
@@ -58,7 +58,7 @@ class SqliteBackend final : public Backend {
   }
   ~SqliteBackend() override { std::filesystem::remove_all(folder_); }
 
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
@@ -73,7 +73,7 @@ class PostgresBackend final : public Backend {
  public:
   PostgresBackend() : number_(++count_) {}
 
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
@@ -90,7 +90,7 @@ class DynamoDbBackend final : public Backend {
  public:
   DynamoDbBackend() : number_(++count_) {}
 
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
@@ -107,7 +107,7 @@ class OpenSearchBackend final : public Backend {
  public:
   OpenSearchBackend() : number_(++count_) {}
 
-  std::unique_ptr<Store> Open(const std::string& space, Env& env) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {

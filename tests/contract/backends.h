@@ -16,7 +16,7 @@ class Backend {
 
   // The store of a namespace. `env` is the caller's world, which the store must not take its time
   // from.
-  virtual std::unique_ptr<Store> Open(const std::string& space, Env& env) = 0;
+  virtual std::unique_ptr<store::Store> Open(const std::string& space, Env& env) = 0;
 
   // The URL by which other processes open the same store; empty where they cannot.
   virtual std::string Url(const std::string& /*space*/) { return {}; }

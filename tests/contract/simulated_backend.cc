@@ -19,7 +19,7 @@ class SimulatedBackend final : public Backend {
  public:
   SimulatedBackend() : sim_(1, sim::FaultPlan::None()) {}
 
-  std::unique_ptr<Store> Open(const std::string& space, Env& /*env*/) override {
+  std::unique_ptr<store::Store> Open(const std::string& space, Env& /*env*/) override {
     auto& store = stores_[space];
     if (store == nullptr) store = std::make_unique<sim::FaultyStore>(sim_, sim::StoreObserver{});
     return std::make_unique<Driven>(sim_, *store);
@@ -37,20 +37,20 @@ class SimulatedBackend final : public Backend {
     return *std::move(answer);
   }
 
-  class Driven final : public Store {
+  class Driven final : public store::Store {
    public:
-    Driven(sim::Simulation& sim, Store& store) : sim_(sim), store_(store) {}
-    Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
+    Driven(sim::Simulation& sim, store::Store& store) : sim_(sim), store_(store) {}
+    Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
       return Drive(sim_, [&] { return store_.Get(kind, key); });
     }
-    Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
-                                     std::string_view after, int limit) override {
+    Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
+                                            std::string_view after, int limit) override {
       return Drive(sim_, [&] { return store_.Scan(kind, prefix, after, limit); });
     }
-    Result<std::vector<Written>> Write(std::span<const Change> changes) override {
+    Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
       return Drive(sim_, [&] { return store_.Write(changes); });
     }
-    Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
+    Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
       return Drive(sim_, [&] { return store_.Claim(request); });
     }
     Result<WallTime> Now() override {
@@ -65,7 +65,7 @@ class SimulatedBackend final : public Backend {
 
    private:
     sim::Simulation& sim_;
-    Store& store_;
+    store::Store& store_;
   };
 
   class World final : public Env {

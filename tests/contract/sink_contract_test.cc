@@ -24,8 +24,8 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(sink_->Prepare(SuiteCollection(), false));
   }
 
-  static Fence FenceOf(int64_t epoch, const std::string& item = "documents__0__0") {
-    Fence fence;
+  static pipeline::Fence FenceOf(int64_t epoch, const std::string& item = "documents__0__0") {
+    pipeline::Fence fence;
     fence.run = "run";
     fence.incarnation = "first";
     fence.item = item;
@@ -37,14 +37,14 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
     return fence;
   }
 
-  std::unique_ptr<Writer> Open(const Fence& fence) {
+  std::unique_ptr<pipeline::Writer> Open(const pipeline::Fence& fence) {
     auto writer = sink_->Open(SuiteCollection().name, fence);
     EXPECT_TRUE(writer) << writer.error().ToString();
     return writer ? *std::move(writer) : nullptr;
   }
 
-  static Batch BatchOf(const Names& names) {
-    Batch batch;
+  static pipeline::Batch BatchOf(const Names& names) {
+    pipeline::Batch batch;
     for (const std::string& name : names) {
       const std::string body =
           R"({"name":")" + name + R"(","number":)" + std::to_string(name.size()) + "}";
@@ -54,27 +54,28 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
   }
 
   // The progress after this many documents, at the position of that number.
-  static Progress After(int64_t read) {
+  static pipeline::Progress After(int64_t read) {
     return {.position = std::to_string(read),
             .end = "99",
             .counts = {.read = read, .written = read, .bytes = 10 * read}};
   }
 
   // Writes and flushes: some sinks check the fence only then.
-  static Result<std::vector<Refused>> Write(Writer& writer, const Names& names,
-                                            const Progress& after) {
-    MUSTER_ASSIGN(const std::vector<Refused> refused, writer.Write(BatchOf(names), after, {}));
+  static Result<std::vector<pipeline::Refused>> Write(pipeline::Writer& writer, const Names& names,
+                                                      const pipeline::Progress& after) {
+    MUSTER_ASSIGN(const std::vector<pipeline::Refused> refused,
+                  writer.Write(BatchOf(names), after, {}));
     MUSTER_TRY(writer.Flush());
     return refused;
   }
 
-  static Code ErrorOf(const Result<std::vector<Refused>>& written) {
+  static Code ErrorOf(const Result<std::vector<pipeline::Refused>>& written) {
     EXPECT_FALSE(written);
     return written ? Code::kInternal : written.error().code;
   }
 
   std::unique_ptr<SinkUnderTest> target_;
-  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<pipeline::Sink> sink_;
 };
 
 INSTANTIATE_TEST_SUITE_P(All, SinkContract, ::testing::ValuesIn(SinkNames()),
@@ -119,7 +120,7 @@ TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   }
   auto writer = Open(FenceOf(1));
   ASSERT_TRUE(Write(*writer, {"a", "b", "d"}, After(3)));
-  Batch batch = BatchOf({"a", "c", "c", "b", "a", "never there"});
+  pipeline::Batch batch = BatchOf({"a", "c", "c", "b", "a", "never there"});
   for (const size_t deleted : {0, 2, 3, 5}) batch.documents[deleted].deleted = true;
   const auto refused = writer->Write(batch, After(9), {});
   ASSERT_TRUE(refused) << refused.error().ToString();
@@ -131,7 +132,7 @@ TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
 // Even if the sink cannot know beforehand that there is a newer one.
 TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
   const auto version = [](const std::string& name) {
-    Batch batch = BatchOf({name});
+    pipeline::Batch batch = BatchOf({name});
     batch.documents[0].id = "same";
     return batch;
   };
@@ -139,7 +140,7 @@ TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
   auto new_writer = Open(FenceOf(2));
   ASSERT_TRUE(new_writer->Write(version("new"), After(1), {}));
   ASSERT_TRUE(new_writer->Flush());
-  Result<std::vector<Refused>> late = old_writer->Write(version("old"), After(1), {});
+  Result<std::vector<pipeline::Refused>> late = old_writer->Write(version("old"), After(1), {});
   if (const Status flushed = old_writer->Flush(); late && !flushed) late = flushed.error();
   EXPECT_EQ(ErrorOf(late), Code::kLeaseLost);
   ASSERT_TRUE(new_writer->Finish());
@@ -157,7 +158,7 @@ TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {
 
 TEST_P(SinkContract, NothingIsKnownOfAnItemThatWasNeverWritten) {
   auto writer = Open(FenceOf(1));
-  EXPECT_EQ(writer->Known().value_or(Progress{}), Progress{});
+  EXPECT_EQ(writer->Known().value_or(pipeline::Progress{}), pipeline::Progress{});
   EXPECT_FALSE(writer->Sealed());
 }
 
@@ -213,7 +214,7 @@ TEST_P(FencedSinkContract, TheNextHolderKnowsHowFarTheLastOneCame) {
 
 TEST_P(FencedSinkContract, AnEmptyBatchStoresTheProgressAlone) {
   auto writer = Open(FenceOf(1));
-  Progress lowered = After(0);
+  pipeline::Progress lowered = After(0);
   lowered.end = "50";
   ASSERT_TRUE(Write(*writer, {}, lowered).value().empty());
   EXPECT_EQ(Open(FenceOf(2))->Known(), lowered);
@@ -248,7 +249,7 @@ TEST_P(FencedSinkContract, TheSameHolderMayOpenAgain) {
 TEST_P(FencedSinkContract, ASecondHolderOfTheSameEpochIsRefused) {
   auto first = Open(FenceOf(3));
   ASSERT_TRUE(Write(*first, {"a"}, After(1)));
-  Fence twice = FenceOf(3);
+  pipeline::Fence twice = FenceOf(3);
   twice.holder = "another";
   auto other_process = target_->Open();
   const auto second = other_process->Open(SuiteCollection().name, twice);
@@ -282,7 +283,7 @@ TEST_P(FencedSinkContract, NobodyWritesIntoASealedItem) {
 
 TEST_P(FencedSinkContract, AnItemIsSealedAlsoBeforeItsFirstDocument) {
   auto writer = Open(FenceOf(1));
-  EXPECT_EQ(writer->Seal().value().value_or(Progress{}), Progress{});
+  EXPECT_EQ(writer->Seal().value().value_or(pipeline::Progress{}), pipeline::Progress{});
   EXPECT_EQ(ErrorOf(Write(*writer, {"a"}, After(1))), Code::kLeaseLost);
   EXPECT_TRUE(Open(FenceOf(2))->Sealed());
   EXPECT_TRUE(target_->Names().empty());
@@ -291,7 +292,7 @@ TEST_P(FencedSinkContract, AnItemIsSealedAlsoBeforeItsFirstDocument) {
 TEST_P(FencedSinkContract, AnotherIncarnationIsAConflictUnlessItAdopts) {
   auto old = Open(FenceOf(9));
   ASSERT_TRUE(Write(*old, {"a"}, After(1)));
-  Fence fence = FenceOf(1);
+  pipeline::Fence fence = FenceOf(1);
   fence.incarnation = "second";
   const auto stranger = sink_->Open(SuiteCollection().name, fence);
   ASSERT_FALSE(stranger);
@@ -308,7 +309,7 @@ TEST_P(FencedSinkContract, AnotherIncarnationIsAConflictUnlessItAdopts) {
 
 TEST_P(FencedSinkContract, AnotherRunHasNothingToDoWithThisOne) {
   ASSERT_TRUE(Write(*Open(FenceOf(9)), {"a"}, After(1)));
-  Fence other = FenceOf(1);
+  pipeline::Fence other = FenceOf(1);
   other.run = "other";
   other.incarnation = "other";
   if (!target_->SharedByRuns()) {
@@ -318,7 +319,7 @@ TEST_P(FencedSinkContract, AnotherRunHasNothingToDoWithThisOne) {
     return;
   }
   auto writer = Open(other);
-  EXPECT_EQ(writer->Known().value_or(Progress{}), Progress{});
+  EXPECT_EQ(writer->Known().value_or(pipeline::Progress{}), pipeline::Progress{});
   ASSERT_TRUE(Write(*writer, {"b"}, After(1)));
   EXPECT_EQ(target_->Names(), (Names{"a", "b"}));
 }
@@ -335,8 +336,8 @@ TEST_P(FencedSinkContract, OfManyHoldersOnlyTheNewestWrites) {
           EXPECT_EQ(opened.error().code, Code::kLeaseLost) << opened.error().ToString();
           return;
         }
-        const Progress before = (*opened)->Known().value_or(Progress{});
-        Progress after = After(before.counts.read + 1);
+        const pipeline::Progress before = (*opened)->Known().value_or(pipeline::Progress{});
+        pipeline::Progress after = After(before.counts.read + 1);
         const auto done = Write(**opened, {"w" + std::to_string(before.counts.read)}, after);
         if (done) {
           ++written;

@@ -6,13 +6,13 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/json.h"
-#include "base/sqlite.h"
+#include "core/json.h"
 #include "muster/migrate.h"
-#include "pipeline/file_sink_state.h"
-#include "pipeline/memory_sink.h"
-#include "pipeline/metered_sink.h"
-#include "pipeline/wrappers.h"
+#include "pipeline/file/file_sink_state.h"
+#include "pipeline/flow/memory_sink.h"
+#include "pipeline/flow/metered_sink.h"
+#include "pipeline/flow/wrappers.h"
+#include "sql/sqlite.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
@@ -21,8 +21,8 @@
 namespace muster::testing {
 namespace {
 
-std::unique_ptr<Sink> OpenOrThrow(const std::string& url) {
-  auto sink = OpenSink(url, RealEnv());
+std::unique_ptr<pipeline::Sink> OpenOrThrow(const std::string& url) {
+  auto sink = pipeline::OpenSink(url, RealEnv());
   if (!sink) throw std::runtime_error(sink.error().ToString());
   return *std::move(sink);
 }
@@ -41,11 +41,13 @@ std::string NameIn(std::string_view document) {
 
 class MemoryUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override { return std::make_unique<Shared>(sink_, replaced_); }
+  std::unique_ptr<pipeline::Sink> Open() override {
+    return std::make_unique<Shared>(sink_, replaced_);
+  }
   void Replace() override { ++replaced_; }
   std::vector<std::string> Names() override {
     std::vector<std::string> names;
-    for (const MemorySink::Entry& entry : sink_.Documents(SuiteCollection().name)) {
+    for (const pipeline::MemorySink::Entry& entry : sink_.Documents(SuiteCollection().name)) {
       names.push_back(NameIn(entry.body));
     }
     std::sort(names.begin(), names.end());
@@ -53,9 +55,10 @@ class MemoryUnderTest final : public SinkUnderTest {
   }
 
  private:
-  class Shared final : public SinkWrapper {
+  class Shared final : public pipeline::SinkWrapper {
    public:
-    Shared(Sink& sink, const int& replaced) : SinkWrapper(sink), replaced_(replaced) {}
+    Shared(pipeline::Sink& sink, const int& replaced)
+        : pipeline::SinkWrapper(sink), replaced_(replaced) {}
     Result<std::string> Identity(const std::string& /*collection*/) override {
       return std::to_string(replaced_);
     }
@@ -63,15 +66,16 @@ class MemoryUnderTest final : public SinkUnderTest {
    private:
     const int& replaced_;
   };
-  MemorySink sink_;
+  pipeline::MemorySink sink_;
   int replaced_ = 0;
 };
 
 // Metering must not change behaviour.
 class MeteredUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override {
-    return NewMeteredSink(*sinks_.emplace_back(inner_.Open()), "run", metrics_, RealEnv());
+  std::unique_ptr<pipeline::Sink> Open() override {
+    return pipeline::NewMeteredSink(*sinks_.emplace_back(inner_.Open()), "run", metrics_,
+                                    RealEnv());
   }
   std::vector<std::string> Names() override { return inner_.Names(); }
   void Replace() override { inner_.Replace(); }
@@ -79,19 +83,23 @@ class MeteredUnderTest final : public SinkUnderTest {
  private:
   MemoryUnderTest inner_;
   Metrics metrics_;
-  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::vector<std::unique_ptr<pipeline::Sink>> sinks_;
 };
 
 class SqliteUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override { return OpenOrThrow("sqlite:" + File() + "#documents"); }
+  std::unique_ptr<pipeline::Sink> Open() override {
+    return OpenOrThrow("sqlite:" + File() + "#documents");
+  }
   std::vector<std::string> Names() override {
-    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kReadOnly, std::chrono::seconds(10)).value();
+    auto db = sql::SqliteDb::Open(File(), sql::SqliteDb::Mode::kReadOnly, std::chrono::seconds(10))
+                  .value();
     return SortedLines(
         db->QueryText("SELECT coalesce(group_concat(name, char(10)), '') FROM documents").value());
   }
   void Replace() override {
-    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kExisting, std::chrono::seconds(10)).value();
+    auto db = sql::SqliteDb::Open(File(), sql::SqliteDb::Mode::kExisting, std::chrono::seconds(10))
+                  .value();
     const std::string sql =
         db->QueryText("SELECT sql FROM sqlite_schema WHERE name = 'documents'").value();
     if (!db->Execute("DROP TABLE documents; " + sql)) throw std::runtime_error(sql);
@@ -105,16 +113,18 @@ class SqliteUnderTest final : public SinkUnderTest {
 // A folder of files: published ones count, and the committed parts of others.
 class FilesUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override { return OpenOrThrow("jsonl:" + folder_.path() + "/out/"); }
+  std::unique_ptr<pipeline::Sink> Open() override {
+    return OpenOrThrow("jsonl:" + folder_.path() + "/out/");
+  }
   std::vector<std::string> Names() override {
     std::vector<std::string> names;
     const std::string state = folder_.path() + "/out/documents/.muster";
     for (const auto& entry : std::filesystem::directory_iterator(state)) {
       if (entry.path().extension() != ".item") continue;
       const std::string path = entry.path().string();
-      const FileItem item = FileItem::FromJson(ReadWhole(path), path).value();
+      const pipeline::FileItem item = pipeline::FileItem::FromJson(ReadWhole(path), path).value();
       if (!item.output.empty()) Add(ReadWhole(item.output), names);
-      for (const FilePiece& piece : item.pieces) {
+      for (const pipeline::FilePiece& piece : item.pieces) {
         Add(ReadWhole(piece.path).substr(0, piece.bytes), names);
       }
     }
@@ -136,7 +146,7 @@ class FilesUnderTest final : public SinkUnderTest {
 
 class OpenSearchUnderTest final : public SinkUnderTest {
  public:
-  std::unique_ptr<Sink> Open() override {
+  std::unique_ptr<pipeline::Sink> Open() override {
     return OpenOrThrow("opensearch+" + OpenSearchServer::Shared().Url("/" + index_));
   }
   std::vector<std::string> Names() override {
@@ -165,7 +175,7 @@ class OpenSearchUnderTest final : public SinkUnderTest {
 class PostgresUnderTest final : public SinkUnderTest {
  public:
   PostgresUnderTest() { Server().Exec("CREATE SCHEMA " + schema_); }
-  std::unique_ptr<Sink> Open() override {
+  std::unique_ptr<pipeline::Sink> Open() override {
     return OpenOrThrow(Server().Url() + "?schema=" + schema_ + "#documents");
   }
   std::vector<std::string> Names() override {
@@ -187,7 +197,7 @@ class PostgresUnderTest final : public SinkUnderTest {
 
 }  // namespace
 
-Collection SuiteCollection() {
+pipeline::Collection SuiteCollection() {
   return {"documents",
           R"({"columns":[{"name":"_id","type":"text"},{"name":"name","type":"text"},
               {"name":"number","type":"bigint"}]})"};

@@ -14,7 +14,7 @@ class SinkUnderTest {
   virtual ~SinkUnderTest() = default;
 
   // A sink on the same target, as another process would open it.
-  virtual std::unique_ptr<Sink> Open() = 0;
+  virtual std::unique_ptr<pipeline::Sink> Open() = 0;
 
   // The field `name` of every document that counts in the target, sorted, with duplicates.
   virtual std::vector<std::string> Names() = 0;
@@ -27,7 +27,7 @@ class SinkUnderTest {
 };
 
 // The collection of the suite's documents: with the fields `name` and `number`.
-Collection SuiteCollection();
+pipeline::Collection SuiteCollection();
 
 // To add a sink: its name here, and a class in sinks.cc.
 std::vector<std::string> SinkNames();

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "contract/sources.h"
+#include "core/json.h"
 #include "muster/pipeline.h"
 
 namespace muster::testing {
@@ -47,15 +47,16 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
     partitions_ = *partitions;
   }
 
-  static std::unique_ptr<Reader> Open(Source& source, const Partition& partition,
-                                      const std::string& position = {}) {
+  static std::unique_ptr<pipeline::Reader> Open(pipeline::Source& source,
+                                                const pipeline::Partition& partition,
+                                                const std::string& position = {}) {
     auto reader = source.Read(partition, position, {});
     EXPECT_TRUE(reader) << reader.error().ToString();
     return reader ? *std::move(reader) : nullptr;
   }
 
   // Up to `limit` more documents.
-  static Documents ReadSome(Reader& reader, int limit = 1000) {
+  static Documents ReadSome(pipeline::Reader& reader, int limit = 1000) {
     Documents documents;
     while (std::ssize(documents) < limit) {
       const auto next = reader.Next();
@@ -79,9 +80,9 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<SourceUnderTest> under_test_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<pipeline::Source> source_;
   std::string collection_;
-  std::vector<Partition> partitions_;
+  std::vector<pipeline::Partition> partitions_;
 };
 
 INSTANTIATE_TEST_SUITE_P(All, SourceContract, ::testing::ValuesIn(SourceNames()),
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, SourceContract, ::testing::ValuesIn(SourceNames())
 
 TEST_P(SourceContract, ThePartitionsTogetherHaveEveryDocumentOnce) {
   std::vector<std::string> names;
-  for (const Partition& partition : partitions_) {
+  for (const pipeline::Partition& partition : partitions_) {
     for (const std::string& name : NamesOf(ReadSome(*Open(*source_, partition)))) {
       names.push_back(name);
     }
@@ -102,11 +103,12 @@ TEST_P(SourceContract, CollectionsAndPartitionsAreTheSameEveryTime) {
   EXPECT_EQ(again->Collections().value().front().metadata,
             source_->Collections().value().front().metadata);
   EXPECT_EQ(again->Partitions(collection_).value(), partitions_);
-  for (const Partition& partition : partitions_) EXPECT_EQ(partition.collection, collection_);
+  for (const pipeline::Partition& partition : partitions_)
+    EXPECT_EQ(partition.collection, collection_);
 }
 
 TEST_P(SourceContract, FromEveryPositionOnThereIsExactlyTheRestAlsoForAnotherProcess) {
-  for (const Partition& partition : partitions_) {
+  for (const pipeline::Partition& partition : partitions_) {
     const Documents all = ReadSome(*Open(*source_, partition));
     auto other = under_test_->Open();
     for (size_t i = 0; i < all.size(); i += 3) {
@@ -118,7 +120,7 @@ TEST_P(SourceContract, FromEveryPositionOnThereIsExactlyTheRestAlsoForAnotherPro
 }
 
 TEST_P(SourceContract, APartitionEndsAtItsEnd) {
-  for (Partition partition : partitions_) {
+  for (pipeline::Partition partition : partitions_) {
     const Documents all = ReadSome(*Open(*source_, partition));
     if (all.size() < 2) continue;
     const size_t half = all.size() / 2;
@@ -131,7 +133,7 @@ TEST_P(SourceContract, APartitionEndsAtItsEnd) {
 }
 
 TEST_P(SourceContract, ASplitAnywhereLosesAndRepeatsNothing) {
-  for (const Partition& partition : partitions_) {
+  for (const pipeline::Partition& partition : partitions_) {
     const std::vector<std::string> all = NamesOf(ReadSome(*Open(*source_, partition)));
     for (size_t before = 0; before <= all.size(); before += 7) {
       auto reader = Open(*source_, partition);
@@ -153,20 +155,20 @@ TEST_P(SourceContract, ASplitAnywhereLosesAndRepeatsNothing) {
 }
 
 TEST_P(SourceContract, SplitsOfSplitsEndSomewhere) {
-  for (const Partition& partition : partitions_) {
+  for (const pipeline::Partition& partition : partitions_) {
     const auto all = NamesOf(ReadSome(*Open(*source_, partition)));
     std::vector<std::string> names;
-    std::vector<Partition> todo = {partition};
+    std::vector<pipeline::Partition> todo = {partition};
     int pieces = 0;
     while (!todo.empty()) {
       ASSERT_LT(++pieces, 2 * kDocuments);
-      Partition piece = todo.back();
+      pipeline::Partition piece = todo.back();
       todo.pop_back();
       auto reader = Open(*source_, piece);
       const auto middle = reader->Split();
       ASSERT_TRUE(middle) << middle.error().ToString();
       if (*middle) {
-        Partition rest = piece;
+        pipeline::Partition rest = piece;
         rest.begin = **middle;
         todo.push_back(std::move(rest));
       }
@@ -177,7 +179,7 @@ TEST_P(SourceContract, SplitsOfSplitsEndSomewhere) {
 }
 
 TEST_P(SourceContract, TheFractionBeforeAPositionGrowsFromZeroToOne) {
-  for (const Partition& partition : partitions_) {
+  for (const pipeline::Partition& partition : partitions_) {
     double last = 0;
     for (const ReadDocument& document : ReadSome(*Open(*source_, partition))) {
       const auto fraction = source_->FractionBefore(partition, document.position);

@@ -3,16 +3,16 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "base/sqlite.h"
 #include "muster/migrate.h"
+#include "sql/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 
 namespace muster::testing {
 namespace {
 
-std::unique_ptr<Source> OpenOrThrow(const std::string& url) {
-  auto source = OpenSource(url, RealEnv());
+std::unique_ptr<pipeline::Source> OpenOrThrow(const std::string& url) {
+  auto source = pipeline::OpenSource(url, RealEnv());
   if (!source) throw std::runtime_error(source.error().ToString());
   return *std::move(source);
 }
@@ -37,7 +37,7 @@ class FileUnderTest final : public SourceUnderTest {
     }
     url_ = scheme + ":" + folder_.Write("items." + scheme, text);
   }
-  std::unique_ptr<Source> Open() override { return OpenOrThrow(url_); }
+  std::unique_ptr<pipeline::Source> Open() override { return OpenOrThrow(url_); }
   bool splits() const override { return false; }  // not so small a file
 
  private:
@@ -48,7 +48,8 @@ class FileUnderTest final : public SourceUnderTest {
 class SqliteTables final : public SourceUnderTest {
  public:
   SqliteTables(const std::string& columns, std::string rest) : rest_(std::move(rest)) {
-    auto db = SqliteDb::Open(File(), SqliteDb::Mode::kCreate, std::chrono::seconds(10)).value();
+    auto db =
+        sql::SqliteDb::Open(File(), sql::SqliteDb::Mode::kCreate, std::chrono::seconds(10)).value();
     const auto done = db->Execute(
         "CREATE TABLE items " + columns +
         "; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1"
@@ -58,7 +59,9 @@ class SqliteTables final : public SourceUnderTest {
         " (i * 7919) % 1009, printf('d%03d', i) FROM n; CREATE VIEW seen AS SELECT * FROM items");
     if (!done) throw std::runtime_error(done.error().ToString());
   }
-  std::unique_ptr<Source> Open() override { return OpenOrThrow("sqlite:" + File() + rest_); }
+  std::unique_ptr<pipeline::Source> Open() override {
+    return OpenOrThrow("sqlite:" + File() + rest_);
+  }
 
  private:
   std::string File() const { return folder_.At("source.db"); }
@@ -73,7 +76,7 @@ class PostgresTable final : public SourceUnderTest {
     Server().Exec("CREATE SCHEMA " + schema_ + "; CREATE TABLE " + schema_ + ".items (" + columns +
                   "); " + Insert(schema_ + ".items"));
   }
-  std::unique_ptr<Source> Open() override {
+  std::unique_ptr<pipeline::Source> Open() override {
     return OpenOrThrow(Server().Url() + "?schema=" + schema_ + "&options=-csearch_path%3D" +
                        schema_ + rest_);
   }

@@ -17,7 +17,7 @@ class SourceUnderTest {
   virtual ~SourceUnderTest() = default;
 
   // A source of the same documents, as another process would open it.
-  virtual std::unique_ptr<Source> Open() = 0;
+  virtual std::unique_ptr<pipeline::Source> Open() = 0;
 
   // Whether it can split off part of what it reads.
   virtual bool splits() const { return true; }

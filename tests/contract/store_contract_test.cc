@@ -28,35 +28,35 @@ constexpr int kClaimers = 16;
 constexpr int kClaimerProcesses = 3;
 constexpr int kContended = 10'000;
 
-Record NewRecord(const std::string& key, const std::string& body = "{}") {
-  return Record{.kind = "work", .queue = "q", .key = key, .body = body};
+store::Record NewRecord(const std::string& key, const std::string& body = "{}") {
+  return store::Record{.kind = "work", .queue = "q", .key = key, .body = body};
 }
 
-ClaimRequest ClaimOf(const std::string& owner, int limit = 1) {
-  return ClaimRequest{.kind = "work",
-                      .queue = "q",
-                      .limit = limit,
-                      .owner = owner,
-                      .claim_id = RealEnv().NewId(),
-                      .lease = 60s,
-                      .max_lease = 1h};
+store::ClaimRequest ClaimOf(const std::string& owner, int limit = 1) {
+  return store::ClaimRequest{.kind = "work",
+                             .queue = "q",
+                             .limit = limit,
+                             .owner = owner,
+                             .claim_id = RealEnv().NewId(),
+                             .lease = 60s,
+                             .max_lease = 1h};
 }
 
-std::vector<std::string> KeysOf(const std::vector<Record>& records) {
+std::vector<std::string> KeysOf(const std::vector<store::Record>& records) {
   std::vector<std::string> keys;
-  for (const Record& record : records) keys.push_back(record.key);
+  for (const store::Record& record : records) keys.push_back(record.key);
   return keys;
 }
 
 // Claims everything on many threads; the keys, as often as they were claimed.
-std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
+std::vector<std::string> ClaimAll(store::Store& store, const std::string& owner) {
   std::mutex mutex;
   std::vector<std::string> claimed;
   std::vector<std::jthread> threads;
   for (int i = 0; i < kClaimers; ++i) {
     threads.emplace_back([&, i] {
       // Sizes differ, so that threads collide in every way.
-      ClaimRequest request = ClaimOf(owner + "/" + std::to_string(i), 1 + i % 5);
+      store::ClaimRequest request = ClaimOf(owner + "/" + std::to_string(i), 1 + i % 5);
       request.lease = 1h;  // longer than a busy machine takes for all of them
       for (;;) {
         request.claim_id = RealEnv().NewId();
@@ -73,7 +73,7 @@ std::vector<std::string> ClaimAll(Store& store, const std::string& owner) {
         }
         if (records->empty()) return;
         std::lock_guard lock(mutex);
-        for (const Record& record : *records) claimed.push_back(record.key);
+        for (const store::Record& record : *records) claimed.push_back(record.key);
       }
     });
   }
@@ -90,30 +90,30 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
     store_ = backend_->Open("main", RealEnv());
   }
 
-  Written Put(Record record, Due due) {
-    const Change change = Change::Put(std::move(record), due);
+  store::Written Put(store::Record record, store::Due due) {
+    const store::Change change = store::Change::Put(std::move(record), due);
     auto written = store_->Write({&change, 1});
     EXPECT_TRUE(written) << written.error().ToString();
-    return written ? written->front() : Written{};
+    return written ? written->front() : store::Written{};
   }
 
-  Code PutError(Record record, Due due = Due::Now()) {
-    const Change change = Change::Put(std::move(record), due);
+  Code PutError(store::Record record, store::Due due = store::Due::Now()) {
+    const store::Change change = store::Change::Put(std::move(record), due);
     auto written = store_->Write({&change, 1});
     EXPECT_FALSE(written);
     return written ? Code::kInternal : written.error().code;
   }
 
-  Record Stored(const std::string& key) {
+  store::Record Stored(const std::string& key) {
     auto record = store_->Get("work", key);
     EXPECT_TRUE(record && *record) << key;
-    return record && *record ? **record : Record{};
+    return record && *record ? **record : store::Record{};
   }
 
-  std::vector<Record> Claim(const ClaimRequest& request) {
+  std::vector<store::Record> Claim(const store::ClaimRequest& request) {
     auto claimed = store_->Claim(request);
     EXPECT_TRUE(claimed) << claimed.error().ToString();
-    return claimed.value_or(std::vector<Record>{});
+    return claimed.value_or(std::vector<store::Record>{});
   }
 
   WallTime Now() { return store_->Now().value(); }
@@ -131,7 +131,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
 };
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, StoreContract, ::testing::ValuesIn(BackendNames()),
@@ -144,11 +144,11 @@ TEST_P(StoreContract, GetOfAnUnknownKeyFindsNothing) {
 }
 
 TEST_P(StoreContract, CreatedRecordIsReadBackAsWritten) {
-  Record record = NewRecord("a", R"({"x":1})");
+  store::Record record = NewRecord("a", R"({"x":1})");
   record.owner = "me";
   record.attempt = 3;
   record.epoch = 99;
-  const Written written = Put(record, Due::Never());
+  const store::Written written = Put(record, store::Due::Never());
   ASSERT_TRUE(written.applied);
   EXPECT_GT(written.version, 0);
   record.version = written.version;
@@ -157,116 +157,116 @@ TEST_P(StoreContract, CreatedRecordIsReadBackAsWritten) {
 }
 
 TEST_P(StoreContract, CreatingWhatExistsIsAConflictAndChangesNothing) {
-  Put(NewRecord("a", R"("first")"), Due::Never());
-  EXPECT_FALSE(Put(NewRecord("a", R"("second")"), Due::Never()).applied);
+  Put(NewRecord("a", R"("first")"), store::Due::Never());
+  EXPECT_FALSE(Put(NewRecord("a", R"("second")"), store::Due::Never()).applied);
   EXPECT_EQ(Stored("a").body, R"("first")");
 }
 
 TEST_P(StoreContract, SameKeyInAnotherKindIsAnotherRecord) {
-  Put(NewRecord("a"), Due::Never());
-  Record other = NewRecord("a", "2");
+  Put(NewRecord("a"), store::Due::Never());
+  store::Record other = NewRecord("a", "2");
   other.kind = "timer";
-  EXPECT_TRUE(Put(other, Due::Never()).applied);
+  EXPECT_TRUE(Put(other, store::Due::Never()).applied);
   EXPECT_EQ(Stored("a").body, "{}");
 }
 
 TEST_P(StoreContract, ReplaceNeedsTheStoredVersionAndRaisesIt) {
-  Put(NewRecord("a", "1"), Due::Never());
-  Record first = Stored("a");
-  Record second = first;
+  Put(NewRecord("a", "1"), store::Due::Never());
+  store::Record first = Stored("a");
+  store::Record second = first;
   second.body = "2";
   second.owner = "me";
   second.attempt = 7;
-  const Written written = Put(second, Due::Never());
+  const store::Written written = Put(second, store::Due::Never());
   ASSERT_TRUE(written.applied);
   EXPECT_GT(written.version, first.version);
   second.version = written.version;
   EXPECT_EQ(Stored("a"), second);
 
   first.body = "3";
-  EXPECT_FALSE(Put(first, Due::Never()).applied);
+  EXPECT_FALSE(Put(first, store::Due::Never()).applied);
   EXPECT_EQ(Stored("a"), second);
 }
 
 TEST_P(StoreContract, ReplaceKeepsQueueAndEpoch) {
-  Put(NewRecord("a"), Due::Now());
-  Record held = Claim(ClaimOf("me")).at(0);
+  Put(NewRecord("a"), store::Due::Now());
+  store::Record held = Claim(ClaimOf("me")).at(0);
   held.queue = "elsewhere";
   held.epoch = 50;
-  ASSERT_TRUE(Put(held, Due::Never()).applied);
+  ASSERT_TRUE(Put(held, store::Due::Never()).applied);
   EXPECT_EQ(Stored("a").queue, "q");
   EXPECT_EQ(Stored("a").epoch, 1);
 }
 
 TEST_P(StoreContract, ReplaceOfWhatIsNotThereIsAConflict) {
-  Record record = NewRecord("a");
+  store::Record record = NewRecord("a");
   record.version = 5;
-  EXPECT_FALSE(Put(record, Due::Never()).applied);
+  EXPECT_FALSE(Put(record, store::Due::Never()).applied);
   EXPECT_FALSE(store_->Get("work", "a").value());
 }
 
 TEST_P(StoreContract, DeleteNeedsTheStoredVersion) {
-  Put(NewRecord("a"), Due::Now());
-  Record stale = Stored("a");
-  Put(stale, Due::Unchanged());
-  const Change stale_delete = Change::Delete(stale);
+  Put(NewRecord("a"), store::Due::Now());
+  store::Record stale = Stored("a");
+  Put(stale, store::Due::Unchanged());
+  const store::Change stale_delete = store::Change::Delete(stale);
   EXPECT_FALSE(store_->Write({&stale_delete, 1}).value().front().applied);
-  const Change good_delete = Change::Delete(Stored("a"));
+  const store::Change good_delete = store::Change::Delete(Stored("a"));
   EXPECT_TRUE(store_->Write({&good_delete, 1}).value().front().applied);
   EXPECT_FALSE(store_->Get("work", "a").value());
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
 
 TEST_P(StoreContract, RecreatedRecordIsNotTakenForItsPredecessor) {
-  Put(NewRecord("a"), Due::Never());
-  const Record old = Stored("a");
-  const Change gone = Change::Delete(old);
+  Put(NewRecord("a"), store::Due::Never());
+  const store::Record old = Stored("a");
+  const store::Change gone = store::Change::Delete(old);
   ASSERT_TRUE(store_->Write({&gone, 1}).value().front().applied);
-  Put(NewRecord("a", R"("new")"), Due::Never());
-  EXPECT_FALSE(Put(old, Due::Never()).applied);
+  Put(NewRecord("a", R"("new")"), store::Due::Never());
+  EXPECT_FALSE(Put(old, store::Due::Never()).applied);
   EXPECT_FALSE(store_->Write({&gone, 1}).value().front().applied);
   EXPECT_EQ(Stored("a").body, R"("new")");
 }
 
 TEST_P(StoreContract, DueIsNeverUnchangedOrRelativeToTheStoresClock) {
   const WallTime before = Now();
-  Put(NewRecord("a"), Due::After(10min));
+  Put(NewRecord("a"), store::Due::After(10min));
   const WallTime after = Now();
   const WallTime due = Stored("a").due.value();
   EXPECT_GE(due, before + 10min);
   EXPECT_LE(due, after + 10min + 1ms);
 
-  Put(Stored("a"), Due::Unchanged());
+  Put(Stored("a"), store::Due::Unchanged());
   EXPECT_EQ(Stored("a").due, due);
-  Put(Stored("a"), Due::Never());
+  Put(Stored("a"), store::Due::Never());
   EXPECT_FALSE(Stored("a").due);
-  Put(Stored("a"), Due::Unchanged());
+  Put(Stored("a"), store::Due::Unchanged());
   EXPECT_FALSE(Stored("a").due);
 }
 
 // Whatever the store's clock is set to afterwards.
 TEST_P(StoreContract, WhatIsDueAtOnceIsDueByAnyClock) {
-  Put(NewRecord("a"), Due::AtOnce());
-  EXPECT_LE(Stored("a").due.value(), DueAtOnce(Now()));
+  Put(NewRecord("a"), store::Due::AtOnce());
+  EXPECT_LE(Stored("a").due.value(), store::DueAtOnce(Now()));
   EXPECT_EQ(Claim(ClaimOf("me")).size(), 1u);
   EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends when its time has come";
-  Record released = Stored("a");
+  store::Record released = Stored("a");
   released.owner.clear();
-  Put(released, Due::AtOnce());
-  EXPECT_LE(Stored("a").due.value(), DueAtOnce(Now()));
-  EXPECT_LT(DueAtOnce(WallTime(1'000'000s)), DueAtOnce(WallTime(1'000'001s)))
+  Put(released, store::Due::AtOnce());
+  EXPECT_LE(Stored("a").due.value(), store::DueAtOnce(Now()));
+  EXPECT_LT(store::DueAtOnce(WallTime(1'000'000s)), store::DueAtOnce(WallTime(1'000'001s)))
       << "first come, first served";
 }
 
 TEST_P(StoreContract, ScanGoesThroughKeysInByteOrder) {
   const std::vector<std::string> keys{"",   "a", "a%", "a_",   "aB", "aa",
                                       "ab", "b", "ä",  "日本", "🚀"};
-  std::vector<Change> changes;
+  std::vector<store::Change> changes;
   for (size_t i = 1; i < keys.size(); ++i)
-    changes.push_back(Change::Put(NewRecord(keys[i]), Due::Never()));
-  Record other_kind = NewRecord("aa");
+    changes.push_back(store::Change::Put(NewRecord(keys[i]), store::Due::Never()));
+  store::Record other_kind = NewRecord("aa");
   other_kind.kind = "other";
-  changes.push_back(Change::Put(other_kind, Due::Never()));
+  changes.push_back(store::Change::Put(other_kind, store::Due::Never()));
   ASSERT_TRUE(store_->Write(changes));
 
   std::vector<std::string> all(keys.begin() + 1, keys.end());
@@ -284,18 +284,18 @@ TEST_P(StoreContract, ScanGoesThroughKeysInByteOrder) {
 }
 
 TEST_P(StoreContract, WriteAnswersForEachChangeInOrder) {
-  Put(NewRecord("exists"), Due::Never());
-  Put(NewRecord("replaced"), Due::Never());
-  Put(NewRecord("deleted"), Due::Never());
-  Record replaced = Stored("replaced");
+  Put(NewRecord("exists"), store::Due::Never());
+  Put(NewRecord("replaced"), store::Due::Never());
+  Put(NewRecord("deleted"), store::Due::Never());
+  store::Record replaced = Stored("replaced");
   replaced.body = "1";
-  Record stale = Stored("exists");
+  store::Record stale = Stored("exists");
   stale.version += 1;
-  const std::vector<Change> changes{
-      Change::Put(NewRecord("exists"), Due::Never()),
-      Change::Put(NewRecord("new"), Due::Now()),
-      Change::Put(replaced, Due::Never()),
-      Change::Delete(Stored("deleted")),
+  const std::vector<store::Change> changes{
+      store::Change::Put(NewRecord("exists"), store::Due::Never()),
+      store::Change::Put(NewRecord("new"), store::Due::Now()),
+      store::Change::Put(replaced, store::Due::Never()),
+      store::Change::Delete(Stored("deleted")),
   };
   const auto answers = store_->Write(changes).value();
   ASSERT_EQ(answers.size(), changes.size());
@@ -307,39 +307,40 @@ TEST_P(StoreContract, WriteAnswersForEachChangeInOrder) {
   EXPECT_EQ(Stored("replaced").body, "1");
   EXPECT_TRUE(answers[3].applied);
   EXPECT_FALSE(store_->Get("work", "deleted").value());
-  const Change stale_delete = Change::Delete(stale);
+  const store::Change stale_delete = store::Change::Delete(stale);
   EXPECT_FALSE(store_->Write({&stale_delete, 1}).value().front().applied);
 }
 
 TEST_P(StoreContract, OneWriteTakesAThousandChangesAndNoMore) {
-  std::vector<Change> changes;
-  for (int i = 0; i <= kMaxBatch; ++i) {
-    changes.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::Never()));
+  std::vector<store::Change> changes;
+  for (int i = 0; i <= store::kMaxBatch; ++i) {
+    changes.push_back(store::Change::Put(NewRecord("k" + std::to_string(i)), store::Due::Never()));
   }
   EXPECT_EQ(store_->Write(changes).error().code, Code::kInvalid);
   EXPECT_TRUE(store_->Scan("work", "", "", 1).value().empty());
   changes.pop_back();
   const auto answers = store_->Write(changes).value();
-  EXPECT_TRUE(
-      std::all_of(answers.begin(), answers.end(), [](const Written& w) { return w.applied; }));
-  EXPECT_EQ(store_->Scan("work", "", "", kMaxBatch).value().size(), static_cast<size_t>(kMaxBatch));
+  EXPECT_TRUE(std::all_of(answers.begin(), answers.end(),
+                          [](const store::Written& w) { return w.applied; }));
+  EXPECT_EQ(store_->Scan("work", "", "", store::kMaxBatch).value().size(),
+            static_cast<size_t>(store::kMaxBatch));
 }
 
 TEST_P(StoreContract, WriteOfNothingDoesNothing) { EXPECT_TRUE(store_->Write({}).value().empty()); }
 
 TEST_P(StoreContract, TwoChangesOfOneRecordInOneWriteAreRefused) {
-  const std::vector<Change> changes{Change::Put(NewRecord("a"), Due::Never()),
-                                    Change::Put(NewRecord("a"), Due::Never())};
+  const std::vector<store::Change> changes{store::Change::Put(NewRecord("a"), store::Due::Never()),
+                                           store::Change::Put(NewRecord("a"), store::Due::Never())};
   EXPECT_EQ(store_->Write(changes).error().code, Code::kInvalid);
   EXPECT_FALSE(store_->Get("work", "a").value());
 }
 
 TEST_P(StoreContract, ClaimTakesWhatIsDueAndMarksIt) {
-  const Written created = Put(NewRecord("a", R"({"x":1})"), Due::Now());
+  const store::Written created = Put(NewRecord("a", R"({"x":1})"), store::Due::Now());
   const WallTime before = Now();
   const auto claimed = Claim(ClaimOf("me"));
   ASSERT_EQ(claimed.size(), 1u);
-  const Record& record = claimed.front();
+  const store::Record& record = claimed.front();
   EXPECT_EQ(record.key, "a");
   EXPECT_EQ(record.owner, "me");
   EXPECT_EQ(record.epoch, 1);
@@ -353,20 +354,20 @@ TEST_P(StoreContract, ClaimTakesWhatIsDueAndMarksIt) {
 }
 
 TEST_P(StoreContract, ClaimLeavesAloneWhatIsNotDueOrElsewhere) {
-  Put(NewRecord("later"), Due::After(1h));
-  Put(NewRecord("never"), Due::Never());
-  Record other_queue = NewRecord("elsewhere");
+  Put(NewRecord("later"), store::Due::After(1h));
+  Put(NewRecord("never"), store::Due::Never());
+  store::Record other_queue = NewRecord("elsewhere");
   other_queue.queue = "q2";
-  Put(other_queue, Due::Now());
-  Record other_kind = NewRecord("otherwise");
+  Put(other_queue, store::Due::Now());
+  store::Record other_kind = NewRecord("otherwise");
   other_kind.kind = "timer";
-  Put(other_kind, Due::Now());
+  Put(other_kind, store::Due::Now());
   EXPECT_TRUE(Claim(ClaimOf("me", 10)).empty());
 }
 
 TEST_P(StoreContract, ClaimTakesTheOldestFirstAndNoMoreThanAsked) {
   for (const char* key : {"c", "a", "b"}) {
-    Put(NewRecord(key), Due::Now());
+    Put(NewRecord(key), store::Due::Now());
     const WallTime written = Now();
     ASSERT_TRUE(Await([&] { return Now() > written; }));
   }
@@ -377,10 +378,10 @@ TEST_P(StoreContract, ClaimTakesTheOldestFirstAndNoMoreThanAsked) {
 }
 
 TEST_P(StoreContract, ClaimByKeyTakesOnlyThatRecordAndOnlyWhenDue) {
-  Put(NewRecord("a"), Due::Now());
-  Put(NewRecord("b"), Due::Now());
-  Put(NewRecord("later"), Due::After(1h));
-  ClaimRequest request = ClaimOf("me", 10);
+  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("b"), store::Due::Now());
+  Put(NewRecord("later"), store::Due::After(1h));
+  store::ClaimRequest request = ClaimOf("me", 10);
   request.key = "b";
   EXPECT_EQ(KeysOf(Claim(request)), std::vector<std::string>{"b"});
   request.claim_id = RealEnv().NewId();
@@ -395,12 +396,12 @@ TEST_P(StoreContract, ClaimByKeyTakesOnlyThatRecordAndOnlyWhenDue) {
 }
 
 TEST_P(StoreContract, RepeatedClaimGivesTheSameAnswer) {
-  for (const char* key : {"a", "b", "c"}) Put(NewRecord(key), Due::Now());
-  ClaimRequest request = ClaimOf("me", 2);
+  for (const char* key : {"a", "b", "c"}) Put(NewRecord(key), store::Due::Now());
+  store::ClaimRequest request = ClaimOf("me", 2);
   auto first = Claim(request);
   request.repeat = true;
   auto second = Claim(request);
-  const auto by_key = [](const Record& x, const Record& y) { return x.key < y.key; };
+  const auto by_key = [](const store::Record& x, const store::Record& y) { return x.key < y.key; };
   std::sort(first.begin(), first.end(), by_key);
   std::sort(second.begin(), second.end(), by_key);
   ASSERT_EQ(first.size(), 2u);
@@ -408,15 +409,15 @@ TEST_P(StoreContract, RepeatedClaimGivesTheSameAnswer) {
 }
 
 TEST_P(StoreContract, RepeatedClaimThatNeverArrivedClaims) {
-  Put(NewRecord("a"), Due::Now());
-  ClaimRequest request = ClaimOf("me");
+  Put(NewRecord("a"), store::Due::Now());
+  store::ClaimRequest request = ClaimOf("me");
   request.repeat = true;
   EXPECT_EQ(KeysOf(Claim(request)), std::vector<std::string>{"a"});
 }
 
 TEST_P(StoreContract, RepeatedClaimLeavesAloneWhatOthersTookSince) {
-  Put(NewRecord("a"), Due::Now());
-  ClaimRequest request = ClaimOf("me");
+  Put(NewRecord("a"), store::Due::Now());
+  store::ClaimRequest request = ClaimOf("me");
   request.lease = 1ms;
   ASSERT_EQ(Claim(request).size(), 1u);
   ASSERT_TRUE(Await([&] { return !Claim(ClaimOf("other")).empty(); }));
@@ -426,66 +427,66 @@ TEST_P(StoreContract, RepeatedClaimLeavesAloneWhatOthersTookSince) {
 }
 
 TEST_P(StoreContract, ExpiredLeaseIsClaimedAgainWithAHigherEpoch) {
-  Put(NewRecord("a"), Due::Now());
-  ClaimRequest request = ClaimOf("first");
+  Put(NewRecord("a"), store::Due::Now());
+  store::ClaimRequest request = ClaimOf("first");
   request.lease = 20ms;
-  const Record held = Claim(request).at(0);
-  std::vector<Record> again;
+  const store::Record held = Claim(request).at(0);
+  std::vector<store::Record> again;
   ASSERT_TRUE(Await([&] { return !(again = Claim(ClaimOf("second"))).empty(); }));
   EXPECT_EQ(again.front().epoch, held.epoch + 1);
   EXPECT_EQ(again.front().attempt, 2);
   EXPECT_EQ(again.front().owner, "second");
 
-  Record late = held;
+  store::Record late = held;
   late.body = R"("too late")";
-  EXPECT_FALSE(Put(late, Due::Never()).applied);
+  EXPECT_FALSE(Put(late, store::Due::Never()).applied);
   EXPECT_EQ(Stored("a").body, "{}");
 }
 
 TEST_P(StoreContract, LeaseDoublesWithEveryAttemptUpToItsMaximum) {
-  Record record = NewRecord("a");
+  store::Record record = NewRecord("a");
   record.attempt = 0;
-  Put(record, Due::Now());
+  Put(record, store::Due::Now());
   for (int attempt = 1; attempt <= 6; ++attempt) {
-    ClaimRequest request = ClaimOf("me");
+    store::ClaimRequest request = ClaimOf("me");
     request.lease = 10min;
     request.max_lease = 100min;
     const WallTime before = Now();
-    const Record held = Claim(request).at(0);
+    const store::Record held = Claim(request).at(0);
     EXPECT_EQ(held.attempt, attempt);
     const milliseconds lease = std::min<milliseconds>(10min * (1 << (attempt - 1)), 100min);
-    EXPECT_EQ(lease, LeaseFor(attempt, 10min, 100min));
+    EXPECT_EQ(lease, store::LeaseFor(attempt, 10min, 100min));
     EXPECT_GE(*held.due, before + lease);
     EXPECT_LE(*held.due, Now() + lease + 1ms);
-    ASSERT_TRUE(Put(held, Due::Now()).applied);
+    ASSERT_TRUE(Put(held, store::Due::Now()).applied);
   }
-  Record tired = Stored("a");
+  store::Record tired = Stored("a");
   tired.attempt = 1'000'000;  // must not overflow
-  Put(tired, Due::Now());
+  Put(tired, store::Due::Now());
   const WallTime before = Now();
   EXPECT_GE(*Claim(ClaimOf("me")).at(0).due, before + 1h);
 }
 
 TEST_P(StoreContract, ProgressStartsCountingAttemptsAnew) {
-  Put(NewRecord("a"), Due::Now());
-  Record held = Claim(ClaimOf("me")).at(0);
+  Put(NewRecord("a"), store::Due::Now());
+  store::Record held = Claim(ClaimOf("me")).at(0);
   held.attempt = 0;
-  Put(held, Due::Now());
+  Put(held, store::Due::Now());
   EXPECT_EQ(Claim(ClaimOf("me")).at(0).attempt, 1);
 }
 
 TEST_P(StoreContract, FinishedRecordIsNeverClaimed) {
-  Put(NewRecord("a"), Due::Now());
-  Put(Claim(ClaimOf("me")).at(0), Due::Never());
+  Put(NewRecord("a"), store::Due::Now());
+  Put(Claim(ClaimOf("me")).at(0), store::Due::Never());
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
 
 TEST_P(StoreContract, EveryRecordIsClaimedExactlyOnceByManyThreadsAndProcesses) {
   if (GetParam() == "simulated") return;  // single-threaded; the simulator covers it
-  std::vector<Change> batch;
+  std::vector<store::Change> batch;
   for (int i = 0; i < kContended; ++i) {
-    batch.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::Now()));
-    if (batch.size() == kMaxBatch) {
+    batch.push_back(store::Change::Put(NewRecord("k" + std::to_string(i)), store::Due::Now()));
+    if (batch.size() == store::kMaxBatch) {
       ASSERT_TRUE(store_->Write(batch));
       batch.clear();
     }
@@ -518,15 +519,15 @@ TEST_P(StoreContract, EveryRecordIsClaimedExactlyOnceByManyThreadsAndProcesses) 
 
 TEST_P(StoreContract, OnlyOneOfManyWritersOfOneVersionWins) {
   if (GetParam() == "simulated") return;
-  Put(NewRecord("a"), Due::Never());
-  const Record base = Stored("a");
+  Put(NewRecord("a"), store::Due::Never());
+  const store::Record base = Stored("a");
   std::atomic<int> wins = 0;
   std::vector<std::jthread> threads;
   for (int i = 0; i < kClaimers; ++i) {
     threads.emplace_back([&, i] {
-      Record mine = base;
+      store::Record mine = base;
       mine.body = std::to_string(i);
-      const Change change = Change::Put(mine, Due::Never());
+      const store::Change change = store::Change::Put(mine, store::Due::Never());
       auto written = store_->Write({&change, 1});
       if (written && written->front().applied) ++wins;
     });
@@ -541,14 +542,14 @@ TEST_P(StoreContract, EachOfManyWritersGetsItsOwnAnswers) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < kClaimers; ++i) {
     threads.emplace_back([&, i] {
-      Record mine = NewRecord("own-" + std::to_string(i));
+      store::Record mine = NewRecord("own-" + std::to_string(i));
       for (int round = 0; round < 10; ++round) {
-        Record stale = mine;
+        store::Record stale = mine;
         stale.key = "taken-" + std::to_string(round);
         stale.version = 0;  // all create it
         mine.body = std::to_string(round);
-        const std::vector<Change> changes{Change::Put(stale, Due::Never()),
-                                          Change::Put(mine, Due::Never())};
+        const std::vector<store::Change> changes{store::Change::Put(stale, store::Due::Never()),
+                                                 store::Change::Put(mine, store::Due::Never())};
         const auto written = store_->Write(changes);
         ASSERT_TRUE(written) << written.error().ToString();
         ASSERT_EQ(written->size(), 2U);
@@ -568,10 +569,10 @@ TEST_P(StoreContract, WorkersClockDoesNotMatter) {
   for (const auto skew : {std::chrono::hours(1), std::chrono::hours(-1)}) {
     SkewedEnv env(skew);
     auto skewed = backend_->Open("clock" + std::to_string(skew.count() + 1), env);
-    const Change change = Change::Put(NewRecord("a"), Due::Now());
+    const store::Change change = store::Change::Put(NewRecord("a"), store::Due::Now());
     ASSERT_TRUE(skewed->Write({&change, 1}));
     const WallTime before = skewed->Now().value();
-    const Record held = skewed->Claim(ClaimOf("skewed")).value().at(0);
+    const store::Record held = skewed->Claim(ClaimOf("skewed")).value().at(0);
     EXPECT_GE(*held.due, before + 60s);
     EXPECT_LE(*held.due, skewed->Now().value() + 60s + 1ms);
     EXPECT_TRUE(skewed->Claim(ClaimOf("thief")).value().empty());
@@ -580,7 +581,7 @@ TEST_P(StoreContract, WorkersClockDoesNotMatter) {
 
 TEST_P(StoreContract, NamespacesDoNotSeeEachOther) {
   auto other = backend_->Open("other", RealEnv());
-  Put(NewRecord("a"), Due::Now());
+  Put(NewRecord("a"), store::Due::Now());
   EXPECT_FALSE(other->Get("work", "a").value());
   EXPECT_TRUE(other->Scan("work", "", "", 10).value().empty());
   EXPECT_TRUE(other->Claim(ClaimOf("me")).value().empty());
@@ -588,7 +589,7 @@ TEST_P(StoreContract, NamespacesDoNotSeeEachOther) {
 }
 
 TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
-  Put(NewRecord("a"), Due::Now());
+  Put(NewRecord("a"), store::Due::Now());
   auto second = backend_->Open("main", RealEnv());
   EXPECT_EQ(second->Get("work", "a").value(), Stored("a"));
   EXPECT_EQ(second->Claim(ClaimOf("me")).value().size(), 1u);
@@ -597,10 +598,10 @@ TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
 
 TEST_P(StoreContract, WhatIsDeferredIsThereForAllAtOnce) {
   auto second = backend_->Open("main", RealEnv());
-  const Change change = Change::Put(NewRecord("a"), Due::Now(), true);
+  const store::Change change = store::Change::Put(NewRecord("a"), store::Due::Now(), true);
   ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
   ASSERT_TRUE(second->Get("work", "a").value());
-  ClaimRequest request = ClaimOf("me");
+  store::ClaimRequest request = ClaimOf("me");
   request.deferred = true;
   ASSERT_EQ(KeysOf(store_->Claim(request).value()), std::vector<std::string>{"a"});
   EXPECT_EQ(second->Get("work", "a").value()->epoch, 1);
@@ -608,30 +609,31 @@ TEST_P(StoreContract, WhatIsDeferredIsThereForAllAtOnce) {
 }
 
 TEST_P(StoreContract, LimitsAreKeptAndOneByteBeyondIsRefused) {
-  EXPECT_TRUE(Put(NewRecord(std::string(kMaxKeyBytes, 'k')), Due::Now()).applied);
-  EXPECT_EQ(PutError(NewRecord(std::string(kMaxKeyBytes + 1, 'k'))), Code::kInvalid);
+  EXPECT_TRUE(Put(NewRecord(std::string(store::kMaxKeyBytes, 'k')), store::Due::Now()).applied);
+  EXPECT_EQ(PutError(NewRecord(std::string(store::kMaxKeyBytes + 1, 'k'))), Code::kInvalid);
 
-  const std::string body = "\"" + std::string(kMaxBodyBytes - 2, 'b') + "\"";
-  EXPECT_TRUE(Put(NewRecord("big", body), Due::Never()).applied);
+  const std::string body = "\"" + std::string(store::kMaxBodyBytes - 2, 'b') + "\"";
+  EXPECT_TRUE(Put(NewRecord("big", body), store::Due::Never()).applied);
   EXPECT_EQ(Stored("big").body, body);
   EXPECT_EQ(PutError(NewRecord("bigger", body + " ")), Code::kInvalid);
 
-  const std::string deep = std::string(kMaxBodyDepth, '[') + std::string(kMaxBodyDepth, ']');
-  EXPECT_TRUE(Put(NewRecord("deep", deep), Due::Never()).applied);
+  const std::string deep =
+      std::string(store::kMaxBodyDepth, '[') + std::string(store::kMaxBodyDepth, ']');
+  EXPECT_TRUE(Put(NewRecord("deep", deep), store::Due::Never()).applied);
   EXPECT_EQ(PutError(NewRecord("deeper", "[" + deep + "]")), Code::kInvalid);
   const std::string long_number(30, '9');
   EXPECT_EQ(PutError(NewRecord("deeper", "[" + long_number + ",[" + deep + "]]")), Code::kInvalid);
 
-  Record long_owner = NewRecord("owner");
-  long_owner.owner = std::string(kMaxNameBytes, 'o');
-  EXPECT_TRUE(Put(long_owner, Due::Never()).applied);
+  store::Record long_owner = NewRecord("owner");
+  long_owner.owner = std::string(store::kMaxNameBytes, 'o');
+  EXPECT_TRUE(Put(long_owner, store::Due::Never()).applied);
   long_owner.key = "owner2";
   long_owner.owner += "o";
   EXPECT_EQ(PutError(long_owner), Code::kInvalid);
 
-  EXPECT_EQ(store_->Claim(ClaimOf("me", kMaxBatch + 1)).error().code, Code::kInvalid);
+  EXPECT_EQ(store_->Claim(ClaimOf("me", store::kMaxBatch + 1)).error().code, Code::kInvalid);
   EXPECT_EQ(store_->Claim(ClaimOf("me", 0)).error().code, Code::kInvalid);
-  EXPECT_EQ(store_->Scan("work", "", "", kMaxBatch + 1).error().code, Code::kInvalid);
+  EXPECT_EQ(store_->Scan("work", "", "", store::kMaxBatch + 1).error().code, Code::kInvalid);
 }
 
 TEST_P(StoreContract, WhatIsNotTextOrNotJsonIsRefused) {
@@ -641,7 +643,7 @@ TEST_P(StoreContract, WhatIsNotTextOrNotJsonIsRefused) {
     EXPECT_EQ(PutError(NewRecord(bad)), Code::kInvalid);
     EXPECT_EQ(store_->Get("work", bad).error().code, Code::kInvalid);
     EXPECT_EQ(PutError(NewRecord("k", "\"" + bad)), Code::kInvalid);
-    Record queue = NewRecord("k");
+    store::Record queue = NewRecord("k");
     queue.queue = bad;
     EXPECT_EQ(PutError(queue), Code::kInvalid);
   }
@@ -649,8 +651,8 @@ TEST_P(StoreContract, WhatIsNotTextOrNotJsonIsRefused) {
        {"", "{", "nul", "{\"a\":1}}", "'a'", "[1,]", "\"\x01\"", "\xef\xbb\xbf{}"}) {
     EXPECT_EQ(PutError(NewRecord("k", bad)), Code::kInvalid) << bad;
   }
-  EXPECT_EQ(PutError(NewRecord("k"), Due::Unchanged()), Code::kInvalid);
-  EXPECT_EQ(PutError(NewRecord("k"), Due::After(-1ms)), Code::kInvalid);
+  EXPECT_EQ(PutError(NewRecord("k"), store::Due::Unchanged()), Code::kInvalid);
+  EXPECT_EQ(PutError(NewRecord("k"), store::Due::After(-1ms)), Code::kInvalid);
   EXPECT_TRUE(store_->Scan("work", "", "", 10).value().empty());
 }
 
@@ -672,15 +674,16 @@ TEST_P(StoreContract, OddTextsComeBackByteForByte) {
       "\x01\x7f",
   };
   for (const std::string& text : odd) {
-    Record record = NewRecord(text, R"({"n":1.0,"e":1e3, "big":123456789012345678901234567890,
+    store::Record record =
+        NewRecord(text, R"({"n":1.0,"e":1e3, "big":123456789012345678901234567890,
         "nul":"\u0000","dup":1,"dup":2,"u":"é日🚀\u00e9"})");
     record.queue = text;
     record.owner = text;
-    ASSERT_TRUE(Put(record, Due::Now()).applied) << text;
+    ASSERT_TRUE(Put(record, store::Due::Now()).applied) << text;
     record.version = Stored(text).version;
     record.due = Stored(text).due;
     EXPECT_EQ(Stored(text), record);
-    ClaimRequest request = ClaimOf(text);
+    store::ClaimRequest request = ClaimOf(text);
     request.queue = text;
     EXPECT_EQ(KeysOf(Claim(request)), std::vector<std::string>{text});
   }
@@ -697,7 +700,8 @@ TEST_P(StoreContract, WaitEndsEarlyWhenSomethingWasWritten) {
   });
   int written = 0;
   EXPECT_TRUE(Await([&] {
-    const Change change = Change::Put(NewRecord("k" + std::to_string(written++)), Due::Now());
+    const store::Change change =
+        store::Change::Put(NewRecord("k" + std::to_string(written++)), store::Due::Now());
     EXPECT_TRUE(second->Write({&change, 1}));
     return woken.load();
   }));
@@ -717,7 +721,7 @@ TEST_P(StoreContract, WaitEndsAtItsTimeoutAndOnRequest) {
 }  // namespace
 
 int ClaimAllMain(const std::string& url, const std::string& owner, const std::string& file) {
-  auto store = OpenStore(url, RealEnv());
+  auto store = store::OpenStore(url, RealEnv());
   if (!store) {
     std::cerr << store.error().ToString() << "\n";
     return 1;

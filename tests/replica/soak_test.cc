@@ -135,10 +135,10 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
                  std::stop_token stop) {
   Env& env = RealEnv();
   std::map<std::string, int64_t> versions;
-  std::unique_ptr<EventLog> log;
+  std::unique_ptr<events::EventLog> log;
   while (!stop.stop_requested()) {
     if (!log) {
-      auto opened = OpenEventLog(url, env);
+      auto opened = events::OpenEventLog(url, env);
       if (!opened) {
         env.Sleep(100ms, stop);
         continue;
@@ -147,7 +147,7 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
     }
     const std::string stream =
         "stream-" + std::to_string(number) + "-" + std::to_string(env.Random() % kStreams);
-    StreamAppend append{stream, versions[stream], {}};
+    events::StreamAppend append{stream, versions[stream], {}};
     for (int i = 0; i < 10; ++i) {
       append.events.push_back(
           {.type = "Added",
@@ -183,7 +183,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
   for (int i = 0; i < kProcesses; ++i) {
     workers.push_back(std::make_unique<WorkerProcess>(file_, folder_, i));
   }
-  auto store = OpenStore(url, env);
+  auto store = store::OpenStore(url, env);
   ASSERT_TRUE(store) << store.error().ToString();
   const uint64_t seed = env.Random();
   std::cout << "seed " << seed << "\n";
@@ -196,7 +196,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
   while (env.MonoNow() - begin < total) {
     const auto due = static_cast<size_t>((env.MonoNow() - begin) * std::size(kScale) / total);
     if (stage <= due && stage < std::size(kScale)) {
-      if (ScaleSet(**store, "soak", kScale[stage])) ++stage;
+      if (replica::ScaleSet(**store, "soak", kScale[stage])) ++stage;
     }
     WorkerProcess& victim = *workers[static_cast<size_t>(std::rand()) % workers.size()];
     switch (std::rand() % 4) {
@@ -222,13 +222,13 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
     }
   }
   appenders.clear();
-  ASSERT_TRUE(ScaleSet(**store, "soak", std::nullopt));
-  auto log = OpenEventLog(url, env);
-  auto model = OpenReadModel(url, env);
+  ASSERT_TRUE(replica::ScaleSet(**store, "soak", std::nullopt));
+  auto log = events::OpenEventLog(url, env);
+  auto model = replica::OpenReadModel(url, env);
   ASSERT_TRUE(log && model);
   const auto end = env.MonoNow() + 90s;
   for (;;) {
-    auto status = StatusOf(**store, **log, **model, "soak", {"copy"});
+    auto status = replica::StatusOf(**store, **log, **model, "soak", {"copy"});
     if (status && status->instances.front().lag_events == 0) break;
     ASSERT_LT(env.MonoNow(), end) << "the set does not catch up";
     env.Sleep(200ms, {});
@@ -246,7 +246,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM (SELECT version, row_number() OVER (PARTITION BY "
                           "stream ORDER BY line) AS nth FROM copy) c WHERE version <> nth"),
             "0");
-  auto audit = Audit(**log, **model, {"soak", "copy", 1});
+  auto audit = replica::Audit(**log, **model, {"soak", "copy", 1});
   ASSERT_TRUE(audit) << audit.error().ToString();
   EXPECT_TRUE(audit->wrong_slots.empty());
 }

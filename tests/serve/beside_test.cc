@@ -8,9 +8,9 @@
 #include <set>
 #include <thread>
 
-#include "base/http.h"
-#include "base/json.h"
 #include "cli/program.h"
+#include "core/json.h"
+#include "net/http.h"
 #include "support/server_process.h"
 
 namespace muster::testing {
@@ -68,7 +68,7 @@ class ServeBeside : public ::testing::Test {
   }
 
   ServerProcess process_{"beside"};
-  HttpClient client_{{.use_proxy = false}};
+  net::HttpClient client_{{.use_proxy = false}};
   std::string url_;
   std::string token_;
 };

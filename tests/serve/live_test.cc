@@ -10,8 +10,8 @@
 #include <csignal>
 #include <fstream>
 
-#include "base/json.h"
 #include "cli/program.h"
+#include "core/json.h"
 #include "muster/store.h"
 #include "serve/served.h"
 #include "support/http_server.h"
@@ -49,7 +49,7 @@ class ServeLive : public ::testing::Test {
   }
 
   Json GetJson(const std::string& path) {
-    const HttpResponse response = served.Get(path);
+    const net::HttpResponse response = served.Get(path);
     EXPECT_EQ(response.status, 200) << path << ": " << response.body;
     return Json::parse(response.body, nullptr, false);
   }
@@ -101,10 +101,10 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
   Migrate();
   auto viewer = Follow("/api/v1/overview");
   viewer->ReadUntil("event: snapshot");
-  const auto store = OpenStore(served.store_url(), RealEnv()).value();
+  const auto store = store::OpenStore(served.store_url(), RealEnv()).value();
   const auto put = [&](const char* kind, const char* key, const char* body) {
-    const Change change =
-        Change::Put(Record{.kind = kind, .queue = "r", .key = key, .body = body}, Due::Never());
+    const store::Change change = store::Change::Put(
+        store::Record{.kind = kind, .queue = "r", .key = key, .body = body}, store::Due::Never());
     ASSERT_TRUE(store->Write({&change, 1}));
   };
   put("run", "bad", R"({"state":"ready","incarnation":"i","pages":[]})");
@@ -128,7 +128,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
     for (const char* path :
          {"/api/v1/stores/0/migrations/bad", "/api/v1/stores/0/work/bad",
           "/api/v1/stores/0/work/r/items/bad", "/api/v1/stores/0/replica-sets/bad"}) {
-      const HttpResponse response = served.Get(path);
+      const net::HttpResponse response = served.Get(path);
       EXPECT_GE(response.status, 400) << path;
       EXPECT_NE(response.body.find("bad"), std::string::npos) << response.body;
     }
@@ -210,7 +210,7 @@ TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
         GetJson("/api/v1/dead-letters")["files"]["r.dead-letters.jsonl"]["actions"]["redrive"];
   } while (!redrive["allowed"].get<bool>() && std::chrono::steady_clock::now() < give_up);
   EXPECT_TRUE(redrive["allowed"].get<bool>()) << redrive;
-  const HttpResponse preview = served.Post(redrive["path"], R"({"preview":true})");
+  const net::HttpResponse preview = served.Post(redrive["path"], R"({"preview":true})");
   EXPECT_EQ(preview.status, 200) << preview.body;
   EXPECT_EQ(Json::parse(preview.body)["affected"], 1);
 }
@@ -242,7 +242,7 @@ ranks:
   EXPECT_EQ(detail["commands"][0]["command"],
             "muster retry m --task A --store " + served.store_url());
 
-  const HttpResponse preview =
+  const net::HttpResponse preview =
       served.Post("/api/v1/stores/0/migrations/m/retry", R"({"preview":true})");
   ASSERT_EQ(preview.status, 200) << preview.body;
   EXPECT_EQ(Json::parse(preview.body)["affects"][0]["name"], "extract/A");
@@ -307,13 +307,13 @@ ranks:
   all += run({"run", "plan.yaml", "--input", "tenantId=t", "--input", "migrationId=m", "--input",
               "environment=dev"});
   all += viewer->ReadUntil("\"status\":\"FAILED\"");
-  const HttpResponse retried = served.Post("/api/v1/stores/0/migrations/m/retry", "{}");
+  const net::HttpResponse retried = served.Post("/api/v1/stores/0/migrations/m/retry", "{}");
   EXPECT_EQ(retried.status, 200) << retried.body;
   all += retried.body + viewer->ReadUntil("\"attempt\":2");
   for (const char* path :
        {"/api/v1/overview", "/api/v1/failures", "/api/v1/session", "/api/v1/stores/0/migrations/m",
         "/api/v1/stores/0/migrations/m/tasks/transform/load", "/api/v1/dead-letters", "/metrics"}) {
-    const HttpResponse answer = served.Get(path);
+    const net::HttpResponse answer = served.Get(path);
     EXPECT_EQ(answer.status, 200) << path << answer.body;
     all += answer.body;
   }

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/json.h"
+#include "core/json.h"
 #include "serve/served.h"
 #include "support/temporary_folder.h"
 
@@ -49,14 +49,14 @@ TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
   int count = 0;
   for (std::string line; std::getline(table, line); ++count) {
     const Json test = Json::parse(line);
-    HttpHeaders headers;
+    net::HttpHeaders headers;
     const Json given = test.value("headers", Json::object());
     for (const auto& [name, value] : given.items()) {
       headers.emplace_back(name, Fill(value.get<std::string>(), served, cookie));
     }
-    const HttpResponse response = served.Send(test.value("method", "GET"),
-                                              Fill(test["path"].get<std::string>(), served, cookie),
-                                              headers, test.value("body", ""));
+    const net::HttpResponse response = served.Send(
+        test.value("method", "GET"), Fill(test["path"].get<std::string>(), served, cookie), headers,
+        test.value("body", ""));
     SCOPED_TRACE(test["name"].get<std::string>() + ": " + response.body);
     EXPECT_EQ(response.status, test["status"].get<int>());
     if (test.contains("code")) {
@@ -114,7 +114,7 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
                  "--tls-key", key});
   EXPECT_EQ(served.Get("/api/v1/session").status, 200);
   EXPECT_EQ(served.Send("GET", "/api/v1/session").status, 401);
-  const HttpResponse login = served.Send("GET", "/login?token=" + served.operator_token());
+  const net::HttpResponse login = served.Send("GET", "/login?token=" + served.operator_token());
   EXPECT_NE(login.Header("Set-Cookie").value_or("").find("; Secure"), std::string::npos);
   EXPECT_TRUE(login.Header("Strict-Transport-Security"));
   // In the clear there is nothing.
@@ -149,7 +149,7 @@ TEST(ServeSecurity, TokensThatOthersCanReadAreNotUsed) {
 }
 
 TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
-  const HttpResponse login = Shared().Send("GET", "/login?token=" + Shared().operator_token());
+  const net::HttpResponse login = Shared().Send("GET", "/login?token=" + Shared().operator_token());
   EXPECT_EQ(login.status, 303);
   EXPECT_EQ(login.Header("Location"), "/");
   const std::string cookie(login.Header("Set-Cookie").value_or(""));
@@ -208,7 +208,7 @@ TEST(ServeSecurity, SlowClientsKeepNobodyElseWaiting) {
 
 TEST(ServeSecurity, AServerThatOnlyShowsLetsNobodyAct) {
   Served served({"--read-only"});
-  const HttpResponse answer = served.Post("/api/v1/stores/0/work/r/retry", "{}");
+  const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/r/retry", "{}");
   EXPECT_EQ(answer.status, 403) << answer.body;
   EXPECT_EQ(served.Post("/api/v1/stores/0/work/r/retry", R"({"preview":true})").status, 404);
   // The link that it prints is a viewer's.
@@ -252,7 +252,7 @@ TEST(ServeSecurity, AFloodOfRefusalsDoesNotFillTheDisk) {
 TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
   Served served;
   ASSERT_EQ(symlink("/dev/full", (served.folder() + "/audit").c_str()), 0);
-  const HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
+  const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
   EXPECT_EQ(answer.status, 404) << answer.body;
   EXPECT_NE(served.process().Log().find("not in the audit log yet"), std::string::npos);
   ASSERT_EQ(unlink((served.folder() + "/audit").c_str()), 0);
@@ -295,7 +295,7 @@ TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
 TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {
   Served served;
   ASSERT_EQ(mkdir((served.folder() + "/audit").c_str(), 0700), 0);
-  const HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
+  const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
   EXPECT_EQ(answer.status, 503) << answer.body;
   EXPECT_NE(answer.body.find("audit log"), std::string::npos);
 }

@@ -63,24 +63,24 @@ std::string Served::Url(const std::string& path) const {
 std::string Served::login_link() const { return After(process_.Log(), "log in with: "); }
 
 std::string Served::cookie() {
-  const HttpResponse login = Send("GET", "/login?token=" + operator_);
+  const net::HttpResponse login = Send("GET", "/login?token=" + operator_);
   const std::string cookie(login.Header("Set-Cookie").value_or(""));
   return cookie.substr(0, cookie.find(';'));
 }
 
-HttpResponse Served::Send(const std::string& method, const std::string& path, HttpHeaders headers,
-                          const std::string& body) {
+net::HttpResponse Served::Send(const std::string& method, const std::string& path,
+                               net::HttpHeaders headers, const std::string& body) {
   auto response = client_.Send(
       {.method = method, .url = Url(path), .headers = std::move(headers), .body = body});
   if (!response) throw std::runtime_error(response.error().ToString());
   return *std::move(response);
 }
 
-HttpResponse Served::Get(const std::string& path) {
+net::HttpResponse Served::Get(const std::string& path) {
   return Send("GET", path, {{"Authorization", "Bearer " + operator_}});
 }
 
-HttpResponse Served::Post(const std::string& path, const std::string& body) {
+net::HttpResponse Served::Post(const std::string& path, const std::string& body) {
   return Send("POST", path,
               {{"Authorization", "Bearer " + operator_}, {"Content-Type", "application/json"}},
               body);

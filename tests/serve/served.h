@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/http.h"
+#include "net/http.h"
 #include "support/server_process.h"
 
 namespace muster::testing {
@@ -28,10 +28,10 @@ class Served {
 
   void Start();  // again, on the same port
 
-  HttpResponse Send(const std::string& method, const std::string& path, HttpHeaders headers = {},
-                    const std::string& body = "");
-  HttpResponse Get(const std::string& path);  // as operator
-  HttpResponse Post(const std::string& path, const std::string& body);
+  net::HttpResponse Send(const std::string& method, const std::string& path,
+                         net::HttpHeaders headers = {}, const std::string& body = "");
+  net::HttpResponse Get(const std::string& path);  // as operator
+  net::HttpResponse Post(const std::string& path, const std::string& body);
 
  private:
   std::string Url(const std::string& path) const;
@@ -42,7 +42,7 @@ class Served {
   int port_ = 0;
   std::string operator_;
   std::string viewer_;
-  HttpClient client_{{.verify_tls = false, .use_proxy = false}};
+  net::HttpClient client_{{.verify_tls = false, .use_proxy = false}};
 };
 
 // A connection of bytes, for what a well-behaved client never does.

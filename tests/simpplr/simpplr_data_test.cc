@@ -5,13 +5,13 @@
 #include <fstream>
 #include <map>
 
-#include "base/json.h"
-#include "base/sqlite.h"
+#include "core/json.h"
+#include "sql/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
-#include "task/copy_executor.h"
+#include "task/data/copy_executor.h"
+#include "task/data/transform_executor.h"
 #include "task/test_context.h"
-#include "task/transform_executor.h"
 
 // The data, the scripts and the schema of examples/simpplr, without its plan: everything that the
 // generator makes up is staged and loaded, on both databases, and nothing gets lost on the way.
@@ -58,8 +58,8 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
     std::ifstream file(folder + (sqlite ? "/schema/sqlite.sql" : "/schema/postgresql.sql"));
     const std::string schema{std::istreambuf_iterator<char>(file), {}};
     if (sqlite) {
-      database_ = *SqliteDb::Open(folder_.At("zeus.db"), SqliteDb::Mode::kCreate,
-                                  std::chrono::milliseconds(5000));
+      database_ = *sql::SqliteDb::Open(folder_.At("zeus.db"), sql::SqliteDb::Mode::kCreate,
+                                       std::chrono::milliseconds(5000));
       ASSERT_TRUE(database_->Execute(schema));
       target_ = "sqlite:" + folder_.path() + "/zeus.db";
     } else {
@@ -80,7 +80,8 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
   }
 
-  TaskOutcome Call(TaskExecutor& executor, const std::string& resource, const Json& input) {
+  states::TaskOutcome Call(states::TaskExecutor& executor, const std::string& resource,
+                           const Json& input) {
     return executor.Start({.resource = resource,
                            .input = input,
                            .credentials = nullptr,
@@ -101,15 +102,15 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
                                      {"object", object},
                                      {"staging", folder_.path() + "/staging"},
                                      {"format", format}});
-      EXPECT_TRUE(std::holds_alternative<TaskSuccess>(outcome)) << object;
-      const Json& result = std::get<TaskSuccess>(outcome).output;
+      EXPECT_TRUE(std::holds_alternative<states::TaskSuccess>(outcome)) << object;
+      const Json& result = std::get<states::TaskSuccess>(outcome).output;
       EXPECT_EQ(result["failed"], 0) << object;
       rows[object] = result["rows"];
     }
     return rows;
   }
 
-  TaskOutcome Load(const Script& script) {
+  states::TaskOutcome Load(const Script& script) {
     return Call(*transform_, "muster:transform",
                 Json{{"script", std::string("scripts/") + script.name + ".sql"},
                      {"plan_folder", MUSTER_SIMPPLR},
@@ -131,10 +132,10 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
   void LoadAll(const std::map<std::string, int64_t>& staged) {
     for (const Script& script : kScripts) {
       const auto outcome = Load(script);
-      if (const auto* failure = std::get_if<TaskFailure>(&outcome)) {
+      if (const auto* failure = std::get_if<states::TaskFailure>(&outcome)) {
         FAIL() << script.name << ": " << failure->error << ": " << failure->cause;
       }
-      const Json& result = std::get<TaskSuccess>(outcome).output;
+      const Json& result = std::get<states::TaskSuccess>(outcome).output;
       EXPECT_EQ(result["read"], staged.at(script.object)) << script.name;
       for (const auto& [table, rows] : result["tables"].items()) {
         EXPECT_EQ(Ask("SELECT count(*) FROM " + table), rows) << table;
@@ -143,10 +144,10 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
   }
 
   testing::TemporaryFolder folder_;
-  std::unique_ptr<SqliteDb> database_;
+  std::unique_ptr<sql::SqliteDb> database_;
   testing::PostgresServer* server_ = nullptr;
   std::string target_;
-  std::unique_ptr<TaskExecutor> transform_ = task::MakeTransformExecutor();
+  std::unique_ptr<states::TaskExecutor> transform_ = task::MakeTransformExecutor();
   task::TestContext context_;
   int calls_ = 0;
 };
@@ -164,7 +165,7 @@ TEST_P(SimpplrData, AnOrphanIsFoundByTheScriptThatLoadsIt) {
   StageAll("jsonl");
   for (const Script& script : kScripts) {
     const auto outcome = Load(script);
-    const auto* failure = std::get_if<TaskFailure>(&outcome);
+    const auto* failure = std::get_if<states::TaskFailure>(&outcome);
     const bool orphaned = script.name == std::string("feed-comments");
     ASSERT_EQ(failure != nullptr, orphaned) << script.name;
     if (!orphaned) continue;

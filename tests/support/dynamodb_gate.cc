@@ -19,7 +19,7 @@ HttpServerReply DynamoDbError(int status, const std::string& type, const std::st
 
 DynamoDbGate::DynamoDbGate(int server_port)
     : server_port_(server_port),
-      client_(HttpOptions{.use_proxy = false}),
+      client_(net::HttpOptions{.use_proxy = false}),
       server_([this](const HttpServerRequest& request) { return Handle(request); }) {}
 
 void DynamoDbGate::SetRule(Rule rule) {
@@ -41,9 +41,9 @@ HttpServerReply DynamoDbGate::Handle(const HttpServerRequest& request) {
 }
 
 HttpServerReply DynamoDbGate::PassOn(const HttpServerRequest& request) {
-  HttpRequest copy{.method = request.method,
-                   .url = "http://127.0.0.1:" + std::to_string(server_port_) + request.target,
-                   .body = request.body};
+  net::HttpRequest copy{.method = request.method,
+                        .url = "http://127.0.0.1:" + std::to_string(server_port_) + request.target,
+                        .body = request.body};
   for (const char* name : {"X-Amz-Target", "Content-Type", "Authorization", "X-Amz-Date"}) {
     copy.headers.emplace_back(name, request.Header(name));
   }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/http.h"
+#include "net/http.h"
 #include "support/http_server.h"
 
 namespace muster::testing {
@@ -46,7 +46,7 @@ class DynamoDbGate {
   HttpServerReply Handle(const HttpServerRequest& request);
 
   const int server_port_;
-  HttpClient client_;
+  net::HttpClient client_;
   std::mutex mutex_;
   Rule rule_;
   std::atomic<int> requests_ = 0;

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/http.h"
-#include "base/json.h"
+#include "core/json.h"
+#include "net/http.h"
 #include "support/shared_server.h"
 
 namespace muster::testing {
@@ -21,8 +21,8 @@ constexpr const char* kJavac = "/usr/bin/javac";  // its launcher is compiled ea
 constexpr const char* kHome = MUSTER_THIRD_PARTY "/dynamodb-local-2.6.1";
 constexpr const char* kProgram = MUSTER_TEST_SUPPORT "/DynamoDbLocal.java";
 
-Result<HttpResponse> Send(int port, const std::string& operation, const std::string& body) {
-  static HttpClient client(HttpOptions{.use_proxy = false});
+Result<net::HttpResponse> Send(int port, const std::string& operation, const std::string& body) {
+  static net::HttpClient client(net::HttpOptions{.use_proxy = false});
   return client.Send(
       {.method = "POST",
        .url = DynamoDbServer::Endpoint(port) + "/",

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/env_wrapper.h"
+#include "core/env_wrapper.h"
 
 namespace muster::testing {
 

@@ -6,14 +6,14 @@ HttpRelay::HttpRelay(int target_port, Before before, After after)
     : target_("http://127.0.0.1:" + std::to_string(target_port)),
       before_(std::move(before)),
       after_(std::move(after)),
-      client_(HttpOptions{.use_proxy = false}),
+      client_(net::HttpOptions{.use_proxy = false}),
       server_([this](const HttpServerRequest& request) { return Handle(request); }) {}
 
 HttpServerReply HttpRelay::Handle(const HttpServerRequest& request) {
   if (before_) {
     if (auto reply = before_(request)) return *reply;
   }
-  HttpRequest passed{.method = request.method, .url = target_ + request.target};
+  net::HttpRequest passed{.method = request.method, .url = target_ + request.target};
   passed.body = request.body;
   for (const char* name : {"Content-Type", "Authorization"}) {
     const std::string value = request.Header(name);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/http.h"
+#include "net/http.h"
 #include "support/http_server.h"
 
 namespace muster::testing {
@@ -16,8 +16,8 @@ class HttpRelay {
   // The response to send instead of the server's; none: forward the request.
   using Before = std::function<std::optional<HttpServerReply>(const HttpServerRequest&)>;
   // Sees the server's response; what it returns, if anything, goes to the client instead.
-  using After =
-      std::function<std::optional<HttpServerReply>(const HttpServerRequest&, const HttpResponse&)>;
+  using After = std::function<std::optional<HttpServerReply>(const HttpServerRequest&,
+                                                             const net::HttpResponse&)>;
 
   HttpRelay(int target_port, Before before, After after = {});
 
@@ -29,7 +29,7 @@ class HttpRelay {
   const std::string target_;
   const Before before_;
   const After after_;
-  HttpClient client_;
+  net::HttpClient client_;
   HttpServer server_;
 };
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/http.h"
+#include "net/http.h"
 #include "support/shared_server.h"
 
 namespace muster::testing {
@@ -57,8 +57,8 @@ void CopyJavaOptions(const std::string& from, const std::string& to) {
   }
 }
 
-Result<HttpResponse> Send(HttpRequest request) {
-  static HttpClient client(HttpOptions{.use_proxy = false});
+Result<net::HttpResponse> Send(net::HttpRequest request) {
+  static net::HttpClient client(net::HttpOptions{.use_proxy = false});
   return client.Send(request);
 }
 
@@ -201,7 +201,7 @@ void OpenSearchServer::Restart() {
 
 std::string OpenSearchServer::Call(const std::string& method, const std::string& target,
                                    const std::string& body) const {
-  HttpRequest request{.method = method, .url = Url(target), .body = body};
+  net::HttpRequest request{.method = method, .url = Url(target), .body = body};
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   const auto answer = Send(request);
   if (!answer) throw std::runtime_error(answer.error().ToString());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/env_wrapper.h"
+#include "core/env_wrapper.h"
 
 namespace muster::testing {
 

@@ -9,18 +9,18 @@ namespace {
 
 // Writes one record that is due and claims it.
 muster::Status ClaimGreeting() {
-  MUSTER_ASSIGN(auto store, muster::OpenStore("memory:", muster::RealEnv()));
+  MUSTER_ASSIGN(auto store, muster::store::OpenStore("memory:", muster::RealEnv()));
 
-  muster::Record greeting{.kind = "note", .queue = "default", .key = "greeting"};
+  muster::store::Record greeting{.kind = "note", .queue = "default", .key = "greeting"};
   greeting.body = R"({"text":"hello"})";
-  const std::vector changes{muster::Change::Put(greeting, muster::Due::Now())};
+  const std::vector changes{muster::store::Change::Put(greeting, muster::store::Due::Now())};
   MUSTER_TRY(store->Write(changes));
 
-  muster::ClaimRequest request{.kind = "note", .queue = "default"};
+  muster::store::ClaimRequest request{.kind = "note", .queue = "default"};
   request.owner = "consumer";
   request.claim_id = muster::RealEnv().NewId();
   MUSTER_ASSIGN(const auto claimed, store->Claim(request));
-  for (const muster::Record& record : claimed) {
+  for (const muster::store::Record& record : claimed) {
     std::cout << "claimed " << record.key << " at epoch " << record.epoch << ": " << record.body
               << "\n";
   }

@@ -1,19 +1,19 @@
 #include <array>
 
-#include "base/gzip.h"
-#include "base/json.h"
+#include "core/gzip.h"
+#include "core/json.h"
 #include "events/event_json.h"
 #include "fuzz/inputs/inputs.h"
 #include "muster/migrate.h"
-#include "pipeline/csv_record.h"
-#include "pipeline/dead_letter_source.h"
-#include "pipeline/json_scan.h"
-#include "plan/plan.h"
-#include "plan/plan_json.h"
+#include "pipeline/file/csv_record.h"
+#include "pipeline/flow/dead_letter_source.h"
+#include "pipeline/json/json_scan.h"
+#include "plan/model/plan.h"
+#include "plan/model/plan_json.h"
 #include "replica/replica_file.h"
 #include "replica/sql_template.h"
 #include "store/store_url.h"
-#include "task/sql_script.h"
+#include "task/call/sql_script.h"
 
 namespace muster::fuzz {
 namespace {
@@ -28,7 +28,7 @@ void ReadPlan(std::string_view bytes) {
 // Two parts: the transforms, and documents a line.
 void ApplyTransforms(std::string_view bytes) {
   const auto [yaml, documents] = TakePart(bytes);
-  const auto parsed = ParseTransforms(std::string(yaml), "transforms.yaml");
+  const auto parsed = pipeline::ParseTransforms(std::string(yaml), "transforms.yaml");
   if (!parsed) return;
   static_cast<void>((*parsed)->Target({"orders", R"({"columns":[{"name":"a","type":"text"}]})"}));
   const auto transforms = (*parsed)->Make();
@@ -36,8 +36,8 @@ void ApplyTransforms(std::string_view bytes) {
   const std::string body = Json::accept(documents) && documents.starts_with('{')
                                ? std::string(documents)
                                : R"({"a":{"b":[1,2.50,null]},"c":"text"})";
-  Arena arena;
-  Document document{.id = "1", .routing = "", .body = body, .position = "", .defect = ""};
+  pipeline::Arena arena;
+  pipeline::Document document{.id = "1", .routing = "", .body = body, .position = "", .defect = ""};
   for (const auto& transform : *transforms) {
     const auto kept = transform->Apply(document, arena);
     if (!kept || !*kept) return;
@@ -45,7 +45,7 @@ void ApplyTransforms(std::string_view bytes) {
   if (!Json::accept(document.body)) __builtin_trap();
 }
 
-void CheckBody(const Document& document) {
+void CheckBody(const pipeline::Document& document) {
   if (document.defect.empty() && !Json::accept(document.body)) __builtin_trap();
 }
 
@@ -55,58 +55,59 @@ void ReadFiles(std::string_view bytes) {
   const std::string_view end = kKinds[TakeChoice(bytes, kKinds.size())];
   const std::string path = FileWith(bytes, end);
   const std::string scheme = end.starts_with(".csv") ? "csv:" : "jsonl:";
-  if (auto source = OpenSource(scheme + path, RealEnv())) ReadAll(**source, CheckBody);
+  if (auto source = pipeline::OpenSource(scheme + path, RealEnv())) ReadAll(**source, CheckBody);
 }
 
 void ReadCsv(std::string_view bytes) {
-  CsvParser parser(TakeChoice(bytes, 2) == 0 ? ',' : '\t');
+  pipeline::CsvParser parser(TakeChoice(bytes, 2) == 0 ? ',' : '\t');
   if (!parser.Parse(bytes)) return;
   std::string line;
-  for (const CsvField& field : parser.fields()) AppendCsvField(line, field.text, ',');
+  for (const pipeline::CsvField& field : parser.fields())
+    pipeline::AppendCsvField(line, field.text, ',');
 }
 
 void Unpack(std::string_view bytes) { static_cast<void>(Gunzip(bytes, 1 << 20)); }
 
 void ScanJson(std::string_view bytes) {
-  JsonMembers members(bytes);
+  pipeline::JsonMembers members(bytes);
   while (const auto member = members.Next()) {
-    static_cast<void>(UnescapeJson(member->key));
-    static_cast<void>(JsonScalarText(member->value));
+    static_cast<void>(pipeline::UnescapeJson(member->key));
+    static_cast<void>(pipeline::JsonScalarText(member->value));
   }
-  JsonElements elements(bytes);
+  pipeline::JsonElements elements(bytes);
   while (elements.Next()) {
   }
 }
 
 void ReadReplica(std::string_view bytes) {
-  const auto file = ParseReplicaFile(bytes, "replica.yaml");
+  const auto file = replica::ParseReplicaFile(bytes, "replica.yaml");
   if (file) static_cast<void>(file->Find("orders"));
 }
 
 // Two parts: the statement, and a payload.
 void FillSql(std::string_view bytes) {
   const auto [sql, payload] = TakePart(bytes);
-  const auto parsed = SqlTemplate::Parse(sql, {"orders"});
+  const auto parsed = replica::SqlTemplate::Parse(sql, {"orders"});
   if (!parsed) return;
   static_cast<void>(parsed->Sql(2));
-  static_cast<void>(parsed->Values(Event{.position = 1,
-                                         .stream = "s",
-                                         .version = 1,
-                                         .id = "i",
-                                         .type = "T",
-                                         .payload = std::string(payload),
-                                         .metadata = "{}"}));
+  static_cast<void>(parsed->Values(events::Event{.position = 1,
+                                                 .stream = "s",
+                                                 .version = 1,
+                                                 .id = "i",
+                                                 .type = "T",
+                                                 .payload = std::string(payload),
+                                                 .metadata = "{}"}));
 }
 
 void ReadUrl(std::string_view bytes) {
   // A reference to a secret would read a file of this machine, perhaps one without an end.
   if (bytes.find("${") != std::string_view::npos) return;
   static_cast<void>(ParseUrl(bytes));
-  static_cast<void>(ParseStoreUrl(std::string(bytes)));
+  static_cast<void>(store::ParseStoreUrl(std::string(bytes)));
 }
 
 void ReadLetters(std::string_view bytes) {
-  const auto log = DeadLetterLog::Open(FileWith(bytes, ".letters"));
+  const auto log = pipeline::DeadLetterLog::Open(FileWith(bytes, ".letters"));
   if (!log) return;
   static_cast<void>(log->bad_lines().ToString());
   for (const auto& [group, letters] : log->letters()) ReadAll(*log->Read(letters), CheckBody);
@@ -114,17 +115,17 @@ void ReadLetters(std::string_view bytes) {
 
 // What a line says comes out again as it went in.
 void ReadEvent(std::string_view bytes) {
-  const auto append = AppendFromJson(bytes, "line 1");
+  const auto append = events::AppendFromJson(bytes, "line 1");
   if (!append) return;
-  const NewEvent& event = append->events.front();
-  const auto again = AppendFromJson(EventToJson({.position = 1,
-                                                 .stream = append->stream,
-                                                 .version = 1,
-                                                 .id = event.id,
-                                                 .type = event.type,
-                                                 .payload = event.payload,
-                                                 .metadata = event.metadata}),
-                                    "again");
+  const events::NewEvent& event = append->events.front();
+  const auto again = events::AppendFromJson(events::EventToJson({.position = 1,
+                                                                 .stream = append->stream,
+                                                                 .version = 1,
+                                                                 .id = event.id,
+                                                                 .type = event.type,
+                                                                 .payload = event.payload,
+                                                                 .metadata = event.metadata}),
+                                            "again");
   if (!again || again->events.front().payload != event.payload) __builtin_trap();
 }
 

@@ -33,6 +33,6 @@ std::pair<std::string_view, std::string_view> TakePart(std::string_view bytes);
 std::string FileWith(std::string_view content, std::string_view end);
 
 // Reads all documents of a source, as far as it gives them.
-void ReadAll(Source& source, void (*each)(const Document& document));
+void ReadAll(pipeline::Source& source, void (*each)(const pipeline::Document& document));
 
 }  // namespace muster::fuzz

@@ -56,14 +56,14 @@ std::string FileWith(std::string_view content, std::string_view end) {
   return path;
 }
 
-void ReadAll(Source& source, void (*each)(const Document& document)) {
+void ReadAll(pipeline::Source& source, void (*each)(const pipeline::Document& document)) {
   const auto collections = source.Collections();
   if (!collections) return;
-  for (const Collection& collection : *collections) {
+  for (const pipeline::Collection& collection : *collections) {
     static_cast<void>(source.Describe(collection.name));
     const auto partitions = source.Partitions(collection.name);
     if (!partitions) return;
-    for (const Partition& partition : *partitions) {
+    for (const pipeline::Partition& partition : *partitions) {
       auto reader = source.Read(partition, "", {});
       while (reader) {
         const auto document = (*reader)->Next();

@@ -1,7 +1,7 @@
 #include "fuzz/inputs/inputs.h"
-#include "states/definition.h"
-#include "states/query.h"
-#include "states/timestamp.h"
+#include "states/asl/definition.h"
+#include "states/asl/query.h"
+#include "states/asl/timestamp.h"
 
 namespace muster::fuzz {
 namespace {

@@ -2,10 +2,10 @@
 #include "fuzz/inputs/inputs.h"
 #include "muster/migrate.h"
 #include "muster/store.h"
-#include "pipeline/file_sink_state.h"
-#include "plan/run_body.h"
+#include "pipeline/file/file_sink_state.h"
+#include "plan/run/run_body.h"
 #include "replica/set_records.h"
-#include "states/flow_record.h"
+#include "states/durable/flow_record.h"
 #include "work/item_body.h"
 
 namespace muster::fuzz {
@@ -34,31 +34,31 @@ void ReadWork(std::string_view bytes) {
   const size_t kind = TakeChoice(bytes, 7);
   const std::string text(bytes);
   if (kind == 0) {
-    RoundTrip<ItemBody>(text);
-    if (const auto item = ItemBody::FromJson(text)) {
+    RoundTrip<work::ItemBody>(text);
+    if (const auto item = work::ItemBody::FromJson(text)) {
       static_cast<void>(item->Successors());
       static_cast<void>(item->Left());
     }
   }
-  if (kind == 1) RoundTrip<RunBody>(text);
-  if (kind == 2) RoundTrip<PageBody>(text);
-  if (kind == 3) RoundTrip<RedriveBody>(text);
-  if (kind == 4) RoundTrip<PrepareBody>(text);
-  if (kind == 5) RoundTrip<Progress>(text);
-  if (kind == 6) RoundTrip<TargetBody>(text);
+  if (kind == 1) RoundTrip<work::RunBody>(text);
+  if (kind == 2) RoundTrip<work::PageBody>(text);
+  if (kind == 3) RoundTrip<work::RedriveBody>(text);
+  if (kind == 4) RoundTrip<work::PrepareBody>(text);
+  if (kind == 5) RoundTrip<pipeline::Progress>(text);
+  if (kind == 6) RoundTrip<work::TargetBody>(text);
 }
 
 void ReadSetRecords(std::string_view bytes) {
   const size_t kind = TakeChoice(bytes, 4);
   const std::string text(bytes);
-  if (kind == 0) RoundTripBody<Generation>(text);
-  if (kind == 1) RoundTripBody<MemberState>(text);
-  if (kind == 2) RoundTripBody<DesiredState>(text);
-  if (kind == 3) RoundTripBody<Suspect>(text);
+  if (kind == 0) RoundTripBody<replica::Generation>(text);
+  if (kind == 1) RoundTripBody<replica::MemberState>(text);
+  if (kind == 2) RoundTripBody<replica::DesiredState>(text);
+  if (kind == 3) RoundTripBody<replica::Suspect>(text);
 }
 
 void ReadRun(std::string_view bytes) {
-  const Record record{.kind = "plan.run", .key = "run", .body = std::string(bytes)};
+  const store::Record record{.kind = "plan.run", .key = "run", .body = std::string(bytes)};
   static_cast<void>(plan::ReadRunBody(record));
   static_cast<void>(plan::DoneOf(record));
   static_cast<void>(plan::CancelMachineOf(record));
@@ -66,19 +66,20 @@ void ReadRun(std::string_view bytes) {
 }
 
 void ReadFlow(std::string_view bytes) {
-  static const std::unique_ptr<Store> kStore = *OpenStore("memory:", RealEnv());
+  static const std::unique_ptr<store::Store> kStore = *store::OpenStore("memory:", RealEnv());
   const states::FlowCodec codec(*kStore);
   static_cast<void>(states::SaysRunning(bytes));
-  auto record = codec.Decode(Record{.kind = "states", .key = "e", .body = std::string(bytes)});
+  auto record =
+      codec.Decode(store::Record{.kind = "states", .key = "e", .body = std::string(bytes)});
   if (!record) return;
   static_cast<void>(codec.LoadEvents(*record));
   static_cast<void>(codec.Encode(*record));
 }
 
 void ReadNames(std::string_view bytes) {
-  const auto name = WorkItemName::Parse(bytes);
-  if (name && WorkItemName::Parse(name->ToString()) != *name) __builtin_trap();
-  const auto item = FileItem::FromJson(bytes, "state.json");
+  const auto name = pipeline::WorkItemName::Parse(bytes);
+  if (name && pipeline::WorkItemName::Parse(name->ToString()) != *name) __builtin_trap();
+  const auto item = pipeline::FileItem::FromJson(bytes, "state.json");
   if (item) static_cast<void>(item->ToJson());
 }
 

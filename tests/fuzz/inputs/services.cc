@@ -52,8 +52,8 @@ void ReadFrom(std::string_view bytes, const std::string& scheme, const std::stri
   if (runs++ % kRunsOfAServer == 0) service = std::make_unique<Service>();
   service->SetAnswers(bytes);
   testing::HastyEnv env;
-  const auto source = OpenSource(scheme + service->Address() + rest, env);
-  if (source) ReadAll(**source, [](const Document&) {});
+  const auto source = pipeline::OpenSource(scheme + service->Address() + rest, env);
+  if (source) ReadAll(**source, [](const pipeline::Document&) {});
 }
 
 void ReadSalesforce(std::string_view bytes) {

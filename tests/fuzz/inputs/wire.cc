@@ -1,15 +1,15 @@
 #include <array>
 
-#include "base/metrics.h"
-#include "base/opensearch.h"
+#include "core/metrics.h"
 #include "fuzz/inputs/inputs.h"
+#include "net/opensearch.h"
 #include "serve/api.h"
 #include "serve/route.h"
 #include "serve/service.h"
-#include "store/dynamodb_items.h"
-#include "store/opensearch_records.h"
-#include "task/aws_protocol.h"
-#include "task/aws_xml.h"
+#include "store/dynamodb/dynamodb_items.h"
+#include "store/opensearch/opensearch_records.h"
+#include "task/aws/aws_protocol.h"
+#include "task/aws/aws_xml.h"
 
 namespace muster::fuzz {
 namespace {
@@ -22,7 +22,7 @@ class Served {
   Served()
       : service_(*serve::Site::Open(Options(), RealEnv()), {.audit_log = FileWith("", ".audit")},
                  metrics_),
-        api_(service_, metrics_) {
+        api_(service_, metrics_, RealEnv()) {
     serve::Tokens tokens;
     tokens.for_operator = kToken;
     tokens.for_viewer = "a viewer's token";
@@ -97,7 +97,7 @@ void AnswerAws(std::string_view bytes) {
                                                              "sqs"};
   const task::AwsService* service =
       task::FindAwsService(kServices[TakeChoice(bytes, kServices.size())]);
-  HttpResponse response;
+  net::HttpResponse response;
   response.status = 200;
   response.body = bytes;
   if (service != nullptr) {
@@ -116,18 +116,18 @@ void ReadXml(std::string_view bytes) {
 }
 
 void AnswerOpenSearch(std::string_view bytes) {
-  static const OpenSearchClient kClient({}, RealEnv());
-  const OpenSearchCall call{.method = "POST", .path = "/_bulk"};
+  static const net::OpenSearchClient kClient({}, RealEnv());
+  const net::OpenSearchCall call{.method = "POST", .path = "/_bulk"};
   for (const int status : {400, 403, 404, 409, 429, 503}) {
     static_cast<void>(kClient.ErrorOf(call, {.status = status, .body = std::string(bytes)}));
   }
   const Json json = Json::parse(bytes, nullptr, false);
-  if (!json.is_discarded()) static_cast<void>(RecordOf(json));
+  if (!json.is_discarded()) static_cast<void>(store::RecordOf(json));
 }
 
 void AnswerDynamoDb(std::string_view bytes) {
   const Json json = Json::parse(bytes, nullptr, false);
-  if (!json.is_discarded()) static_cast<void>(DynamoDbRecordOf(json, "work"));
+  if (!json.is_discarded()) static_cast<void>(store::DynamoDbRecordOf(json, "work"));
 }
 
 constexpr Input kInputs[] = {{"serve", Serve},

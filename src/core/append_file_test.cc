@@ -1,0 +1,191 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "core/file.h"
+#include "support/small_disk.h"
+#include "support/temporary_folder.h"
+
+namespace muster {
+namespace {
+
+class AppendFileTest : public ::testing::Test {
+ protected:
+  std::string Content() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void Write(std::string_view content) const { std::ofstream(path_, std::ios::binary) << content; }
+
+  testing::TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/lines";
+};
+
+TEST_F(AppendFileTest, IsCreatedForItsOwnerAloneWithTheFirstLine) {
+  AppendFile file(path_);
+  EXPECT_TRUE(file.Sync());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_TRUE(file.Append("one"));
+  ASSERT_TRUE(file.Append("two"));
+  EXPECT_TRUE(file.Sync());
+  EXPECT_EQ(Content(), "one\ntwo\n");
+  struct stat info {};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(AppendFileTest, NothingStaysOfALineThatDidNotFit) {
+  AppendFile file(path_);
+  ASSERT_TRUE(file.Append(std::string(60, 'a')));
+  {
+    const testing::SmallDisk disk(100);
+    const Status refused = file.Append(std::string(60, 'b'));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kFull);
+    EXPECT_EQ(Content(), std::string(60, 'a') + "\n");
+    EXPECT_TRUE(file.Append("short")) << "there is room for this one";
+  }
+  ASSERT_TRUE(file.Append(std::string(60, 'c')));
+  EXPECT_EQ(Content(), std::string(60, 'a') + "\nshort\n" + std::string(60, 'c') + "\n");
+}
+
+TEST_F(AppendFileTest, HalfALineOfACrashGetsAnEndAndSpoilsNoOther) {
+  Write("whole\nhal");
+  AppendFile file(path_);
+  ASSERT_TRUE(file.Append("next"));
+  EXPECT_EQ(Content(), "whole\nhal\nnext\n");
+  // Also if a killed process leaves it while the file is open.
+  std::ofstream(path_, std::ios::app) << "torn";
+  ASSERT_TRUE(file.Append("last"));
+  EXPECT_EQ(Content(), "whole\nhal\nnext\ntorn\nlast\n");
+}
+
+TEST_F(AppendFileTest, HalfALineStaysWhereThereIsNoRoomToEndIt) {
+  Write("whole\nhal");
+  AppendFile file(path_);
+  {
+    const testing::SmallDisk disk(10);
+    EXPECT_FALSE(file.Append("next"));
+  }
+  EXPECT_EQ(Content(), "whole\nhal");
+  ASSERT_TRUE(file.Append("next"));
+  EXPECT_EQ(Content(), "whole\nhal\nnext\n");
+}
+
+TEST_F(AppendFileTest, AFileThatWasMovedAwayIsCreatedAnew) {
+  AppendFile file(path_);
+  ASSERT_TRUE(file.Append("old"));
+  std::filesystem::rename(path_, path_ + ".1");
+  ASSERT_TRUE(file.Append("new"));
+  EXPECT_TRUE(file.Sync());
+  EXPECT_EQ(Content(), "new\n");
+}
+
+TEST_F(AppendFileTest, WhatIsThereAlreadyIsNotAppendedAgain) {
+  AppendFile file(path_);
+  ASSERT_TRUE(file.Append("key", [] { return true; }));
+  EXPECT_EQ(Content(), "");
+  ASSERT_TRUE(file.Append("key", [] { return false; }));
+  EXPECT_EQ(Content(), "key\n");
+}
+
+TEST_F(AppendFileTest, AFolderThatIsNotThereIsNamed) {
+  AppendFile file(folder_.path() + "/no/such");
+  const Status refused = file.Append("line");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kNotFound);
+  EXPECT_NE(refused.error().message.find("/no/such"), std::string::npos);
+}
+
+// Processes append lines of all lengths to one file on a disk that repeatedly fills up and is
+// enlarged: every acknowledged line is there, complete, in each writer's order.
+TEST_F(AppendFileTest, LinesOfSeveralProcessesNeverMixOnADiskThatFillsUp) {
+  constexpr int kProcesses = 3;
+  constexpr int kLines = 300;
+  const auto line_of = [](int process, int number) {
+    return std::to_string(process) + " " + std::to_string(number) + " " +
+           std::string(static_cast<size_t>(number * 7 % 200), static_cast<char>('a' + process));
+  };
+  const auto work = [&](int process) {
+    AppendFile file(path_);
+    rlim_t size = 500;
+    for (int number = 0; number < kLines;) {
+      const testing::SmallDisk disk(size);
+      const Status appended = file.Append(line_of(process, number));
+      if (appended) ++number;
+      if (!appended && appended.error().code != Code::kFull) return 1;
+      if (!appended) size += 500;
+    }
+    return 0;
+  };
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    const pid_t child = fork();
+    if (child == 0) _exit(work(process));
+    ASSERT_GT(child, 0);
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  std::vector<int> next(kProcesses);
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);) {
+    ASSERT_FALSE(line.empty());
+    const int process = line[0] - '0';
+    ASSERT_LT(static_cast<size_t>(process), next.size()) << line;
+    EXPECT_EQ(line, line_of(process, next[static_cast<size_t>(process)]++));
+  }
+  EXPECT_EQ(next, std::vector<int>(kProcesses, kLines));
+}
+
+TEST_F(AppendFileTest, WaitsForALineThatAnotherProcessIsWriting) {
+  Write("");
+  const int other = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  std::atomic<bool> appended = false;
+  std::thread appends([&] {
+    AppendFile file(path_);
+    EXPECT_TRUE(file.Append("ours"));
+    appended = true;
+  });
+  ASSERT_EQ(write(other, "the", 3), 3);
+  EXPECT_FALSE(appended);
+  ASSERT_EQ(write(other, "irs\n", 4), 4);
+  close(other);
+  appends.join();
+  EXPECT_EQ(Content(), "theirs\nours\n");
+}
+
+TEST(MakePrivateFolders, MakesThemForTheirOwnerAloneAndLeavesOthersAlone) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(mkdir((folder.path() + "/old").c_str(), 0755), 0);
+  ASSERT_EQ(chmod((folder.path() + "/old").c_str(), 0755), 0);
+  ASSERT_TRUE(MakePrivateFolders(folder.path() + "/old/new/newer"));
+  ASSERT_TRUE(MakePrivateFolders(folder.path() + "/old/new/newer"));
+  const auto mode = [&](const std::string& name) {
+    struct stat info {};
+    EXPECT_EQ(stat((folder.path() + name).c_str(), &info), 0) << name;
+    return info.st_mode & 0777;
+  };
+  EXPECT_EQ(mode("/old"), 0755U);
+  EXPECT_EQ(mode("/old/new"), 0700U);
+  EXPECT_EQ(mode("/old/new/newer"), 0700U);
+  folder.Write("file", "");
+  EXPECT_FALSE(MakePrivateFolders(folder.path() + "/file"));
+  EXPECT_FALSE(MakePrivateFolders(folder.path() + "/file/below"));
+}
+
+}  // namespace
+}  // namespace muster

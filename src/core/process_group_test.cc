@@ -1,0 +1,120 @@
+// Goal: programs end with the process that started them, even if it is killed. Method: a child
+// process that starts some and gets SIGKILL.
+
+#include "core/process_group.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace muster {
+namespace {
+
+using std::chrono::steady_clock;
+
+class ProcessGroupTest : public testing::Test {
+ protected:
+  ProcessGroupTest() {
+    std::string pattern = testing::TempDir() + "/muster-group-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~ProcessGroupTest() override { std::filesystem::remove_all(folder_); }
+
+  std::vector<pid_t> Pids() const {
+    std::ifstream file(folder_ + "/pids");
+    std::vector<pid_t> pids;
+    for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+    return pids;
+  }
+
+  // A shell and a child of it that record their pids and would run for long.
+  Program Stayers() const {
+    return {
+        .command = {"sh", "-c",
+                    "trap '' TERM; sh -c 'echo $$ >>pids; exec sleep 600' & echo $$ >>pids; wait"},
+        .directory = folder_};
+  }
+
+  template <class Condition>
+  static bool Await(Condition condition) {
+    const auto end = steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+
+  // Gone, or a zombie that has not been reaped.
+  static bool IsDead(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string ignored;
+    std::string name;
+    std::string state;
+    return !(stat >> ignored >> name >> state) || state == "Z" || state == "X";
+  }
+
+  bool AllDead() const {
+    const auto pids = Pids();
+    return std::all_of(pids.begin(), pids.end(), IsDead);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(ProcessGroupTest, AllOfItDiesWithAProcessThatIsKilled) {
+  const pid_t owner = fork();
+  if (owner == 0) {
+    const auto group = ProcessGroup::Make();
+    if (!group || !(*group)->Start(Stayers())) _exit(1);
+    pause();
+    _exit(0);
+  }
+  ASSERT_TRUE(Await([&] { return Pids().size() == 2; }));
+  EXPECT_FALSE(IsDead(Pids()[0]));
+  EXPECT_FALSE(IsDead(Pids()[1]));
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+  EXPECT_TRUE(Await([&] { return AllDead(); }));
+}
+
+TEST_F(ProcessGroupTest, AllOfItDiesWithTheObject) {
+  auto group = *ProcessGroup::Make();
+  const auto pid = group->Start(Stayers());
+  ASSERT_TRUE(pid) << pid.error().ToString();
+  ASSERT_TRUE(Await([&] { return Pids().size() == 2; }));
+  // The guard survives.
+  group->Signal(SIGTERM);
+  group.reset();
+  EXPECT_EQ(waitpid(*pid, nullptr, 0), *pid);
+  EXPECT_TRUE(Await([&] { return AllDead(); }));
+}
+
+TEST_F(ProcessGroupTest, AProgramIsTheCallersToWaitFor) {
+  const auto group = *ProcessGroup::Make();
+  for (const int code : {0, 7}) {
+    const auto pid = group->Start({.command = {"sh", "-c", "test \"$A\" = b && exit $CODE"},
+                                   .environment = {{"A", "b"}, {"CODE", std::to_string(code)}}});
+    ASSERT_TRUE(pid) << pid.error().ToString();
+    int status = 0;
+    ASSERT_EQ(waitpid(*pid, &status, 0), *pid);
+    EXPECT_EQ(WEXITSTATUS(status), code);
+  }
+}
+
+TEST_F(ProcessGroupTest, AProgramThatIsNotThereIsAnError) {
+  const auto group = *ProcessGroup::Make();
+  const auto pid = group->Start({.command = {"/no/such/program"}});
+  ASSERT_FALSE(pid);
+  EXPECT_EQ(pid.error().code, Code::kInvalid);
+  EXPECT_EQ(pid.error().message, "cannot start /no/such/program: No such file or directory");
+}
+
+}  // namespace
+}  // namespace muster

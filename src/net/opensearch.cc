@@ -1,0 +1,238 @@
+#include "net/opensearch.h"
+
+#include <charconv>
+
+#include "core/gzip.h"
+#include "core/json_fields.h"
+#include "core/secrets.h"
+
+namespace muster::net {
+namespace {
+
+constexpr size_t kMaxReasonBytes = 500;
+
+Error Invalid(std::string message, std::string hint) {
+  return Error{Code::kInvalid, std::move(message), std::move(hint)};
+}
+
+Result<std::string> ByReference(const std::string& value, const std::string& what) {
+  if (!value.empty() && !IsSecretReference(value)) {
+    return Invalid(what + " is in plain text in the URL",
+                   "use ${env:NAME} or ${file:PATH} instead");
+  }
+  return ExpandSecrets(value);
+}
+
+// OpenSearch errors are {"error":{"type","reason",…},"status"}; a security layer sends plain text
+// or {"message"}.
+struct Reason {
+  std::string type;
+  std::string text;
+};
+
+Reason ReasonOf(const std::string& body) {
+  Reason reason;
+  const auto json = ParseJson(body, "answer");
+  if (json && json->is_object()) {
+    const auto error = json->find("error");
+    if (error != json->end() && error->is_object()) {
+      reason.type = TextIn(*error, "type");
+      if (error->contains("reason") && (*error)["reason"].is_string()) {
+        reason.text = (*error)["reason"];
+      }
+      const auto cause = error->find("caused_by");
+      if (cause != error->end() && cause->is_object() && cause->contains("reason") &&
+          (*cause)["reason"].is_string()) {
+        reason.text += ": " + (*cause)["reason"].get<std::string>();
+      }
+    } else if (error != json->end() && error->is_string()) {
+      reason.text = *error;
+    } else if (json->contains("message") && (*json)["message"].is_string()) {
+      reason.text = (*json)["message"];
+    }
+  }
+  if (reason.text.empty()) reason.text = body.substr(0, kMaxReasonBytes);
+  if (reason.text.size() > kMaxReasonBytes) reason.text.resize(kMaxReasonBytes);
+  return reason;
+}
+
+bool Writes(const OpenSearchCall& call) {
+  return call.writes.value_or(call.method != "GET" && call.method != "HEAD");
+}
+
+std::optional<std::chrono::milliseconds> RetryAfter(const HttpResponse& response) {
+  const auto text = response.Header("Retry-After");
+  if (!text) return std::nullopt;
+  int seconds = 0;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (problem != std::errc() || end != text->data() + text->size() || seconds < 0) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(seconds);
+}
+
+}  // namespace
+
+Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
+                                                       const std::set<std::string>& others) {
+  OpenSearchEndpoint endpoint;
+  if (url.scheme != "opensearch+http" && url.scheme != "opensearch+https") {
+    return Invalid("'" + url.scheme + "' is not a scheme of OpenSearch",
+                   "write opensearch+https://HOST or opensearch+http://HOST");
+  }
+  if (url.host.empty()) return Invalid("the URL names no host", "write opensearch+https://HOST");
+  const bool ipv6 = url.host.find(':') != std::string::npos;
+  endpoint.base_url = url.scheme.substr(std::string_view("opensearch+").size()) + "://" +
+                      (ipv6 ? "[" + url.host + "]" : url.host);
+  if (url.port) endpoint.base_url += ":" + std::to_string(*url.port);
+  endpoint.user = url.user;
+  MUSTER_ASSIGN(endpoint.password, ByReference(url.password, "a password"));
+  for (const auto& [name, value] : url.query) {
+    if (name == "ca") {
+      endpoint.ca_file = value;
+    } else if (name == "api_key") {
+      MUSTER_ASSIGN(endpoint.api_key, ByReference(value, "an API key"));
+    } else if (name == "aws") {
+      endpoint.aws_region = value;
+    } else if (name == "service") {
+      endpoint.aws_service = value;
+    } else if (!others.contains(name)) {
+      std::string known = "ca, api_key, aws and service";
+      for (const std::string& other : others) known += ", " + other;
+      return Invalid("the URL has an unknown parameter '" + name + "'", "there are " + known);
+    }
+  }
+  if (endpoint.aws_service != "es" && endpoint.aws_service != "aoss") {
+    return Invalid("service '" + endpoint.aws_service + "' is not one that OpenSearch runs as",
+                   "use service=es for a domain, service=aoss for Serverless");
+  }
+  const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +
+                   int{!endpoint.aws_region.empty()};
+  if (ways > 1) {
+    return Invalid("the URL has more than one way to authenticate",
+                   "use only one of USER:PASSWORD@, api_key= and aws=");
+  }
+  if (endpoint.user.empty() != url.password.empty()) {
+    return Invalid("the URL names a user or a password, but not both",
+                   "write opensearch+https://USER:${env:NAME}@HOST");
+  }
+  return endpoint;
+}
+
+OpenSearchClient::OpenSearchClient(OpenSearchEndpoint endpoint, Env& env)
+    : endpoint_(std::move(endpoint)),
+      place_("OpenSearch at " + endpoint_.base_url),
+      env_(env),
+      http_(HttpOptions{.ca_file = endpoint_.ca_file}) {
+  if (!endpoint_.aws_region.empty()) aws_ = std::make_unique<AwsCredentialChain>(env);
+}
+
+Status OpenSearchClient::Authorize(HttpRequest& request, std::stop_token stop) {
+  if (!endpoint_.user.empty()) {
+    request.headers.emplace_back("Authorization",
+                                 BasicAuthorization(endpoint_.user, endpoint_.password));
+  } else if (!endpoint_.api_key.empty()) {
+    request.headers.emplace_back("Authorization", "ApiKey " + endpoint_.api_key);
+  } else if (aws_ != nullptr) {
+    MUSTER_ASSIGN(const AwsCredentials credentials, aws_->Get(stop));
+    MUSTER_TRY(SignRequest(request, credentials,
+                           {.region = endpoint_.aws_region, .service = endpoint_.aws_service},
+                           env_.WallNow() + aws_ahead_.load()));
+  }
+  return {};
+}
+
+Result<OpenSearchAnswer> OpenSearchClient::Send(const OpenSearchCall& call, std::stop_token stop) {
+  HttpRequest request{.method = call.method,
+                      .url = endpoint_.base_url + call.path,
+                      .body = call.gzip ? Gzip(call.body) : call.body,
+                      .timeout = call.timeout,
+                      .max_response_bytes = call.max_response_bytes,
+                      .writes = call.writes};
+  request.connect_timeout = std::min(request.connect_timeout, call.timeout);
+  if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
+  if (call.gzip) request.headers.emplace_back("Content-Encoding", "gzip");
+  MUSTER_TRY(Authorize(request, stop));
+  MUSTER_ASSIGN(HttpResponse response, http_.Send(request, stop));
+  OpenSearchAnswer answer{.status = response.status, .body = std::move(response.body)};
+  answer.retry_after = RetryAfter(response);
+  if (const auto date = response.Header("Date")) answer.date = ParseHttpDate(*date);
+  // Expired credentials may have been renewed, and the next request is signed with the server's
+  // time.
+  if (aws_ != nullptr && answer.status == 403) {
+    aws_->Forget();
+    if (answer.date) aws_ahead_ = *answer.date - env_.WallNow();
+  }
+  return answer;
+}
+
+Result<Json> OpenSearchClient::SendForJson(const OpenSearchCall& call, std::stop_token stop) {
+  MUSTER_ASSIGN(const OpenSearchAnswer answer, Send(call, stop));
+  if (answer.status >= 300) return ErrorOf(call, answer);
+  auto json = ParseJson(answer.body, place_, {.bytes = call.max_response_bytes, .depth = 500});
+  if (!json) return Error{Code::kInternal, place_ + ": " + json.error().message};
+  return std::move(*json);
+}
+
+Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnswer& answer) const {
+  const Reason reason = ReasonOf(answer.body);
+  const std::string path = call.path.substr(0, call.path.find('?'));
+  Error error{.code = Code::kInvalid,
+              .message = Redact(place_ + " answers " + call.method + " " + path + " with " +
+                                std::to_string(answer.status) +
+                                (reason.text.empty() ? "" : ": " + reason.text))};
+  switch (answer.status) {
+    case 401:
+      error.code = Code::kPermission;
+      error.hint = "check the user and password, API key or AWS credentials of the URL";
+      break;
+    case 403:
+      if (reason.type == "cluster_block_exception") {
+        error.code = Code::kReadOnly;
+        error.hint = "remove the block, or free disk space and wait for the server to remove it";
+      } else {
+        error.code = Code::kPermission;
+        error.hint = "give the user or role the permission that the reason names";
+      }
+      break;
+    case 404:
+      error.code = Code::kNotFound;
+      break;
+    case 409:
+      error.code = Code::kConflict;
+      break;
+    case 429:
+      // A disk past its flood stage is reported with the same status as a full queue.
+      error.code = reason.type == "cluster_block_exception" ? Code::kReadOnly : Code::kUnavailable;
+      if (error.code == Code::kReadOnly) {
+        error.hint = "the server's disk is nearly full: free space, the block then goes by itself";
+      }
+      break;
+    case 405:
+    case 407:
+      error.code = Code::kPermission;
+      error.hint = "something other than the cluster responds: check the URL and any proxies";
+      break;
+    case 408:
+    case 503:
+      error.code = Code::kUnavailable;
+      break;
+    case 502:
+    case 504:
+      error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
+      break;
+    default:
+      if (answer.status >= 500) {
+        error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
+      }
+      if (answer.status < 400) {
+        error.code = Code::kPermission;
+        error.hint = "the URL leads elsewhere (a redirect); use the address of the cluster itself";
+      }
+  }
+  return error;
+}
+
+std::string OpenSearchPath(std::string_view name) { return PercentEncode(name); }
+
+}  // namespace muster::net

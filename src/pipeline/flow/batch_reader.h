@@ -1,0 +1,45 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "muster/migrate.h"
+#include "pipeline/flow/batch_filler.h"
+
+namespace muster::pipeline {
+
+// Returns the batches of one shard in order. With read-ahead, a thread fills the next batch while
+// the caller processes the current one. Used by one thread.
+class BatchReader final : public Rest {
+ public:
+  // `pipeline` must outlive it. `stop` cancels the reader; it is requested on destruction.
+  BatchReader(const Pipeline& pipeline, std::unique_ptr<Reader> reader, std::stop_source stop);
+  ~BatchReader() override;
+
+  // The next batch, valid until the next call; null at the end. A source error is returned after
+  // everything read before it.
+  Result<const ReadBatch*> Next();
+
+  Result<std::optional<std::string>> Split() override;
+
+ private:
+  void ReadAhead();
+
+  BatchFiller filler_;
+  std::mutex filler_mutex_;
+  std::stop_source stop_;
+
+  ReadBatch current_;
+  ReadBatch next_;
+  bool full_ = false;  // next_ is ready
+  bool closing_ = false;
+  std::mutex mutex_;  // guards the three above
+  std::condition_variable changed_;
+  std::thread thread_;  // absent without read-ahead
+};
+
+}  // namespace muster::pipeline

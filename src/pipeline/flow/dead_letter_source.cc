@@ -1,0 +1,236 @@
+#include "pipeline/flow/dead_letter_source.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "core/json.h"
+#include "core/number.h"
+#include "core/sha256.h"
+#include "muster/migrate.h"
+#include "pipeline/json/json_scan.h"
+#include "pipeline/json/json_text.h"
+
+namespace muster::pipeline {
+namespace {
+
+struct Letter {
+  LetterGroup group;
+  LetterPlace place;
+  std::string id;
+  std::string routing;
+  std::string body;
+  std::string defect;  // why there is no body
+  int64_t version = 0;
+};
+
+std::string Text(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Reads an optional field into `value`. False: wrong type.
+bool Take(const Json& json, const char* name, bool& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return true;
+  if (found->is_boolean()) value = found->get<bool>();
+  return found->is_boolean();
+}
+bool Take(const Json& json, const char* name, int64_t& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return true;
+  if (found->is_number_integer()) value = found->get<int64_t>();
+  return found->is_number_integer();
+}
+
+// Positions are relative to the shard, whichever part of it an item covers.
+uint64_t IdentityOf(const Letter& letter) {
+  const auto item = WorkItemName::Parse(letter.place.item);
+  const std::string shard = item ? std::to_string(item->shard) : "";
+  const std::string name = letter.group.run + "\n" + letter.place.collection + "\n" + shard + "\n" +
+                           letter.place.position + "\n" + letter.id;
+  uint64_t identity = 0;
+  for (const char digit : Sha256Hex(name).substr(0, 16)) {
+    identity = identity << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+  }
+  return identity;
+}
+
+// None: not a complete dead letter.
+std::optional<Letter> Parse(const std::string& line) {
+  const auto parts = LetterLine::Of(line);
+  if (!parts || Text(parts->head, "collection").empty()) return std::nullopt;
+  const Json& head = parts->head;
+  Letter letter{.group = {.run = Text(head, "run"), .target = Text(head, "target")},
+                .place = {.collection = Text(head, "collection"),
+                          .item = Text(head, "item"),
+                          .position = Text(head, "position")},
+                .id = Text(head, "id"),
+                .routing = Text(head, "routing"),
+                .body = {},
+                .defect = {}};
+  letter.place.identity = IdentityOf(letter);
+  if (!Take(head, "transformed", letter.group.transformed) ||
+      !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version)) {
+    return std::nullopt;
+  }
+  if (!parts->document.empty()) {
+    letter.body = parts->document;
+    // A torn letter with another appended to its line passes the checks so far.
+    if (!CheckJsonObject(letter.body)) return std::nullopt;
+    return letter;
+  }
+  if (!head.contains("document_base64")) return std::nullopt;
+  letter.body = Text(head, "document_base64");
+  letter.defect = "its document is not a JSON object: " + Text(head, "error");
+  return letter;
+}
+
+// Reads the letters of one collection; a position is the number of lines read.
+class LetterReader final : public Reader {
+ public:
+  // `letters` are those of the collection, by line.
+  LetterReader(std::string path, std::map<size_t, uint64_t> letters, size_t position)
+      : path_(std::move(path)), file_(path_), letters_(std::move(letters)) {
+    next_ = letters_.upper_bound(position);
+  }
+
+  Result<std::optional<Document>> Next() override {
+    if (next_ == letters_.end()) return std::nullopt;
+    std::string line;
+    while (number_ < next_->first && std::getline(file_, line)) ++number_;
+    auto letter = number_ == next_->first ? Parse(line) : std::nullopt;
+    if (!letter || letter->place.identity != next_->second) {
+      return Error{Code::kConflict, path_ + " was changed while it was read",
+                   "redrive it again when it is left alone"};
+    }
+    letter_ = *std::move(letter);
+    ++next_;
+    position_ = std::to_string(number_);
+    return Document{.id = letter_.id,
+                    .routing = letter_.routing,
+                    .body = letter_.body,
+                    .position = position_,
+                    .defect = letter_.defect,
+                    .deleted = letter_.place.deleted,
+                    .version = letter_.version};
+  }
+
+ private:
+  const std::string path_;
+  std::ifstream file_;
+  const std::map<size_t, uint64_t> letters_;
+  std::map<size_t, uint64_t>::const_iterator next_;
+  size_t number_ = 0;
+  Letter letter_;
+  std::string position_;
+};
+
+class LetterSource final : public Source {
+ public:
+  LetterSource(std::string path, const std::vector<LetterPlace>& letters) : path_(std::move(path)) {
+    for (const LetterPlace& letter : letters) {
+      letters_[letter.collection][letter.line] = letter.identity;
+      has_deletes_ |= letter.deleted;
+    }
+  }
+
+  Result<std::vector<Collection>> Collections() override {
+    std::vector<Collection> collections;
+    for (const auto& [name, letters] : letters_) collections.push_back({.name = name});
+    return collections;
+  }
+  bool HasDeletes() const override { return has_deletes_; }
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    const auto letters = static_cast<int64_t>(letters_.at(collection).size());
+    return std::vector<Partition>{{.collection = collection, .documents = letters}};
+  }
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token /*stop*/) override {
+    const auto line = position.empty() ? size_t{0} : ParseNumber<size_t>(position);
+    if (!line) return Error{Code::kCorrupt, "dead letters have no position '" + position + "'"};
+    return std::make_unique<LetterReader>(path_, letters_.at(partition.collection), *line);
+  }
+  std::optional<double> FractionBefore(const Partition& /*partition*/,
+                                       const std::string& /*position*/) override {
+    return std::nullopt;
+  }
+
+ private:
+  const std::string path_;
+  std::map<std::string, std::map<size_t, uint64_t>> letters_;  // by collection and line
+  bool has_deletes_ = false;
+};
+
+}  // namespace
+
+std::optional<LetterLine> LetterLine::Of(std::string_view line) {
+  const size_t begin = SkipJsonSpace(line, 0);
+  if (begin == line.size() || line[begin] != '{') return std::nullopt;
+  std::string_view document;
+  JsonMembers members(line.substr(begin));
+  while (const auto member = members.Next()) {
+    if (JsonKeyIs(member->key, "document")) document = member->value;
+  }
+  // The document is not parsed: it may be large, and its numbers must stay as written.
+  std::string rest(line);
+  if (!document.empty()) {
+    rest.replace(static_cast<size_t>(document.data() - line.data()), document.size(), "0");
+  }
+  LetterLine parts{.head = Json::parse(rest, nullptr, false), .document = document};
+  if (!parts.head.is_object()) return std::nullopt;
+  return parts;
+}
+
+void BadLines::Add(size_t number) {
+  if (first.size() < kMaxNamed) first.push_back(number);
+  ++count;
+}
+
+std::string BadLines::ToString() const {
+  std::string text =
+      std::to_string(count) + (count == 1 ? " line is not a dead letter and was skipped"
+                                          : " lines are not dead letters and were skipped");
+  for (size_t i = 0; i < first.size(); ++i) {
+    text += (i == 0 ? ": " : ", ") + std::to_string(first[i]);
+  }
+  return count > static_cast<int64_t>(first.size()) ? text + ", …" : text;
+}
+
+Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
+  DeadLetterLog log(path);
+  std::ifstream file(path);
+  if (!file) return Error{Code::kInvalid, path + " cannot be read"};
+  std::map<uint64_t, std::pair<LetterGroup, LetterPlace>> last;  // by identity
+  size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.empty()) continue;
+    if (auto letter = Parse(line)) {
+      letter->place.line = number;
+      last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
+    } else {
+      log.bad_lines_.Add(number);
+    }
+  }
+  if (last.empty() && log.bad_lines_.count > 0) {
+    return Error{Code::kInvalid,
+                 path + ":" + std::to_string(log.bad_lines_.first[0]) +
+                     " is not a dead letter, and neither is any other line",
+                 "give a file that Muster wrote"};
+  }
+  for (auto& [identity, letter] : last) {
+    log.letters_[std::move(letter.first)].push_back(std::move(letter.second));
+  }
+  for (auto& [group, letters] : log.letters_) {
+    std::sort(letters.begin(), letters.end(),
+              [](const LetterPlace& a, const LetterPlace& b) { return a.line < b.line; });
+  }
+  return log;
+}
+
+std::unique_ptr<Source> DeadLetterLog::Read(const std::vector<LetterPlace>& letters) const {
+  return std::make_unique<LetterSource>(path_, letters);
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,54 @@
+#include "pipeline/flow/pace.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace muster::pipeline {
+namespace {
+
+constexpr double kMost = 64;
+constexpr double kLeast = 1;
+// How quickly a stop or a deadline is noticed.
+constexpr std::chrono::milliseconds kLook{100};
+
+}  // namespace
+
+bool Pace::Begin(const Patience& patience) {
+  std::unique_lock lock(mutex_);
+  while (under_way_ >= static_cast<int>(limit_)) {
+    if (patience.stop.stop_requested() || env_.MonoNow() >= patience.deadline) return false;
+    changed_.wait_for(lock, kLook);
+  }
+  ++under_way_;
+  return true;
+}
+
+void Pace::Accepted() {
+  const std::lock_guard lock(mutex_);
+  limit_ = std::min(limit_ + 1 / limit_, kMost);
+  End();
+}
+
+void Pace::Overloaded() {
+  const std::lock_guard lock(mutex_);
+  // Start from the actual concurrency, so that halving takes effect at once.
+  limit_ = std::max(std::min(limit_, static_cast<double>(under_way_)) / 2, kLeast);
+  End();
+}
+
+void Pace::Failed() {
+  const std::lock_guard lock(mutex_);
+  End();
+}
+
+int Pace::limit() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(limit_);
+}
+
+void Pace::End() {
+  --under_way_;
+  changed_.notify_all();
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "muster/env.h"
+#include "muster/pipeline.h"
+
+namespace muster::pipeline {
+
+// Adaptive concurrency limit: additive increase after each full round of successes, halved when the
+// server is overloaded. Thread-safe.
+class Pace {
+ public:
+  explicit Pace(Env& env) : env_(env) {}
+
+  // Waits for a slot. False: patience ran out. Each slot ends with one of the three below.
+  bool Begin(const Patience& patience);
+  void Accepted();
+  void Overloaded();
+  void Failed();  // for a reason unrelated to load
+
+  int limit() const;
+
+ private:
+  void End();
+
+  Env& env_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  double limit_ = 64;
+  int under_way_ = 0;
+};
+
+}  // namespace muster::pipeline

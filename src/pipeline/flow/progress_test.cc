@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include "muster/pipeline.h"
+
+namespace muster::pipeline {
+namespace {
+
+TEST(Progress, SurvivesBeingWrittenWhateverThePositionsAre) {
+  const std::string odd("a%\0\n\xff\xc3\xa4__\"\\", 12);
+  const Progress progress{
+      .position = odd,
+      .end = "\xfe",
+      .counts = {.read = 10, .written = 7, .skipped = 2, .failed = 1, .bytes = 99}};
+  const std::string json = progress.ToJson();
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  const auto again = Progress::FromJson(json);
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(*again, progress);
+}
+
+TEST(Progress, PlainPositionsStayReadable) {
+  EXPECT_EQ(
+      (Progress{.position = "00042", .end = "ä"}).ToJson(),
+      R"({"position":"00042","end":"ä","read":0,"written":0,"skipped":0,"failed":0,"bytes":0})");
+}
+
+TEST(Progress, WhatIsNoProgressIsRefused) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"position":1})", R"({"position":"%zz","end":"","read":0})",
+        R"({"position":"","end":"","read":"many"})"}) {
+    EXPECT_FALSE(Progress::FromJson(text)) << text;
+  }
+}
+
+TEST(Counts, AddUp) {
+  Counts counts{.read = 1, .written = 1};
+  counts += {.read = 3, .written = 1, .skipped = 1, .failed = 1, .bytes = 5};
+  EXPECT_EQ(counts, (Counts{.read = 4, .written = 2, .skipped = 1, .failed = 1, .bytes = 5}));
+}
+
+}  // namespace
+}  // namespace muster::pipeline

@@ -1,0 +1,170 @@
+#include "pipeline/flow/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "muster/migrate.h"
+#include "pipeline/flow/document_hash.h"
+#include "pipeline/flow/memory_source.h"
+
+namespace muster::pipeline {
+namespace {
+
+using Kind = VerifyDifference::Kind;
+
+DocumentHash HashOf(const std::string& body) {
+  const auto hash = HashDocument(body);
+  EXPECT_TRUE(hash) << body;
+  return hash ? *hash : DocumentHash{};
+}
+
+TEST(DocumentHash, IsOfWhatADocumentSaysNotOfHowItIsWritten) {
+  const DocumentHash hash = HashOf(R"({"a":1,"b":[1,"x"],"c":{"d":true},"e":-120})");
+  for (const char* same : {
+           R"({ "b" : [ 1.0, "\u0078" ], "c": {"d":"true"}, "a":"1", "e":-1.2e2 })",
+           R"({"a":10e-1,"b":[1,"x"],"c":{"d":true,"f":null},"e":-120.00,"g":null})",
+       }) {
+    EXPECT_EQ(HashOf(same), hash) << same;
+  }
+  for (const char* other : {
+           R"({"a":2,"b":[1,"x"],"c":{"d":true},"e":-120})",
+           R"({"a":1,"b":["x",1],"c":{"d":true},"e":-120})",
+           R"({"a":1,"b":[1,"x"],"c":{"d":false},"e":-120})",
+           R"({"a":1,"b":[1,"x"],"c":{"d":true},"e":120})",
+           R"({"a":1,"b":[1,"x",null],"c":{"d":true},"e":-120})",
+           R"({"b":1,"a":[1,"x"],"c":{"d":true},"e":-120})",
+           R"({"a":"01","b":[1,"x"],"c":{"d":true},"e":-120})",
+       }) {
+    EXPECT_NE(HashOf(other), hash) << other;
+  }
+  EXPECT_NE(HashOf(R"({"n":12345678901234567890123})"), HashOf(R"({"n":12345678901234567890124})"));
+  EXPECT_FALSE(HashDocument("[1]"));
+  EXPECT_FALSE(HashDocument("{"));
+}
+
+TEST(DocumentHash, ComparesTypesWhereBothSidesKeepThem) {
+  const auto exact = [](const std::string& body) {
+    return HashDocument(body, HashTypes::kCompared).value();
+  };
+  EXPECT_EQ(exact(R"({"a":1.0,"b":"x"})"), exact(R"({"b":"x","a":1})"));
+  EXPECT_NE(exact(R"({"a":1})"), exact(R"({"a":"1"})"));
+  EXPECT_NE(exact(R"({"a":[true]})"), exact(R"({"a":["true"]})"));
+  EXPECT_NE(exact(R"({"a":null})"), exact("{}"));
+  EXPECT_NE(exact(R"({"a":null})"), exact(R"({"a":"null"})"));
+}
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  static std::string Id(int number) { return "id" + std::to_string(number); }
+  static void Fill(MemorySource& source, int first, int last, bool ids = true) {
+    for (int i = first; i < last; ++i) {
+      source.Add("c", {.id = ids ? Id(i) : "", .body = "{\"n\":" + std::to_string(i) + "}"});
+    }
+  }
+  static VerifyReport Verify(MemorySource& source, MemorySource& target, bool checksums) {
+    const VerifyOptions options{.checksums = checksums};
+    auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {});
+    EXPECT_TRUE(report) << report.error().ToString();
+    return report ? *report : VerifyReport{};
+  }
+};
+
+TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
+  MemorySource source(10);
+  MemorySource target(10);
+  MemorySource rounded(10);
+  source.Add("c", {.id = "1", .body = R"({"n":9007199254740993,"x":1.0})"});
+  target.Add("c", {.id = "1", .body = R"({"m":9007199254740993,"x":1.0})"});
+  rounded.Add("c", {.id = "1", .body = R"({"m":9007199254740992,"x":1})"});
+  const auto plan =
+      ParseTransforms("- javascript: '({n, ...rest}) => ({m: n, ...rest})'", "t").value();
+  const VerifyOptions options{.checksums = true, .transforms = plan.get()};
+  EXPECT_TRUE(VerifyCollection({source, "c"}, {target, "c"}, options, {})->differences == 0);
+  EXPECT_EQ(VerifyCollection({source, "c"}, {rounded, "c"}, options, {})->differences, 1);
+}
+
+TEST_F(VerifyTest, WhatIsTheSameInAnotherOrderAndOtherPartitionsIsEqual) {
+  MemorySource source(10);
+  MemorySource target(33);
+  Fill(source, 0, 100);
+  Fill(target, 50, 100);
+  Fill(target, 0, 50);
+  for (const bool checksums : {false, true}) {
+    const VerifyReport report = Verify(source, target, checksums);
+    EXPECT_TRUE(report.Equal());
+    EXPECT_EQ(report.SourceDocuments(), 100);
+    EXPECT_EQ(report.source.size(), 10);
+    EXPECT_EQ(report.target.size(), 4);
+    EXPECT_EQ(report.source[3].documents, 10);
+  }
+}
+
+TEST_F(VerifyTest, MissingExtraAndChangedDocumentsAreNamed) {
+  MemorySource source(10);
+  MemorySource target(1000);
+  Fill(source, 0, 100);
+  Fill(target, 1, 57);
+  target.Add("c", {.id = Id(57), .body = R"({"n":"other"})"});
+  Fill(target, 58, 100);
+  target.Add("c", {.id = "new", .body = "{}"});
+  EXPECT_TRUE(Verify(source, target, false).Equal()) << "the numbers are the same";
+  const VerifyReport report = Verify(source, target, true);
+  EXPECT_FALSE(report.Equal());
+  EXPECT_EQ(report.differences, 3);
+  ASSERT_EQ(report.named.size(), 3);
+  const auto& [changed, extra, missing] =
+      std::tie(report.named[0], report.named[1], report.named[2]);
+  EXPECT_EQ(changed.kind, Kind::kChanged);
+  EXPECT_EQ(changed.id, Id(57));
+  EXPECT_EQ(changed.shard, 5);
+  EXPECT_EQ(extra.kind, Kind::kExtra);
+  EXPECT_EQ(extra.id, "new");
+  EXPECT_EQ(missing.kind, Kind::kMissing);
+  EXPECT_EQ(missing.id, Id(0));
+}
+
+TEST_F(VerifyTest, WhatFailsInATransformWasNotMigrated) {
+  MemorySource source(10);
+  MemorySource target(10);
+  source.Add("c", {.id = "1", .body = R"({"n":1})"});
+  source.Add("c", {.id = "2", .body = R"({"n":"x"})"});
+  target.Add("c", {.id = "1", .body = R"({"n":1})"});
+  const auto plan = ParseTransforms("- cast: {n: number}", "t").value();
+  for (const bool checksums : {false, true}) {
+    const VerifyOptions options{.checksums = checksums, .transforms = plan.get()};
+    const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {}).value();
+    EXPECT_FALSE(report.Equal());
+    EXPECT_EQ(report.SourceDocuments(), 2);
+    EXPECT_EQ(report.Unreadable(), 1);
+    ASSERT_EQ(report.named.size(), 1);
+    EXPECT_EQ(report.named[0].kind, Kind::kUnreadable);
+    EXPECT_EQ(report.named[0].id, "2");
+  }
+}
+
+TEST_F(VerifyTest, WithoutIdsOnOneSideContentsAreComparedAlsoWhenTheyRepeat) {
+  MemorySource source(10);
+  MemorySource target(10);
+  Fill(source, 0, 20, false);
+  Fill(source, 5, 6, false);
+  Fill(target, 0, 20, true);
+  Fill(target, 5, 6, true);
+  EXPECT_TRUE(Verify(source, target, true).Equal());
+  Fill(source, 7, 8, false);
+  Fill(target, 8, 9, true);
+  const VerifyReport report = Verify(source, target, true);
+  EXPECT_EQ(report.differences, 2);
+  EXPECT_FALSE(report.Equal());
+}
+
+TEST_F(VerifyTest, MoreDifferencesThanAreNamedAreCounted) {
+  MemorySource source(1000);
+  MemorySource target(1000);
+  Fill(source, 0, 500);
+  Fill(target, 0, 1);
+  const VerifyReport report = Verify(source, target, true);
+  EXPECT_EQ(report.differences, 499);
+  EXPECT_EQ(report.named.size(), 100);
+}
+
+}  // namespace
+}  // namespace muster::pipeline

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "muster/pipeline.h"
+
+namespace muster::pipeline {
+
+// Each forwards every call to another of its kind. Derive and override what differs.
+
+// The wrapped object must outlive it.
+class SourceWrapper : public Source {
+ public:
+  explicit SourceWrapper(Source& inner) : inner_(inner) {}
+
+  Result<std::vector<Collection>> Collections() override { return inner_.Collections(); }
+  Result<std::optional<Collection>> Describe(const std::string& collection) override {
+    return inner_.Describe(collection);
+  }
+  Result<std::string> GlobalMetadata() override { return inner_.GlobalMetadata(); }
+  bool KeepsTypes() const override { return inner_.KeepsTypes(); }
+  bool KeepsRouting() const override { return inner_.KeepsRouting(); }
+  bool HasDeletes() const override { return inner_.HasDeletes(); }
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    return inner_.Partitions(collection);
+  }
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override {
+    return inner_.Read(partition, position, std::move(stop));
+  }
+  Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& partitions) override {
+    return inner_.CountAgain(partitions);
+  }
+  std::optional<double> FractionBefore(const Partition& partition,
+                                       const std::string& position) override {
+    return inner_.FractionBefore(partition, position);
+  }
+
+ protected:
+  Source& inner() const { return inner_; }
+
+ private:
+  Source& inner_;
+};
+
+class WriterWrapper : public Writer {
+ public:
+  explicit WriterWrapper(std::unique_ptr<Writer> inner) : inner_(std::move(inner)) {}
+
+  const std::optional<Progress>& Known() const override { return inner_->Known(); }
+  bool Sealed() const override { return inner_->Sealed(); }
+  Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
+                                     const Patience& patience) override {
+    return inner_->Write(batch, after, patience);
+  }
+  bool RecordsRefusals(RefusalRecorder record) override {
+    return inner_->RecordsRefusals(std::move(record));
+  }
+  Status Flush() override { return inner_->Flush(); }
+  Result<std::optional<Progress>> Seal() override { return inner_->Seal(); }
+  Status Finish() override { return inner_->Finish(); }
+
+ private:
+  const std::unique_ptr<Writer> inner_;
+};
+
+// The wrapped object must outlive it.
+class SinkWrapper : public Sink {
+ public:
+  explicit SinkWrapper(Sink& inner) : inner_(inner) {}
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
+    return inner_.Prepare(collection, evaluate);
+  }
+  Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata,
+                                                  bool evaluate) override {
+    return inner_.PrepareGlobal(metadata, evaluate);
+  }
+  bool CanDelete() const override { return inner_.CanDelete(); }
+  bool ReplacesById(const Collection& collection) const override {
+    return inner_.ReplacesById(collection);
+  }
+  std::string Place(const std::string& collection) const override {
+    return inner_.Place(collection);
+  }
+  Result<std::string> Identity(const std::string& collection) override {
+    return inner_.Identity(collection);
+  }
+  BatchLimits PreferredLimits() const override { return inner_.PreferredLimits(); }
+  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
+    return inner_.Open(collection, fence);
+  }
+  Status Finish(const std::string& collection) override { return inner_.Finish(collection); }
+
+ private:
+  Sink& inner_;
+};
+
+}  // namespace muster::pipeline

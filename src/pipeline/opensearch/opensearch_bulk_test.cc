@@ -1,0 +1,297 @@
+#include "pipeline/opensearch/opensearch_bulk.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "core/json.h"
+#include "support/hasty_env.h"
+#include "support/http_server.h"
+
+namespace muster::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Answer;
+using testing::HastyEnv;
+using testing::HttpServer;
+using testing::HttpServerReply;
+using testing::HttpServerRequest;
+
+// A fake cluster: stores the last body of every id, and answers each document as instructed.
+class BulkTest : public ::testing::Test {
+ protected:
+  // The response to a document's nth attempt: a status and, from 300 on, an error.
+  using Verdict = std::function<std::pair<int, std::string>(const std::string& id, int time)>;
+
+  void Serve(Verdict verdict) {
+    Serve([this, verdict](const HttpServerRequest& request) {
+      const std::lock_guard lock(mutex_);
+      std::string items;
+      bool errors = false;
+      std::istringstream lines(request.body);
+      for (std::string action, body; std::getline(lines, action) && std::getline(lines, body);) {
+        const Json json = ParseJson(action, "action").value();
+        const std::string id = json["index"]["_id"];
+        const auto [status, type] = verdict(id, ++times_[id]);
+        if (status < 300) kept_[id] = body;
+        errors |= status >= 300;
+        items += (items.empty() ? "" : ",") + std::string(R"({"index":{"status":)") +
+                 std::to_string(status);
+        if (status >= 300) items += R"(,"error":{"type":")" + type + R"(","reason":"because"})";
+        items += "}}";
+      }
+      return Answer(200, std::string(R"({"errors":)") + (errors ? "true" : "false") +
+                             R"(,"items":[)" + items + "]}");
+    });
+  }
+
+  void Serve(HttpServer::Handler handler) {
+    server_.emplace(std::move(handler));
+    client_ = std::make_unique<net::OpenSearchClient>(
+        net::OpenSearchEndpoint{.base_url = "http://127.0.0.1:" + std::to_string(server_->port())},
+        env_);
+  }
+
+  Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience = {}) {
+    Fence fence;
+    fence.origin = "books/0/";
+    fence.since_ms = since_ms_;
+    fence.rank = 3;
+    return OpenSearchBulk(*client_, env_, pace_, "books", false, fence).Write(batch, patience);
+  }
+
+  static Batch Documents(const std::vector<std::pair<std::string, std::string>>& documents) {
+    Batch batch;
+    for (const auto& [id, body] : documents) {
+      batch.Add({.id = id, .routing = {}, .body = body, .position = "9", .defect = {}});
+    }
+    return batch;
+  }
+
+  // Every document conflicts with this version.
+  void ServeConflictsWith(int64_t version) {
+    Serve([version](const HttpServerRequest&) {
+      return Answer(200, R"({"errors":true,"items":[{"index":{"status":409,"error":{"type":)"
+                         R"("version_conflict_engine_exception","reason":"[a]: version conflict, )"
+                         R"(current version [)" +
+                             std::to_string(version) +
+                             R"(] is higher than the one provided [1]"}}}]})");
+    });
+  }
+
+  HastyEnv env_;
+  int64_t since_ms_ = 0;
+  Pace pace_{env_};
+  std::optional<HttpServer> server_;
+  std::unique_ptr<net::OpenSearchClient> client_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> kept_;
+  std::map<std::string, int> times_;
+};
+
+std::pair<int, std::string> Fine() { return {201, ""}; }
+
+TEST_F(BulkTest, OnlyWhatTheServerWasTooBusyForIsSentAgain) {
+  Serve([](const std::string& id, int time) {
+    return id == "b" && time < 3 ? std::pair<int, std::string>(429, "rejected") : Fine();
+  });
+  const auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(times_, (std::map<std::string, int>{{"a", 1}, {"b", 3}, {"c", 1}}));
+  EXPECT_EQ(kept_.size(), 3U);
+}
+
+TEST_F(BulkTest, WhatTheServerWillNeverTakeIsRefusedWithItsReason) {
+  Serve([](const std::string& id, int) {
+    return id == "b" ? std::pair<int, std::string>(400, "mapper_parsing_exception") : Fine();
+  });
+  const auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 1U);
+  EXPECT_EQ((*refused)[0].reason, "mapper_parsing_exception: because");
+  EXPECT_EQ(times_["b"], 1);
+}
+
+TEST_F(BulkTest, AnIdThatIsTooLongIsRefusedAloneAndNotSent) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const std::string longest(512, 'i');
+  const auto refused =
+      Write(Documents({{"a", "{}"}, {longest + "i", "{}"}, {longest, "{}"}, {"c", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 1U);
+  EXPECT_EQ((*refused)[0].reason, "its id has 513 bytes; the limit is 512");
+  EXPECT_EQ(times_, (std::map<std::string, int>{{"a", 1}, {longest, 1}, {"c", 1}}));
+}
+
+TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
+  std::atomic<int> requests = 0;
+  int races = 2;
+  Serve([&](const HttpServerRequest&) {
+    if (++requests > races) return Answer(200, R"({"errors":false})");
+    return Answer(200, R"({"errors":true,"items":[{"index":{"status":400,"error":{"type":)"
+                       R"("illegal_argument_exception","reason":"mapper [price] cannot be )"
+                       R"(changed from type [float] to [long]"}}}]})");
+  });
+  auto refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(requests, 3);
+  // It was not a race after all.
+  races = 1'000'000;
+  refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_FALSE((*refused)[0].skipped);
+}
+
+TEST_F(BulkTest, NothingIsSentWhenTheTimeIsOver) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow()});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(IsTransient(refused.error().code));
+  EXPECT_TRUE(server_->requests().empty());
+}
+
+TEST_F(BulkTest, WhatALaterHolderHasWrittenStays) {
+  since_ms_ = 1'000;
+  const int64_t ours = (2 * since_ms_ << 20) + (3 << 8);
+  Serve([](const std::string&, int) { return Fine(); });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  EXPECT_NE(server_->requests()[0].body.find("\"version\":" + std::to_string(ours) + ","),
+            std::string::npos)
+      << server_->requests()[0].body;
+  ServeConflictsWith(ours + (1 << 8));
+  EXPECT_EQ(Write(Documents({{"a", "{}"}})).error().code, Code::kLeaseLost);
+  // By the target's own users, and by a later migration.
+  for (const int64_t version : {ours + 1, (2 * since_ms_ + 7) << 20}) {
+    ServeConflictsWith(version);
+    const auto refused = Write(Documents({{"a", "{}"}}));
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    ASSERT_EQ(refused->size(), 1U);
+    EXPECT_TRUE((*refused)[0].skipped);
+  }
+}
+
+TEST_F(BulkTest, ALaterVersionIsNotOvertakenByAnEarlierOneThatIsSentAgain) {
+  Serve([](const std::string& id, int time) {
+    return id == "a" && time == 1 ? std::pair<int, std::string>(503, "unavailable") : Fine();
+  });
+  ASSERT_TRUE(Write(Documents({{"a", R"({"v":1})"}, {"b", "{}"}, {"a", R"({"v":2})"}})));
+  EXPECT_EQ(kept_["a"], R"({"v":2})");
+}
+
+TEST_F(BulkTest, ARequestThatIsTooLargeIsHalvedUntilItFits) {
+  Serve([this](const HttpServerRequest& request) {
+    if (request.body.size() > 150) return Answer(413, "");
+    const std::lock_guard lock(mutex_);
+    ++times_["taken"];
+    return Answer(200, R"({"errors":false})");
+  });
+  std::vector<std::pair<std::string, std::string>> documents;
+  for (int i = 0; i < 8; ++i) documents.emplace_back(std::to_string(i), R"({"text":"0123456789"})");
+  documents.emplace_back("large", "{\"text\":\"" + std::string(500, 'x') + "\"}");
+  const auto refused = Write(Documents(documents));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 8U);
+  EXPECT_GE(times_["taken"], 2);
+}
+
+TEST_F(BulkTest, AnAnswerThatNeverCameIsFollowedByTheSameDocuments) {
+  std::atomic<int> requests = 0;
+  Serve([&](const HttpServerRequest&) {
+    return ++requests == 1 ? testing::CloseWithoutAnswer() : Answer(200, R"({"errors":false})");
+  });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  const auto sent = server_->requests();
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].body, sent[1].body);
+}
+
+TEST_F(BulkTest, TheServersWishWhenToComeBackIsHonoured) {
+  std::atomic<int> requests = 0;
+  Serve([&](const HttpServerRequest&) {
+    return ++requests == 1 ? Answer(429, "{}", {{"Retry-After", "20"}})
+                           : Answer(200, R"({"errors":false})");
+  });
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  ASSERT_EQ(env_.pauses.size(), 1U);
+  EXPECT_GE(env_.pauses[0], 20s);
+}
+
+TEST_F(BulkTest, PatienceEndsTheSending) {
+  Serve([](const std::string&, int) { return std::pair<int, std::string>(429, "rejected"); });
+  const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow() + 10s});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_NE(refused.error().message.find("rejected: because"), std::string::npos);
+}
+
+TEST_F(BulkTest, WithoutPermissionNothingIsTriedAgain) {
+  Serve([](const std::string&, int) {
+    return std::pair<int, std::string>(403, "security_exception");
+  });
+  const auto refused = Write(Documents({{"a", "{}"}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kPermission);
+  EXPECT_EQ(times_["a"], 1);
+}
+
+TEST_F(BulkTest, ADocumentWithoutAnIdIsNamedByItsPlaceEveryTime) {
+  Serve([](const std::string&, int) { return Fine(); });
+  const Batch batch = Documents({{"", "{}"}});
+  ASSERT_TRUE(Write(batch));
+  ASSERT_TRUE(Write(batch));
+  ASSERT_EQ(times_.size(), 1U);
+  EXPECT_EQ(times_.begin()->second, 2);
+}
+
+TEST_F(BulkTest, LineBreaksWithinADocumentDoNotEndIt) {
+  Serve([](const std::string&, int) { return Fine(); });
+  ASSERT_TRUE(Write(Documents({{"a\nb", "{\r\n \"x\": \"y\\nz\"\n}"}, {"c", "{}"}})));
+  EXPECT_EQ(kept_["a\nb"], "{   \"x\": \"y\\nz\" }");
+}
+
+TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
+  Serve([](const HttpServerRequest& request) {
+    EXPECT_EQ(request.body,
+              "{\"delete\":{\"_id\":\"a\",\"version\":8388608,"
+              "\"version_type\":\"external_gte\"}}\n"
+              "{\"delete\":{\"_id\":\"b\",\"routing\":\"r\",\"version\":8388608,"
+              "\"version_type\":\"external_gte\"}}\n"
+              "{\"index\":{\"_id\":\"b\",\"version\":9437184,"
+              "\"version_type\":\"external_gte\"}}\n"
+              "{\"n\":1}\n");
+    return Answer(200, R"({"errors":true,"items":[{"delete":{"status":404}},
+        {"delete":{"status":409,"error":{"type":"version_conflict_engine_exception"}}},
+        {"index":{"status":409,"error":{"type":"version_conflict_engine_exception"}}}]})");
+  });
+  Batch batch;
+  const auto add = [&](const char* id, const char* routing, bool deleted, int64_t version) {
+    batch.Add({.id = id,
+               .routing = routing,
+               .body = "{\"n\":1}",
+               .position = {},
+               .defect = {},
+               .deleted = deleted,
+               .version = version});
+  };
+  add("a", "", true, 8);
+  add("b", "r", true, 8);
+  add("b", "", false, 9);
+  const auto refused = Write(batch);
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 2U);
+  for (const Refused& one : *refused) EXPECT_TRUE(one.skipped) << one.reason;
+  EXPECT_EQ(server_->requests().size(), 1U);
+}
+
+}  // namespace
+}  // namespace muster::pipeline

@@ -1,0 +1,240 @@
+#include "pipeline/opensearch/opensearch_sink.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/json.h"
+#include "net/opensearch.h"
+#include "pipeline/flow/pace.h"
+#include "pipeline/opensearch/opensearch_bulk.h"
+
+namespace muster::pipeline {
+namespace {
+
+// Settings specific to the source index: identity, history, placement.
+constexpr std::array<std::string_view, 11> kOwnSettings = {"uuid",
+                                                           "creation_date",
+                                                           "version",
+                                                           "provided_name",
+                                                           "resize",
+                                                           "history",
+                                                           "routing_path",
+                                                           "blocks",
+                                                           "replication",
+                                                           "remote_store",
+                                                           "verified_before_close"};
+
+// An Elasticsearch 6 index has its single type between "mappings" and "properties".
+Json WithoutType(const Json& mappings) {
+  static const std::array kOfMappings = {"properties", "dynamic", "_source",
+                                         "_routing",   "_meta",   "dynamic_templates"};
+  if (mappings.size() != 1) return mappings;
+  for (const char* name : kOfMappings) {
+    if (mappings.contains(name)) return mappings;
+  }
+  return mappings.begin()->is_object() ? *mappings.begin() : mappings;
+}
+
+// Whether a setting, by its name below "index", is not copied. Names may be flat or nested.
+bool StaysBehind(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('.'));
+  // Shard allocation is up to the target cluster.
+  if (name.starts_with("routing.allocation")) return true;
+  return std::find(kOwnSettings.begin(), kOwnSettings.end(), first) != kOwnSettings.end();
+}
+
+Json SettingsFor(const Json& metadata) {
+  static constexpr std::string_view kIndex = "index.";
+  Json kept = Json::object();
+  if (!metadata.contains("settings")) return kept;
+  const Json& settings = metadata["settings"];
+  for (const auto& [name, value] :
+       (settings.contains("index") ? settings["index"] : settings).items()) {
+    const std::string below = name.starts_with(kIndex) ? name.substr(kIndex.size()) : name;
+    if (!StaysBehind(below)) kept[below] = value;
+  }
+  if (kept.contains("routing") && kept["routing"].is_object()) {
+    kept["routing"].erase("allocation");
+    if (kept["routing"].empty()) kept.erase("routing");
+  }
+  return kept;
+}
+
+Json IndexFor(const Json& metadata) {
+  Json index = Json::object();
+  const Json settings = SettingsFor(metadata);
+  if (!settings.empty()) index["settings"] = settings;
+  if (metadata.contains("mappings") && !metadata["mappings"].empty()) {
+    index["mappings"] = WithoutType(metadata["mappings"]);
+  }
+  if (metadata.contains("aliases") && !metadata["aliases"].empty()) {
+    index["aliases"] = metadata["aliases"];
+  }
+  return index;
+}
+
+// The server's rules, checked early: it would reject the name only on creating the index, after
+// others were created.
+Status CheckIndexName(const std::string& name) {
+  constexpr size_t kLongest = 255;
+  std::string why;
+  const bool has_upper =
+      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (has_upper) why = "has letters in upper case";
+  if (name.find_first_of("\\/*?\"<>| ,#:") != std::string::npos) {
+    why = "has one of the characters \\ / * ? \" < > | , # : or a space";
+  }
+  if (name.find_first_of("-_+") == 0) why = "begins with -, _ or +";
+  if (name.empty() || name == "." || name == "..") why = "is no name";
+  if (name.size() > kLongest) why = "is longer than 255 bytes";
+  if (why.empty()) return {};
+  return Error{Code::kInvalid, "no index can be called '" + name + "': the name " + why,
+               "give the collection another name (rename_index), or name the index in the sink's "
+               "URL"};
+}
+
+// Empty: the response is about a different index.
+std::string UuidOf(const Json& answer, const std::string& index) {
+  const Json* at = &answer;
+  for (const std::string& key :
+       {index, std::string("settings"), std::string("index"), std::string("uuid")}) {
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &(*at)[key];
+  }
+  return at->is_string() ? at->get<std::string>() : "";
+}
+
+class BulkWriter : public Writer {
+ public:
+  explicit BulkWriter(OpenSearchBulk bulk) : bulk_(std::move(bulk)) {}
+
+  const std::optional<Progress>& Known() const override { return known_; }
+
+  Result<std::vector<Refused>> Write(const Batch& batch, const Progress&,
+                                     const Patience& patience) override {
+    return bulk_.Write(batch, patience);
+  }
+
+ private:
+  const std::optional<Progress> known_;  // never set: the cluster stores no progress
+  OpenSearchBulk bulk_;
+};
+
+class OpenSearchSink : public Sink {
+ public:
+  OpenSearchSink(net::OpenSearchEndpoint endpoint, Env& env, std::string index, bool gzip)
+      : client_(std::move(endpoint), env),
+        env_(env),
+        pace_(env),
+        index_(std::move(index)),
+        gzip_(gzip) {}
+
+  Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
+    const std::string name = IndexOf(collection.name);
+    MUSTER_TRY(CheckIndexName(name));
+    MUSTER_ASSIGN(const Json metadata, ParseJson(collection.metadata, "metadata of " + name));
+    return Put(name, "/" + net::OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
+  }
+
+  bool CanDelete() const override { return true; }
+  bool ReplacesById(const Collection&) const override { return true; }
+  std::string Place(const std::string& collection) const override { return IndexOf(collection); }
+
+  // The index's uuid. What is behind an alias or a data stream may change.
+  Result<std::string> Identity(const std::string& collection) override {
+    const std::string name = IndexOf(collection);
+    const net::OpenSearchCall call{.path =
+                                       "/" + net::OpenSearchPath(name) + "/_settings/index.uuid"};
+    const auto answer = client_.SendForJson(call);
+    if (!answer) {
+      const Code code = answer.error().code;
+      // Some users may write but not read settings, and some services have none.
+      if (code == Code::kPermission || code == Code::kInvalid) return std::string();
+      return answer.error();
+    }
+    return UuidOf(*answer, name);
+  }
+
+  Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
+                                                  bool evaluate) override {
+    MUSTER_ASSIGN(const Json metadata, ParseJson(metadata_text, "metadata of the source"));
+    std::vector<TargetChange> changes;
+    // Component templates first: the others are composed of them.
+    static constexpr std::array<std::array<const char*, 3>, 3> kKinds = {{
+        {"component_templates", "/_component_template/", "component template"},
+        {"index_templates", "/_index_template/", "index template"},
+        {"templates", "/_template/", "template"},
+    }};
+    for (const auto& [kind, path, words] : kKinds) {
+      if (!metadata.contains(kind)) continue;
+      for (const auto& [name, body] : metadata[kind].items()) {
+        MUSTER_ASSIGN(const std::vector<TargetChange> made,
+                      Put(name, path + net::OpenSearchPath(name), words, body, evaluate));
+        changes.insert(changes.end(), made.begin(), made.end());
+      }
+    }
+    return changes;
+  }
+
+  Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
+    return std::make_unique<BulkWriter>(
+        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), gzip_, fence));
+  }
+
+ private:
+  std::string IndexOf(const std::string& collection) const {
+    return index_.empty() ? collection : index_;
+  }
+
+  // Creates what does not exist yet.
+  Result<std::vector<TargetChange>> Put(const std::string& name, const std::string& path,
+                                        const std::string& what, const Json& body, bool evaluate) {
+    MUSTER_ASSIGN(const net::OpenSearchAnswer found,
+                  client_.Send({.method = "HEAD", .path = path}));
+    if (found.status < 300) return std::vector<TargetChange>{};
+    if (found.status != 404) return client_.ErrorOf({.method = "HEAD", .path = path}, found);
+    const std::string text = ToJsonText(body);
+    if (!evaluate) {
+      const net::OpenSearchCall call{.method = "PUT", .path = path, .body = text};
+      const auto made = client_.SendForJson(call);
+      // Created concurrently: just as good.
+      if (!made && made.error().message.find("resource_already_exists") == std::string::npos &&
+          made.error().message.find("already exists") == std::string::npos) {
+        return made.error().Within("cannot create " + what + " " + name);
+      }
+    }
+    return std::vector<TargetChange>{{name, "create " + what + " " + name + " with " + text}};
+  }
+
+  net::OpenSearchClient client_;
+  Env& env_;
+  Pace pace_;
+  const std::string index_;  // empty: each collection has its own
+  const bool gzip_;
+};
+
+bool IsThisMachine(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> OpenOpenSearchSink(const Url& url, Env& env) {
+  MUSTER_ASSIGN(net::OpenSearchEndpoint endpoint, net::OpenSearchEndpoint::FromUrl(url, {"gzip"}));
+  bool gzip = !IsThisMachine(url.host);
+  if (const auto text = url.Param("gzip")) {
+    if (*text != "true" && *text != "false") {
+      return Error{Code::kInvalid, "gzip=" + *text + " is neither true nor false"};
+    }
+    gzip = *text == "true";
+  }
+  const std::string index = url.path.size() > 1 ? url.path.substr(1) : "";
+  if (index.find_first_of("*,") != std::string::npos) {
+    return Error{Code::kInvalid, "the sink's URL names a pattern of indices",
+                 "write opensearch+https://HOST to keep the names, or one index after the slash"};
+  }
+  return std::make_unique<OpenSearchSink>(std::move(endpoint), env, index, gzip);
+}
+
+}  // namespace muster::pipeline

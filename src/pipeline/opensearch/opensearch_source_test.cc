@@ -1,0 +1,146 @@
+// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to come
+// by.
+
+#include "pipeline/opensearch/opensearch_source.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/json.h"
+#include "muster/migrate.h"
+#include "support/http_server.h"
+
+namespace muster::pipeline {
+namespace {
+
+using testing::Answer;
+using testing::HttpServer;
+using testing::HttpServerReply;
+using testing::HttpServerRequest;
+
+// Elasticsearch 5.6 with one index of one shard, whose documents have no sequence numbers.
+class OldServer {
+ public:
+  static constexpr int kDocuments = 1'234;
+
+  std::string Url() const { return "opensearch+" + server_.Url() + "old"; }
+
+  int broken_shards = 0;
+  int hidden = 0;  // this many documents are counted but not found
+  int shards = 1;
+  int counting = 1;     // shards that respond to a count
+  bool started = true;  // whether the stats list the first shard
+
+ private:
+  HttpServerReply Reply(const HttpServerRequest& request) const {
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    if (path == "/") return Answer(200, R"({"version":{"number":"5.6.16"}})");
+    if (path == "/old" || path == "/old/_refresh") return Answer(200, R"({"old":{"mappings":{}}})");
+    if (path == "/old/_count") {
+      return Answer(200, R"({"count":)" + std::to_string(kDocuments) +
+                             R"(,"_shards":{"failed":0,"total":)" + std::to_string(shards) +
+                             R"(,"successful":)" + std::to_string(counting) + "}}");
+    }
+    if (path.starts_with("/old/_stats") && !started) return Answer(200, R"({"indices":{}})");
+    if (path.starts_with("/old/_stats")) {
+      return Answer(200, R"({"indices":{"old":{"shards":{"0":[{"routing":{"primary":true},)"
+                         R"("docs":{"count":1234},"store":{"size_in_bytes":9}}]}}}})");
+    }
+    if (path == "/old/_search") return Answer(200, Search(request));
+    return Answer(404, "{}");
+  }
+
+  // Rejects what this version does not know.
+  std::string Search(const HttpServerRequest& request) const {
+    EXPECT_EQ(request.target.find("allow_partial"), std::string::npos);
+    const Json body = ParseJson(request.body, "search").value();
+    EXPECT_FALSE(body.contains("track_total_hits"));
+    EXPECT_EQ(ToJsonText(body["sort"]), R"([{"_uid":"asc"}])");
+    const std::string after = body.contains("search_after") ? body["search_after"][0] : Json("");
+    std::string hits;
+    int64_t left = body["size"].get<int64_t>();
+    for (int i = 0; i < kDocuments - hidden && left > 0; ++i) {
+      const std::string id = std::to_string(10'000 + i);
+      const std::string uid = "doc#" + id;
+      if (uid <= after) continue;
+      --left;
+      hits += (hits.empty() ? "" : ",") + std::string(R"({"_type":"doc","_id":")") + id +
+              R"(","_source":{"n":1.0},"sort":[")" + uid + "\"]}";
+    }
+    return R"({"_shards":{"failed":)" + std::to_string(broken_shards) + R"(},"hits":{"hits":[)" +
+           hits + "]}}";
+  }
+
+  HttpServer server_{[this](const HttpServerRequest& request) { return Reply(request); }};
+};
+
+std::unique_ptr<Source> Open(const OldServer& server) {
+  return OpenOpenSearchSource(ParseUrl(server.Url()).value(), RealEnv()).value();
+}
+
+TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
+  const OldServer server;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  ASSERT_EQ(partitions.size(), 1U);
+  std::multiset<std::string> ids;
+  std::string position;
+  // From a position on, as after a crash.
+  for (int begin = 0; begin < 2; ++begin) {
+    const auto reader = source->Read(partitions[0], position, {}).value();
+    while (const auto document = reader->Next().value()) {
+      ids.emplace(document->id);
+      EXPECT_EQ(document->body, R"({"n":1.0})");
+      position = document->position;
+      if (begin == 0 && ids.size() == 700) break;
+    }
+  }
+  EXPECT_EQ(ids.size(), static_cast<size_t>(OldServer::kDocuments));
+  EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), ids.size());
+  EXPECT_EQ(source->CountAgain(partitions).value(), OldServer::kDocuments);
+}
+
+TEST(OldElasticsearch, WhatIsCountedAndNotReadIsToldOf) {
+  OldServer server;
+  server.hidden = 4;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  const auto reader = source->Read(partitions[0], "", {}).value();
+  int64_t read = 0;
+  while (reader->Next().value()) ++read;
+  const Status checked = CheckCount(*source, "old", partitions, [&] { return read; });
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::kCorrupt);
+  EXPECT_NE(checked.error().message.find("counts 1234 documents, but 1230"), std::string::npos)
+      << checked.error().message;
+}
+
+TEST(OldElasticsearch, APartOfAShardIsNotTakenForTheWhole) {
+  OldServer server;
+  server.broken_shards = 1;
+  const auto source = Open(server);
+  const auto reader = source->Read(source->Partitions("old").value()[0], "", {}).value();
+  EXPECT_EQ(reader->Next().error().code, Code::kUnavailable);
+}
+
+// Stats list only started shards, and a count says how many responded.
+TEST(OldElasticsearch, AnIndexWithAShardThatIsAwayIsNotReadInPart) {
+  OldServer server;
+  const auto expect = [&](const std::string& words) {
+    const auto partitions = Open(server)->Partitions("old");
+    ASSERT_FALSE(partitions);
+    EXPECT_EQ(partitions.error().code, Code::kUnavailable);
+    EXPECT_NE(partitions.error().message.find(words), std::string::npos)
+        << partitions.error().message;
+  };
+  server.shards = 2;
+  expect("1 of 2 shards answer");
+  server.counting = 2;
+  expect("only 1 of 2 shards were started");
+  server.started = false;
+  expect("no shard is started at the moment");
+}
+
+}  // namespace
+}  // namespace muster::pipeline

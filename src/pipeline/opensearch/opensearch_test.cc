@@ -1,0 +1,292 @@
+// OpenSearch as source and sink, on a real server.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "core/json.h"
+#include "muster/migrate.h"
+#include "net/opensearch.h"
+#include "pipeline/opensearch/opensearch_sink.h"
+#include "pipeline/opensearch/opensearch_source.h"
+#include "support/opensearch_server.h"
+#include "support/shared_server.h"
+
+namespace muster::pipeline {
+namespace {
+
+using testing::OpenSearchServer;
+
+class OpenSearchPipeline : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = OpenSearchServer::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+    server_ = &OpenSearchServer::Shared();
+    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::transform(name.begin(), name.end(), name.begin(), ::tolower);
+    index_ = testing::UniqueName(name);
+  }
+
+  std::unique_ptr<Source> OpenSource(const std::string& rest) {
+    auto source = OpenOpenSearchSource(UrlOf(rest), RealEnv());
+    EXPECT_TRUE(source) << source.error().ToString();
+    return *std::move(source);
+  }
+
+  std::unique_ptr<Sink> OpenSink(const std::string& rest) {
+    auto sink = OpenOpenSearchSink(UrlOf(rest), RealEnv());
+    EXPECT_TRUE(sink) << sink.error().ToString();
+    return *std::move(sink);
+  }
+
+  Url UrlOf(const std::string& rest) {
+    return ParseUrl("opensearch+http://127.0.0.1:" + std::to_string(server_->port()) + rest)
+        .value();
+  }
+
+  // Writes documents 0 to count - 1 to an index of `shards` shards.
+  void Fill(const std::string& index, int shards, int count) {
+    server_->Call(
+        "PUT", "/" + index,
+        R"({"mappings":{"dynamic":false},"settings":{"number_of_replicas":0,"number_of_shards":)" +
+            std::to_string(shards) + "}}");
+    const auto sink = OpenSink("");
+    const auto writer = sink->Open(index, {.run = "r", .incarnation = "i", .item = "x"}).value();
+    Batch batch;
+    for (int i = 0; i < count; ++i) {
+      batch.Add(
+          {.id = std::to_string(i), .routing = {}, .body = Body(i), .position = "", .defect = {}});
+    }
+    const auto refused = writer->Write(batch, {}, {});
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    ASSERT_TRUE(refused->empty()) << (*refused)[0].reason;
+  }
+
+  // Numbers that a parse tree would change.
+  static std::string Body(int i) {
+    return R"({"n":)" + std::to_string(i) + R"(.0,"big":123456789012345678901234567890,"t":"ü"})";
+  }
+
+  struct Found {
+    std::map<std::string, std::string> bodies;
+    std::vector<std::string> positions;
+    int read = 0;
+  };
+
+  static Found ReadAll(Source& source, const Partition& partition, const std::string& position) {
+    Found found;
+    const auto reader = source.Read(partition, position, {}).value();
+    while (true) {
+      const auto document = reader->Next();
+      EXPECT_TRUE(document) << document.error().ToString();
+      if (!document || !*document) return found;
+      ++found.read;
+      found.bodies[std::string((*document)->id)] = (*document)->body;
+      found.positions.emplace_back((*document)->position);
+    }
+  }
+
+  OpenSearchServer* server_ = nullptr;
+  std::string index_;
+};
+
+TEST_F(OpenSearchPipeline, WhatIsWrittenIsReadByteForByte) {
+  Fill(index_, 3, 2'500);
+  const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
+  const auto collections = source->Collections().value();
+  ASSERT_EQ(collections.size(), 1U);
+  EXPECT_EQ(collections[0].name, index_);
+  const auto partitions = source->Partitions(index_).value();
+  ASSERT_EQ(partitions.size(), 6U);
+  std::map<std::string, std::string> all;
+  int read = 0;
+  for (const Partition& partition : partitions) {
+    const Found found = ReadAll(*source, partition, "");
+    EXPECT_EQ(found.read, partition.documents);
+    read += found.read;
+    all.insert(found.bodies.begin(), found.bodies.end());
+  }
+  EXPECT_EQ(read, 2'500);
+  ASSERT_EQ(all.size(), 2'500U);
+  for (int i = 0; i < 2'500; ++i) ASSERT_EQ(all[std::to_string(i)], Body(i));
+}
+
+TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
+  Fill(index_, 1, 3'000);
+  const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
+  const auto partitions = source->Partitions(index_).value();
+  ASSERT_EQ(partitions.size(), 2U);
+  ASSERT_TRUE(partitions[1].follows);
+  std::map<std::string, std::string> found;
+  const auto read = [&](Reader& reader, int every, const std::string& change) {
+    for (int n = 0;; ++n) {
+      const auto document = reader.Next();
+      ASSERT_TRUE(document) << document.error().ToString();
+      if (!*document) return;
+      found[std::string((*document)->id)] = (*document)->body;
+      // A document not read yet gets a number after all others.
+      if (n % every == 0) {
+        server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(2'999 - n / every),
+                      R"({"changed":")" + change + "\"}");
+        server_->Call("POST", "/" + index_ + "/_refresh");
+      }
+    }
+  };
+  read(*source->Read(partitions[0], "", {}).value(), 40, "first");
+  EXPECT_LT(found.size(), 3'000U);
+  read(*source->Read(partitions[1], "", {}).value(), 10, "second");
+  EXPECT_EQ(found.size(), 3'000U);
+  // The expected count is no longer known.
+  EXPECT_FALSE(source->CountAgain(partitions).value());
+}
+
+TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
+  server_->Call("PUT", "/" + index_, R"({"mappings":{"properties":{"n":{"type":"nested"}}}})");
+  for (int i = 0; i < 5; ++i) {
+    server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(i), R"({"n":[{"a":1},{"a":2}]})");
+  }
+  const auto source = OpenSource("/" + index_);
+  const auto partitions = source->Partitions(index_).value();
+  int64_t documents = 0;
+  for (const Partition& partition : partitions) documents += partition.documents.value_or(0);
+  EXPECT_EQ(documents, 5) << "nested documents are not documents of their own";
+  EXPECT_EQ(source->CountAgain(partitions).value(), 5);
+  EXPECT_TRUE(CheckCount(*source, index_, partitions, [] { return 5; }));
+  EXPECT_EQ(CheckCount(*source, index_, partitions, [] { return 0; }).error().code, Code::kCorrupt);
+  server_->Call("DELETE", "/" + index_ + "/_doc/1?refresh=true");
+  EXPECT_FALSE(source->CountAgain(partitions).value());
+}
+
+TEST_F(OpenSearchPipeline, AStoreOfOursIsNotCopied) {
+  server_->Call(
+      "PUT", "/" + index_,
+      std::string(R"({"mappings":{"_meta":{")") + net::kOpenSearchStoreMark + R"(":1}}})");
+  const auto collections = OpenSource("")->Collections().value();
+  for (const Collection& one : collections) {
+    EXPECT_NE(one.name, index_);
+  }
+}
+
+TEST_F(OpenSearchPipeline, AnIndexThatNeverHadADocumentIsEmpty) {
+  server_->Call("PUT", "/" + index_, R"({"settings":{"number_of_replicas":0}})");
+  const auto source = OpenSource("/" + index_);
+  const auto partitions = source->Partitions(index_);
+  ASSERT_TRUE(partitions) << partitions.error().ToString();
+  for (const Partition& partition : *partitions) {
+    EXPECT_EQ(ReadAll(*source, partition, "").read, 0);
+  }
+}
+
+TEST_F(OpenSearchPipeline, ReadingGoesOnFromEveryPosition) {
+  Fill(index_, 1, 300);
+  const auto source = OpenSource("/" + index_ + "?page_bytes=2000");
+  const Partition partition = source->Partitions(index_).value().at(0);
+  const Found whole = ReadAll(*source, partition, "");
+  ASSERT_EQ(whole.read, 300);
+  for (size_t i = 0; i < whole.positions.size(); i += 13) {
+    const Found rest = ReadAll(*source, partition, whole.positions[i]);
+    EXPECT_EQ(rest.read, static_cast<int>(whole.read - i - 1));
+  }
+}
+
+TEST_F(OpenSearchPipeline, ASplitShardIsReadWholeAndOnce) {
+  Fill(index_, 1, 6'000);
+  const auto source = OpenSource("/" + index_);
+  Partition partition = source->Partitions(index_).value().at(0);
+  const auto reader = source->Read(partition, "", {}).value();
+  std::multiset<std::string> ids;
+  for (int i = 0; i < 10; ++i) ids.emplace((*reader->Next().value()).id);
+  const auto middle = reader->Split();
+  ASSERT_TRUE(middle && *middle);
+  while (true) {
+    const auto document = reader->Next().value();
+    if (!document) break;
+    ids.emplace(document->id);
+  }
+  const size_t first = ids.size();
+  EXPECT_GT(first, 1'000U);
+  EXPECT_LT(first, 5'000U);
+  for (const auto& [id, body] : ReadAll(*source, partition, **middle).bodies) ids.emplace(id);
+  EXPECT_EQ(ids.size(), 6'000U);
+  EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), 6'000U);
+}
+
+TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadAsTheyAre) {
+  Fill(index_, 1, 1'000);
+  std::string bulk;
+  for (int i = 100; i < 900; ++i) bulk += R"({"delete":{"_id":")" + std::to_string(i) + "\"}}\n";
+  bulk += R"({"index":{"_id":"7","routing":"elsewhere"}})"
+          "\n{\"changed\":true}\n";
+  server_->Call("POST", "/" + index_ + "/_bulk", bulk);
+  const auto source = OpenSource("/" + index_);
+  const Found found = ReadAll(*source, source->Partitions(index_).value().at(0), "");
+  EXPECT_EQ(found.read, 200);
+  EXPECT_EQ(found.bodies.at("7"), R"({"changed":true})");
+}
+
+TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
+  const std::string alias = index_ + "-alias";
+  server_->Call("PUT", "/" + index_, R"({
+    "settings": {"number_of_shards": 2, "number_of_replicas": 0,
+                 "analysis": {"analyzer": {"mine": {"type": "custom", "tokenizer": "standard"}}}},
+    "mappings": {"properties": {"name": {"type": "text", "analyzer": "mine"}}},
+    "aliases": {")" + alias + R"(": {}}})");
+  const std::string templ = index_ + "-template";
+  server_->Call("PUT", "/_index_template/" + templ,
+                R"({"index_patterns": [")" + index_ + R"(-never-*"], "template": {}})");
+  const auto source = OpenSource("/" + index_);
+  Collection collection = source->Collections().value().at(0);
+  collection.name = index_ + "-copy";
+  const auto sink = OpenSink("");
+
+  const auto wish = sink->Prepare(collection, true);
+  ASSERT_TRUE(wish) << wish.error().ToString();
+  ASSERT_EQ(wish->size(), 1U);
+  EXPECT_NE((*wish)[0].change.find("create index " + collection.name), std::string::npos);
+  EXPECT_THROW(server_->Call("GET", "/" + collection.name), std::runtime_error);
+
+  ASSERT_TRUE(sink->Prepare(collection, false));
+  const Json copy = ParseJson(server_->Call("GET", "/" + collection.name), "copy").value();
+  const Json& made = copy[collection.name];
+  EXPECT_EQ(made["mappings"]["properties"]["name"]["analyzer"], "mine");
+  EXPECT_EQ(made["settings"]["index"]["number_of_shards"], "2");
+  EXPECT_TRUE(made["aliases"].contains(alias));
+  EXPECT_TRUE(sink->Prepare(collection, false).value().empty()) << "what is there is left alone";
+
+  // Ignores other tests' templates, which may be disappearing right now.
+  const Json all = ParseJson(source->GlobalMetadata().value(), "global").value();
+  ASSERT_TRUE(all["index_templates"].contains(templ)) << all;
+  const std::string global =
+      ToJsonText({{"index_templates", {{templ, all["index_templates"][templ]}}}});
+  EXPECT_TRUE(sink->PrepareGlobal(global, true).value().empty());
+  server_->Call("DELETE", "/_index_template/" + templ);
+  EXPECT_EQ(sink->PrepareGlobal(global, false).value().size(), 1U);
+  server_->Call("GET", "/_index_template/" + templ);
+}
+
+TEST_F(OpenSearchPipeline, ADocumentThatDoesNotFitTheMappingIsRefusedAlone) {
+  server_->Call("PUT", "/" + index_, R"({"mappings":{"properties":{"n":{"type":"integer"}}}})");
+  const auto sink = OpenSink("");
+  const auto writer = sink->Open(index_, {.run = "r", .incarnation = "i", .item = "x"}).value();
+  Batch batch;
+  for (const char* body : {R"({"n":1})", R"({"n":"one"})", R"({"n":3})"}) {
+    batch.Add({.id = body, .routing = {}, .body = body, .position = "", .defect = {}});
+  }
+  const auto refused = writer->Write(batch, {}, {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ((*refused)[0].index, 1U);
+  EXPECT_NE((*refused)[0].reason.find("failed to parse field [n]"), std::string::npos);
+}
+
+TEST_F(OpenSearchPipeline, AMissingIndexIsToldByName) {
+  const auto source = OpenSource("/no-such-index");
+  const auto collections = source->Collections();
+  ASSERT_FALSE(collections);
+  EXPECT_EQ(collections.error().code, Code::kNotFound);
+  EXPECT_NE(collections.error().message.find("no-such-index"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster::pipeline

@@ -1,0 +1,73 @@
+#include "pipeline/postgres/pg_array_literal.h"
+
+#include <simdjson.h>
+
+namespace muster::pipeline {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+void AppendQuoted(std::string_view text, std::string& out) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
+
+// Recursion is bounded by the parser's maximum depth.
+simdjson::error_code AppendArray(ondemand::array array, std::string& out) {
+  out += '{';
+  bool first = true;
+  for (auto element : array) {
+    if (!first) out += ',';
+    first = false;
+    ondemand::value value;
+    ondemand::json_type type;
+    if (const auto error = element.get(value)) return error;
+    if (const auto error = value.type().get(type)) return error;
+    if (type == ondemand::json_type::array) {
+      ondemand::array inner;
+      if (const auto error = value.get_array().get(inner)) return error;
+      if (const auto error = AppendArray(inner, out)) return error;
+    } else if (type == ondemand::json_type::null) {
+      out += "NULL";
+    } else if (type == ondemand::json_type::string) {
+      std::string_view text;
+      if (const auto error = value.get_string().get(text)) return error;
+      if (text.find('\0') != std::string_view::npos) return simdjson::STRING_ERROR;
+      AppendQuoted(text, out);
+    } else if (type == ondemand::json_type::object) {
+      ondemand::object object;
+      std::string_view json;
+      if (const auto error = value.get_object().get(object)) return error;
+      if (const auto error = object.raw_json().get(json)) return error;
+      AppendQuoted(json, out);
+    } else {
+      const std::string_view token = value.raw_json_token();
+      out += token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+    }
+  }
+  out += '}';
+  return simdjson::SUCCESS;
+}
+
+}  // namespace
+
+Status AppendPgArray(std::string_view json, std::string& out) {
+  ondemand::parser parser;
+  const simdjson::padded_string padded(json);
+  ondemand::document document;
+  ondemand::array array;
+  auto error = parser.iterate(padded).get(document);
+  if (!error) error = document.get_array().get(array);
+  if (!error) error = AppendArray(array, out);
+  if (error) {
+    return Error{Code::kInvalid,
+                 std::string("not an array that PostgreSQL can hold: ") + error_message(error)};
+  }
+  return {};
+}
+
+}  // namespace muster::pipeline

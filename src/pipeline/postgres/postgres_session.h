@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "muster/result.h"
+#include "sql/postgres.h"
+
+namespace muster::pipeline {
+
+// Opens a session for writing: every wait is bounded, and every commit is durable unless it says
+// otherwise, whatever the role's or database's defaults.
+Result<std::unique_ptr<sql::PgConnection>> OpenPgWriteSession(const std::string& uri);
+
+// Opens a session for reading without a statement timeout.
+Result<std::unique_ptr<sql::PgConnection>> OpenPgReadSession(const std::string& uri);
+
+}  // namespace muster::pipeline

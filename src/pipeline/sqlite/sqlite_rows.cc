@@ -1,0 +1,175 @@
+#include "pipeline/sqlite/sqlite_rows.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "core/base64.h"
+
+namespace muster::pipeline {
+namespace {
+
+using Form = SqliteTable::Form;
+using Kind = FieldValue::Kind;
+
+Error Misfit(const std::string& column, const std::string& why) {
+  return Error{Code::kInvalid, "field '" + column + "' " + why};
+}
+
+std::vector<std::string> NamesOf(const SqliteTable& table) {
+  std::vector<std::string> names;
+  for (const SqliteTable::Column& column : table.columns) names.push_back(column.name);
+  return names;
+}
+
+template <class T>
+std::optional<T> Parse(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> DecodeHex(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
+    if (error != std::errc{} || end != text.data() + i + 2) return std::nullopt;
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+SqliteRows::SqliteRows(sql::SqliteDb& db, SqliteTable table)
+    : db_(db),
+      table_(std::move(table)),
+      holds_documents_(table_.HoldsDocuments()),
+      fields_(NamesOf(table_)),
+      given_(table_.columns.size()) {}
+
+Status SqliteRows::Insert(const Document& document) {
+  return holds_documents_ ? InsertDocument(document) : InsertFields(document);
+}
+
+Status SqliteRows::Delete(const Document& document) {
+  if (!delete_) {
+    const std::string column = holds_documents_ ? "id" : "_id";
+    if (table_.Find(column) == nullptr) return NoIdColumn(table_.name);
+    MUSTER_ASSIGN(delete_, db_.Prepare("DELETE FROM " + sql::SqliteIdentifier(table_.name) +
+                                       " WHERE " + sql::SqliteIdentifier(column) + " = ?1"));
+  }
+  return delete_->Bind(document.id).Run();
+}
+
+Result<sql::SqliteStatement*> SqliteRows::StatementFor(const std::vector<bool>& given) {
+  const auto known = statements_.find(given);
+  if (known != statements_.end()) return &known->second;
+  std::string columns;
+  std::string values;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) continue;
+    columns += (columns.empty() ? "" : ", ") + sql::SqliteIdentifier(table_.columns[i].name);
+    values += values.empty() ? "?" : ", ?";
+  }
+  const std::string into = "INSERT INTO " + sql::SqliteIdentifier(table_.name);
+  MUSTER_ASSIGN(sql::SqliteStatement statement,
+                db_.Prepare(columns.empty() ? into + " DEFAULT VALUES"
+                                            : into + " (" + columns + ") VALUES (" + values + ")"));
+  return &statements_.emplace(given, std::move(statement)).first->second;
+}
+
+Status SqliteRows::InsertDocument(const Document& document) {
+  given_.assign(given_.size(), true);
+  MUSTER_ASSIGN(sql::SqliteStatement* const statement, StatementFor(given_));
+  for (size_t i = 0; i < table_.columns.size(); ++i) {
+    const std::string& name = table_.columns[i].name;
+    const std::string_view value = name == "document" ? document.body
+                                   : name == "id"     ? document.id
+                                                      : document.routing;
+    const int index = static_cast<int>(i) + 1;
+    if (value.empty()) {
+      statement->BindAt(index, nullptr);
+    } else {
+      statement->BindAt(index, value);
+    }
+  }
+  return statement->Run();
+}
+
+Status SqliteRows::InsertFields(const Document& document) {
+  MUSTER_ASSIGN(const std::span<const FieldValue> values, fields_.Read(document.body));
+  const auto own = [&](size_t i) -> std::string_view {
+    const std::string& name = table_.columns[i].name;
+    return name == "_id" ? document.id : name == "_routing" ? document.routing : "";
+  };
+  for (size_t i = 0; i < values.size(); ++i) {
+    const SqliteTable::Column& column = table_.columns[i];
+    const bool there = values[i].kind != Kind::kAbsent || !own(i).empty();
+    given_[i] = !column.generated && (there || !column.has_default);
+  }
+  MUSTER_ASSIGN(sql::SqliteStatement* const statement, StatementFor(given_));
+  bytes_.clear();
+  bytes_.reserve(values.size());
+  int index = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!given_[i]) continue;
+    ++index;
+    if (values[i].kind != Kind::kAbsent) {
+      MUSTER_TRY(BindValue(*statement, index, table_.columns[i], values[i]));
+    } else if (!own(i).empty()) {
+      statement->BindAt(index, own(i));
+    } else {
+      statement->BindAt(index, nullptr);
+    }
+  }
+  return statement->Run();
+}
+
+Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
+                             const SqliteTable::Column& column, const FieldValue& value) {
+  // A NOT NULL JSON column stores JSON null instead.
+  const bool null_is_json = column.form == Form::kJson && !column.nullable;
+  if (value.kind == Kind::kNull && !null_is_json) {
+    statement.BindAt(index, nullptr);
+  } else if (column.form == Form::kJson) {
+    statement.BindAt(index, value.json);
+  } else if (value.kind == Kind::kBool) {
+    statement.BindAt(index, value.text == "true" ? 1 : 0);
+  } else if (value.kind == Kind::kNumber) {
+    return BindNumber(statement, index, column, value.text);
+  } else if (column.form == Form::kBlob && value.kind == Kind::kString) {
+    auto bytes =
+        value.text.starts_with("\\x") ? DecodeHex(value.text.substr(2)) : DecodeBase64(value.text);
+    if (!bytes) return Misfit(column.name, "is neither base64 nor hexadecimal after \\x");
+    bytes_.push_back(*std::move(bytes));
+    statement.BindAt(index, sql::SqliteBlob{bytes_.back()});
+  } else {
+    statement.BindAt(index, value.text);
+  }
+  return {};
+}
+
+Status SqliteRows::BindNumber(sql::SqliteStatement& statement, int index,
+                              const SqliteTable::Column& column, std::string_view number) {
+  if (column.form == Form::kText) {
+    statement.BindAt(index, number);
+    return {};
+  }
+  if (const auto integer = Parse<int64_t>(number)) {
+    statement.BindAt(index, *integer);
+    return {};
+  }
+  const bool is_integer = number.find_first_of(".eE") == std::string_view::npos;
+  const auto real = Parse<double>(number);
+  if (!real || !std::isfinite(*real) || (is_integer && column.form != Form::kReal)) {
+    return Misfit(column.name, "is a number that SQLite would change: " + std::string(number) +
+                                   "; a column of type TEXT keeps it");
+  }
+  statement.BindAt(index, *real);
+  return {};
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,217 @@
+#include "pipeline/sqlite/sqlite_sink.h"
+
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "muster/migrate.h"
+#include "sql/sqlite.h"
+#include "support/temporary_folder.h"
+
+// Values and types, in and out. The general source and sink contracts are in tests/contract.
+
+namespace muster::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SqliteSinkTest : public ::testing::Test {
+ protected:
+  std::string File() const { return folder_.At("a file.db"); }
+  std::string Url(const std::string& rest = "#t") const {
+    return "sqlite:" + folder_.path() + "/a%20file.db" + rest;
+  }
+  std::unique_ptr<sql::SqliteDb> Db() const {
+    return sql::SqliteDb::Open(File(), sql::SqliteDb::Mode::kCreate, 10s).value();
+  }
+  std::string Query(const std::string& sql) const {
+    auto text = Db()->QueryText(sql);
+    return text ? *text : text.error().ToString();
+  }
+  static Fence FenceOf(int64_t epoch) {
+    Fence fence;
+    fence.run = "r";
+    fence.incarnation = "i";
+    fence.item = "c__0__0";
+    fence.epoch = epoch;
+    return fence;
+  }
+  static Batch BatchOf(const std::vector<std::string>& bodies) {
+    Batch batch;
+    for (const std::string& body : bodies) {
+      batch.Add({.id = "the id", .routing = {}, .body = body, .position = "p", .defect = {}});
+    }
+    return batch;
+  }
+
+  // Why each document was refused, "" if accepted.
+  std::vector<std::string> WriteAll(const std::vector<std::string>& bodies) {
+    auto sink = OpenSink(Url(), RealEnv()).value();
+    auto writer = sink->Open("c", FenceOf(++epoch_));
+    EXPECT_TRUE(writer) << writer.error().ToString();
+    if (!writer) return {};
+    const auto read = std::ssize(bodies);
+    auto refused = (*writer)->Write(
+        BatchOf(bodies), {.position = "p", .counts = {.read = read, .written = read}}, {});
+    EXPECT_TRUE(refused) << refused.error().ToString();
+    EXPECT_TRUE((*writer)->Finish());
+    std::vector<std::string> reasons(bodies.size());
+    if (!refused) return {};
+    for (const Refused& one : *refused) reasons[one.index] = one.reason;
+    return reasons;
+  }
+
+  // The bodies of all rows of table t.
+  std::vector<std::string> ReadAll(std::string* defect = nullptr) {
+    auto source = OpenSource(Url(), RealEnv()).value();
+    std::vector<std::string> bodies;
+    const auto partitions = source->Partitions("t").value();
+    for (const Partition& partition : partitions) {
+      auto reader = source->Read(partition, "", {}).value();
+      while (auto next = reader->Next().value()) {
+        bodies.emplace_back(next->body);
+        if (defect != nullptr) *defect = next->defect;
+      }
+    }
+    return bodies;
+  }
+
+  testing::TemporaryFolder folder_;
+  int64_t epoch_ = 0;
+};
+
+TEST_F(SqliteSinkTest, WhatGoesInComesOutAgain) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, j JSON_TEXT, a)"));
+  const std::vector<std::string> bodies = {
+      R"({"i":9223372036854775807,"r":0.1,"t":"a\"b\\c\u0001é🚀","b":"/wA=","j":{"x":[1.0, 1e3]},"a":1.5})",
+      R"({"i":-1,"r":1.0,"t":"","b":"","j":"text","a":"text"})",
+      R"({"i":null,"r":null,"t":null,"b":null,"j":null,"a":null})",
+      R"({"i":0,"r":1e+300,"t":"123456789012345678901234567890","b":null,"j":1.50,"a":7})",
+  };
+  EXPECT_EQ(WriteAll(bodies), std::vector<std::string>(4));
+  EXPECT_EQ(ReadAll(), bodies);
+  EXPECT_EQ(Query("SELECT group_concat(typeof(i) || typeof(r) || typeof(t) || typeof(b), ' ')"
+                  " FROM t"),
+            "integerrealtextblob integerrealtextblob nullnullnullnull integerrealtextnull");
+}
+
+TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) {
+  ASSERT_TRUE(
+      Db()->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT NOT NULL DEFAULT 'd',"
+                    " b BLOB, x AS (id * 2))"));
+  const auto reasons = WriteAll({
+      R"({"id":1,"n":"a","x":99})",
+      R"({"id":1,"n":"b"})",
+      R"({"id":2,"n":null})",
+      R"({"id":"three"})",
+      R"({"id":4,"wrong":1})",
+      R"({"id":5,"b":"not base64"})",
+      R"({"id":99999999999999999999})",
+      R"({"id":7)",
+      R"({"id":8,"n":99999999999999999999.50,"b":"\\xff"})",
+      R"({"n":true})",
+      R"({})",
+  });
+  const char* const parts[] = {"",
+                               "UNIQUE",
+                               "NOT NULL",
+                               "datatype mismatch",
+                               "'wrong'",
+                               "base64",
+                               "99999999999999999999",
+                               "JSON",
+                               "",
+                               "",
+                               ""};
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    EXPECT_EQ(reasons[i].empty(), std::string(parts[i]).empty()) << i << reasons[i];
+    EXPECT_NE(reasons[i].find(parts[i]), std::string::npos) << i << reasons[i];
+  }
+  EXPECT_EQ(Query("SELECT group_concat(id || n, ' ') FROM t"),
+            "1a 899999999999999999999.50 91 10d");
+  EXPECT_EQ(Query("SELECT progress ->> 'written' || ' ' || (progress ->> 'failed') FROM"
+                  " muster_progress"),
+            "4 7");
+}
+
+TEST_F(SqliteSinkTest, TextInAColumnOfBlobsKeepsItsBytes) {
+  ASSERT_TRUE(
+      Db()->Execute("CREATE TABLE t (b BLOB); INSERT INTO t VALUES ('abcd'), ('\\x41'), ('é!')"));
+  const auto bodies = ReadAll();
+  ASSERT_TRUE(Db()->Execute("DELETE FROM t"));
+  EXPECT_EQ(WriteAll(bodies), std::vector<std::string>(3));
+  EXPECT_EQ(Query("SELECT group_concat(CAST(b AS TEXT), ' ') FROM t"), "abcd \\x41 é!");
+}
+
+TEST_F(SqliteSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (j JSON_TEXT NOT NULL, n JSON_TEXT)"));
+  EXPECT_EQ(WriteAll({R"({"j":null,"n":null})"}), std::vector<std::string>(1));
+  EXPECT_EQ(Query("SELECT quote(j) || quote(n) FROM t"), "'null'NULL");
+}
+
+TEST_F(SqliteSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY);"
+      "CREATE TRIGGER odd BEFORE INSERT ON t WHEN new.id % 2 = 0 BEGIN SELECT raise(IGNORE); END"));
+  auto sink = OpenSink(Url(), RealEnv()).value();
+  auto writer = sink->Open("c", FenceOf(1)).value();
+  const auto refused =
+      writer->Write(BatchOf({R"({"id":1})", R"({"id":2})", R"({"id":1})", R"({"id":4})"}),
+                    {.position = "p", .counts = {.read = 4, .written = 4}}, {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_EQ(writer->Known()->counts,
+            (Counts{.read = 4, .written = 1, .skipped = 2, .failed = 1, .bytes = 0}));
+  EXPECT_EQ(Query("SELECT count(*) FROM t"), "1");
+}
+
+TEST_F(SqliteSinkTest, TablesAreCreatedFromWhatTheSourceKnows) {
+  auto sink = OpenSink(Url(""), RealEnv()).value();
+  const Collection table{"it's", R"x({"columns":[{"name":"id","type":"bigint","nullable":false},
+        {"name":"n","type":"numeric(10,2)"},{"name":"d","type":"jsonb"},{"name":"b","type":"bytea"},
+        {"name":"a","type":"text[]"},{"name":"r","type":"double precision"}],"key":["id"]})x"};
+  const auto plan = sink->Prepare(table, true);
+  ASSERT_TRUE(plan) << plan.error().ToString();
+  EXPECT_EQ((*plan)[0].change,
+            "CREATE TABLE IF NOT EXISTS \"it's\" (\"id\" INTEGER NOT NULL, \"n\" TEXT, \"d\""
+            " JSON_TEXT, \"b\" BLOB, \"a\" JSON_TEXT, \"r\" REAL, PRIMARY KEY (\"id\"))");
+  EXPECT_FALSE(std::filesystem::exists(File()));
+  EXPECT_EQ(sink->Prepare(table, false).value().size(), 1);
+  EXPECT_TRUE(sink->Prepare(table, false).value().empty());
+}
+
+TEST_F(SqliteSinkTest, WholeDocumentsKeepTheirBytesIdsAndRouting) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (id TEXT, routing TEXT, document JSON_TEXT)"));
+  const std::string body = R"({"a":1.0, "b":[1e3],"a":2})";
+  EXPECT_EQ(WriteAll({body}), std::vector<std::string>(1));
+  EXPECT_EQ(ReadAll(), std::vector<std::string>{body});
+  EXPECT_EQ(Query("SELECT id FROM t WHERE routing IS NULL"), "the id");
+}
+
+TEST_F(SqliteSinkTest, TextThatIsNotUtf8IsADefect) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (n TEXT); INSERT INTO t VALUES (CAST(x'ff' AS TEXT))"));
+  std::string defect;
+  // Its bytes are kept, so that the body does not pass as the document.
+  EXPECT_EQ(ReadAll(&defect), std::vector<std::string>{"{\"n\":\"\xff\"}"});
+  EXPECT_EQ(defect, "column 'n' is not valid UTF-8");
+}
+
+TEST_F(SqliteSinkTest, WhatIsMissingOrWrongIsSaidClearly) {
+  for (const std::string url :
+       {"sqlite:", "sqlite://host/file#t", "sqlite:f?documents=maybe", "sqlite:f?nonsense=1"}) {
+    const auto sink = OpenSink(url, RealEnv());
+    ASSERT_FALSE(sink) << url;
+    EXPECT_EQ(sink.error().code, Code::kInvalid) << url;
+  }
+  ASSERT_TRUE(Db()->Execute("CREATE VIEW v AS SELECT 1 AS one UNION ALL SELECT 1"));
+  const auto no_key = OpenSource(Url("#v"), RealEnv()).value()->Partitions("v");
+  ASSERT_FALSE(no_key);
+  EXPECT_NE(no_key.error().hint.find("?key="), std::string::npos);
+  const auto not_unique = OpenSource(Url("?key=one#v"), RealEnv()).value()->Partitions("v");
+  ASSERT_FALSE(not_unique);
+  EXPECT_NE(not_unique.error().message.find("not unique"), std::string::npos);
+  const auto missing = OpenSink(Url("#nowhere"), RealEnv()).value()->Open("c", FenceOf(1));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace muster::pipeline

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/pipeline.h"
+#include "pipeline/json/json_path.h"
+
+namespace muster::pipeline {
+
+// A condition on a field; all given parts must hold. Values are compared as text, strings by
+// content: 1 is not 1.0. Bounds compare numbers; anything else is out of bounds.
+struct FieldCondition {
+  JsonPath path;
+  std::optional<bool> exists = {};  // null counts as missing
+  std::vector<std::string> any_of = {};
+  std::vector<std::string> none_of = {};
+  std::string matches = {};  // a regular expression to find in the text
+  std::optional<double> above = {};
+  std::optional<double> at_least = {};
+  std::optional<double> below = {};
+  std::optional<double> at_most = {};
+};
+
+// Keeps documents that meet every condition. kInvalid: a bad regular expression.
+Result<std::unique_ptr<Transform>> FilterDocuments(const std::vector<FieldCondition>& conditions);
+
+}  // namespace muster::pipeline

@@ -1,0 +1,122 @@
+#include "plan/compile/state_table.h"
+
+#include "core/json_fields.h"
+#include "core/record_version.h"
+#include "plan/compile/arrangement.h"
+#include "plan/compile/compile.h"
+#include "plan/model/order.h"
+#include "store/store.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr const char* kKind = "plan.states";
+constexpr const char* kQueue = "default";
+constexpr int64_t kVersion = 1;
+constexpr size_t kMaxPartBytes = 200'000;  // a body may have 350 KB
+constexpr int64_t kMaxParts = 1'000;
+
+constexpr EnumNames<StateRole, 7> kRoles{{{
+    {StateRole::kTask, "task"},
+    {StateRole::kFirst, "first"},
+    {StateRole::kStep, "step"},
+    {StateRole::kLast, "last"},
+    {StateRole::kNotify, "notify"},
+    {StateRole::kReconcile, "reconcile"},
+    {StateRole::kRankDone, "rank_done"},
+}}};
+
+std::string KeyOf(const std::string& execution, int64_t part) {
+  return execution + "/" + std::to_string(part);
+}
+
+Json StateJson(const PlanState& state) {
+  Json json{{"rank", state.rank}, {"role", kRoles.NameOf(state.role)}};
+  if (state.phase) json["phase"] = NameOf(*state.phase);
+  if (!state.task.empty()) json["task"] = state.task;
+  return json;
+}
+
+Result<PlanState> ReadState(const Json& json, const std::string& name) {
+  PlanState state;
+  std::string role;
+  std::string phase;
+  JsonFields fields(json);
+  fields.Need("rank", state.rank).Need("role", role).Read("phase", phase).Read("task", state.task);
+  const auto known = kRoles.Find(role);
+  if (!known) fields.Mistake("there is no role '" + role + "'");
+  state.role = known.value_or(StateRole::kTask);
+  state.phase = kPhaseNames.Find(phase);
+  if (!phase.empty() && !state.phase) fields.Mistake("there is no phase '" + phase + "'");
+  MUSTER_TRY(fields.Check("the entry of state '" + name + "'"));
+  return state;
+}
+
+// A large table is several records.
+std::vector<Json> PartsOf(const StateTable& states) {
+  std::vector<Json> parts{Json::object()};
+  size_t bytes = 0;
+  for (const auto& [name, state] : states) {
+    Json json = StateJson(state);
+    const size_t more = name.size() + ToJsonText(json).size();
+    if (bytes + more > kMaxPartBytes) {
+      parts.push_back(Json::object());
+      bytes = 0;
+    }
+    bytes += more;
+    parts.back()[name] = std::move(json);
+  }
+  return parts;
+}
+
+Status WritePart(store::Store& store, const std::string& key, const Json& body) {
+  return store::Update(
+      store, kKind, key,
+      [&](std::optional<store::Record> found) -> Result<std::optional<store::Change>> {
+        if (found && Json::parse(found->body, nullptr, false) == body) return std::nullopt;
+        store::Record record =
+            std::move(found).value_or(store::Record{.kind = kKind, .queue = kQueue, .key = key});
+        record.body = ToJsonText(body);
+        return store::Change::Put(std::move(record), store::Due::Never());
+      });
+}
+
+}  // namespace
+
+Status WriteStates(store::Store& store, const std::string& execution, const StateTable& states) {
+  const std::vector<Json> parts = PartsOf(states);
+  // The first part last: where it is, all are.
+  for (size_t i = parts.size(); i-- > 0;) {
+    MUSTER_TRY(WritePart(store, KeyOf(execution, static_cast<int64_t>(i)),
+                         {{"v", kVersion}, {"parts", parts.size()}, {"states", parts[i]}}));
+  }
+  return {};
+}
+
+Result<std::optional<StateTable>> ReadStates(store::Store& store, const std::string& execution) {
+  StateTable states;
+  int64_t parts = 1;
+  for (int64_t i = 0; i < parts; ++i) {
+    const std::string key = KeyOf(execution, i);
+    const std::string what = "the state table '" + key + "'";
+    MUSTER_ASSIGN(const auto found, store.Get(kKind, key));
+    if (!found && i == 0) return std::optional<StateTable>();
+    if (!found) return Error{Code::kCorrupt, what + " is missing"};
+    const Json body = Json::parse(found->body, nullptr, false);
+    MUSTER_TRY(CheckVersion(VersionOf(body), kVersion, what));
+    parts = NumberIn(body, "parts");
+    if (parts < 1 || parts > kMaxParts) return Error{Code::kCorrupt, what + " is damaged"};
+    for (const auto& [name, json] : MemberIn(body, "states").items()) {
+      auto state = ReadState(json, name);
+      if (!state) return state.error().Within(what);
+      states[name] = *std::move(state);
+    }
+  }
+  return std::optional<StateTable>(std::move(states));
+}
+
+StateTable StatesOf(const Plan& plan, const Profile& profile) {
+  return Compile(plan, profile, Arrange(plan, Order(plan)), {.inline_ranks = true}).states;
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "plan/model/plan.h"
+
+namespace muster::plan {
+
+// How long a task takes: as the plan says, or by its rows and the plan's rates. Staging in Parquet
+// makes transforms quicker, where the format is given.
+SecondsRange EstimateExtract(const Plan& plan, const ExtractTask& task);
+SecondsRange EstimateTransform(const Plan& plan, const Rank& rank, const TransformTask& task,
+                               StagingFormat format);
+
+}  // namespace muster::plan

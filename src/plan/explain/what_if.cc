@@ -1,0 +1,166 @@
+#include "plan/explain/what_if.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "plan/model/fields.h"
+#include "plan/model/order.h"
+
+namespace muster::plan {
+namespace {
+
+template <class Map>
+std::vector<std::string> KeysOf(const Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
+Error Bad(const std::string& change, const std::string& why, const std::string& hint = "") {
+  return {Code::kInvalid, "what if " + change + ": " + why, hint};
+}
+
+Result<int64_t> NumberOf(const std::string& change, std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1)
+    return Bad(change, "'" + std::string(text) + "' is no number above 0");
+  return number;
+}
+
+void Scale(std::optional<SecondsRange>& time, double factor) {
+  if (time) time = SecondsRange{time->min * factor, time->max * factor};
+}
+
+Status ChangeDpu(Plan& plan, const std::string& change, const std::string& name, int64_t dpu) {
+  const auto found = plan.scripts.find(name);
+  if (found == plan.scripts.end())
+    return Bad(change, "there is no script '" + name + "'",
+               SuggestName(name, KeysOf(plan.scripts)));
+  if (plan.pools.dpu && dpu > *plan.pools.dpu)
+    return Bad(change, "the pool has " + std::to_string(*plan.pools.dpu) + " DPU");
+  TransformTask& task = found->second;
+  const double ratio = static_cast<double>(task.dpu) / static_cast<double>(dpu);
+  Scale(task.time, std::pow(ratio, plan.rates.dpu_exponent));
+  task.dpu = dpu;
+  return {};
+}
+
+Status ChangeRows(Plan& plan, const std::string& change, const std::string& name, int64_t rows) {
+  const auto found = plan.objects.find(name);
+  if (found == plan.objects.end())
+    return Bad(change, "there is no object '" + name + "'",
+               SuggestName(name, KeysOf(plan.objects)));
+  ExtractTask& object = found->second;
+  const auto rows_of = [&plan](const std::vector<std::string>& names) {
+    double sum = 0;
+    for (const std::string& one : names) sum += static_cast<double>(plan.objects.at(one).rows);
+    return sum;
+  };
+  std::map<std::string, double> before;
+  for (const Rank& rank : plan.ranks) {
+    for (const Reference& script : rank.transform)
+      before[script.name] = rows_of(plan.ReadBy(plan.scripts.at(script.name), rank));
+  }
+  if (object.rows > 0)
+    Scale(object.time, static_cast<double>(rows) / static_cast<double>(object.rows));
+  object.rows = rows;
+  for (const Rank& rank : plan.ranks) {
+    for (const Reference& script : rank.transform) {
+      TransformTask& task = plan.scripts.at(script.name);
+      const double old = before[script.name];
+      if (old > 0) Scale(task.time, rows_of(plan.ReadBy(task, rank)) / old);
+    }
+  }
+  return {};
+}
+
+Status RunBeside(Plan& plan, const std::string& change, std::string_view value) {
+  const size_t comma = value.find(',');
+  if (comma == value.npos) return Bad(change, "two ranks are needed", "parallel=1400,1500");
+  MUSTER_ASSIGN(int64_t first, NumberOf(change, value.substr(0, comma)));
+  MUSTER_ASSIGN(int64_t second, NumberOf(change, value.substr(comma + 1)));
+  if (first > second) std::swap(first, second);
+  const auto a = plan.FindRank(first);
+  const auto b = plan.FindRank(second);
+  if (!a || !b || first == second)
+    return Bad(change, "there is no rank " + std::to_string(a ? second : first));
+  Rank& later = plan.ranks[*b];
+  std::erase(later.needs, first);
+  if (Order(plan).IsBefore(*a, *b))
+    return Bad(change, "rank " + std::to_string(second) + " needs another that needs rank " +
+                           std::to_string(first));
+  if (!CouldRunBeside(plan, plan.ranks[*a], later))
+    return Bad(change, "rank " + std::to_string(second) + " refers to what rank " +
+                           std::to_string(first) + " loads or extracts");
+  for (const int64_t need : plan.ranks[*a].needs) {
+    if (std::find(later.needs.begin(), later.needs.end(), need) == later.needs.end())
+      later.needs.push_back(need);
+  }
+  // Whoever waited for both by waiting for the second still does.
+  for (Rank& rank : plan.ranks) {
+    const bool waits = std::find(rank.needs.begin(), rank.needs.end(), second) != rank.needs.end();
+    if (waits && std::find(rank.needs.begin(), rank.needs.end(), first) == rank.needs.end())
+      rank.needs.push_back(first);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool CouldRunBeside(const Plan& plan, const Rank& first, const Rank& second) {
+  for (const Reference& reference : second.transform) {
+    const TransformTask& script = plan.scripts.at(reference.name);
+    if (!script.refers) return false;
+    for (const std::string& object : plan.ReadBy(script, second)) {
+      for (const Reference& extracted : first.extract) {
+        if (extracted.name == object) return false;
+      }
+    }
+    for (const Reference& table : *script.refers) {
+      for (const Reference& loading : first.transform) {
+        if (plan.scripts.at(loading.name).Target() == table.name) return false;
+      }
+    }
+  }
+  return true;
+}
+
+Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change) {
+  const size_t equals = change.find('=');
+  const std::string key = change.substr(0, equals);
+  const std::string value = equals == change.npos ? "" : change.substr(equals + 1);
+  if (key == "parallel") return RunBeside(plan, change, value);
+  if (key == "staging") {
+    if (value != "parquet" && value != "json") return Bad(change, "staging is json or parquet");
+    format = value == "parquet" ? StagingFormat::kParquet : StagingFormat::kJson;
+    return {};
+  }
+  const size_t dot = key.find('.');
+  const std::string kind = key.substr(0, dot);
+  const std::string name = dot == key.npos ? "" : key.substr(dot + 1);
+  if (kind != "dpu" && kind != "rows" && kind != "pool")
+    return Bad(change, "nothing is known about '" + kind + "'",
+               "dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, staging=parquet, pool.flows=N");
+  MUSTER_ASSIGN(const int64_t number, NumberOf(change, value));
+  if (kind == "dpu") return ChangeDpu(plan, change, name, number);
+  if (kind == "rows") return ChangeRows(plan, change, name, number);
+  if (name == "flows") {
+    plan.pools.flows = number;
+  } else if (name == "jobs") {
+    plan.pools.jobs = number;
+  } else if (name == "dpu") {
+    for (const auto& [script, task] : plan.scripts) {
+      if (task.dpu > number)
+        return Bad(change, script + " takes " + std::to_string(task.dpu) + " DPU");
+    }
+    plan.pools.dpu = number;
+  } else {
+    return Bad(change, "there is no pool '" + name + "'",
+               SuggestName(name, {"flows", "jobs", "dpu"}));
+  }
+  return {};
+}
+
+}  // namespace muster::plan

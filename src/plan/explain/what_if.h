@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/model/plan.h"
+
+namespace muster::plan {
+
+// Changes a plan and the staging format as a text says:
+//
+//   dpu.SCRIPT=20           more or fewer DPU, and the time that follows from it
+//   rows.OBJECT=1000000     more or fewer rows, and the times that follow from it
+//   parallel=1400,1500      the second rank no longer waits for the first
+//   staging=parquet         or json
+//   pool.flows=4            likewise pool.jobs, pool.dpu
+//
+// kInvalid says what cannot be changed.
+Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change);
+
+// Whether the second rank could run beside the first, by what both load and read: nothing in it
+// refers to anything in the first, as far as scripts say what they refer to.
+bool CouldRunBeside(const Plan& plan, const Rank& first, const Rank& second);
+
+}  // namespace muster::plan

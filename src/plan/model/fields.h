@@ -1,0 +1,70 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/yaml.h"
+#include "plan/model/plan.h"
+
+namespace muster::plan {
+
+// Collects what is wrong in a file, to tell all of it at once.
+class Problems {
+ public:
+  explicit Problems(std::string origin) : origin_(std::move(origin)) {}
+
+  void Add(TextPosition position, std::string_view reason, std::string_view hint = "");
+  bool empty() const { return list_.empty(); }
+
+  // In the order of their places.
+  std::vector<std::string> Take();
+
+ private:
+  struct Problem {
+    TextPosition position;
+    std::string text;
+  };
+  std::string origin_;
+  std::vector<Problem> list_;
+};
+
+// The fields of one map: each is asked for by name, and one that nobody asked for is a problem.
+// What is wrong with a field is told, and its value left as it was.
+class FieldReader {
+ public:
+  FieldReader(Problems& problems, const YamlNode& node, std::string what);
+  // Says what fields there should not be.
+  ~FieldReader();
+  FieldReader(const FieldReader&) = delete;
+  FieldReader& operator=(const FieldReader&) = delete;
+
+  const YamlNode* Find(std::string_view name);
+  // The same, told when it is not there.
+  const YamlNode* Need(std::string_view name);
+
+  void Text(std::string_view name, std::string& value);
+  void Flag(std::string_view name, bool& value);
+  void Integer(std::string_view name, int64_t low, int64_t high, int64_t& value);
+  void Integer(std::string_view name, int64_t low, int64_t high, std::optional<int64_t>& value);
+  void Number(std::string_view name, double low, double high, double& value);
+  void NumberRange(std::string_view name, double low, double high, SecondsRange& value);
+  void Seconds(std::string_view name, int64_t& value);  // 30s, 5m, 2h; at least one second
+  void TimeRange(std::string_view name, std::optional<SecondsRange>& value);  // 5m..10m
+  // One of a few words; the index of it.
+  void Choice(std::string_view name, const std::vector<std::string>& words, size_t& value);
+  // One text or a list of them.
+  void Texts(std::string_view name, std::vector<Reference>& values);
+
+ private:
+  Problems& problems_;
+  const YamlNode& node_;
+  const std::string what_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+// "did you mean 'x'?", or those there are, or nothing.
+std::string SuggestName(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace muster::plan

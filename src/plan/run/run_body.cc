@@ -1,0 +1,283 @@
+#include "plan/run/run_body.h"
+
+#include <algorithm>
+
+#include "core/json_fields.h"
+#include "core/planted_bug.h"
+#include "core/record_version.h"
+#include "plan/compile/profile_states.h"
+#include "plan/model/data_flow.h"
+#include "plan/model/fields.h"
+#include "plan/model/plan_json.h"
+#include "plan/run/run_attempts.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
+constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
+constexpr size_t kMostDifferences = 5;
+constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
+constexpr int64_t kVersion = 1;            // grows when an older version could not go on with a run
+
+bool IsId(const std::string& id) {
+  return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+}
+
+Json CancelMachine(const Plan& plan, const RunState& run) {
+  const auto found = plan.FindProfile(run.profile);
+  if (!found) return nullptr;
+  const auto profile_states = NewProfileStates(plan, **found, IdentityOf(run));
+  Json mark = profile_states->Update(RunStatus::kCancelled);
+  mark["Retry"] = RetryService();
+  mark["ResultPath"] = nullptr;
+  Json states;
+  if (auto stop = profile_states->StopExtract()) {
+    (*stop)["Retry"] = RetryService();
+    (*stop)["End"] = true;
+    mark["Next"] = "StopExtractions";
+    states["StopExtractions"] = {
+        {"Type", "Map"},
+        {"ItemsPath", std::string("$['") + kBegunInput + "']"},
+        {"ItemProcessor",
+         {{"StartAt", "StopExtraction"}, {"States", {{"StopExtraction", *std::move(stop)}}}}},
+        {"End", true}};
+  } else {
+    mark["End"] = true;
+  }
+  states["CancelMigration"] = std::move(mark);
+  return {{"StartAt", "CancelMigration"}, {"States", std::move(states)}};
+}
+
+// "objects.A.rows: 1 → 2"; a digest says nothing to a person.
+std::string TextOf(const Difference& difference, const Plan& plan) {
+  for (const auto& [name, script] : plan.scripts) {
+    if (difference.where != "scripts." + name + ".sha256") continue;
+    return "the script " + name + ": " + script.file +
+           (difference.after.is_null() ? " cannot be read" : " was edited");
+  }
+  return difference.where + ": " + ToJsonText(difference.before) + " → " +
+         ToJsonText(difference.after);
+}
+
+// What the call has answered that an event follows; null: it has not, or too much.
+Json AnswerBefore(const Json& history, const Json& event) {
+  const int64_t before = NumberIn(event, "previousEventId");
+  if (before <= 0 || before > static_cast<int64_t>(history.size())) return {};
+  const Json& answer =
+      MemberIn(history.at(static_cast<size_t>(before) - 1), "taskSucceededEventDetails");
+  if (!answer.contains("output")) return {};
+  return Json::parse(TextIn(answer, "output"), nullptr, false);
+}
+
+// What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
+// may be too much for a history: then it is what the call has answered. Null: neither tells.
+Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
+  const Json& details = MemberIn(exit, "stateExitedEventDetails");
+  if (details.contains("output")) {
+    const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
+    return MemberIn(MemberIn(output, "results"), task);
+  }
+  return AnswerBefore(history, exit);
+}
+
+// Whether a plan has the task of a state, in the same rank.
+bool HasPart(const Plan& plan, const PlanState& state) {
+  const auto place = plan.FindRank(state.rank);
+  if (!place) return false;
+  if (!state.phase) return true;
+  const Rank& rank = plan.ranks[*place];
+  const auto& tasks = *state.phase == Phase::kExtract ? rank.extract : rank.transform;
+  return std::any_of(tasks.begin(), tasks.end(),
+                     [&](const Reference& task) { return task.name == state.task; });
+}
+
+// The same of a rank's reconciliation.
+Json ReconciledIn(const Json& history, const Json& exit) {
+  const Json& details = MemberIn(exit, "stateExitedEventDetails");
+  if (!details.contains("output")) return AnswerBefore(history, exit);
+  const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
+  return MemberIn(MemberIn(output, "reconcile"), "result");
+}
+
+}  // namespace
+
+Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
+  std::string wrong;
+  std::string missing;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : plan.inputs) {
+    names.push_back(name);
+    if (inputs.contains(name)) continue;
+    const auto variable = plan.variables.find(name);
+    if (variable != plan.variables.end()) {
+      inputs[name] = variable->second;
+    } else if (value) {
+      inputs[name] = *value;
+    } else {
+      missing += " --input " + name + "=…";
+    }
+  }
+  for (const auto& [name, value] : inputs) {
+    if (!plan.inputs.contains(name))
+      wrong += (wrong.empty() ? "" : "; ") + ("there is no input '" + name + "'");
+  }
+  if (!wrong.empty()) return Error{Code::kInvalid, wrong, SuggestName("", names)};
+  if (!missing.empty()) return Error{Code::kInvalid, "inputs are missing", "add" + missing};
+  if (!IsId(inputs["migrationId"]))
+    return Error{Code::kInvalid, "'" + inputs["migrationId"] + "' cannot be a migrationId",
+                 "1 to 70 letters, digits and - _ ."};
+  return {};
+}
+
+RunIdentity IdentityOf(const RunState& run) {
+  return {.name = run.id,
+          .id = run.incarnation,
+          .attempt = run.attempt,
+          .folder = run.folder,
+          .unmarked_staging = run.unmarked_staging};
+}
+
+std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
+  Json canonical = Canonical(plan);
+  // A plan too large to be kept is still known by its hash.
+  if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
+  return ToJsonText({{"v", kVersion},
+                     {"plan", run.plan},
+                     {"path", run.path},
+                     {"folder", run.folder},
+                     {"hash", run.hash},
+                     {"pins_scripts", true},
+                     {"incarnation", run.incarnation},
+                     {"unmarked_staging", run.unmarked_staging},
+                     {"first_start", run.FirstStart().time_since_epoch().count()},
+                     {"profile", run.profile},
+                     {"inputs", run.inputs},
+                     {"variables", run.variables},
+                     {"attempt", run.attempt},
+                     {"execution", run.execution},
+                     {"attempts", AttemptsJson(run)},
+                     {"done", done},
+                     {"cancel", CancelMachine(plan, run)},
+                     {"content", std::move(canonical)}});
+}
+
+Result<RunState> ReadRunBody(const store::Record& record) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  // Version 0 has 'format' instead of 'v'.
+  const int64_t version = std::max(VersionOf(body), NumberIn(body, "format"));
+  MUSTER_TRY(CheckVersion(version, kVersion, "migration '" + record.key + "'"));
+  RunState run;
+  run.id = record.key;
+  JsonFields fields(body);
+  fields.Read("plan", run.plan)
+      .Read("path", run.path)
+      .Read("folder", run.folder)
+      .Read("unmarked_staging", run.unmarked_staging)
+      .Read("hash", run.hash)
+      .Read("incarnation", run.incarnation)
+      .Read("profile", run.profile)
+      .Need("inputs", run.inputs)
+      .Read("variables", run.variables)
+      .Read("attempt", run.attempt)
+      .Need("execution", run.execution);
+  if (const int64_t first = NumberIn(body, "first_start"); first > 0)
+    run.first_start = WallTime(milliseconds(first));
+  if (run.attempt < 1 || run.attempt > kMaxAttempts) {
+    fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
+  }
+  MUSTER_TRY(fields.Check("the record of migration '" + record.key + "'"));
+  ReadAttempts(body, run);
+  return run;
+}
+
+Json DoneOf(const store::Record& record) {
+  const Json done = MemberIn(Json::parse(record.body, nullptr, false), "done");
+  return done.is_object() ? done : Json::object();
+}
+
+Json CancelMachineOf(const store::Record& record) {
+  return MemberIn(Json::parse(record.body, nullptr, false), "cancel");
+}
+
+Result<std::optional<Plan>> PinnedPlan(const store::Record& record) {
+  const Json content = MemberIn(Json::parse(record.body, nullptr, false), "content");
+  if (content.is_null()) return std::optional<Plan>();
+  MUSTER_ASSIGN(Plan plan, ReadCanonical(content));
+  return std::optional<Plan>(std::move(plan));
+}
+
+bool IsPinned(const store::Record& record, const Plan& plan) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  return TextIn(body, "hash") ==
+         HashOf(body.contains("pins_scripts") ? plan : WithoutContents(plan));
+}
+
+std::string DescribeChanges(const store::Record& record, const Plan& plan) {
+  const Json body = Json::parse(record.body, nullptr, false);
+  const Json& content = MemberIn(body, "content");
+  if (content.is_null()) return "its hash differs";
+  std::string text;
+  const auto differences =
+      CompareJson(content, Canonical(body.contains("pins_scripts") ? plan : WithoutContents(plan)));
+  for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i)
+    text += (i == 0 ? "" : "; ") + TextOf(differences[i], plan);
+  if (differences.size() > kMostDifferences)
+    text += "; and " + std::to_string(differences.size() - kMostDifferences) + " more";
+  return text;
+}
+
+void AddDone(const Plan& plan, const StateTable& states, const Json& history, Json& done) {
+  if (PLANTED_BUG(successes_are_forgotten)) return;
+  for (const Json& event : history) {
+    const auto details = event.find("stateExitedEventDetails");
+    if (details == event.end()) continue;
+    const auto found = states.find(TextIn(*details, "name"));
+    if (found == states.end() || !HasPart(plan, found->second)) continue;
+    const PlanState& state = found->second;
+    if (state.role == StateRole::kReconcile) {
+      const Json result = ReconciledIn(history, event);
+      // One that has failed has no result.
+      if (result.is_object()) done[ReconcileKey(state.rank)] = result;
+    } else if (state.phase && state.Ends()) {
+      Json result = ResultIn(history, event, state.task);
+      // A task that has failed leaves its error there.
+      if (result.is_object() && !result.contains("Error"))
+        done[KeyOf(*state.phase, state.task)] = std::move(result);
+    }
+  }
+}
+
+Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again) {
+  std::set<std::string> tasks;
+  if (again.rank) {
+    const auto place = plan.FindRank(*again.rank);
+    if (!place) return Error{Code::kInvalid, "there is no rank " + std::to_string(*again.rank)};
+    for (const Reference& object : plan.ranks[*place].extract)
+      tasks.insert(KeyOf(Phase::kExtract, object.name));
+    for (const Reference& script : plan.ranks[*place].transform)
+      tasks.insert(KeyOf(Phase::kTransform, script.name));
+  }
+  if (again.task) {
+    if (plan.objects.contains(*again.task)) tasks.insert(KeyOf(Phase::kExtract, *again.task));
+    if (plan.scripts.contains(*again.task)) tasks.insert(KeyOf(Phase::kTransform, *again.task));
+    if (!plan.objects.contains(*again.task) && !plan.scripts.contains(*again.task))
+      return Error{Code::kInvalid, "there is no task '" + *again.task + "'"};
+  }
+  return tasks;
+}
+
+Result<std::set<std::string>> ChangedSince(const store::Record& record, const Plan& plan) {
+  MUSTER_ASSIGN(const RunState run, ReadRunBody(record));
+  MUSTER_ASSIGN(const std::optional<Plan> pinned, PinnedPlan(record));
+  return ChangedTasks(pinned.value_or(Plan()), plan, run.profile);
+}
+
+void ForgetReconciled(const Plan& plan, Json& done) {
+  for (const Rank& rank : plan.ranks) done.erase(ReconcileKey(rank.number));
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "muster/env.h"
+#include "muster/result.h"
+#include "plan/model/plan.h"
+#include "plan/run/run_progress.h"
+#include "plan/run/run_report.h"
+#include "plan/run/run_state.h"
+
+namespace muster::plan {
+
+// A PartState; kBackoff: it is RUNNING, and waits for its next attempt.
+enum class TaskStatus { kWaiting, kRunning, kBackoff, kSucceeded, kFailed, kStopped };
+std::string NameOf(TaskStatus status);  // "waiting"
+
+enum class AttemptStatus { kRunning, kSucceeded, kFailed, kTimedOut, kStopped };
+std::string NameOf(AttemptStatus status);  // "timed_out"
+
+// One call of a task's first state.
+struct TaskAttempt {
+  WallTime start{};
+  std::optional<WallTime> end = {};
+  AttemptStatus status = AttemptStatus::kRunning;
+  std::string error = {};
+  std::string cause = {};
+  std::optional<WallTime> backoff_until = {};  // of a failed one that is followed by another
+};
+
+struct TaskLogLine {
+  WallTime at{};
+  std::string level;  // info, warning, error
+  std::string text;
+};
+
+struct TaskView {
+  Phase phase = Phase::kExtract;
+  std::string name;
+  int64_t rank = 0;
+  TaskStatus status = TaskStatus::kWaiting;
+  std::string why = {};  // it does not run, unless it has succeeded
+  bool earlier = false;  // succeeded in an earlier attempt of the run
+  bool critical = false;
+  std::optional<WallTime> start = {};
+  std::optional<WallTime> end = {};
+  std::optional<WallTime> next_try = {};
+  std::optional<int64_t> rows = {};  // also of one that goes on
+  int64_t expected_rows = 0;
+  std::optional<FailureReport> failure = {};
+  int64_t max_attempts = 1;
+  std::vector<std::string> reads = {};
+  std::string target = {};
+  std::vector<TaskAttempt> attempts = {};
+  std::string input = {};  // JSON text, of the last attempt
+  std::string output = {};
+  std::vector<TaskLogLine> log = {};
+
+  std::string Key() const { return KeyOf(phase, name); }
+};
+
+struct RankView {
+  int64_t number = 0;
+  std::string name;
+  std::string group;
+  bool external = false;
+  std::vector<int64_t> needs;
+  TaskStatus status = TaskStatus::kWaiting;
+  std::string why = {};
+  std::optional<WallTime> start = {};
+  std::optional<WallTime> end = {};
+  Json reconciled = {};  // as in RankReport
+  std::optional<FailureReport> failure = {};
+  std::optional<RankProgress> progress = {};  // while it is under way
+  std::vector<TaskView> tasks = {};           // extracts first
+};
+
+// A run with all that its plan asks for and what has become of it.
+struct RunView {
+  RunState run;
+  std::vector<RankView> ranks;
+  // Keys of tasks from the first to the last, each of which began when the one before had ended.
+  std::vector<std::string> critical_path;
+  std::optional<WallTime> expected_end;  // while it runs: by the plan's estimates and its pace
+
+  // Null: there is none.
+  const RankView* FindRank(int64_t number) const;
+  const TaskView* Find(Phase phase, const std::string& name) const;
+};
+
+// How it stands is what `report` says; what it did meanwhile is from the history of its execution.
+RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
+                const Json& history, LiveRun live, WallTime now);
+
+}  // namespace muster::plan

@@ -1,0 +1,847 @@
+// Goal: a migration goes on from where it was, does nothing twice that succeeded, and has one
+// driver at a time. Method: the real engine on the memory store, with tasks that fail on demand.
+
+#include "plan/run/runs.h"
+#include "core/virtual_env.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "plan/compile/compile.h"
+#include "plan/compile/profile_states.h"
+#include "plan/explain/past_runs.h"
+#include "plan/model/order.h"
+#include "plan/run/run_progress.h"
+#include "store/store_wrapper.h"
+
+namespace muster::plan {
+namespace {
+
+// Makes all calls of a local profile, but for the tasks that it is told to fail, and those that it
+// is told to keep until they are released or not wanted any more.
+class Tasks final : public states::TaskExecutor {
+ public:
+  std::set<std::string> failing;
+
+  void Keep(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    kept_.insert(state);
+  }
+  void Release(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    kept_.erase(state);
+    changed_.notify_all();
+  }
+  void AwaitCall(const std::string& state) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return calls_.contains(state); });
+  }
+  std::vector<std::string> statuses() {
+    const std::lock_guard lock(mutex_);
+    return statuses_;
+  }
+  std::map<std::string, int> calls() {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+
+  bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
+    std::unique_lock lock(mutex_);
+    ++calls_[call.state];
+    changed_.notify_all();
+    if (call.resource == "muster:status") statuses_.push_back(call.input["status"]);
+    context.Progress(7);
+    while (kept_.contains(call.state)) {
+      changed_.wait_for(lock, milliseconds(20));
+      lock.unlock();
+      const bool wanted = context.KeepAlive();
+      lock.lock();
+      if (!wanted) return states::TaskFailure{"Stopped", "not wanted any more"};
+    }
+    const bool reconciles = call.resource == "muster:reconcile";
+    if (failing.contains(call.state))
+      return states::TaskFailure{reconciles ? "Reconcile.Mismatch" : "Broken", "on purpose"};
+    return states::TaskSuccess{{{"rows", 1}}};
+  }
+  states::TaskOutcome Poll(const states::TaskCall&, const Json& resume,
+                           states::TaskContext&) override {
+    return states::TaskSuccess{resume};
+  }
+  void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, int> calls_;
+  std::set<std::string> kept_;
+  std::vector<std::string> statuses_;
+};
+
+Plan TwoRanks(const std::string& rows = "1", const std::string& further = "") {
+  CheckedPlan checked = ParsePlan(further + R"(plan: p
+profiles: {local: {source: a, target: b, staging: c}}
+retry: {extract: {attempts: 0}, transform: {attempts: 0}}
+objects: {A: {rows: )" + rows + R"(}, B: {}, C: {}}
+scripts:
+  load-a: {file: a.sql, schema: s, table: a}
+  load-c: {file: c.sql, schema: s, table: c}
+ranks:
+  - {rank: 1, extract: [A, B], transform: [load-a]}
+  - {rank: 2, extract: [C], transform: [load-c]}
+)",
+                                  "p.yaml", {});
+  if (!checked.plan) throw std::runtime_error(checked.problems.front());
+  return *std::move(checked.plan);
+}
+
+const std::map<std::string, std::string> kInputs{
+    {"tenantId", "t"}, {"migrationId", "m"}, {"environment", "dev"}};
+
+class RunsTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<store::Store> store = *store::OpenStore("memory:", RealEnv());
+  Tasks tasks;
+  TaskGate gate{{&tasks}};
+  states::States states{*store, RealEnv(), {&gate}, {.idle_wait = milliseconds(5)}};
+  Runs runs{*store, states, RealEnv(), &gate};
+  const Plan plan = TwoRanks();
+
+  // As if the process that drives it had died a while ago.
+  void Expire() {
+    const auto record = store->Get(kRunKind, "m");
+    ASSERT_TRUE(record && *record);
+    ASSERT_TRUE(store->Write({{store::Change::Put(**record, store::Due::Now())}}));
+  }
+
+  RunState RunWhole() {
+    const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+    if (!run) throw std::runtime_error(run.error().ToString());
+    return *runs.Drive(*run, 2, {});
+  }
+};
+
+TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
+  const RunState run = RunWhole();
+  EXPECT_EQ(run.status, RunStatus::kCompleted) << run.cause;
+  EXPECT_EQ(Json::parse(run.output)["glue"]["load-c"]["rows"], 1);
+  EXPECT_EQ(run.attempt, 1);
+  EXPECT_EQ(run.hash.size(), 64U);
+  EXPECT_EQ((*runs.List("", 10)).size(), 1U);
+}
+
+TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
+  RunWhole();
+  const store::Record newer{
+      .kind = kRunKind, .queue = "default", .key = "later", .body = R"({"v": 1000})"};
+  ASSERT_TRUE(store->Write({{store::Change::Put(newer, store::Due::Never())}}));
+  const auto listed = runs.List("", 10);
+  ASSERT_TRUE(listed) << listed.error().ToString();
+  ASSERT_EQ(listed->size(), 2U);
+  EXPECT_EQ((*listed)[0].status, RunStatus::kUnreadable);
+  EXPECT_NE(
+      (*listed)[0].cause.find("migration 'later' was written by a newer version of muster: in "
+                              "format 1000, and this one reads up to format 1"),
+      std::string::npos)
+      << (*listed)[0].cause;
+  EXPECT_EQ((*listed)[1].status, RunStatus::kCompleted);
+}
+
+// Every field of a run's record, with a value of every other type.
+TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
+  RunWhole();
+  const store::Record good = store->Get(kRunKind, "m").value().value();
+  const Json body = Json::parse(good.body);
+  std::vector<Json> damaged = {Json::array(), Json("text"), Json(5), Json()};
+  const auto damage = [&](auto set) {
+    for (const Json& other : {Json::array(), Json::array({5}), Json::object(), Json("text"),
+                              Json(-1), Json(1e300), Json(true), Json()}) {
+      Json copy = body;
+      set(copy, other);
+      damaged.push_back(std::move(copy));
+    }
+  };
+  for (const auto& [name, value] : body.items()) {
+    damage([&](Json& copy, const Json& other) { copy[name] = other; });
+    for (const auto& [inner, part] : value.items())
+      damage([&](Json& copy, const Json& other) { copy[name][inner] = other; });
+    if (name != "content") continue;
+    for (const auto& [inner, part] : value.items()) {
+      for (const auto& [deep, deeper] : part.items())
+        damage([&](Json& copy, const Json& other) { copy[name][inner][deep] = other; });
+    }
+  }
+  int unreadable = 0;
+  for (const Json& one : damaged) {
+    store::Record record = store->Get(kRunKind, "m").value().value();
+    record.body = ToJsonText(one);
+    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Never())}}));
+    SCOPED_TRACE(record.body.substr(0, 300));
+    const auto listed = runs.List("", 10);
+    ASSERT_TRUE(listed) << listed.error().ToString();
+    ASSERT_EQ(listed->size(), 1U);
+    EXPECT_EQ(listed->front().id, "m");
+    if (listed->front().status == RunStatus::kUnreadable) {
+      ++unreadable;
+      EXPECT_FALSE(listed->front().cause.empty());
+    }
+    // Whatever they say: nothing is thrown.
+    static_cast<void>(runs.View("m"));
+    static_cast<void>(runs.Report(listed->front()));
+    static_cast<void>(ReadPastRuns(*store, states, plan, plan.profiles.front()));
+  }
+  EXPECT_GT(unreadable, 20);
+}
+
+TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
+  const RunState run = RunWhole();
+  const store::Record good = store->Get("states", run.execution).value().value();
+  for (const char* type :
+       {"\"name\"", "\"type\"", "\"payload\"", "\"id\"", "\"time\"", "\"details\""}) {
+    for (const char* other : {"[]", "{}", "5", "null", "\"\"", "{\"name\":5,\"output\":[]}"}) {
+      store::Record record = store->Get("states", run.execution).value().value();
+      record.body = good.body;
+      // {"name":VALUE becomes {"name":OTHER,"was":VALUE
+      const std::string inserted = std::string(other) + ",\"was\":";
+      for (size_t at = record.body.find(type); at != std::string::npos;
+           at = record.body.find(type, at + inserted.size())) {
+        at += std::strlen(type) + 1;
+        record.body.insert(at, inserted);
+      }
+      ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Never())}}));
+      SCOPED_TRACE(std::string(type) + " " + other);
+      const auto listed = runs.List("", 10);
+      ASSERT_TRUE(listed) << listed.error().ToString();
+      static_cast<void>(runs.View("m"));
+      static_cast<void>(runs.Report(run));
+      static_cast<void>(states.List("", 10));
+    }
+  }
+}
+
+TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kConflict);
+  EXPECT_EQ(second.error().message, "migration 'm' already exists: IN_PROGRESS");
+}
+
+TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
+  std::string objects;
+  std::string names;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "Object" + std::string(50, '_') + std::to_string(i);
+    objects += (i == 0 ? "" : ", ") + name + ": {}";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  const CheckedPlan large = ParsePlan(R"(plan: p
+profiles: {local: {source: a, target: b, staging: c}}
+objects: {)" + objects + R"(}
+ranks:
+  - {rank: 1, extract: [)" + names + "]}\n",
+                                      "p.yaml", {});
+  ASSERT_TRUE(large.plan) << large.problems.front();
+  auto run = runs.Start(*large.plan, large.plan->profiles.front(), kInputs);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Code::kInvalid);
+  EXPECT_TRUE(run.error().message.starts_with("p.yaml: its state machine has "))
+      << run.error().ToString();
+  auto inputs = kInputs;
+  inputs["tenantId"] = std::string(300'000, 't');
+  run = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Code::kInvalid);
+  EXPECT_EQ(runs.Find("m").error().code, Code::kNotFound);
+}
+
+TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
+  RunWhole();
+  auto inputs = kInputs;
+  inputs["environment"] = "prod";
+  const auto other = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_TRUE(other) << other.error().ToString();
+  EXPECT_NE(other->id, "m");
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 2);
+  // Again it is there already, by its own name.
+  const auto again = runs.Start(plan, plan.profiles.front(), inputs);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "migration '" + other->id + "' already exists: COMPLETED");
+  EXPECT_EQ(runs.Start(plan, plan.profiles.front(), kInputs).error().message,
+            "migration 'm' already exists: COMPLETED");
+  // Who asks for one says which.
+  const auto ambiguous = runs.Resolve("m");
+  ASSERT_FALSE(ambiguous);
+  EXPECT_EQ(ambiguous.error().message, "several migrations are called 'm': t/prod/m, t/dev/m");
+  EXPECT_EQ(*runs.Resolve("t/dev/m"), "m");
+  EXPECT_EQ(*runs.Resolve("t/prod/m"), other->id);
+  EXPECT_EQ(*runs.Resolve(other->id), other->id);
+  EXPECT_EQ(runs.Resolve("u/prod/m").error().code, Code::kNotFound);
+}
+
+std::map<std::string, std::string> InputsOf(const std::string& migration) {
+  auto inputs = kInputs;
+  inputs["migrationId"] = migration;
+  return inputs;
+}
+
+// Attempts are named independently of runs.
+TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
+  tasks.failing = {"Extract-1-B"};
+  ASSERT_EQ(RunWhole().status, RunStatus::kFailed);
+  tasks.failing = {};
+  for (const char* name : {"m.2", "m.c", "m.2.c"}) {
+    const auto other = runs.Start(plan, plan.profiles.front(), InputsOf(name));
+    ASSERT_TRUE(other) << other.error().ToString();
+    EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
+  }
+  tasks.failing = {"Transform-2-load-c"};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
+  EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
+  EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
+  // The other way round: the attempt is there first.
+  const auto third = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(third) << third.error().ToString();
+  EXPECT_EQ(runs.Drive(*third, 2, {})->status, RunStatus::kFailed);
+  tasks.failing = {};
+  const auto late = runs.Start(plan, plan.profiles.front(), InputsOf("m.3"));
+  ASSERT_TRUE(late) << late.error().ToString();
+  EXPECT_EQ(runs.Drive(*late, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
+}
+
+// An abandoned run waits for its resume; other processes leave it alone.
+TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  Expire();
+  EXPECT_FALSE(runs.Find("m")->driven);
+  const auto other = runs.Start(plan, plan.profiles.front(), InputsOf("other"));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
+}
+
+// As older versions have stored it: attempts are known by their names alone.
+TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
+  const auto store_as_older = [&](const std::string& id, int64_t attempt) {
+    store::Record record = *store->Get(kRunKind, id).value();
+    Json body = Json::parse(record.body);
+    body.erase("attempts");
+    body["attempt"] = attempt;
+    body["execution"] = attempt == 1 ? id : id + "." + std::to_string(attempt);
+    record.body = ToJsonText(body);
+    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
+  };
+  const auto begin_as_older = [&](const std::string& id) {
+    const auto run = runs.Start(plan, plan.profiles.front(), InputsOf(id));
+    ASSERT_TRUE(run);
+    ASSERT_TRUE(states.Stop(run->execution, "Cancelled", "for the test"));
+    const CompiledPlan compiled =
+        Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan)), {.inline_ranks = true});
+    ASSERT_TRUE(states.Start({.name = id,
+                              .definition = ToJsonText(compiled.main.definition),
+                              .machine = plan.name,
+                              .input = ToJsonText(Json(InputsOf(id)))}));
+    ASSERT_TRUE(states.Work({}, id));
+    store_as_older(id, 1);
+  };
+  tasks.failing = {"Extract-1-B"};
+  begin_as_older("m");
+  tasks.failing = {};
+  begin_as_older("m.2");
+  ASSERT_EQ(runs.Find("m")->status, RunStatus::kFailed);
+  ASSERT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
+  // The second attempt was written down, and could not begin.
+  store_as_older("m", 2);
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
+  EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
+  const auto resumed = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(resumed) << resumed.error().ToString();
+  EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(runs.Find("m")->attempt, 2);
+  EXPECT_EQ(tasks.calls()["Extract-1-B"], 3);
+}
+
+TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
+  tasks.failing = {"Extract-1-B"};
+  const RunState failed = RunWhole();
+  EXPECT_EQ(failed.status, RunStatus::kFailed);
+  EXPECT_EQ(failed.error, "RankFailed");
+  tasks.failing = {"Transform-2-load-c"};
+  auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
+  tasks.failing = {};
+  again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
+  EXPECT_EQ(done.attempt, 3);
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Extract-1-B"], 2);
+  EXPECT_EQ(calls["Transform-1-load-a"], 1);
+  EXPECT_EQ(calls["Extract-2-C"], 1);
+  EXPECT_EQ(calls["Transform-2-load-c"], 2);
+  EXPECT_EQ(Json::parse(done.output)["appflow"]["A"]["rows"], 1);
+}
+
+// The history keeps no output of more than 8 KiB, and that of a task holds its whole lane's.
+TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
+  std::string text =
+      "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
+      "retry: {extract: {attempts: 0}}\nobjects:\n";
+  std::string names;
+  for (int i = 0; i < 130; ++i) {
+    const std::string name = std::string(60, 'x') + std::to_string(100 + i);
+    text += "  " + name + ": {}\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  const Plan lane =
+      *ParsePlan(text + "ranks: [{rank: 1, extract: [" + names + "]}]\n", "p.yaml", {}).plan;
+  const auto run = runs.Start(lane, lane.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  const auto names_of = NewProfileStates(lane, lane.profiles.front());
+  const std::string last =
+      names_of->LastState(lane.ranks[0], Phase::kExtract, lane.ranks[0].extract.back().name);
+  tasks.failing = {last};
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
+  tasks.failing = {};
+  const auto again = runs.Resume("m", lane, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
+  for (const auto& [state, calls] : tasks.calls()) {
+    if (!state.starts_with("Extract-")) continue;
+    EXPECT_EQ(calls, state == last ? 2 : 1) << state;
+  }
+}
+
+// What a rank hands on is more than a history keeps.
+TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
+  std::string objects;
+  std::string scripts;
+  std::string extract;
+  std::string transform;
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = std::string(50, 'x') + std::to_string(100 + i);
+    objects += "  " + name + ": {}\n";
+    scripts += "  load-" + name + ": {file: a.sql, schema: s, table: " + name + "}\n";
+    extract += (i == 0 ? "" : ", ") + name;
+    transform += (i == 0 ? "load-" : ", load-") + name;
+  }
+  const Plan wide =
+      *ParsePlan(
+           "plan: p\nprofiles: {local: {source: a, target: b, staging: c}}\nretry: {transform: "
+           "{attempts: 0}}\nobjects:\n" +
+               objects + "scripts:\n" + scripts + "ranks: [{rank: 1, extract: [" + extract +
+               "], transform: [" + transform + "]}]\n",
+           "p.yaml", {})
+           .plan;
+  const auto run = runs.Start(wide, wide.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  tasks.failing = {"Reconcile-Rank1"};
+  RunState ended = *runs.Drive(*run, 2, {});
+  ASSERT_EQ(ended.status, RunStatus::kFailed);
+  auto report = runs.Report(ended);
+  ASSERT_TRUE(report) << report.error().ToString();
+  ASSERT_TRUE(report->ranks[0].failure);
+  EXPECT_EQ(report->ranks[0].failure->error, "Reconcile.Mismatch");
+  EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
+  tasks.failing = {};
+  const auto again = runs.Resume("m", wide, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  ended = *runs.Drive(*again, 2, {});
+  ASSERT_EQ(ended.status, RunStatus::kCompleted) << ended.cause;
+  report = runs.Report(ended);
+  EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
+  for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
+  // Of an attempt that does one task again, too.
+  const auto retried = runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  report = runs.Report(*runs.Drive(*retried, 2, {}));
+  EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
+  for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
+}
+
+TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
+  tasks.failing = {"Extract-1-B"};
+  RunWhole();
+  tasks.failing = {};
+  const Plan changed = TwoRanks("2");
+  const auto refused = runs.Resume("m", changed, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("objects.A.rows: 1 → 2"), std::string::npos)
+      << refused.error().message;
+  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
+}
+
+TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
+  RunWhole();
+  EXPECT_EQ(runs.Resume("m", plan, {}, {}).error().code, Code::kConflict);
+  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Extract-2-C"], 2);
+  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}).error().message,
+            "there is no task 'nobody'");
+}
+
+TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
+  RunWhole();
+  const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(retried->invalidated, (std::vector<std::string>{"extract/A", "transform/load-a"}));
+  EXPECT_EQ(*foreseen, retried->invalidated);
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 2);
+  EXPECT_EQ(calls["Extract-1-B"], 1);
+  EXPECT_EQ(calls["Transform-1-load-a"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 1);
+}
+
+// A rank that went on without a task was reconciled without it.
+TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
+  const Plan going_on = TwoRanks("1", "on_failure: continue\n");
+  tasks.failing = {"Transform-1-load-a", "Extract-2-C"};
+  const auto run = runs.Start(going_on, going_on.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 1);
+  tasks.failing = {"Extract-2-C"};
+  const auto again = runs.Resume("m", going_on, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  ASSERT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 2);
+  tasks.failing = {};
+  const auto last = runs.Resume("m", going_on, {}, {});
+  ASSERT_TRUE(last) << last.error().ToString();
+  EXPECT_EQ(runs.Drive(*last, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
+  EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 3);
+}
+
+TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
+  Plan pinned = plan;
+  pinned.scripts.at("load-a").sha256 = "one";
+  const auto run = runs.Start(pinned, pinned.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  tasks.failing = {"Transform-2-load-c"};
+  ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
+  tasks.failing = {};
+  Plan edited = pinned;
+  edited.scripts.at("load-a").sha256 = "two";
+  const auto refused = runs.Resume("m", edited, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_NE(refused.error().message.find("the script load-a: a.sql was edited"), std::string::npos)
+      << refused.error().message;
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(accepted->invalidated, std::vector<std::string>{"transform/load-a"});
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(tasks.calls()["Transform-1-load-a"], 2);
+}
+
+// What a process that died was at is not finished by the plan that it was begun with.
+TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
+  tasks.Keep("Transform-1-load-a");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  tasks.AwaitCall("Transform-1-load-a");
+  stop.request_stop();
+  ASSERT_EQ(driven.get()->status, RunStatus::kInProgress);
+  tasks.Release("Transform-1-load-a");
+  Plan edited = plan;
+  edited.scripts.at("load-a").sha256 = "two";
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  ASSERT_TRUE(accepted) << accepted.error().ToString();
+  EXPECT_EQ(accepted->attempt, 2);
+  EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+}
+
+TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
+  tasks.failing = {"Extract-1-B"};
+  RunWhole();
+  tasks.failing = {};
+  store::Record record = store->Get(kRunKind, "m").value().value();
+  Json body = Json::parse(record.body);
+  body.erase("pins_scripts");
+  record.body = ToJsonText(body);
+  ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
+  Plan looked_into = plan;
+  looked_into.scripts.at("load-a").sha256 = "one";
+  const auto again = runs.Resume("m", looked_into, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
+}
+
+TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
+  // Nobody drives it: whoever began it is gone.
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  const Status cancelled = runs.Cancel("m");
+  ASSERT_TRUE(cancelled) << cancelled.error().ToString();
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kCancelled);
+  EXPECT_EQ(tasks.statuses(), std::vector<std::string>{"CANCELLED"});
+  EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
+  Expire();
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
+}
+
+TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
+  tasks.AwaitCall("Extract-1-A");
+  const Status cancelled = runs.Cancel("m");
+  ASSERT_TRUE(cancelled) << cancelled.error().ToString();
+  EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
+  EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
+  const auto report = runs.Report(*runs.Find("m"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->ranks[0].tasks[0].state, PartState::kStopped);
+  EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
+}
+
+TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
+  tasks.AwaitCall("Extract-1-A");
+  tasks.AwaitCall("Extract-1-B");
+  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, {}); });
+  // The wish is known before the last task that runs may end.
+  while (!gate.closed()) std::this_thread::yield();
+  tasks.Release("Extract-1-A");
+  EXPECT_EQ(drained.get()->status, RunStatus::kCancelled);
+  EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
+  EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
+  EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
+  EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
+  EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
+}
+
+TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  Expire();
+  Runs other(*store, states, RealEnv(), &gate);
+  const auto drained = other.Drain("m", 2, {}, {});
+  ASSERT_TRUE(drained) << drained.error().ToString();
+  EXPECT_EQ(drained->status, RunStatus::kCancelled);
+  EXPECT_EQ(tasks.statuses().back(), "CANCELLED");
+  EXPECT_FALSE(tasks.calls().contains("Extract-1-A"));
+}
+
+TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
+  tasks.failing = {"Reconcile-Rank1"};
+  const RunState failed = RunWhole();
+  EXPECT_EQ(failed.status, RunStatus::kFailed);
+  EXPECT_EQ(failed.error, "RankFailed");
+  EXPECT_EQ(failed.cause, "on purpose");
+  const auto report = runs.Report(failed);
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->ranks[0].state, PartState::kFailed);
+  EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
+  EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
+  tasks.failing = {};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
+  auto calls = tasks.calls();
+  EXPECT_EQ(calls["Extract-1-A"], 1);
+  EXPECT_EQ(calls["Transform-1-load-a"], 1);
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 1);
+  // What is done again is reconciled again, and nothing else.
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {});
+  ASSERT_TRUE(retried) << retried.error().ToString();
+  EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
+  calls = tasks.calls();
+  EXPECT_EQ(calls["Reconcile-Rank1"], 2);
+  EXPECT_EQ(calls["Reconcile-Rank2"], 2);
+  const Json ranks = ToJson(*runs.Report(*runs.Find("m")));
+  EXPECT_EQ(ranks[0]["status"], "SUCCEEDED");
+  EXPECT_EQ(ranks[0]["reconciled"], (Json{{"rows", 1}}));
+  EXPECT_EQ(ranks[1]["tasks"][1]["task"], "load-c");
+}
+
+TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
+  const Plan lenient = TwoRanks("1", "on_failure: continue\n");
+  tasks.failing = {"Reconcile-Rank1"};
+  const auto run = runs.Start(lenient, lenient.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  const RunState done = *runs.Drive(*run, 2, {});
+  EXPECT_EQ(done.status, RunStatus::kFailed);
+  EXPECT_EQ(done.error, "MigrationFailed");
+  EXPECT_EQ(tasks.calls()["Transform-2-load-c"], 1);
+}
+
+TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
+  tasks.Keep("Extract-1-A");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  Runs other(*store, states, RealEnv());
+  while (!other.Live(*run)->rows.contains("Extract-1-A")) std::this_thread::yield();
+  EXPECT_EQ(other.Live(*run)->rows.at("Extract-1-A"), 7);
+  EXPECT_TRUE(other.Find("m")->driven);
+  tasks.Release("Extract-1-A");
+  EXPECT_EQ(driven.get()->status, RunStatus::kCompleted);
+  EXPECT_FALSE(other.Find("m")->driven);
+}
+
+TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
+  Plan patient = plan;
+  patient.objects.at("A").rules.retry = {.interval_s = 300, .attempts = 2, .backoff = 2};
+  tasks.failing = {"Extract-1-A"};
+  const auto run = runs.Start(patient, patient.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  std::optional<RetryReport> retry;
+  while (!retry) {
+    retry = runs.Report(*runs.Find("m"))->ranks[0].tasks[0].retry;
+    std::this_thread::yield();
+  }
+  stop.request_stop();
+  ASSERT_EQ(driven.get()->status, RunStatus::kInProgress);
+  EXPECT_EQ(retry->failed, 1);
+  EXPECT_EQ(retry->of, 3);
+  EXPECT_EQ(retry->why.error, "Broken");
+  EXPECT_GT(retry->next, RealEnv().WallNow());
+  EXPECT_LE(retry->next, RealEnv().WallNow() + std::chrono::seconds(300));
+  const Json ranks = ToJson(*runs.Report(*runs.Find("m")));
+  EXPECT_EQ(ranks[0]["tasks"][0]["retry"]["attempt"], 2);
+}
+
+TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
+  tasks.failing = {"Extract-1-B"};
+  const RunState first = RunWhole();
+  tasks.failing = {};
+  const auto again = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  const RunState done = *runs.Drive(*again, 2, {});
+  EXPECT_EQ(done.FirstStart(), first.FirstStart());
+  EXPECT_GT(done.start, first.start);
+}
+
+TEST_F(RunsTest, PastRunsTellTimesAndRows) {
+  RunWhole();
+  const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
+  ASSERT_TRUE(past) << past.error().ToString();
+  EXPECT_EQ(past->runs, std::vector<std::string>{"m"});
+  EXPECT_EQ(past->times.size(), 5U);
+  EXPECT_EQ(past->rows, (std::map<std::string, int64_t>{{"A", 1}, {"B", 1}, {"C", 1}}));
+  Plan next = TwoRanks("500");
+  ApplyPast(*past, next);
+  EXPECT_EQ(next.objects.at("A").rows, 1);
+  EXPECT_EQ(next.scripts.at("load-c").time->max, past->times.at("transform/load-c").max);
+  next.name = "another";
+  EXPECT_TRUE(ReadPastRuns(*store, states, next, plan.profiles.front())->runs.empty());
+}
+
+TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {
+  const Profile& profile = plan.profiles.front();
+  EXPECT_EQ(runs.Start(plan, profile, {{"tenantId", "t"}}).error().hint,
+            "add --input environment=… --input migrationId=…");
+  auto inputs = kInputs;
+  inputs["tenant"] = "t";
+  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "there is no input 'tenant'");
+  inputs = kInputs;
+  inputs["migrationId"] = "a/b";
+  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "'a/b' cannot be a migrationId");
+  EXPECT_EQ(runs.Find("nobody").error().code, Code::kNotFound);
+}
+
+TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
+  VirtualEnv env{WallTime(std::chrono::hours(1'000))};
+  const auto store = *store::OpenStore("memory:", env);
+  Tasks tasks;
+  states::States states(*store, env, {&tasks});
+  const Plan plan = TwoRanks();
+  Runs gone(*store, states, env);
+  ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
+  const WallTime before = env.WallNow();
+  Runs next(*store, states, env);
+  std::vector<std::string> said;
+  ResumeOptions options;
+  options.say = [&](const std::string& what) { said.push_back(what); };
+  const auto run = next.Resume("m", plan, options, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_EQ(run->attempt, 1);
+  EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
+}
+
+// Claims take effect, but the first answer is lost.
+class StoreThatLosesAClaim final : public store::StoreWrapper {
+ public:
+  using store::StoreWrapper::StoreWrapper;
+
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
+    auto claimed = inner().Claim(request);
+    if (request.kind != kRunKind || std::exchange(lost_, true)) return claimed;
+    return Error{Code::kUnknownOutcome, "the answer was lost"};
+  }
+
+ private:
+  bool lost_ = false;
+};
+
+TEST(RunsLease, ClaimOfUnknownOutcomeIsRepeated) {
+  VirtualEnv env{WallTime(std::chrono::hours(1'000))};
+  const auto truth = *store::OpenStore("memory:", env);
+  StoreThatLosesAClaim store(*truth);
+  Tasks tasks;
+  states::States states(store, env, {&tasks});
+  const Plan plan = TwoRanks();
+  Runs gone(store, states, env);
+  ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
+  env.Pass(std::chrono::minutes(5));
+  const WallTime before = env.WallNow();
+  Runs next(store, states, env);
+  const auto run = next.Resume("m", plan, {}, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  // It is ours by the claim whose answer was lost, not by another one once that has expired.
+  EXPECT_LT(env.WallNow() - before, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace muster::plan

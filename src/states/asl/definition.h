@@ -1,0 +1,168 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/result.h"
+#include "states/asl/choice.h"
+#include "states/asl/json_path.h"
+#include "states/asl/query.h"
+#include "states/asl/source.h"
+#include "states/asl/template.h"
+
+namespace muster::states {
+
+enum class StateType { kTask, kPass, kChoice, kWait, kSucceed, kFail, kParallel, kMap };
+
+// "Task", "Pass", …
+std::string_view TypeName(StateType type);
+
+// InputPath or OutputPath: absent, null, or a path.
+struct PathField {
+  bool null = false;
+  std::optional<Query> query;
+};
+
+// ResultPath: absent means "$", null discards the result.
+struct ResultPathField {
+  bool null = false;
+  std::optional<JsonPath> path;
+};
+
+// A value that is written down, or computed: TimeoutSeconds and TimeoutSecondsPath.
+struct Computed {
+  std::optional<Json> literal;
+  std::optional<Query> query;
+  std::string field;  // its name in the definition: "TimeoutSecondsPath"
+
+  explicit operator bool() const { return literal.has_value() || query.has_value(); }
+};
+
+struct Retrier {
+  std::vector<std::string> errors;
+  double interval_s = 1;
+  int64_t max_attempts = 3;
+  double backoff_rate = 2;
+  std::optional<double> max_delay_s;
+  bool full_jitter = false;
+};
+
+struct Catcher {
+  std::vector<std::string> errors;
+  std::string next;
+  ResultPathField result_path;
+  std::optional<Template> output;
+  std::optional<Template> assign;
+};
+
+struct ChoiceRule {
+  Condition condition;
+  std::string next;
+  std::optional<Template> output;
+  std::optional<Template> assign;
+};
+
+struct ItemReader {
+  std::string resource;
+  std::optional<Template> parameters;
+  std::string input_type;  // CSV, JSON, JSONL, MANIFEST; empty: a list of objects
+  std::string csv_delimiter = ",";
+  std::vector<std::string> csv_headers;  // empty: in the first row
+  Computed max_items;
+};
+
+struct ItemBatcher {
+  std::optional<Template> batch_input;
+  Computed max_items;
+  Computed max_bytes;
+};
+
+struct ResultWriter {
+  std::string resource;  // empty: results stay in the output
+  std::optional<Template> parameters;
+  std::string output_type = "JSON";
+  std::string transformation = "NONE";  // if results stay in the output and none is named: COMPACT
+};
+
+struct State {
+  std::string name;
+  StateType type = StateType::kPass;
+  bool jsonata = false;
+  std::string next;  // empty: ends here
+
+  PathField input_path;
+  PathField output_path;
+  ResultPathField result_path;
+  std::optional<Template> parameters;  // Parameters or Arguments
+  std::optional<Template> result_selector;
+  std::optional<Template> output;
+  std::optional<Template> assign;
+
+  Value result;  // of a Pass
+
+  std::string resource;  // of a Task
+  std::optional<Template> credentials;
+  Computed timeout;
+  Computed heartbeat;
+  std::vector<Retrier> retry;
+  std::vector<Catcher> catchers;
+
+  std::vector<ChoiceRule> choices;
+  std::string default_next;
+
+  Computed seconds;  // of a Wait
+  Computed timestamp;
+
+  Computed error;  // of a Fail
+  Computed cause;
+
+  std::vector<int> branches;  // machines of a Parallel; one of a Map
+  bool distributed = false;
+  Computed items;                          // ItemsPath or Items
+  std::optional<Template> items_template;  // Items as an array of JSONata
+  std::optional<Template> item_selector;
+  Computed max_concurrency;
+  Computed tolerated_count;
+  Computed tolerated_percentage;
+  std::optional<ItemReader> item_reader;
+  std::optional<ItemBatcher> item_batcher;
+  std::optional<ResultWriter> result_writer;
+  std::string label;
+};
+
+// A state machine, or what a branch or an iteration runs.
+struct Machine {
+  std::string start_at;
+  std::map<std::string, State> states;
+};
+
+// A whole definition, ready to run. Immutable and safe to share.
+struct Definition {
+  std::vector<Machine> machines;  // the first is the outermost
+  std::optional<int64_t> timeout_s;
+  bool uses_context = false;  // whether it may look at the input of the execution
+  std::string comment;
+};
+
+inline constexpr size_t kMaxDefinitionBytes = 1024 * 1024;
+
+struct CheckedDefinition {
+  std::shared_ptr<const Definition> definition;  // null: cannot be run
+  std::vector<Problem> problems;                 // in the order of the text
+};
+
+// Reads a definition and finds all that is wrong with it at once. Without `jsonata`, expressions
+// are taken as they are.
+CheckedDefinition CheckDefinition(std::string_view text, JsonataEngine* jsonata);
+
+// Reads a definition that is to run. kInvalid names every problem as "origin:line:column: reason",
+// one a line.
+Result<std::shared_ptr<const Definition>> ReadDefinition(std::string_view text,
+                                                         std::string_view origin,
+                                                         JsonataEngine* jsonata);
+
+}  // namespace muster::states

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/json.h"
+#include "states/run/flow.h"
+
+namespace muster::states {
+
+// Parts of a flow as they are stored in its record. Reading throws an exception if it is not one of
+// ours.
+Json TaskToJson(const TaskProgress& task);
+TaskProgress TaskFromJson(Json json);
+
+// A pending call that is to be cancelled.
+Json CancelToJson(const TaskProgress& call);
+TaskProgress CancelFromJson(const Json& json);
+
+// `with_items`: the items are kept in the record.
+Json ChildrenToJson(const ChildrenProgress& children, bool with_items);
+ChildrenProgress ChildrenFromJson(Json json);
+
+Json ResultsToJson(const ResultsProgress& results);
+ResultsProgress ResultsFromJson(Json json);
+
+int64_t ToMillis(WallTime time);
+WallTime FromMillis(int64_t millis);
+
+}  // namespace muster::states

@@ -1,0 +1,144 @@
+#include "store/opensearch/opensearch_schema.h"
+
+#include <cstdio>
+
+namespace muster::store {
+namespace {
+
+constexpr const char* kSchemaName = net::kOpenSearchStoreMark;
+
+std::string AliasOf(const std::string& space) { return space + "_records"; }
+
+// One shard: a store's records are few and small, and one shard is the cheapest to search. A
+// replica as soon as there is a node for it. Refreshed only on request: an idle store costs
+// nothing. Fields that are never searched are not indexed.
+Json IndexFor(const std::string& space, const std::string& id) {
+  const Json keyword{{"type", "keyword"}};
+  const Json number{{"type", "long"}};
+  const Json only_kept{{"type", "keyword"}, {"index", false}, {"doc_values", false}};
+  return Json{
+      {"settings",
+       {{"index",
+         {{"number_of_shards", 1},
+          {"auto_expand_replicas", "0-1"},
+          {"refresh_interval", "-1"},
+          {"translog", {{"durability", "request"}}}}}}},
+      {"mappings",
+       {{"dynamic", "strict"},
+        {"_meta", {{kSchemaName, kOpenSearchSchemaVersion}}},
+        {"properties",
+         {{"kind", keyword},
+          {"queue", keyword},
+          {"key", keyword},
+          {"due", number},
+          {"ready", number},
+          {"owner", keyword},
+          {"epoch", number},
+          {"attempt", number},
+          {"claim_id", keyword},
+          {"write_id", only_kept},
+          {"body", {{"type", "object"}, {"enabled", false}}}}}}},
+      {"aliases", {{AliasOf(space), Json::object()}, {AliasOf(space) + "-" + id, Json::object()}}}};
+}
+
+Result<OpenSearchIndex> IndexOf(const std::string& space, const std::string& name,
+                                const Json& told) {
+  OpenSearchIndex index{.name = name};
+  const Json& aliases = MemberOf(told, "aliases");
+  for (const auto& [alias, details] : aliases.items()) {
+    if (alias.starts_with(AliasOf(space) + "-")) index.alias = alias;
+  }
+  const Json& meta = MemberOf(MemberOf(told, "mappings"), "_meta");
+  index.schema_version = static_cast<int>(NumberOf(meta, kSchemaName));
+  if (index.schema_version == 0 || index.alias.empty()) {
+    return Error{Code::kIncompatible, "index " + name + " is not a store of muster's",
+                 "use another namespace"};
+  }
+  if (index.schema_version > kOpenSearchSchemaVersion) {
+    return Error{Code::kIncompatible,
+                 "namespace '" + space + "' has schema version " +
+                     std::to_string(index.schema_version) + ", this muster knows versions up to " +
+                     std::to_string(kOpenSearchSchemaVersion),
+                 "use the newer muster that wrote it, or another namespace"};
+  }
+  const Json& settings = MemberOf(MemberOf(told, "settings"), "index");
+  index.reads_primaries = TextOf(MemberOf(settings, "replication"), "type") == "SEGMENT";
+  const Json& blocks = MemberOf(settings, "blocks");
+  for (const char* block : {"read_only", "read_only_allow_delete", "write"}) {
+    index.blocked = index.blocked || TextOf(blocks, block) == "true";
+  }
+  index.shards = TextOf(settings, "number_of_shards");
+  index.replicas = TextOf(settings, "number_of_replicas");
+  index.refresh_interval = TextOf(settings, "refresh_interval");
+  index.durability = TextOf(MemberOf(settings, "translog"), "durability");
+  return index;
+}
+
+}  // namespace
+
+Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client) {
+  MUSTER_ASSIGN(const Json told, client.Call({.target = "/"}));
+  const Json& version = MemberOf(told, "version");
+  OpenSearchServerInfo info;
+  info.distribution =
+      TextOf(version, "distribution") == "opensearch" ? "OpenSearch" : "Elasticsearch";
+  info.version = TextOf(version, "number");
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(info.version.c_str(), "%d.%d", &major, &minor) != 2) {
+    return Error{Code::kInvalid,
+                 client.endpoint().base_url + " answers, but not as OpenSearch does",
+                 "check host, port and path of the store's URL"};
+  }
+  const bool too_old =
+      info.distribution == "Elasticsearch" && (major < 7 || (major == 7 && minor < 10));
+  if (too_old) {
+    return Error{Code::kIncompatible, "Elasticsearch " + info.version + " is too old for muster",
+                 "use Elasticsearch 7.10 or later, or any OpenSearch"};
+  }
+  return info;
+}
+
+Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& client,
+                                                           const std::string& space) {
+  const ClusterRequest request{.target = "/" + AliasOf(space)};
+  MUSTER_ASSIGN(const ClusterAnswer answer, client.Send(request));
+  if (answer.status == 404 && answer.ErrorType() == "index_not_found_exception") {
+    return std::optional<OpenSearchIndex>{};
+  }
+  if (answer.status >= 300 || !answer.body.is_object()) {
+    return RefusalOf(answer.status, MemberOf(answer.body, "error"), false);
+  }
+  if (answer.body.size() != 1) {
+    return Error{Code::kCorrupt,
+                 "alias " + AliasOf(space) + " stands for " + std::to_string(answer.body.size()) +
+                     " indices",
+                 "leave it on the one that the store is in"};
+  }
+  const auto& [name, only] = answer.body.items().front();
+  MUSTER_ASSIGN(OpenSearchIndex index, IndexOf(space, name, only));
+  return std::optional(std::move(index));
+}
+
+Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std::string& space,
+                                            Env& env) {
+  MUSTER_ASSIGN(std::optional<OpenSearchIndex> found, FindOpenSearchIndex(client, space));
+  if (found) return *std::move(found);
+  // The name is fixed, so that of several concurrent creators one wins.
+  const std::string name = AliasOf(space) + "-000001";
+  const std::string id = env.NewId().substr(0, 12);
+  MUSTER_ASSIGN(const ClusterAnswer answer, client.Send({.method = "PUT",
+                                                         .target = "/" + name,
+                                                         .body = ToJsonText(IndexFor(space, id)),
+                                                         .writes = true}));
+  if (answer.status >= 300 && answer.ErrorType() != "resource_already_exists_exception") {
+    return RefusalOf(answer.status, MemberOf(answer.body, "error"), true)
+        .Within("index " + name + " cannot be created");
+  }
+  MUSTER_ASSIGN(found, FindOpenSearchIndex(client, space));
+  if (found) return *std::move(found);
+  return Error{Code::kCorrupt, "index " + name + " has lost its alias " + AliasOf(space),
+               "add the alias again by POST _aliases, or delete the index to start anew"};
+}
+
+}  // namespace muster::store

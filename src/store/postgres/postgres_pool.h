@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "muster/env.h"
+#include "sql/postgres.h"
+
+namespace muster::store {
+
+// Connections opened on demand, reused while they work and dropped when they don't. Every session
+// commits durably, whatever the role's or database's defaults.
+//
+// Thread-safe. Must outlive the connections it lends.
+class PostgresPool {
+ public:
+  PostgresPool(sql::PgOptions options, size_t max_connections);
+
+  // Returns the connection when destroyed.
+  class Lease {
+   public:
+    Lease(PostgresPool& pool, std::unique_ptr<sql::PgConnection> connection)
+        : pool_(&pool), connection_(std::move(connection)) {}
+    Lease(Lease&&) = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (connection_) pool_->Return(std::move(connection_));
+    }
+    sql::PgConnection* operator->() const { return connection_.get(); }
+    sql::PgConnection& operator*() const { return *connection_; }
+
+   private:
+    PostgresPool* pool_;
+    std::unique_ptr<sql::PgConnection> connection_;
+  };
+
+  // An idle, working connection, or a new one. kUnavailable: the server is unreachable, or all
+  // connections stayed busy for a whole call timeout.
+  Result<Lease> Take();
+
+  // On any connection, with a few retries if nothing was applied (kUnavailable). See PgConnection
+  // for the other errors.
+  Result<std::vector<sql::PgResult>> Run(std::span<const sql::PgCall> calls, Env& env);
+  Result<sql::PgResult> Run(const sql::PgStatement& statement, const sql::PgParams& params,
+                            Env& env);
+
+ private:
+  std::unique_ptr<sql::PgConnection> TakeIdle();  // or null
+  Result<std::unique_ptr<sql::PgConnection>> Open() const;
+  void Return(std::unique_ptr<sql::PgConnection> connection);
+
+  const sql::PgOptions options_;
+  const size_t max_connections_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  size_t lent_ = 0;
+  std::vector<std::unique_ptr<sql::PgConnection>> idle_;  // last in, first out
+};
+
+}  // namespace muster::store

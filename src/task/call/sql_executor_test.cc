@@ -1,0 +1,101 @@
+#include "task/call/sql_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/json.h"
+#include "task/test_context.h"
+
+namespace muster::task {
+namespace {
+
+class SqlExecutorTest : public testing::Test {
+ protected:
+  SqlExecutorTest() {
+    std::string pattern = testing::TempDir() + "/muster-sql-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    std::ofstream(folder_ + "/t.db").close();
+    Run({{"Execute", "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, price REAL, raw BLOB)"}});
+  }
+  ~SqlExecutorTest() override { std::filesystem::remove_all(folder_); }
+
+  states::TaskOutcome Start(Json input, const std::string& token) {
+    if (!input.contains("Database")) input["Database"] = "sqlite:" + folder_ + "/t.db";
+    return executor_->Start({.resource = "muster:sql",
+                             .input = std::move(input),
+                             .credentials = {},
+                             .token = token,
+                             .execution = "run",
+                             .state = "S"},
+                            context_);
+  }
+  // A call of its own each time, unless it has a token.
+  Json Run(const Json& input, std::string token = {}) {
+    if (token.empty()) token = "call " + std::to_string(++calls_);
+    const auto outcome = Start(input, token);
+    if (const auto* failure = std::get_if<states::TaskFailure>(&outcome)) {
+      ADD_FAILURE() << failure->error << ": " << failure->cause;
+      return {};
+    }
+    return std::get<states::TaskSuccess>(outcome).output;
+  }
+  std::string ErrorName(const Json& input) {
+    const auto outcome = Start(input, "failing " + std::to_string(++calls_));
+    const auto* failure = std::get_if<states::TaskFailure>(&outcome);
+    return failure == nullptr ? "no error" : failure->error;
+  }
+
+  int calls_ = 0;
+  std::string folder_;
+  std::unique_ptr<states::TaskExecutor> executor_ = MakeSqlExecutor();
+  TestContext context_;
+};
+
+TEST_F(SqlExecutorTest, RowsGoInAndComeOut) {
+  EXPECT_EQ(Run({{"Execute", "INSERT INTO t VALUES (?1, ?2, ?3, x'00ff'), (2, NULL, 0.5, NULL)"},
+                 {"Parameters", {1, "O'Brien", 2.25}}}),
+            Json::parse(R"({"RowCount":2})"));
+  EXPECT_EQ(Run({{"Query", "SELECT * FROM t WHERE id <= ?1 ORDER BY id"}, {"Parameters", {9}}}),
+            Json::parse(R"({"Rows":[{"id":1,"name":"O'Brien","price":2.25,"raw":"AP8="},
+                            {"id":2,"name":null,"price":0.5,"raw":null}],"RowCount":2})"));
+}
+
+TEST_F(SqlExecutorTest, ARepeatedCallHappensOnce) {
+  const Json insert = {{"Execute", "INSERT INTO t (name) VALUES ('x'), ('y')"}};
+  EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":2})"));
+  EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":2})"));
+  EXPECT_EQ(Run({{"Query", "SELECT count(*) AS n FROM t"}})["Rows"][0]["n"], 2);
+}
+
+TEST_F(SqlExecutorTest, AFailedCallLeavesNothingAndMayBeRepeated) {
+  Run({{"Execute", "INSERT INTO t (id) VALUES (2)"}});
+  EXPECT_NE(ErrorName({{"Execute", "INSERT INTO t (id) VALUES (1), (2)"}}), "no error");
+  EXPECT_EQ(Run({{"Query", "SELECT count(*) AS n FROM t"}})["Rows"][0]["n"], 1);
+}
+
+TEST_F(SqlExecutorTest, AQueryOnlyReads) {
+  EXPECT_NE(ErrorName({{"Query", "DELETE FROM t"}}), "no error");
+}
+
+TEST_F(SqlExecutorTest, TooManyRowsAreAFailure) {
+  EXPECT_EQ(ErrorName({{"Query",
+                        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                        "LIMIT 10001) SELECT i FROM n"}}),
+            "States.DataLimitExceeded");
+}
+
+TEST_F(SqlExecutorTest, WrongParametersAreRefused) {
+  for (const char* input :
+       {R"({})", R"({"Query":"SELECT 1","Execute":"SELECT 1"})", R"({"Query":1})",
+        R"({"Query":"SELECT 1","Parameters":{}})", R"({"Query":"SELECT 1","Limit":1})"}) {
+    EXPECT_EQ(ErrorName(Json::parse(input)), "States.Runtime") << input;
+  }
+  EXPECT_EQ(ErrorName({{"Query", "SELECT 1"}, {"Database", "mysql://h/d"}}), "Sql.Invalid");
+  EXPECT_NE(ErrorName({{"Query", "SELEKT 1"}}), "no error");
+}
+
+}  // namespace
+}  // namespace muster::task

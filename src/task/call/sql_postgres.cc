@@ -1,0 +1,98 @@
+#include <optional>
+
+#include "sql/postgres.h"
+#include "task/call/sql_call.h"
+
+namespace muster::task {
+namespace {
+
+constexpr const char* kPrepared = "muster_task_call";
+
+Result<std::unique_ptr<sql::PgConnection>> Open(const SqlCall& call) {
+  return sql::PgConnection::Open({.uri = call.place, .call_timeout = call.timeout});
+}
+
+Result<sql::PgResult> Say(sql::PgConnection& connection, std::string sql, bool writes = true) {
+  const sql::PgStatement statement{.name = "", .sql = std::move(sql), .writes = writes};
+  return connection.Execute(statement, sql::PgParams());
+}
+
+// A literal whose type the server finds out from where it stands.
+std::string Literal(const Json& value) {
+  if (value.is_null()) return "NULL";
+  return sql::PgLiteral(value.is_string() ? value.get<std::string>() : ToJsonText(value));
+}
+
+// Parameters by the server's own PREPARE, which finds out their types.
+Result<sql::PgResult> RunWith(sql::PgConnection& connection, const std::string& sql,
+                              const Json& parameters, bool writes) {
+  if (parameters.empty()) return Say(connection, sql, writes);
+  MUSTER_TRY(Say(connection, "PREPARE " + std::string(kPrepared) + " AS " + sql, false));
+  std::string values;
+  for (const Json& value : parameters) values += (values.empty() ? "" : ", ") + Literal(value);
+  return Say(connection, "EXECUTE " + std::string(kPrepared) + "(" + values + ")", writes);
+}
+
+Result<std::optional<int64_t>> Earlier(sql::PgConnection& connection, const std::string& token) {
+  MUSTER_ASSIGN(
+      const sql::PgResult found,
+      Say(connection, "SELECT changed FROM muster_task WHERE token = " + sql::PgLiteral(token),
+          false));
+  if (found.rows() == 0) return std::optional<int64_t>();
+  return std::optional<int64_t>(found.Int64(0, 0));
+}
+
+// Creating it on every call would make callers wait for each other.
+Status MakeTable(sql::PgConnection& connection) {
+  MUSTER_ASSIGN(const sql::PgResult there,
+                Say(connection, "SELECT to_regclass('muster_task') IS NOT NULL", false));
+  if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
+  auto made = Say(connection,
+                  "CREATE TABLE IF NOT EXISTS muster_task "
+                  "(token text PRIMARY KEY, changed bigint NOT NULL)");
+  // Two at once: the other one has made it.
+  if (!made && made.error().code != Code::kConflict) return std::move(made).error();
+  return {};
+}
+
+}  // namespace
+
+Result<Json> QueryPostgres(const SqlCall& call) {
+  MUSTER_ASSIGN(auto connection, Open(call));
+  const std::string limit = std::to_string(kMaxSqlRows + 1);
+  std::string sql = call.sql;
+  sql.erase(sql.find_last_not_of(" \t\r\n;") + 1);
+  // The server knows best how its types look in JSON. The line's end ends a comment, too.
+  MUSTER_ASSIGN(
+      const sql::PgResult result,
+      RunWith(*connection,
+              "SELECT coalesce(json_agg(row_to_json(t.*)), '[]')::text, count(*) FROM (SELECT * "
+              "FROM (" +
+                  sql + "\n) q LIMIT " + limit + ") t",
+              call.parameters, false));
+  if (result.Int64(0, 1) > kMaxSqlRows) return Error{Code::kFull, "more than 10,000 rows"};
+  return ParseJson(result.Text(0, 0), "the rows");
+}
+
+Result<int64_t> ExecutePostgres(const SqlCall& call) {
+  MUSTER_ASSIGN(auto connection, Open(call));
+  MUSTER_TRY(MakeTable(*connection));
+  MUSTER_TRY(Say(*connection, "BEGIN", false));
+  MUSTER_ASSIGN(const std::optional<int64_t> earlier, Earlier(*connection, call.token));
+  if (earlier) return *earlier;
+  MUSTER_ASSIGN(const sql::PgResult result, RunWith(*connection, call.sql, call.parameters, false));
+  const int64_t changed = result.affected();
+  MUSTER_TRY(Say(*connection,
+                 "INSERT INTO muster_task VALUES (" + sql::PgLiteral(call.token) + ", " +
+                     std::to_string(changed) + ")",
+                 false));
+  auto committed = Say(*connection, "COMMIT");
+  if (committed) return changed;
+  if (committed.error().code != Code::kUnknownOutcome) return std::move(committed).error();
+  MUSTER_ASSIGN(auto again, Open(call));
+  MUSTER_ASSIGN(const std::optional<int64_t> found, Earlier(*again, call.token));
+  if (found) return *found;
+  return Error{Code::kUnavailable, "the connection was lost, and nothing was committed"};
+}
+
+}  // namespace muster::task

@@ -1,0 +1,192 @@
+#include "task/data/reconcile.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/interrupt.h"
+#include "task/data/staged_views.h"
+#include "task/data/transform_target.h"
+
+namespace muster::task {
+namespace {
+
+bool HasSucceeded(const Json& result) { return result.is_object() && !result.contains("Error"); }
+
+int64_t NumberIn(const Json& result, const std::string& field) {
+  const auto found = result.find(field);
+  return found != result.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+// What SQLite calls "feed.posts".
+std::string Joined(std::string table) {
+  std::replace(table.begin(), table.end(), '.', '_');
+  return table;
+}
+
+class Reconciliation {
+ public:
+  Reconciliation(const ReconcileJob& job, std::stop_token stop)
+      : job_(job), stop_(std::move(stop)) {}
+
+  Result<Reconciled> Run() {
+    if (job_.extracted.is_object() && !job_.extracted.empty()) MUSTER_TRY(CheckStaging());
+    if (!job_.scripts.empty()) MUSTER_TRY(CheckScripts());
+    found_.counts =
+        Json{{"extracted", extracted_}, {"unreadable", unreadable_}, {"staged", staged_},
+             {"read", read_},           {"loaded", loaded_},         {"rejected", rejected_},
+             {"foreign_keys", keys_}};
+    return std::move(found_);
+  }
+
+ private:
+  Status CheckStaging() {
+    MUSTER_ASSIGN(const auto db, OpenStagedDuckDb(job_.staging));
+    const sql::DuckInterrupter interrupter(*db, stop_);
+    for (const auto& [object, result] : job_.extracted.items()) {
+      if (!HasSucceeded(result)) continue;
+      if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const int64_t rows = NumberIn(result, "rows");
+      extracted_ += rows;
+      unreadable_ += NumberIn(result, "failed");
+      MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
+      if (!manifest) {
+        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, none is staged");
+        continue;
+      }
+      MUSTER_TRY(MakeStagedViews(*db, job_.staging, {*manifest}));
+      MUSTER_ASSIGN(const int64_t staged,
+                    db->QueryInt("SELECT count(*)::BIGINT FROM " + sql::DuckIdentifier(object)));
+      staged_ += staged;
+      if (staged != rows)
+        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, " +
+                 std::to_string(staged) + " are staged");
+    }
+    return {};
+  }
+
+  Status CheckScripts() {
+    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target));
+    for (const ExpectedLoad& script : job_.scripts) {
+      if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
+      const Json result = job_.transformed.value(script.script, Json());
+      if (!HasSucceeded(result)) continue;
+      CountSelect(script, result);
+      MUSTER_TRY(CompareWithStaging(script, result));
+      MUSTER_TRY(CountTables(script, result, *target));
+      MUSTER_TRY(CheckKeys(script, result, *target));
+    }
+    return {};
+  }
+
+  void CountSelect(const ExpectedLoad& script, const Json& result) {
+    const int64_t read = NumberIn(result, "read");
+    const int64_t loaded = NumberIn(result, "loaded");
+    const int64_t rejected = NumberIn(result, "rejected");
+    read_ += read;
+    loaded_ += loaded;
+    rejected_ += rejected;
+    if (read != loaded + rejected)
+      Mismatch(script.script + ": " + std::to_string(read) + " rows were selected, " +
+               Fate(loaded, rejected) + ": the target keeps some out");
+  }
+
+  // An object may have been staged anew since the script has read it.
+  Status CompareWithStaging(const ExpectedLoad& script, const Json& result) {
+    const Json objects = result.value("objects", Json::object());
+    for (const auto& [object, rows] : objects.items()) {
+      MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
+      const int64_t seen = NumberIn(objects, object);
+      if (!manifest || manifest->rows == seen) continue;
+      Mismatch(script.script + ": " + std::to_string(seen) + " rows of " + object +
+               " were there when it ran, " + std::to_string(manifest->rows) + " are staged now");
+    }
+    return {};
+  }
+
+  Status CountTables(const ExpectedLoad& script, const Json& result, TransformTarget& target) {
+    for (const auto& [table, object] : script.counts) {
+      MUSTER_ASSIGN(const TargetTable described, target.Describe(script.schema, table));
+      const Json objects = result.value("objects", Json::object());
+      // Whoever does not name an object does not read it.
+      if (!objects.contains(object)) continue;
+      const int64_t staged = NumberIn(objects, object);
+      const int64_t loaded = NumberIn(result.value("tables", Json::object()), described.name);
+      const int64_t rejected = table == script.table ? NumberIn(result, "rejected") : 0;
+      if (staged == loaded + rejected) continue;
+      Mismatch(described.name + ": " + std::to_string(staged) + " rows of " + object +
+               " are staged, " + Fate(loaded, rejected) + " by " + script.script);
+    }
+    return {};
+  }
+
+  Status CheckKeys(const ExpectedLoad& script, const Json& result, TransformTarget& target) {
+    const Json tables = result.value("tables", Json::object());
+    for (const auto& [name, rows] : tables.items()) {
+      // The schema and what joins them stand before the table's own name.
+      const size_t begin = script.schema.empty() ? 0 : script.schema.size() + 1;
+      MUSTER_ASSIGN(const TargetTable table, target.Describe(script.schema, name.substr(begin)));
+      MUSTER_ASSIGN(const KeyCheck check, target.CheckKeys(table));
+      keys_ += check.keys;
+      for (const KeyViolation& violation : check.violations) {
+        const std::string loader = LoaderOf(violation.parent, script.references);
+        found_.orphans.push_back(
+            violation.ToString() +
+            (loader.empty() ? ": no rank that " + script.script + " refers to loads it" : loader));
+      }
+    }
+    return {};
+  }
+
+  static std::string Fate(int64_t loaded, int64_t rejected) {
+    return std::to_string(loaded) + " were loaded and " + std::to_string(rejected) + " rejected";
+  }
+
+  void Mismatch(std::string text) { found_.mismatches.push_back(std::move(text)); }
+
+  const ReconcileJob& job_;
+  const std::stop_token stop_;
+  Reconciled found_;
+  int64_t extracted_ = 0;
+  int64_t unreadable_ = 0;
+  int64_t staged_ = 0;
+  int64_t read_ = 0;
+  int64_t loaded_ = 0;
+  int64_t rejected_ = 0;
+  int64_t keys_ = 0;
+};
+
+}  // namespace
+
+Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop) {
+  const InterruptScope interrupt(stop);
+  return Reconciliation(job, stop).Run();
+}
+
+std::string ParentIn(const std::string& message) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAround{
+      {{" to what ", " does not have"},      // KeyViolation's own words
+       {"not present in table \"", "\""}}};  // PostgreSQL's
+  for (const auto& [before, after] : kAround) {
+    size_t begin = message.find(before);
+    if (begin == message.npos) continue;
+    begin += before.size();
+    return message.substr(begin, message.find(after, begin) - begin);
+  }
+  return "";
+}
+
+std::string LoaderOf(const std::string& parent, const std::map<std::string, int64_t>& references) {
+  std::string loaders;
+  for (const auto& [table, rank] : references) {
+    const bool whole = parent == table || parent == Joined(table);
+    // PostgreSQL's own words have the table without its schema.
+    if (!whole && parent != table.substr(table.find('.') + 1)) continue;
+    const std::string loader = "rank " + std::to_string(rank) + " loads " + table;
+    if (whole) return ": " + loader;
+    loaders += (loaders.empty() ? ": " : " and ") + loader;
+  }
+  return loaders;
+}
+
+}  // namespace muster::task

@@ -1,0 +1,80 @@
+#include "task/data/transform_target.h"
+
+#include <algorithm>
+
+#include "core/secrets.h"
+#include "core/url.h"
+#include "pipeline/pipeline.h"
+#include "sql/postgres_uri.h"
+
+namespace muster::task {
+namespace {
+
+// A page is in memory as a whole.
+constexpr int64_t kPageRows = 50'000;
+
+}  // namespace
+
+std::string KeyViolation::ToString() const {
+  return std::to_string(rows) + (rows == 1 ? " row of " : " rows of ") + child + " refer" +
+         (rows == 1 ? "s" : "") + " to what " + parent + " does not have: " + example;
+}
+
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text,
+                                                             const OnWait& on_wait) {
+  MUSTER_ASSIGN(const Url url, ParseUrl(text));
+  if (url.scheme == "sqlite") {
+    MUSTER_ASSIGN(const std::string path, pipeline::SqliteFileOf(url, "target"));
+    return OpenSqliteTarget(path, on_wait);
+  }
+  if (url.scheme == "postgresql" || url.scheme == "postgres") {
+    MUSTER_ASSIGN(const std::string uri, sql::PostgresUri(url, "target", {}));
+    return OpenPostgresTarget(uri, on_wait);
+  }
+  return Error{Code::kInvalid, "there is no target '" + url.scheme + ":'",
+               "use sqlite:FILE or postgresql://USER@HOST/DATABASE"};
+}
+
+Status ForEachRow(sql::DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,
+                  const std::stop_token& stop, const sql::DuckDb::OnRow& row) {
+  std::string columns;
+  for (size_t i = 0; i < rows.columns.size(); ++i) {
+    columns += (i == 0 ? "" : ", ") + as(sql::DuckIdentifier(rows.columns[i]), rows.types[i]);
+  }
+  for (int64_t begin = 0; begin <= rows.last_rowid; begin += kPageRows) {
+    if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
+    MUSTER_TRY(db.Query("SELECT " + columns + " FROM " + rows.from +
+                            " WHERE rowid >= " + std::to_string(begin) + " AND rowid < " +
+                            std::to_string(begin + kPageRows) + " AND " + rows.where,
+                        row));
+    if (rows.progress) rows.progress(std::min(begin + kPageRows, rows.last_rowid + 1));
+  }
+  return {};
+}
+
+std::string ColumnAsText(const std::string& column, const std::string& type) {
+  const bool nested = type.ends_with(']') || type.starts_with("STRUCT") || type.starts_with("MAP");
+  if (nested) return "CAST(to_json(" + column + ") AS VARCHAR)";
+  if (type == "BLOB") return "'\\x' || hex(" + column + ")";
+  return "CAST(" + column + " AS VARCHAR)";
+}
+
+std::string ColumnList(const std::vector<std::string>& columns,
+                       std::string (*quote)(std::string_view)) {
+  std::string list;
+  for (const std::string& column : columns) list += (list.empty() ? "" : ", ") + quote(column);
+  return list;
+}
+
+std::string UpsertClause(const RowsToLoad& rows, const TargetTable& table,
+                         std::string (*quote)(std::string_view)) {
+  std::string changes;
+  for (const std::string& column : rows.columns) {
+    if (std::find(table.key.begin(), table.key.end(), column) != table.key.end()) continue;
+    changes += (changes.empty() ? "" : ", ") + quote(column) + " = excluded." + quote(column);
+  }
+  if (changes.empty()) changes = quote(table.key[0]) + " = excluded." + quote(table.key[0]);
+  return " ON CONFLICT (" + ColumnList(table.key, quote) + ") DO UPDATE SET " + changes;
+}
+
+}  // namespace muster::task

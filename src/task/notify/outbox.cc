@@ -1,0 +1,136 @@
+#include "task/notify/outbox.h"
+
+#include <algorithm>
+
+#include "core/json_fields.h"
+#include "core/secrets.h"
+#include "core/sha256.h"
+#include "core/url.h"
+
+namespace muster::task {
+namespace {
+
+constexpr const char* kKind = "notification";
+constexpr milliseconds kLease{60'000};
+constexpr milliseconds kCommitPatience{5'000};
+constexpr milliseconds kFirstPause{2'000};
+constexpr milliseconds kLongestPause{300'000};
+constexpr int kPage = 1000;
+constexpr size_t kKeyDigits = 32;
+
+std::string PrefixOf(const std::string& migration) { return PercentEncode(migration) + "/"; }
+
+milliseconds PauseAfter(int attempts) {
+  milliseconds pause = kFirstPause;
+  for (int i = 1; i < attempts && pause < kLongestPause; ++i) pause *= 2;
+  return std::min(pause, kLongestPause);
+}
+
+}  // namespace
+
+Status Outbox::Add(const std::string& migration, const Notification& news) {
+  const std::string name = Sha256Hex(news.dedupe + "\n" + news.target).substr(0, kKeyDigits);
+  const store::Record record{.kind = kKind,
+                             .queue = migration,
+                             .key = PrefixOf(migration) + name,
+                             .body = ToJsonText({{"target", news.target},
+                                                 {"subject", news.subject},
+                                                 {"message", news.message},
+                                                 {"dedupe", news.dedupe},
+                                                 {"topic", news.topic},
+                                                 {"references", news.references}})};
+  // Whether this or an earlier call has put it there is all the same.
+  const auto written = store_.Write({{store::Change::Put(record, store::Due::Now())}});
+  return written ? Status() : Status(written.error());
+}
+
+Result<std::optional<store::Lease>> Outbox::Take(const std::string& migration,
+                                                 std::stop_token stop) {
+  const store::LeaseRequest request{.kind = kKind,
+                                    .queue = migration,
+                                    .owner = "courier",
+                                    .terms = {.lease = kLease, .max_lease = kLease}};
+  MUSTER_ASSIGN(auto taken, store::Lease::Claim(store_, env_, request, std::move(stop)));
+  if (taken.empty()) return std::nullopt;
+  return std::move(taken.front());
+}
+
+Result<Letter> Outbox::Read(const store::Record& record) {
+  Letter letter;
+  JsonFields fields(Json::parse(record.body, nullptr, false));
+  fields.Need("target", letter.news.target)
+      .Read("subject", letter.news.subject)
+      .Read("message", letter.news.message)
+      .Read("dedupe", letter.news.dedupe)
+      .Read("topic", letter.news.topic)
+      .Read("references", letter.news.references)
+      .Read("error", letter.error);
+  letter.delivered = fields.Find("delivered") != nullptr;
+  MUSTER_TRY(fields.Check("the notification '" + record.key + "'"));
+  return letter;
+}
+
+Status Outbox::Settle(store::Lease& lease, const Status& delivered, bool tried) {
+  Json body = Json::parse(lease.body(), nullptr, false);
+  if (!body.is_object()) return SetAside(lease);
+  store::Due due = store::Due::Now();
+  if (delivered) {
+    body["delivered"] = true;
+    body.erase("error");
+    due = store::Due::Never();
+  } else if (tried) {
+    body["error"] = Redact(delivered.error().ToString());
+    due = store::Due::After(PauseAfter(lease.attempt()));
+  }
+  return Commit(lease, ToJsonText(body), due);
+}
+
+Status Outbox::SetAside(store::Lease& lease) {
+  return Commit(lease, lease.body(), store::Due::Never());
+}
+
+// What could not be stored is delivered again: receivers know it by its key.
+Status Outbox::Commit(store::Lease& lease, std::string body, store::Due due) {
+  store::Record next = lease.record();
+  next.owner.clear();
+  next.body = std::move(body);
+  // A delivery that took longer than the lease counts, unless another process has begun one.
+  lease.SetDeadline(env_.MonoNow() + kCommitPatience);
+  return lease.Commit(std::move(next), due);
+}
+
+Status Outbox::TakeBack(const std::string& migration) {
+  for (std::string after;;) {
+    MUSTER_ASSIGN(auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
+    std::vector<store::Change> changes;
+    for (store::Record& record : page) {
+      after = record.key;
+      if (record.owner.empty()) continue;
+      record.owner.clear();
+      changes.push_back(store::Change::Put(std::move(record), store::Due::Now()));
+    }
+    if (!changes.empty()) {
+      MUSTER_ASSIGN(const auto written, store_.Write(changes));
+    }
+    if (page.size() < static_cast<size_t>(kPage)) return {};
+  }
+}
+
+Result<std::vector<Letter>> Outbox::List(const std::string& migration) {
+  std::vector<Letter> letters;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
+    for (const store::Record& record : page) {
+      after = record.key;
+      auto letter = Read(record);
+      if (letter) {
+        letters.push_back(*std::move(letter));
+      } else {
+        letters.emplace_back().error = letter.error().ToString();
+      }
+    }
+    if (page.size() < static_cast<size_t>(kPage)) return letters;
+  }
+}
+
+}  // namespace muster::task
