@@ -141,13 +141,15 @@ Status MemoryReadModel::ApplySwap(const std::vector<Statement>& statements, cons
   Model& after = models_[{from.set, from.projection, to}];
   for (int slot = 0; slot < slots; ++slot) {
     const auto found = after.slots.find(slot);
-    before.slots[slot].slot = slot;
-    if (found == after.slots.end() || found->second.position < before.slots[slot].position) {
+    const auto old = before.slots.find(slot);
+    if (found == after.slots.end() ||
+        (old != before.slots.end() && found->second.position < old->second.position)) {
       return Error{Code::kConflict, "version " + std::to_string(to) + " is behind"};
     }
   }
   for (auto& [slot, state] : after.slots) {
     if (state.effects_until == kEffectsAlways) continue;
+    before.slots[slot].slot = slot;
     before.slots[slot].effects_until = state.position;
     state.effects_until = kEffectsAlways;
   }

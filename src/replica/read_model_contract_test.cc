@@ -184,6 +184,13 @@ TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
   EXPECT_EQ(until(kInstance), (std::vector<int64_t>{kEffectsAlways, kEffectsAlways}));
 }
 
+TEST_P(ReadModelContract, ARefusedSwapChangesNothing) {
+  auto transaction = *model_->Begin();
+  EXPECT_EQ(model_->Swap(*transaction, kInstance, 2, 2).error().code, Code::kConflict);
+  EXPECT_TRUE(model_->Slots(kInstance)->empty());
+  EXPECT_TRUE(model_->Slots({"set", "totals", 2})->empty());
+}
+
 TEST_P(ReadModelContract, AParkedEventIsSkippedOnceAndRemembersItsSideEffects) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 2, 1}},

@@ -185,6 +185,8 @@ Result<bool> Rebuild::Stopped(int version) const {
 Result<bool> Rebuild::IsBehind(int from, int to) const {
   MUSTER_ASSIGN(const auto old_slots, model_.Slots({set_, name_, from}));
   MUSTER_ASSIGN(const auto new_slots, model_.Slots({set_, name_, to}));
+  // A swap that cannot succeed yet must not be sent: it could arrive after the version was dropped.
+  if (new_slots.size() < static_cast<size_t>(log_.slots())) return true;
   std::map<int, int64_t> positions = PositionsOf(new_slots);
   return std::any_of(old_slots.begin(), old_slots.end(),
                      [&](const SlotState& slot) { return slot.position > positions[slot.slot]; });
