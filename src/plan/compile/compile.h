@@ -6,9 +6,9 @@
 
 #include "plan/compile/arrangement.h"
 #include "plan/compile/profile_states.h"
+#include "plan/compile/state_table.h"
 #include "plan/model/chain.h"
 #include "plan/model/plan.h"
-#include "plan/compile/state_table.h"
 
 namespace muster::plan {
 

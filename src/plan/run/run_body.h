@@ -6,8 +6,8 @@
 
 #include "muster/store.h"
 #include "plan/compile/profile_states.h"
-#include "plan/run/runs.h"
 #include "plan/compile/state_table.h"
+#include "plan/run/runs.h"
 
 namespace muster::plan {
 

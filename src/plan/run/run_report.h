@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "plan/model/plan.h"
 #include "plan/compile/state_table.h"
+#include "plan/model/plan.h"
 
 namespace muster::plan {
 

@@ -8,12 +8,12 @@
 
 #include "muster/states.h"
 #include "muster/store.h"
+#include "plan/compile/state_table.h"
 #include "plan/compile/task_gate.h"
 #include "plan/model/plan.h"
 #include "plan/run/run_report.h"
 #include "plan/run/run_state.h"
 #include "plan/run/run_view.h"
-#include "plan/compile/state_table.h"
 
 namespace muster::plan {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/json.h"
+#include "states/durable/flow_parts.h"
 #include "states/durable/flow_record.h"
 #include "states/durable/history.h"
-#include "states/durable/flow_parts.h"
 
 namespace muster::states {
 
