@@ -136,7 +136,7 @@ Status Member::Leave() {
   state_.phase = MemberState::Phase::kStopped;
   // Not by the deadline of the heartbeat: past it we are only more welcome to go.
   lease_->SetDeadline(env_.MonoNow() + kLeavePatience);
-  const Status left = Commit(store::Due::After(kRemembered));
+  Status left = Commit(store::Due::After(kRemembered));
   lease_->Abandon();
   if (left) SignalSet(store_, options_.set);
   return left;

@@ -19,18 +19,18 @@ struct SocketAddress {
   socklen_t size = sizeof(sockaddr_storage);
 
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-  sockaddr_in& v4() { return reinterpret_cast<sockaddr_in&>(storage); }
-  sockaddr_in6& v6() { return reinterpret_cast<sockaddr_in6&>(storage); }
+  sockaddr_in& Ipv4() { return reinterpret_cast<sockaddr_in&>(storage); }
+  sockaddr_in6& Ipv6() { return reinterpret_cast<sockaddr_in6&>(storage); }
 
   static Result<SocketAddress> Parse(const std::string& address, int port) {
     SocketAddress parsed;
-    if (inet_pton(AF_INET, address.c_str(), &parsed.v4().sin_addr) == 1) {
-      parsed.v4().sin_family = AF_INET;
-      parsed.v4().sin_port = htons(static_cast<uint16_t>(port));
+    if (inet_pton(AF_INET, address.c_str(), &parsed.Ipv4().sin_addr) == 1) {
+      parsed.Ipv4().sin_family = AF_INET;
+      parsed.Ipv4().sin_port = htons(static_cast<uint16_t>(port));
       parsed.size = sizeof(sockaddr_in);
-    } else if (inet_pton(AF_INET6, address.c_str(), &parsed.v6().sin6_addr) == 1) {
-      parsed.v6().sin6_family = AF_INET6;
-      parsed.v6().sin6_port = htons(static_cast<uint16_t>(port));
+    } else if (inet_pton(AF_INET6, address.c_str(), &parsed.Ipv6().sin6_addr) == 1) {
+      parsed.Ipv6().sin6_family = AF_INET6;
+      parsed.Ipv6().sin6_port = htons(static_cast<uint16_t>(port));
       parsed.size = sizeof(sockaddr_in6);
     } else {
       return Error{Code::kInvalid, "'" + address + "' is not a numeric IP address",
@@ -42,7 +42,7 @@ struct SocketAddress {
   std::string Text() {
     char text[INET6_ADDRSTRLEN] = {};
     const bool is_v4 = storage.ss_family == AF_INET;
-    const void* bytes = is_v4 ? static_cast<const void*>(&v4().sin_addr) : &v6().sin6_addr;
+    const void* bytes = is_v4 ? static_cast<const void*>(&Ipv4().sin_addr) : &Ipv6().sin6_addr;
     inet_ntop(storage.ss_family, bytes, text, sizeof text);
     return text;
   }
@@ -76,8 +76,8 @@ Listener::Listener(Listener&& other) noexcept : socket_(std::exchange(other.sock
 int Listener::port() const {
   SocketAddress address;
   getsockname(socket_, address.get(), &address.size);
-  return ntohs(address.storage.ss_family == AF_INET ? address.v4().sin_port
-                                                    : address.v6().sin6_port);
+  return ntohs(address.storage.ss_family == AF_INET ? address.Ipv4().sin_port
+                                                    : address.Ipv6().sin6_port);
 }
 
 Listener::Client Listener::Accept() const {

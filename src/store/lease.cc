@@ -154,7 +154,7 @@ Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) 
 
 Status Lease::Commit(Record next, Due due, bool deferred) {
   const MonoTime asked = env_->MonoNow();
-  const Status committed = TryCommit(next, due, deferred);
+  Status committed = TryCommit(next, due, deferred);
   if (committed) {
     const int64_t version = next.version;
     Committed(std::move(next), version, due, asked);

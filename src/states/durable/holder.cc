@@ -43,7 +43,7 @@ void Holder::Applied(Pending pending, int64_t version, MonoTime asked) {
 }
 
 Status Holder::Commit(Pending pending) {
-  if (const Status written = WriteParts(pending.parts); !written) {
+  if (Status written = WriteParts(pending.parts); !written) {
     lease_.Abandon();
     return written;
   }

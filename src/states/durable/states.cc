@@ -456,7 +456,7 @@ class States::Impl {
       if (!waits || !record.record.owner.empty()) return std::nullopt;
       return store::Change::Put(std::move(record.record), store::Due::Now());
     };
-    const Status woken = store::Update(store_, kKind, key, wake);
+    Status woken = store::Update(store_, kKind, key, wake);
     if (woken || !IsTransient(woken.error().code)) return woken;
     return Error{Code::kUnavailable, "the answer is stored, but the execution could not be woken",
                  "send it again"};

@@ -78,7 +78,7 @@ void ReadFlow(std::string_view bytes) {
 
 void ReadNames(std::string_view bytes) {
   const auto name = pipeline::WorkItemName::Parse(bytes);
-  if (name && pipeline::WorkItemName::Parse(name->ToString()) != *name) __builtin_trap();
+  if (name && *pipeline::WorkItemName::Parse(name->ToString()) != *name) __builtin_trap();
   const auto item = pipeline::FileItem::FromJson(bytes, "state.json");
   if (item) static_cast<void>(item->ToJson());
 }
