@@ -283,7 +283,7 @@ class Writer {
   // Makes everything written durable. Only then may progress be checkpointed elsewhere.
   virtual Status Flush() { return {}; }
 
-  // From now on no write to this item has any effect, whoever makes it and however late. Returns
+  // From now on no write to this item has any effect, by any writer, however late. Returns
   // the final progress; none: the sink stores none, and what was acknowledged counts.
   virtual Result<std::optional<Progress>> Seal() { return std::nullopt; }
 

@@ -9,8 +9,8 @@
 
 namespace muster::cli {
 
-// Shows a run's progress from the store, whoever drives it: how many tasks are done and, for every
-// active rank, tasks, rows, rate and time left.
+// Shows a run's progress from the store, whichever process drives it: how many tasks are done and,
+// for every active rank, tasks, rows, rate and time left.
 class RunFollower {
  public:
   enum class Events { kNone, kText, kJson };

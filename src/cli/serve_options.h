@@ -43,7 +43,7 @@ class DashboardBeside {
   std::unique_ptr<serve::Dashboard> dashboard_;
 };
 
-// Prints the dashboard's address: with the login link, if nobody has used it yet or it is `asked`
+// Prints the dashboard's address: with the login link, if it is still unused or is `asked`
 // for.
 void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
                        std::ostream& out);

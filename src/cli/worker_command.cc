@@ -103,7 +103,7 @@ class Tally final : public work::WorkObserver {
   int items_ = 0;
 };
 
-// Shows the whole run's progress, whoever works on it. Looks rarely enough to cost the store at
+// Shows the whole run's progress, by all workers. Looks rarely enough to cost the store at
 // most a twentieth of its time.
 void FollowRun(store::Store& store, const std::string& run, Env& env, cli::Progress& progress,
                const std::stop_token& stop) {

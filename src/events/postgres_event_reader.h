@@ -35,7 +35,7 @@ struct ReadStatements {
   sql::PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
 };
 
-// Reads an event log on PostgreSQL, whoever writes it: in pages up to a horizon, the position below
+// Reads an event log on PostgreSQL, by any writer: in pages up to a horizon, the position below
 // which no event can appear any more. A known horizon stays valid: while a reader is behind it, no
 // newer one is queried.
 class PostgresEventReader : public EventLog {

@@ -29,7 +29,7 @@ struct LeaseRequest {
 
 // A record that this process holds. Every change of it is a compare-and-swap that holds only while
 // (owner, epoch) is still ours: that pair is the fence. Others may make a held record due earlier,
-// which changes neither; whoever changes its owner or body ends the lease. After any kLeaseLost the
+// which changes neither; a change of owner or body ends the lease. After any kLeaseLost the
 // holder must stop at once; whatever it tries then changes nothing.
 //
 // A call whose outcome is unknown is read again and decided, or repeated, until the lease would
@@ -82,7 +82,7 @@ class Lease {
   // Ends it: never due again.
   Status End(std::string body);
 
-  // Takes it out of circulation: nobody's, and never due until somebody makes it so.
+  // Takes it out of circulation: without an owner, and never due unless set due again.
   Status Park(std::string body);
 
   // Deletes the record: it should never have been there.
@@ -92,7 +92,7 @@ class Lease {
   // blame.
   Status Release();
 
-  // Hands it over to whoever claims it when `delay` has passed. This attempt counts, or they are
+  // Hands it over to the next claimer once `delay` has passed. This attempt counts, or they are
   // counted anew.
   enum class Attempts { kAnew, kOneMore };
   Status GiveBack(std::string body, milliseconds delay, Attempts attempts);

@@ -127,7 +127,7 @@ Result<std::unique_ptr<FileSinkState>> FileSinkState::Open(const std::string& fo
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError("open", path, errno);
   std::unique_ptr<FileSinkState> state(new FileSinkState(folder, fence.alone, fd, env));
-  // A standalone run keeps the lock until it exits, so whoever gets it knows that the run is over.
+  // A standalone run keeps the lock until it exits, so its next owner knows that the run is over.
   if (fence.alone) {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
       return NotOurs(output, "is being written by another migration");

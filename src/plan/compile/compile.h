@@ -26,7 +26,7 @@ struct RankMachine {
 struct CompiledPlan {
   Machine main;
   std::vector<RankMachine> ranks;  // those that the main one starts, where ranks run as children
-  StateTable states;               // of all machines; others are nobody's task
+  StateTable states;               // of all machines; others are not tasks
 };
 
 struct CompileOptions {

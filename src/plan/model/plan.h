@@ -126,7 +126,7 @@ struct Prices {
   double per_thousand_transitions = 0.025;
 };
 
-// How long work takes where nobody has said so, and what a change would do.
+// How long work takes by default, and what a change would do.
 struct Rates {
   SecondsRange extract_rows_per_s = {1'000, 2'000};
   SecondsRange transform_rows_per_dpu_s = {200, 400};
@@ -154,7 +154,7 @@ struct Plan {
   std::string name;
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> given;  // of them, those that are not from the file
-  // What a run is given, with what it is where nobody gives it.
+  // The inputs of a run, with their defaults.
   std::map<std::string, std::optional<std::string>> inputs;
   NameTemplates names;
   Pools pools;

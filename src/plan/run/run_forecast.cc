@@ -85,7 +85,7 @@ class Forecast {
         if (task.status != TaskStatus::kSucceeded || task.attempts.empty()) continue;
         const TaskAttempt& last = task.attempts.back();
         const WallTime end = last.end.value_or(now_);
-        // One that a crash has interrupted did not take the time in which nobody drove it.
+        // The time in which no process drove it, after a crash, does not count.
         const WallTime start = live_.SinceOr(last.start);
         took += end - (start < end ? start : last.start);
         expected += EstimateOf(i, task);

@@ -22,7 +22,7 @@ class Holder {
   MonoTime deadline() const { return lease_.deadline(); }
   bool Expired() const { return lease_.Expired(); }
 
-  // The change that stores what the record says now. `release`: nobody holds it afterwards.
+  // The change that stores what the record says now. `release`: it has no holder afterwards.
   struct Pending {
     store::Record next;
     std::vector<store::Change> parts;

@@ -422,7 +422,7 @@ class States::Impl {
     return {};
   }
 
-  // The change that stores a record, held by nobody and due at once. Its parts are written first.
+  // The change that stores a record, unheld and due at once. Its parts are written first.
   Result<store::Change> Freed(FlowRecord& record) {
     FlowCodec::Encoded encoded = codec_.Encode(record);
     if (!encoded.parts.empty()) MUSTER_TRY(store_.Write(encoded.parts));

@@ -101,7 +101,7 @@ Status DiagnoseContent(sql::SqliteDb& db, const StoreUrl& url, uint64_t bytes, i
   return {};
 }
 
-// Diagnosing must change nothing, whoever's database it is. Without write-ahead logging that means
+// Diagnosing must not change any database. Without write-ahead logging that means
 // opening it read-only; with it, a reader could not clean up the files it needs.
 sql::SqliteDb::Mode ModeFor(const std::string& path) {
   constexpr size_t kWriteVersion = 18;  // in the file header; 2: write-ahead logging
