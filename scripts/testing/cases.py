@@ -1,4 +1,4 @@
-"""Counts tests: GoogleTest's cases where an executable left its results, else the test as one."""
+"""Counts tests: each case of a GoogleTest program that left results, any other test as one."""
 
 import xml.etree.ElementTree as xml
 import pathlib
@@ -9,7 +9,7 @@ RESULTS_OPTION = "--gtest_output=xml:"
 
 
 def results_file(command):
-    """Where a GoogleTest command leaves its results; None: it is none."""
+    """Where a GoogleTest command leaves its results; None for other commands."""
     for word in command:
         if word.startswith(RESULTS_OPTION):
             return pathlib.Path(word.removeprefix(RESULTS_OPTION))
@@ -17,7 +17,7 @@ def results_file(command):
 
 
 def gtest_cases(test, path):
-    """None: there are no results, or only half of them."""
+    """None if the results are missing or incomplete."""
     try:
         cases = list(xml.parse(path).iter("testcase"))
     except (OSError, xml.ParseError):
@@ -29,19 +29,19 @@ def gtest_cases(test, path):
 def _verdict(case):
     if case.find("failure") is not None:
         return FAILED
-    # Also disabled by its name is not passed.
+    # A case that is disabled by its name counts as skipped.
     return PASSED if case.get("result") == "completed" else SKIPPED
 
 
 def judge_ctest(test, command, skip_code):
-    """How a ctest is judged; `test` is its name."""
+    """The judge of a ctest; `test` is its name."""
     path = results_file(command)
 
     def judge(_, outcome):
         cases = gtest_cases(test, path) if path else None
         if skip_code is not None and outcome.code == skip_code:
             return (cases or []) + [Case(SKIPPED, test)]
-        # It may have passed all its cases and died after them: of a leak, a sanitizer, a time-out.
+        # It may have died after its last case: a leak, a sanitizer's finding, a time-out.
         if outcome.code != 0 and not any(case.verdict == FAILED for case in cases or []):
             return (cases or []) + [Case(FAILED, f"{test}: {outcome.reason()}")]
         return [Case(PASSED, test)] if cases is None else cases

@@ -1,7 +1,7 @@
-"""What compiling costs, held against tests/cost.txt, also where ccache has everything.
+"""Compares the cost of compiling with tests/cost.txt, even if every object comes from ccache.
 
-Each real compilation is timed; an object that ccache had costs what was measured when it was last
-compiled on this machine. Costs are in units: the processor time of compiling tests/cost/reference.cc, taken beside."""
+Each real compilation is timed; an object from ccache costs what it did when it was last compiled on this
+machine. The unit is the processor time of compiling tests/cost/reference.cc, measured alongside."""
 
 import concurrent.futures
 import os
@@ -13,15 +13,14 @@ from testing.task import FAILED, PASSED, Case
 
 LIMIT = 1.10
 LEAST_KNOWN = 0.8
-# Fewer objects are not worth a new calibration.
+# With fewer new objects than this, the last calibration is used.
 FEW_OBJECTS = 20
-# Of one object: the branches that are worked on side by side.
+# Kept for each object, for branches that are worked on side by side.
 MOST_VERSIONS = 6
 
 
 class Costs:
-    """`objects_of(preset, targets)` gives the names of the objects that targets consist of, each with
-    a hash of its sources."""
+    """`objects_of(preset, targets)` returns the objects of the targets, each with a hash of its sources."""
 
     def __init__(self, root, folder, objects_of):
         self.root = root
@@ -36,8 +35,8 @@ class Costs:
                 "MUSTER_COMPILE_LOG": str(self.log)}
 
     def collect(self, builds):
-        """Takes over what was compiled in this run, and in earlier ones that were interrupted; `builds`
-        has (preset, targets)."""
+        """Records what was compiled in this run, and in earlier ones that were interrupted; `builds` has
+        (preset, targets)."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         if not lines:
             return
@@ -63,7 +62,7 @@ class Costs:
         self.log.unlink()
 
     def calibrate(self):
-        """The seconds of a unit: of two compilations side by side, as builds compile."""
+        """The seconds of a unit, from two compilations side by side, as in a build."""
         command = ["g++", "-std=c++20", "-O1", "-c", self.root / "tests/cost/reference.cc",
                    "-o", os.devnull]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -73,22 +72,22 @@ class Costs:
         return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 2
 
     def total(self, preset, targets):
-        """Units, number of objects, and the share of them whose cost is known."""
+        """The units, the number of objects, and the share of them whose cost is known."""
         known = read(self.path, {"objects": {}})["objects"]
         objects = self.objects_of(preset, targets)
         costs = []
         for name, version in objects.items():
             versions = known.get(f"{preset} {name}")
             if versions:
-                # After a change of comments only, ccache has it, and the cost is that of the last.
+                # If only comments changed, ccache has the object, and its last cost still holds.
                 costs.append(versions.get(version, list(versions.values())[-1]))
         if not costs:
             return 0, len(objects), 0
-        # The others cost as much as these on average.
+        # The others are assumed to cost as much on average.
         return sum(costs) / len(costs) * len(objects), len(objects), len(costs) / len(objects)
 
     def judge(self, builds):
-        """Prints and judges; `builds` has (name in cost.txt, preset, targets)."""
+        """Prints and judges the costs; `builds` has (name in cost.txt, preset, targets)."""
         limits = self._limits()
         cases = []
         for name, preset, targets in builds:
@@ -116,10 +115,10 @@ class Costs:
             return None
         text += f", tests/cost.txt says {limits[name]:.0f}"
         if value > limits[name] * LIMIT:
-            print(f"{text}: that is more than 10 % above it")
+            print(f"{text}: more than 10 % above the limit")
             return Case(FAILED, text)
         if value < limits[name] / LIMIT:
-            text += ": it can be lowered"
+            text += ": the limit can be lowered"
         print(text)
         return Case(PASSED, f"build cost of {name}")
 

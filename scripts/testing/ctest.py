@@ -1,4 +1,4 @@
-"""The tests that CMake has declared in one build folder."""
+"""The tests that CMake declares in a build folder."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ def read_tests(build):
     for entry in json.loads(shown)["tests"]:
         command = entry.get("command")
         if not command:
-            # ctest conceals the command of an executable that has not been built yet.
+            # ctest leaves out the command of an executable that is not built yet.
             commands = commands or _commands(pathlib.Path(build))
             command = commands[entry["name"]]
         properties = {each["name"]: each["value"] for each in entry.get("properties", [])}
@@ -49,7 +49,7 @@ def _commands(build):
 
 
 def with_fixtures(chosen, tests):
-    """The chosen names and those of the tests that set up what they require."""
+    """The chosen names, and those of the fixtures that they require."""
     chosen = list(chosen)
     for name in chosen:
         chosen += [other for other in prerequisites(tests[name], tests) if other not in chosen]
@@ -57,7 +57,7 @@ def with_fixtures(chosen, tests):
 
 
 def prerequisites(test, tests):
-    """Names of the tests that set up what it requires."""
+    """The names of the fixtures that a test requires."""
     wanted = set(test.properties.get("FIXTURES_REQUIRED", []))
     return [other.name for other in tests.values()
             if wanted & set(other.properties.get("FIXTURES_SETUP", []))]

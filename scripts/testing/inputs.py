@@ -1,7 +1,7 @@
-"""What a test can see, as a hash that does not depend on where the checkout is.
+"""A hash of all that a test can see, independent of where the checkout is.
 
-Executables are represented by what they are made from: their sources, headers and commands, as ninja
-knows them. The executables themselves hold absolute paths."""
+Executables contain absolute paths, so they are represented by their sources, headers and commands, as ninja
+knows them."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ import time
 CODE = (".h", ".cc")
 COMPILED = (".o", ".gch")
 DATA_FOLDERS = ("tests/", "examples/", "scripts/", "cmake/", "web/")
-# What executables of tests use without being given its name: servers that they start, and what the
+# Files that test executables use although no argument names them: servers that they start, and what the
 # program finds by itself.
 SUPPORT = ("tests/support/", "tests/data/", "examples/", "scripts/third_party.txt")
 NAMED_BY_MACRO = re.compile(r'-D\w+=\\?"?\./([^"\\\s]+)')
@@ -24,7 +24,7 @@ SEEN_VARIABLES = ("MUSTER_", "GTEST_", "ASAN_", "UBSAN_", "TSAN_", "CHROMIUM")
 
 
 class Unknown(Exception):
-    """What a test is made from cannot be told."""
+    """The sources of a test are not known."""
 
 
 def digest(value):
@@ -32,7 +32,7 @@ def digest(value):
 
 
 class Inputs:
-    """One run's view of a checkout. Files are hashed once."""
+    """A run's view of the checkout. Each file is hashed once."""
 
     def __init__(self, root):
         self.root = root
@@ -48,7 +48,7 @@ class Inputs:
         self.parts = {}
 
     def _list_files(self):
-        """What git tracks or would; None: this is no checkout."""
+        """Files that git tracks or would track; None if this is not a checkout."""
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others",
                                  "--exclude-standard"], cwd=self.root, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -58,7 +58,7 @@ class Inputs:
                       if (self.root / name).is_file())
 
     def can_be_trusted(self):
-        """Not if a file was changed while the run went on: what was built or run saw which of both?"""
+        """False once a file has changed during the run: a build or test may have seen either version."""
         if self.is_trusted and time.monotonic() > self.looked + 1:
             self.is_trusted = all(self._state(name) == state for name, state in self.states.items())
             self.looked = time.monotonic()
@@ -72,7 +72,7 @@ class Inputs:
             return None
 
     def key(self, task, labels=()):
-        """What remembers a pass of the task. None: nothing can."""
+        """The key under which a pass of the task is remembered; None if it cannot be."""
         if not self.can_be_trusted():
             return None
         about = {
@@ -91,7 +91,7 @@ class Inputs:
             about["data"] = self._part("data", self._data)
         if "e2e" in labels:
             about["documents"] = self._part("documents", self._documents)
-        # It was given the checkout, in which it can look at anything.
+        # A test that is given the checkout can read all of it.
         if str(self.root) in task.command:
             about["everything"] = self._part("everything", self._everything)
         if "fixtures" in json.dumps([about["command"], self.environment]) or any(
@@ -100,7 +100,7 @@ class Inputs:
         return digest(about)
 
     def code_key(self, name):
-        """Of a check that looks at the text of all C++ files, and how it is set up."""
+        """The key of a check that reads all C++ files and its own configuration."""
         if not self.can_be_trusted():
             return None
         return digest([name, self.versions(), self.hash_of(
@@ -128,7 +128,7 @@ class Inputs:
                             if name.startswith(DATA_FOLDERS) and not name.endswith(CODE))
 
     def _named_data(self, task):
-        """The files that a test's command and the macros of its executables name, with what all use."""
+        """Files named by a test's command or by macros of its executables, and those that all tests use."""
         named = {self.relative(word).removeprefix("./") for word in task.command}
         for target in task.targets:
             for command in self._commands(task.preset, target):
@@ -148,7 +148,7 @@ class Inputs:
         return self._part("versions", self._versions)
 
     def _versions(self):
-        """All packages: fewer runs would be saved by knowing which ones count than errors made."""
+        """All packages: guessing which ones matter would save few runs and cause errors."""
         packages = subprocess.run(["dpkg-query", "-W"], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, text=True).stdout
         return digest([packages, os.uname().machine])
@@ -165,7 +165,7 @@ class Inputs:
             self._commands(preset, target), self.hash_of(self._sources(preset, target))]))
 
     def objects(self, preset, targets):
-        """The objects that targets consist of, each with a hash of what it is compiled from."""
+        """The objects of the targets, each with a hash of its sources."""
         names = {name for name in self._ninja(preset, "inputs", *targets).splitlines()
                  if name.endswith(COMPILED)}
         return {name: self._version(preset, name) for name in names}
@@ -177,7 +177,7 @@ class Inputs:
             return ""
 
     def object_key(self, preset, name):
-        """Of what an object is compiled from, its commands aside."""
+        """A hash of the sources of an object, without its command."""
         return self.hash_of(self._only_sources(preset, self._headers(preset, name)))
 
     def _ninja(self, preset, *arguments):
@@ -192,7 +192,7 @@ class Inputs:
         return any("fixtures" in command for command in self._commands(preset, target))
 
     def _sources(self, preset, target):
-        """All that is compiled, included, embedded or linked into a target and is not made itself."""
+        """All files that are compiled, included, embedded or linked into a target, without generated ones."""
         found = set()
         for name in self._ninja(preset, "inputs", target).splitlines():
             found.add(name)
@@ -203,7 +203,7 @@ class Inputs:
         return sorted(set(filter(None, (self._source(preset, name) for name in names))))
 
     def _source(self, preset, name):
-        """Its name from the root, or None for what a build made and what packages bring."""
+        """Its name from the root; None for generated files and those of packages."""
         # ccache makes names relative to the build folder.
         name = os.path.normpath(self.root / "build" / preset / name)
         if not name.startswith(f"{self.root}/"):
@@ -213,10 +213,10 @@ class Inputs:
         return name if is_ours or name.startswith("build/third_party/") else None
 
     def _headers(self, preset, item):
-        """As the compiler has told ninja."""
+        """As recorded by ninja."""
         known = self.dependencies.get(preset, {})
         if item.endswith(COMPILED) and item not in known:
-            # Built since they were read.
+            # It was built since.
             known = self.dependencies[preset] = read_dependencies(self._ninja(preset, "deps"))
             if item not in known:
                 raise Unknown(item)
@@ -228,7 +228,7 @@ def read_dependencies(text):
     dependencies, headers = {}, []
     for line in text.splitlines():
         if line.startswith("    "):
-            # Of the system's headers there are hundreds for each object; packages stand for them.
+            # The versions of packages stand for the hundreds of system headers.
             if not line.startswith("    /usr/"):
                 headers.append(line[4:])
         elif ": #deps" in line:

@@ -12,14 +12,14 @@ import time
 from testing import report, stress, suites
 from testing.cost import Costs
 from testing.inputs import Inputs
-from testing.memory import Durations, Memory, cache_folder
+from testing.memory import Durations, Memory, cache_folder, prune
 from testing.progress import Progress
 from testing.scheduler import SLOTS_PER_CORE, Scheduler
 from testing.servers import SharedServers
 from testing.task import PASSED
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# clang's sanitizers name lines with the help of a program, and look only for llvm's by themselves.
+# Without this, clang's sanitizers look only for llvm-symbolizer to find line numbers.
 SYMBOLIZER = f"external_symbolizer_path={shutil.which('addr2line') or ''}"
 ENVIRONMENT = {
     "ASAN_OPTIONS": f"detect_stack_use_after_return=1:{SYMBOLIZER}",
@@ -34,12 +34,13 @@ def parse(arguments):
         description="Builds and runs test suites: all of " + " ".join(suites.DEFAULT)
         + " unless some are named; on request: " + " ".join(suites.ON_REQUEST) + ".")
     parser.add_argument("--again", action="store_true",
-                        help="also run what is remembered to have passed")
+                        help="also run what is known to have passed; with --stress, count from 0")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                         help="cores to use (default: all)")
     parser.add_argument("--stress", type=int, default=0, metavar="N",
-                        help="run each test N times on a busy machine, held up at random")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="when --stress holds up")
+                        help="run each test on a busy machine, paused at random, until it has passed N "
+                        "times with the same inputs; continues an earlier campaign")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the pauses of --stress")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
@@ -55,14 +56,14 @@ def parse(arguments):
 
 
 def costed_builds(tasks):
-    """The builds whose cost tests/cost.txt knows: (name, preset, targets)."""
+    """The builds that tests/cost.txt has a line for: (name, preset, targets)."""
     builds = []
     for task in tasks:
         if task.preset == "release" and task.targets & {"all", "bin/muster"}:
             builds.append(("release.program", "release", {"bin/muster"}))
         if task.preset != "release" or "all" in task.targets:
             builds.append((task.preset, task.preset, task.targets))
-    # The program is in both parts of the release build.
+    # Both parts of the release build contain the program.
     return list({name: (name, preset, targets) for name, preset, targets in builds}.values())
 
 
@@ -97,7 +98,7 @@ class Run:
         memory = Memory(cache_folder(), self.inputs.can_be_trusted, self.options.again)
         records = self.schedule(self.tasks, memory=memory)
         self.durations.update(records)
-        memory.prune()
+        prune(cache_folder())
         print()
         report.print_seeds(records)
         report.print_slowest(records, ROOT, self.inputs.began)
@@ -112,21 +113,28 @@ class Run:
                                    {**self.plan.broken, "build": costs}, self.is_ci)
 
     def stress(self):
-        """The builds come before: a busy machine would only make them slow."""
+        """Builds first: a busy machine would only slow them down."""
         built = self.schedule([task for task in self.tasks if task.is_build])
         if any(record.verdict != PASSED for record in built.values()):
             return 1
-        tests = stress.repeated(self.tasks, self.options.stress)
         seed = self.options.seed or stress.new_seed()
+        campaign = stress.Campaign(cache_folder().parent / "stress", ROOT / f"build/stress/{seed}",
+                                   self.options.stress, self.inputs.can_be_trusted, self.options.again)
+        tests = campaign.tasks(self.tasks)
         print(f"stress: {stress.BUSY_LOOPS} busy loops, pauses by --seed {seed}")
-        with stress.BusyMachine():
-            records = self.schedule(tests, shaker=stress.Shaker(seed),
-                                    timeout_factor=stress.TIMEOUT_FACTOR)
-        return stress.print_stress(records, ROOT / "build/stress")
+        try:
+            with stress.BusyMachine():
+                self.schedule(tests, shaker=stress.Shaker(seed), memory=campaign,
+                              timeout_factor=stress.TIMEOUT_FACTOR)
+        finally:
+            # Also of a campaign that is interrupted: the next one continues it.
+            code = campaign.print_report()
+            prune(campaign.folder)
+        return code
 
 
 def lock_checkout():
-    """Two runs would remove each other's results. The lock lasts as long as the file is open."""
+    """Two runs would delete each other's results. The lock is held while the file is open."""
     (ROOT / "build").mkdir(exist_ok=True)
     file = open(ROOT / "build/.test.lock", "w")
     try:
@@ -141,7 +149,7 @@ def main(arguments):
     options = parse(arguments)
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    # Ends as with Ctrl-C: nothing that was started may continue.
+    # As with Ctrl-C: end everything that was started.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.chdir(ROOT)
     try:

@@ -1,4 +1,4 @@
-"""Passes that are remembered in the user's cache folder, for all checkouts, and how long things took."""
+"""Passes and durations, kept in the user's cache folder for all checkouts."""
 
 import datetime
 import json
@@ -9,6 +9,8 @@ import time
 from testing.task import PASSED, Case, Record
 
 MOST_DAYS = 30
+# For a test without a recorded duration, its time limit is the best hint.
+SHARE_OF_TIMEOUT = 1 / 20
 UNKNOWN_SECONDS = 15
 
 
@@ -18,7 +20,7 @@ def cache_folder():
 
 
 def write(path, value):
-    """At once, for other runs that read it meanwhile."""
+    """Replaces the file atomically: another run may be reading it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(value))
@@ -33,7 +35,7 @@ def read(path, default):
 
 
 class Memory:
-    """A key is asked for once, before the task runs: a pass is kept under what was seen then."""
+    """The key is computed once, before the task runs, and a pass is kept under that key."""
 
     def __init__(self, folder, is_trusted=lambda: True, again=False):
         self.folder = folder
@@ -50,14 +52,16 @@ class Memory:
         kept = read(path, None)
         if kept is None:
             return None
-        # Used: it is not pruned.
+        # Keeps prune() from removing it.
         os.utime(path)
         return Record(task, PASSED, [Case(PASSED, name) for name in kept["cases"]], remembered=True)
 
     def keep(self, record):
-        """Only what has passed whole and at once, and saw nothing change."""
+        """Only if all cases passed at the first try, and no file changed during the run."""
         key = self.keys.get(record.task.name)
-        if not key or record.flaky or any(case.verdict != PASSED for case in record.cases):
+        if not key or record.verdict != PASSED or record.flaky:
+            return
+        if any(case.verdict != PASSED for case in record.cases):
             return
         if self.is_trusted():
             write(self.folder / key, {
@@ -65,15 +69,15 @@ class Memory:
                 "seconds": round(record.outcome.seconds, 1),
                 "date": datetime.datetime.now().isoformat(timespec="seconds")})
 
-    def prune(self):
-        if not self.folder.is_dir():
-            return
-        for path in self.folder.iterdir():
-            try:
-                if path.stat().st_mtime < time.time() - MOST_DAYS * 86400:
-                    path.unlink()
-            except FileNotFoundError:
-                pass
+
+def prune(folder):
+    """Removes what was not used for long."""
+    for path in folder.iterdir() if folder.is_dir() else []:
+        try:
+            if path.stat().st_mtime < time.time() - MOST_DAYS * 86400:
+                path.unlink()
+        except FileNotFoundError:
+            pass
 
 
 class Durations:
@@ -84,10 +88,14 @@ class Durations:
         self.seconds = read(self.path, {})
 
     def expected(self, task):
-        return self.seconds.get(task.name, 0 if task.is_build else UNKNOWN_SECONDS)
+        # A repetition takes as long as the test.
+        known = self.seconds.get(task.name.partition(" #")[0])
+        if known is not None or task.is_build:
+            return known or 0
+        return task.timeout * SHARE_OF_TIMEOUT if task.timeout else UNKNOWN_SECONDS
 
     def update(self, records):
-        # Read again: another run may have written meanwhile.
+        # Read again: another run may have changed it.
         seconds = read(self.path, {})
         for record in records.values():
             if record.outcome and record.verdict == PASSED:

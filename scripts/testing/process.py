@@ -1,7 +1,7 @@
-"""One process of a task, in a session of its own: it can be killed and paused with all it started.
+"""A process of a task, in a session of its own: it can be killed or paused together with its children.
 
-A session rather than a group, since ninja puts each compiler into another group. Servers of tests
-have sessions of their own and a janitor that ends them after the test."""
+A session rather than a group, since ninja puts each compiler into a group of its own. Servers that tests
+start have their own sessions, and a janitor that ends them after the test."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def session_members(session):
         if not entry.name.isdigit():
             continue
         try:
-            # The name of the program, in parentheses, may hold anything.
+            # The program's name, in parentheses, may contain anything.
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
@@ -58,7 +58,7 @@ class Process:
         return time.monotonic() - self.started
 
     def enforce_deadline(self, now):
-        """Asks it to end when its time is up, which lets scripts clean up, and insists a little later."""
+        """Sends SIGTERM when its time is up, so that scripts can clean up, and SIGKILL a little later."""
         if self.killed_at is None and self.deadline is not None and now >= self.deadline:
             self.timed_out = True
             self.end(signal.SIGTERM, now)
@@ -75,7 +75,7 @@ class Process:
         return self.deadline if self.killed_at is None else self.killed_at + GRACE_SECONDS
 
     def pause(self):
-        """What is stopped already was stopped by the test itself, and remains so."""
+        """A process that the test itself has stopped stays stopped."""
         running = [pid for pid, stopped in session_members(self.pid) if not stopped]
         for pid in running:
             send(pid, signal.SIGSTOP)
@@ -87,7 +87,7 @@ class Process:
         self.paused = []
 
     def reap(self):
-        """To be called once it has ended. What it left behind in its session ends with it."""
+        """Call it once the process has ended. Kills what is left in its session."""
         seconds = self.seconds()
         deadline = time.monotonic() + GRACE_SECONDS
         while (left := session_members(self.pid)) and time.monotonic() < deadline:
@@ -102,7 +102,7 @@ class Process:
 
 
 def kill_all(processes):
-    """Ends them all: first asked, then forced."""
+    """Ends all: first by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             process.end(number, time.monotonic())

@@ -49,7 +49,7 @@ class Progress:
         word = "remembered" if record.remembered else "flaky" if record.flaky else record.verdict
         line = f"{minutes(time.monotonic() - self.began):>6} {word:10} {record.task.name}"
         if record.blocked_by:
-            return f"{line}: not run, since it needs {record.blocked_by}"
+            return f"{line}: not run: it needs {record.blocked_by}"
         if record.outcome:
             line += f"  {record.outcome.seconds:.1f} s, processor {record.outcome.processor_seconds:.1f} s"
         return line

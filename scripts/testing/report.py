@@ -1,4 +1,4 @@
-"""The end of a run: a table by suite, what failed, was skipped or is flaky, and the sum."""
+"""The end of a run: a table of the suites, the failed, skipped and flaky tests, and the sum."""
 
 import collections
 import datetime
@@ -9,7 +9,7 @@ from testing.task import FAILED, PASSED, SKIPPED, Case
 
 
 def cases_by_suite(records, more):
-    """`more` has more cases. With one failure in each suite that an unbuilt target kept from running."""
+    """Includes the cases in `more`, and one failure for each suite that a broken build kept from running."""
     cases = collections.defaultdict(list)
     for suite, found in more.items():
         cases[suite] += found
@@ -51,7 +51,7 @@ def print_report(suites, records, more, is_ci):
     everything = [case for suite in suites for case in cases[suite]]
     failed, skipped = count(everything, FAILED), count(everything, SKIPPED)
     if is_ci and skipped:
-        print("CI=true: what was skipped has not been passed, so this run fails")
+        print("CI=true: skipped tests fail the run")
     print(f"{count(everything, PASSED)} passed, {failed} failed"
           + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or (is_ci and skipped) else 0
@@ -62,7 +62,7 @@ def processor_seconds(records):
 
 
 def print_duration(records, seconds):
-    """The line that the limits of a run are held against."""
+    """The line to compare with the limits of a run."""
     builds = processor_seconds(record for record in records.values() if record.task.is_build)
     tests = processor_seconds(record for record in records.values() if not record.task.is_build)
     print(f"the run took {seconds / 60:.1f} minutes, and {(builds + tests) / 60:.1f} processor-minutes: "
@@ -76,7 +76,7 @@ def flaky_lines(records):
         task = record.task
         test = task.name.removeprefix(f"{task.preset}/")
         for case in record.flaky:
-            # A script has no cases, only a reason.
+            # A script has no cases, only a reason for its failure.
             name = case.name.removeprefix(f"{test}: ")
             name = name if " " not in name and name != test else "-"
             lines.append(f"{today} {task.preset or '-'} {test} {name}")
@@ -84,7 +84,8 @@ def flaky_lines(records):
 
 
 def report_flaky(records, path, is_ci):
-    """Lists what is flaky and appends it to the list in the checkout, which a run of CI throws away."""
+    """Lists flaky tests and appends them to the list in the checkout; CI, whose checkout is discarded,
+    only prints them."""
     lines = flaky_lines(records)
     if not lines:
         return
@@ -103,7 +104,7 @@ def report_flaky(records, path, is_ci):
 
 
 def print_seeds(records):
-    """Which seeds were drawn: a later run draws others."""
+    """The random seeds of this run: the next one draws others."""
     for record in records.values():
         if record.outcome and record.task.name.endswith("/sim_fresh"):
             lines = [line for line in record.outcome.text().splitlines() if " seeds from " in line]
@@ -111,7 +112,7 @@ def print_seeds(records):
 
 
 def print_slowest(records, root, began):
-    """What to look at when a run has become slow."""
+    """Where the time went."""
     for build in (record for record in records.values() if record.task.is_build and record.outcome):
         print(f"{build.task.name}: {build.outcome.seconds:.0f} s, processor "
               f"{build.outcome.processor_seconds:.0f} s")

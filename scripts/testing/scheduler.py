@@ -1,23 +1,23 @@
 """Runs tasks side by side, as many as there are slots for.
 
-A slot is a quarter of a core. A test that failed is run again when no other test is left running and
-with builds paused: if it passes alone, it is flaky."""
+A slot is a quarter of a core. A test that failed is run again when no other test is running, with builds
+paused: if it passes then, it is flaky."""
 
 import os
 import selectors
 import time
 
 from testing.process import Process, kill_all
-from testing.task import FAILED, PASSED, SKIPPED, Record, verdict_of
+from testing.task import FAILED, SKIPPED, Record, verdict_of
 
 SLOTS_PER_CORE = 4
 LONGEST_WAIT_SECONDS = 0.5
 
 
 class Scheduler:
-    """`listener` hears what happens (see progress.py). `expected` gives the seconds a task will
-    probably take. `memory` recalls and keeps passes, `servers` starts what tests share, `shaker`
-    disturbs running tests; each may be None."""
+    """`listener` is notified of events (see progress.py). `expected` estimates the seconds of a task.
+    `memory` recalls and keeps results, `servers` starts the shared servers, `shaker` pauses running tests;
+    each may be None."""
 
     def __init__(self, tasks, slots, output_folder, listener, expected=lambda task: 0, memory=None,
                  servers=None, shaker=None, timeout_factor=1):
@@ -32,7 +32,7 @@ class Scheduler:
         self.records = {}
         self.running = []
         self.looked_up = set()
-        # Tasks to be run again, each with the record of its first run.
+        # The first records of tasks to be run again.
         self.retries = []
         self.retrying = None
         self.selector = selectors.DefaultSelector()
@@ -63,7 +63,7 @@ class Scheduler:
                 settled = self._consider(task) or settled
 
     def _consider(self, task):
-        """Starts the task if it can run now. True: it is done without having been run."""
+        """Starts the task if it can run now. True if it was settled without running."""
         blocker = next((self.records[name] for name in task.after
                         if name in self.records and self._is_in_the_way(name)), None)
         if blocker:
@@ -98,7 +98,7 @@ class Scheduler:
         taken = sum(self._slots_of(process.task) for process in self.running)
         if taken + self._slots_of(task) > self.slots:
             return False
-        # Asked last, since it starts them.
+        # Checked last, since it starts them.
         return not (task.awaits_servers and self.servers and not self.servers.settled())
 
     def _slots_of(self, task):
@@ -129,7 +129,7 @@ class Scheduler:
             for ready, _ in self.selector.select(max(0, min(wake) - now)):
                 self._ended(ready.data)
         elif self.pending:
-            # Nothing runs: what is left waits for servers.
+            # All remaining tasks wait for servers.
             time.sleep(0.05)
         now = time.monotonic()
         for process in self.running:
@@ -164,6 +164,6 @@ class Scheduler:
 
     def _finish(self, record):
         self.records[record.task.name] = record
-        if self.memory and record.verdict == PASSED and not record.remembered:
+        if self.memory and not record.remembered:
             self.memory.keep(record)
         self.listener.finished(record)

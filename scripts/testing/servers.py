@@ -1,4 +1,4 @@
-"""Servers that all tests of a run share, started by tests/support/shared_servers when first wanted."""
+"""Servers that all tests of a run share, started by tests/support/shared_servers on first use."""
 
 import json
 import os
@@ -16,7 +16,7 @@ STOP_SECONDS = 20
 
 
 class SharedServers:
-    """Without them each test starts servers of its own: that is said, and costs only time."""
+    """If they cannot be started, each test starts its own, which only takes longer."""
 
     def __init__(self, program, log, say):
         self.program = program
@@ -29,7 +29,7 @@ class SharedServers:
         self.is_settled = False
 
     def settled(self):
-        """Whether they are ready or will never be. The first call starts them."""
+        """Whether they are ready or have failed. The first call starts them."""
         if self.began is None:
             self._start()
         return self.is_settled
@@ -40,7 +40,7 @@ class SharedServers:
             self._give_up(f"there is no {self.program.name}")
             return
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-servers-"))
-        # Servers don't run as root.
+        # The servers do not run as root, and need access.
         self.folder.chmod(0o755)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with open(self.log, "wb") as log:
@@ -49,7 +49,7 @@ class SharedServers:
                 stdout=subprocess.PIPE, stderr=log, start_new_session=True)
 
     def attend(self):
-        """To be called now and then: notices that they are ready, or that they have died."""
+        """Call it regularly: it notices when they are ready, and when they have died."""
         if not self.process:
             return
         if not self.is_settled:

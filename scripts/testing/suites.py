@@ -1,4 +1,4 @@
-"""Which tasks the suites consist of."""
+"""The tasks of each suite."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ from testing.task import FAILED, PASSED, Case, Task
 DEFAULT = ["lint", "unit", "contract", "sim", "e2e", "fuzz", "web", "asan", "tsan", "hashes"]
 ON_REQUEST = ["quick", "versions"]
 
-# The suites that are declared in CMake: the build they run in, and the labels of their tests.
+# Suites declared in CMake: the build that each runs in, and the labels of its tests.
 IN_CMAKE = {
     "quick": ("release", lambda labels: labels & {"unit", "contract"} and "slow" not in labels),
     "unit": ("release", lambda labels: "unit" in labels),
@@ -22,7 +22,7 @@ IN_CMAKE = {
     "e2e": ("release", lambda labels: "e2e" in labels),
     "versions": ("release", lambda labels: "versions" in labels),
     "asan": ("asan", lambda labels: labels & {"unit", "contract"}),
-    # What shares memory among threads; for the rest ThreadSanitizer would only take time.
+    # Only tests that share memory among threads: ThreadSanitizer finds nothing in the others.
     "tsan": ("tsan", lambda labels: labels & {"unit", "contract"} and "threads" in labels),
 }
 PRESETS = ["release", "asan", "tsan"]
@@ -36,12 +36,12 @@ FUZZ_SECONDS = 15
 SANITIZER_REPORT = re.compile(r"(ERROR|WARNING): (Address|Leak|Thread)Sanitizer|runtime error:")
 TRACE_HASH = re.compile(r"^\d+ [0-9a-f]+$", re.MULTILINE)
 
-RANK_BUILD, RANK_EARLY, RANK_TEST = 0, 1, 2
+RANK_BUILD, RANK_FIXTURE, RANK_EARLY, RANK_TEST = 0, 0.95, 1, 2
 
 
 @dataclasses.dataclass
 class Site:
-    """Where and how much: the checkout, how many jobs a build has, how many slots there are."""
+    """The checkout, the number of jobs of a build, and the number of slots."""
     root: pathlib.Path
     jobs: int
     slots: int
@@ -50,12 +50,12 @@ class Site:
         return self.root / "build" / preset
 
     def build_slots(self):
-        """Not all, so that tests that mostly wait run beside a build."""
+        """Half of them, so that tests, which mostly wait, run beside a build."""
         return max(1, self.slots // 2)
 
 
 class Plan:
-    """The tasks of the named suites. `broken` holds cases for suites that cannot even be planned."""
+    """The tasks of the named suites. `broken` has the failures of suites that cannot be planned."""
 
     def __init__(self, site, suites, inputs, build_environment):
         self.site = site
@@ -70,13 +70,13 @@ class Plan:
         self._choose()
 
     def _configure(self):
-        """CMake's part, for all builds at once: only then is known which tests there are."""
+        """Configures all builds at once: CMake then knows which tests there are."""
         wanted = {IN_CMAKE[suite][0] for suite in self.suites if suite in IN_CMAKE}
         wanted |= {preset for suite in self.suites for preset in USED_BUILDS.get(suite, [])}
         (self.site.root / "build").mkdir(exist_ok=True)
         running = {}
         for preset in sorted(wanted, key=PRESETS.index):
-            # The launcher builds in the same folder: one at a time.
+            # The launcher builds in the same folder and takes the same lock.
             running[preset] = subprocess.Popen(
                 ["flock", "--shared", "build/.lock", "cmake", "--preset", preset,
                  "--log-level=WARNING"],
@@ -99,14 +99,14 @@ class Plan:
             if not lacking:
                 getattr(self, f"_add_{suite}", lambda: None)()
         for suite in set(self.suites) - self.filled - set(self.broken):
-            self.broken[suite] = [Case(FAILED, f"{suite}: it ran nothing")]
+            self.broken[suite] = [Case(FAILED, f"{suite}: no test was run")]
         self._add_builds()
 
     def _presets_of(self, suite):
         return [IN_CMAKE[suite][0]] if suite in IN_CMAKE else USED_BUILDS.get(suite, [])
 
     def _add(self, task):
-        """What two suites share is run once, for the first."""
+        """A task that two suites share is run once, for the first one."""
         self.filled.add(task.suite)
         return self.tasks.setdefault(task.name, task)
 
@@ -118,12 +118,12 @@ class Plan:
     def _add_ctests(self, suite):
         preset, is_chosen = IN_CMAKE[suite]
         tests = self.tests[preset]
-        # A sanitizer sees nothing of what is not built with it.
+        # A sanitizer cannot see into programs that are not built with it.
         chosen = [name for name, test in tests.items() if is_chosen(set(test.labels()))
                   and (preset == "release" or targets_of(test.command, self.site.build(preset)))]
         for name in ctest.with_fixtures(chosen, tests):
             task = self._add(self._ctest(suite, preset, tests[name]))
-            # What is different each time is never done.
+            # Fixtures are always set up, and `fresh` tests differ each time.
             if "FIXTURES_SETUP" not in tests[name].properties and "fresh" not in tests[name].labels():
                 self._remember(task, tests[name].labels())
 
@@ -145,20 +145,20 @@ class Plan:
             alone=properties.get("RUN_SERIAL", False),
             uses_servers=bool(labels & {"unit", "contract", "e2e"}),
             awaits_servers=bool(labels & {"contract", "e2e"}),
-            rank=RANK_EARLY if is_quick else RANK_TEST, can_repeat=True,
-            # The simulator repeats itself: what it finds once is there.
+            rank=rank_of(properties, is_quick), can_repeat=True,
+            # The simulator is deterministic: a second run would find the same.
             may_retry=is_maybe_chance if "sim" not in labels else lambda outcome: False)
 
     # Builds.
 
     def _add_builds(self):
-        """The release build in two parts where that lets the quick tests start early."""
+        """Builds release in two parts if that lets the quick tests start early."""
         for preset in PRESETS:
             users = [task for task in self.tasks.values() if task.preset == preset and task.targets]
             early = set().union(*(task.targets for task in users if task.rank == RANK_EARLY))
             whole = set().union(*(task.targets for task in users))
             parts = {f"build {preset}": {"all"} if "all" in whole else whole}
-            # Tests of servers bring the program along.
+            # Tests of `serve` run the program.
             early |= whole & {"bin/muster"} if early else set()
             if early and whole - early:
                 parts = {f"build {preset}, quick tests": early, **parts}
@@ -170,7 +170,7 @@ class Plan:
                                        if task.targets <= targets or "all" in targets))
 
     def _add_build(self, name, preset, targets):
-        # One after the other, in this order; what became of one says nothing about the next.
+        # One after the other, in this order; a failed build does not keep the next from starting.
         rank = RANK_BUILD + sum(task.is_build for task in self.tasks.values()) / 10
         self._add(Task(
             name=name, preset=preset, is_build=True, rank=rank, cwd=self.site.root,
@@ -195,13 +195,13 @@ class Plan:
 
     def _add_lint(self):
         self._add_format("lint")
-        # Remembers by itself, for each file.
+        # Remembers clean files itself.
         self._check("lint", "clang-tidy", ["scripts/tidy"], rank=RANK_EARLY,
                     slots=self.site.build_slots(), locks=frozenset({"build"}))
         self._remember(self._check("lint", "tsc and prettier", ["web/build", "--check"], slots=4))
 
     def _add_fuzz(self):
-        """A build of clang's, which its script makes."""
+        """Its script makes the build, with clang."""
         self._add(Task(name="build fuzz", command=["tests/fuzz/fuzz", "--build"], is_build=True,
                        cwd=self.site.root, rank=RANK_BUILD + 0.9, slots=self.site.build_slots(),
                        locks=frozenset({"build"})))
@@ -225,9 +225,9 @@ class Plan:
                 task.after.append(fetch)
 
     def _add_hashes(self):
-        """The simulator's traces must not depend on the build: an order that does is undefined
-        behaviour, or something read that is not in the seed. The release build's are not remembered:
-        they are what the others are compared with."""
+        """The simulator's traces must not depend on the build: a difference means undefined behaviour, or
+        an input that does not come from the seed. The release build's traces are not remembered, since the
+        others are compared with them."""
         outputs = {}
         for preset in ("release", "asan"):
             program = self.site.build(preset) / "bin/muster"
@@ -242,16 +242,23 @@ class Plan:
 
 
 def launch_prefix(preset):
-    """With more random bits than this in its addresses, a program finds ThreadSanitizer's shadow
-    memory taken: such a host runs it without."""
+    """ThreadSanitizer's shadow memory collides with randomised addresses of more than 28 bits: turn
+    randomisation off on such hosts."""
     bits = pathlib.Path("/proc/sys/vm/mmap_rnd_bits")
     if preset == "tsan" and bits.exists() and int(bits.read_text()) > 28:
         return ["setarch", "-R"]
     return []
 
 
+def rank_of(properties, is_quick):
+    """Fixtures first: building or fetching a server takes long, and other tests wait for it."""
+    if "FIXTURES_SETUP" in properties:
+        return RANK_FIXTURE
+    return RANK_EARLY if is_quick else RANK_TEST
+
+
 def slots_of(preset, properties):
-    """What mostly waits still computes under a sanitizer."""
+    """Tests that mostly wait still need processor time under a sanitizer."""
     slots = int(properties.get("PROCESSORS", 1))
     return slots if preset == "release" else max(2, slots)
 
@@ -264,7 +271,7 @@ def targets_of(command, build):
 
 
 def is_maybe_chance(outcome):
-    """A second run that passes does not take back what a sanitizer has seen."""
+    """A sanitizer's finding stands, even if a second run passes."""
     return not SANITIZER_REPORT.search(outcome.text())
 
 
@@ -281,7 +288,7 @@ def judge_listed_cases(path):
         if path.exists():
             cases = [Case(*line.split(" ", 1)) for line in path.read_text().splitlines()]
         if not cases:
-            return [Case(FAILED, f"{task.name}: it ran nothing")]
+            return [Case(FAILED, f"{task.name}: no test was run")]
         if outcome.code != 0 and not any(case.verdict == FAILED for case in cases):
             cases.append(Case(FAILED, f"{task.name}: {outcome.reason()}"))
         return cases
@@ -290,7 +297,7 @@ def judge_listed_cases(path):
 
 def judge_hashes(preset, outputs):
     def judge(_, outcome):
-        # Beside the hashes there is progress, which differs.
+        # The output also has progress lines, which differ.
         outputs[preset] = TRACE_HASH.findall(outcome.text())
         if outcome.code != 0 or len(outputs[preset]) < 20:
             return [Case(FAILED, f"trace hashes of 20 seeds in the {preset} build")]

@@ -1,4 +1,4 @@
-"""What the runner runs, and what came of it."""
+"""Tasks and their outcomes."""
 
 import collections
 import dataclasses
@@ -31,16 +31,16 @@ class Outcome:
 
 @dataclasses.dataclass(eq=False)
 class Task:
-    """A process that the scheduler runs once everything in `after` has ended well."""
+    """A process that the scheduler runs once all tasks in `after` have passed."""
     name: str
     command: list[str]
     # Turns the outcome into cases. A task without cases, such as a build, passes with exit code 0.
     judge: Callable[["Task", Outcome], list[Case]] | None = None
     suite: str = ""
     preset: str = ""
-    # What it needs of the build of its preset.
+    # The targets it needs from the build of its preset.
     targets: set[str] = dataclasses.field(default_factory=set)
-    # A file that it leaves for its judge; what an earlier run left is removed first.
+    # A file that it leaves for its judge; one from an earlier run is removed first.
     results: pathlib.Path | None = None
     cwd: pathlib.Path | None = None
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -50,12 +50,12 @@ class Task:
     locks: frozenset[str] = frozenset()
     alone: bool = False
     is_build: bool = False
-    # Whether it gets the shared servers, and whether it waits for them.
+    # Whether it uses the shared servers, and whether it waits until they are ready.
     uses_servers: bool = False
     awaits_servers: bool = False
-    # Lower ranks start first; within one, what is expected to take longest.
+    # Lower ranks start first; within a rank, the longest tasks.
     rank: float = 2
-    # Whether an outcome may be chance, so that a second run decides.
+    # Whether a failure may be random, so that a second run decides.
     may_retry: Callable[[Outcome], bool] = lambda outcome: False
     # Whether `--stress` runs it many times.
     can_repeat: bool = False
@@ -65,20 +65,20 @@ class Task:
 
 @dataclasses.dataclass
 class Record:
-    """What came of a task."""
+    """The result of a task."""
     task: Task
     verdict: str
     cases: list[Case] = dataclasses.field(default_factory=list)
     outcome: Outcome | None = None
     remembered: bool = False
-    # The cases that failed in the first run, where the second passed.
+    # The cases that failed in the first run, if the second run passed.
     flaky: list[Case] = dataclasses.field(default_factory=list)
     # Why it was not run.
     blocked_by: str = ""
 
 
 def verdict_of(task, outcome, cases):
-    """One verdict for all cases: a failure outweighs, and only what has skipped everything is skipped."""
+    """One verdict for all cases: failed if any failed, skipped only if all were skipped."""
     verdicts = {case.verdict for case in cases}
     if FAILED in verdicts or (task.judge is None and outcome.code != 0):
         return FAILED
