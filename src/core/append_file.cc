@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::seconds kLockPatience{10};
 constexpr std::chrono::milliseconds kLockPause{1};
 constexpr int kMaxReopens = 10;
+constexpr size_t kMaxUnsynced = 16 * 1024 * 1024;  // bytes to remember; then they are synced
 
 }  // namespace
 
@@ -61,36 +62,62 @@ AppendFile::~AppendFile() {
 }
 
 Status AppendFile::Append(std::string_view line, const std::function<bool()>& unless) {
-  const std::lock_guard threads(threads_);
-  MUSTER_TRY(outcome_);
+  const LongLockGuard threads(threads_);
+  if (sync_failed_) MUSTER_TRY(Recover());
+  if (unsynced_.size() + line.size() > kMaxUnsynced) MUSTER_TRY(SyncFile());
   for (int tries = 0; tries < kMaxReopens; ++tries) {
     MUSTER_TRY(OpenIfNeeded());
     Lock lock(calls_, fd_);
     MUSTER_TRY(lock.Take(path_));
     // The file may have been moved while we waited for the lock.
     if (!IsAtItsPath()) continue;
-    // The line that makes ours redundant may not be durable yet.
-    is_dirty_ = true;
-    if (is_regular_ && unless && unless()) return {};
-    return WriteLine(line);
+    std::string whole(line);
+    whole += '\n';
+    if (!is_regular_) return WriteAll(whole);
+    if (!unless || !unless()) MUSTER_TRY(WriteLines(whole));
+    // Also if it was there already: then that one may not be durable yet.
+    unsynced_ += whole;
+    return {};
   }
   return Error{Code::kUnavailable, path_ + " is replaced all the time"};
 }
 
 Status AppendFile::Sync() {
-  const std::lock_guard threads(threads_);
+  const LongLockGuard threads(threads_);
   return SyncFile();
 }
 
 Status AppendFile::SyncFile() {
-  MUSTER_TRY(outcome_);
-  if (!is_dirty_ || PLANTED_BUG(letters_are_not_synced)) return {};
-  // Pipes and the like cannot be synced and need not be.
-  if (const int synced = is_regular_ ? calls_.Sync(fd_) : 0; synced != 0) {
-    outcome_ = FileError("sync", path_, -synced);
-    return outcome_;
+  if (sync_failed_) return Recover();
+  if (unsynced_.empty() || PLANTED_BUG(letters_are_not_synced)) return {};
+  if (calls_.Sync(fd_) != 0) {
+    sync_failed_ = true;
+    return Recover();
   }
-  is_dirty_ = false;
+  unsynced_.clear();
+  return {};
+}
+
+// Another sync of the same pages would succeed without writing them, so the lines are written to
+// new ones. The lock is held until they are durable: what fails again can still be cut off.
+Status AppendFile::Recover() {
+  if (fd_ >= 0) calls_.Close(fd_);
+  fd_ = -1;
+  MUSTER_TRY(Open());
+  Lock lock(calls_, fd_);
+  MUSTER_TRY(lock.Take(path_));
+  FileCalls::Info info;
+  if (const int found = calls_.Stat(fd_, info); found != 0) {
+    return FileError("write to", path_, -found);
+  }
+  // The disk may hold anything in place of the old lines, without a line end.
+  MUSTER_TRY(WriteLines("\n" + unsynced_));
+  if (const int synced = calls_.Sync(fd_); synced != 0) {
+    calls_.Truncate(fd_, info.size);
+    return FileError("sync", path_, -synced);
+  }
+  unsynced_.clear();
+  sync_failed_ = false;
   return {};
 }
 
@@ -99,6 +126,7 @@ Status AppendFile::OpenIfNeeded() {
   if (fd_ >= 0) {
     if (IsAtItsPath()) return {};
     MUSTER_TRY(SyncFile());
+    if (IsAtItsPath()) return {};
     calls_.Close(fd_);
     fd_ = -1;
   }
@@ -145,11 +173,8 @@ Status AppendFile::WriteAll(std::string_view bytes) const {
   return {};
 }
 
-// Requires the file lock.
-Status AppendFile::WriteLine(std::string_view line) const {
-  std::string whole(line);
-  whole += '\n';
-  if (!is_regular_) return WriteAll(whole);
+// Requires the file lock. All of the lines or none.
+Status AppendFile::WriteLines(std::string_view lines) const {
   FileCalls::Info info;
   if (const int found = calls_.Stat(fd_, info); found != 0) {
     return FileError("write to", path_, -found);
@@ -159,8 +184,8 @@ Status AppendFile::WriteLine(std::string_view line) const {
     const int64_t read = calls_.Read(fd_, &last, 1, info.size - 1);
     if (read != 1) return FileError("read", path_, read < 0 ? static_cast<int>(-read) : EIO);
   }
-  if (last != '\n' && !PLANTED_BUG(torn_lines_are_continued)) whole.insert(whole.begin(), '\n');
-  Status written = WriteAll(whole);
+  const bool is_torn = last != '\n' && !PLANTED_BUG(torn_lines_are_continued);
+  Status written = WriteAll((is_torn ? "\n" : "") + std::string(lines));
   // If truncating fails too, the next line terminates the torn one.
   if (!written && !PLANTED_BUG(torn_lines_are_continued)) {
     const int cut = calls_.Truncate(fd_, info.size);

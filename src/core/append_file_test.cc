@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/file_calls.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
@@ -166,6 +167,82 @@ TEST_F(AppendFileTest, WaitsForALineThatAnotherProcessIsWriting) {
   close(other);
   appends.join();
   EXPECT_EQ(Content(), "theirs\nours\n");
+}
+
+// A disk that fails syncs, and then has other bytes in place of those that were not synced.
+class FailingDisk final : public FileCalls {
+ public:
+  int failures = 0;  // syncs to fail from now on
+  int syncs = 0;
+
+  int Open(const std::string& path, bool also_read) override {
+    path_ = path;
+    return real_.Open(path, also_read);
+  }
+  int Stat(const std::string& path, Info& info) override { return real_.Stat(path, info); }
+  int Stat(int fd, Info& info) override { return real_.Stat(fd, info); }
+  int TryLock(int fd) override { return real_.TryLock(fd); }
+  void Unlock(int fd) override { real_.Unlock(fd); }
+  int64_t Write(int fd, std::string_view bytes) override { return real_.Write(fd, bytes); }
+  int64_t Read(int fd, char* to, size_t bytes, int64_t offset) override {
+    return real_.Read(fd, to, bytes, offset);
+  }
+  int Truncate(int fd, int64_t size) override { return real_.Truncate(fd, size); }
+  int Sync(int fd) override {
+    ++syncs;
+    Info info;
+    EXPECT_EQ(real_.Stat(fd, info), 0);
+    if (failures == 0) {
+      synced_ = info.size;
+      return real_.Sync(fd);
+    }
+    --failures;
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(synced_);
+    file << std::string(static_cast<size_t>(info.size - synced_), '#');
+    return -EIO;
+  }
+  int SyncFolderOf(const std::string& path) override { return real_.SyncFolderOf(path); }
+  void Close(int fd) override { real_.Close(fd); }
+  Env& env() override { return real_.env(); }
+
+ private:
+  FileCalls& real_ = SystemFileCalls();
+  std::string path_;
+  int64_t synced_ = 0;
+};
+
+TEST_F(AppendFileTest, LinesThatAFailedSyncMayHaveLostAreAppendedAgain) {
+  FailingDisk disk;
+  AppendFile file(path_, disk);
+  ASSERT_TRUE(file.Append("durable"));
+  ASSERT_TRUE(file.Sync());
+  ASSERT_TRUE(file.Append("one"));
+  ASSERT_TRUE(file.Append("two"));
+  disk.failures = 1;
+  EXPECT_TRUE(file.Sync()) << "the second try succeeds";
+  EXPECT_EQ(Content(), "durable\n########\n\none\ntwo\n");
+  ASSERT_TRUE(file.Append("three"));
+  ASSERT_TRUE(file.Sync());
+  EXPECT_EQ(Content(), "durable\n########\n\none\ntwo\nthree\n");
+}
+
+TEST_F(AppendFileTest, ADiskThatKeepsFailingIsTriedAgainByTheNextCall) {
+  FailingDisk disk;
+  AppendFile file(path_, disk);
+  ASSERT_TRUE(file.Append("one"));
+  disk.failures = 4;
+  for (int i = 0; i < 2; ++i) {
+    const Status synced = file.Sync();
+    ASSERT_FALSE(synced);
+    EXPECT_NE(synced.error().message.find(path_), std::string::npos) << synced.error().message;
+  }
+  EXPECT_FALSE(file.Append("two")) << "nothing is taken before the first is durable";
+  EXPECT_EQ(disk.failures, 0);
+  EXPECT_EQ(Content().size(), 4U) << "failed repeats do not fill the disk";
+  ASSERT_TRUE(file.Append("two"));
+  ASSERT_TRUE(file.Sync());
+  EXPECT_EQ(Content(), "####\n\none\ntwo\n");
 }
 
 TEST(MakePrivateFolders, MakesThemForTheirOwnerAloneAndLeavesOthersAlone) {

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// Pauses that double, with jitter, so that many who failed together don't come back together.
+// Pauses that double, with jitter, so that clients that failed together don't retry together.
 // Used by one thread.
 class Backoff {
  public:

@@ -8,14 +8,14 @@ constexpr std::chrono::hours kLongLook{1};
 
 }  // namespace
 
-void Condition::Wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds timeout,
+void Condition::Wait(MutexLock& lock, std::chrono::nanoseconds timeout,
                      const std::stop_token& stop) {
   const auto mine = waiting_.emplace(waiting_.end());
   std::stop_source wake = *mine;
   lock.unlock();
   // Also if the simulated process ends while it sleeps.
   struct Leaving {
-    std::unique_lock<std::mutex>& lock;
+    MutexLock& lock;
     std::list<std::stop_source>& waiting;
     const std::stop_source& wake;
     ~Leaving() {
@@ -39,13 +39,13 @@ void Condition::NotifyAll() {
 }
 
 void LongLock::lock() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (held_) released_.Wait(lock, kLongLook);
   held_ = true;
 }
 
 void LongLock::unlock() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_ = false;
   released_.NotifyOne();
 }

@@ -2,15 +2,15 @@
 
 #include <chrono>
 #include <list>
-#include <mutex>
 #include <stop_token>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 
 namespace muster {
 
-// A condition variable that waits through an Env, so that the simulator can switch threads. Guarded
-// by one mutex, which must not be held across any other Env call.
+// A condition variable that waits through an Env, so that the simulator can switch threads. Used
+// with one mutex, which must not be held across any other Env call.
 class Condition {
  public:
   explicit Condition(Env& env) : env_(env) {}
@@ -19,8 +19,9 @@ class Condition {
 
   // Releases `lock` while waiting: until notified, `timeout`, or a stop request. May wake up
   // spuriously.
-  void Wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds timeout,
-            const std::stop_token& stop = {});
+  // Not analysed: clang cannot follow a lock that is passed by reference.
+  void Wait(MutexLock& lock, std::chrono::nanoseconds timeout,
+            const std::stop_token& stop = {}) NO_THREAD_SAFETY_ANALYSIS;
 
   // The caller holds the mutex.
   void NotifyOne();
@@ -32,17 +33,29 @@ class Condition {
 };
 
 // A mutex that may be held across Env and service calls.
-class LongLock {
+class CAPABILITY("mutex") LongLock {
  public:
   explicit LongLock(Env& env) : released_(env) {}
 
-  void lock();
-  void unlock();
+  void lock() ACQUIRE();
+  void unlock() RELEASE();
 
  private:
-  std::mutex mutex_;
-  Condition released_;
-  bool held_ = false;
+  Mutex mutex_;
+  Condition released_ GUARDED_BY(mutex_);
+  bool held_ GUARDED_BY(mutex_) = false;
+};
+
+// Holds a LongLock until the end of its scope.
+class SCOPED_CAPABILITY LongLockGuard {
+ public:
+  explicit LongLockGuard(LongLock& lock) ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+  ~LongLockGuard() RELEASE() { lock_.unlock(); }
+  LongLockGuard(const LongLockGuard&) = delete;
+  LongLockGuard& operator=(const LongLockGuard&) = delete;
+
+ private:
+  LongLock& lock_;
 };
 
 }  // namespace muster

@@ -12,8 +12,8 @@ namespace muster {
 namespace {
 
 constexpr char kHint[] =
-    "this process has as many files and connections open as it may: raise the limit (ulimit -n), "
-    "or let it do less at a time (--slots)";
+    "this process has reached its limit of open files and connections: raise it (ulimit -n), "
+    "or use fewer slots (--slots)";
 
 }  // namespace
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <condition_variable>
-#include <mutex>
 #include <random>
 #include <thread>
 
 #include "core/mono_clock.h"
+#include "core/mutex.h"
 #include "core/planted_bug.h"
 
 namespace muster {
@@ -25,9 +25,9 @@ class SystemEnv final : public Env {
   }
 
   bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    std::mutex mutex;
+    Mutex mutex;
     std::condition_variable_any wake;
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     wake.wait_for(lock, stop, duration, [] { return false; });
     return !stop.stop_requested();
   }

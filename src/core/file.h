@@ -34,6 +34,10 @@ Status MakePrivateFolders(const std::string& path);
 // - An unterminated last line, left by a crash or another program, gets a line end before ours. It
 //   is not removed, since it may be a complete line that an editor left unterminated; if it is
 //   torn, readers find one bad line.
+// - After a failed sync it is unknown which lines reached the disk, and the kernel reports the
+// error
+//   only once. So lines are remembered until they are durable, and appended again to a file opened
+//   anew: they may be there twice, and what the disk holds in their place is a line of its own.
 //
 // A file that was moved or deleted is created again. Anything but a regular file, such as a pipe,
 // is written to directly, without waiting.
@@ -50,8 +54,8 @@ class AppendFile {
   // process has held the lock for seconds.
   Status Append(std::string_view line, const std::function<bool()>& unless = nullptr);
 
-  // Makes appended lines durable. After a failure it is unknown which lines reached the disk, and
-  // the kernel reports the error only once: all later calls on this instance fail.
+  // Makes appended lines durable. After an error they may not be; the next call of Append or Sync
+  // appends them again before anything else.
   Status Sync();
 
   const std::string& path() const { return path_; }
@@ -62,16 +66,17 @@ class AppendFile {
   Status OpenIfNeeded();
   bool IsAtItsPath() const;
   Status WriteAll(std::string_view bytes) const;
-  Status WriteLine(std::string_view line) const;
+  Status WriteLines(std::string_view lines) const;
   Status SyncFile();
+  Status Recover();
 
   const std::string path_;
   FileCalls& calls_;
   LongLock threads_;
   int fd_ = -1;
   bool is_regular_ = false;
-  bool is_dirty_ = false;
-  Status outcome_ = {};  // of the last sync
+  std::string unsynced_;      // lines that may not be durable, each with its end
+  bool sync_failed_ = false;  // of unsynced_: they have to be appended again
 };
 
 }  // namespace muster

@@ -1,25 +1,21 @@
 #include "core/file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
 
 TEST(ReadFile, GivesTheBytesUpToTheLimit) {
-  std::string path =
-      std::filesystem::temp_directory_path() / ("muster-file-" + std::to_string(getpid()));
+  const testing::TemporaryFolder folder;
   std::string content(200'000, 'x');
   content[70'000] = '\0';
-  std::ofstream(path, std::ios::binary) << content;
+  const std::string path = folder.Write("file", content);
   EXPECT_EQ(ReadFile(path, content.size()).value(), content);
   auto too_large = ReadFile(path, content.size() - 1);
   ASSERT_FALSE(too_large);
   EXPECT_NE(too_large.error().message.find(path), std::string::npos);
-  std::filesystem::remove(path);
 }
 
 TEST(ReadFile, NamesWhatCannotBeReadAndWhy) {

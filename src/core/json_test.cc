@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
@@ -66,9 +67,8 @@ TEST(Json, ManyKeysTakeLinearTime) {
 }
 
 TEST(Json, ReadsFiles) {
-  std::string path =
-      std::filesystem::temp_directory_path() / ("muster-json-" + std::to_string(getpid()));
-  std::ofstream(path) << "{\"a\":}";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.Write("file", "{\"a\":}");
   auto json = ReadJsonFile(path);
   ASSERT_FALSE(json);
   EXPECT_EQ(json.error().message.find(path + ":1:6: "), 0U) << json.error().message;

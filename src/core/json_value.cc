@@ -1,14 +1,10 @@
-// The value type; parsing and printing are in json.cc.
+// The value type. Parsing and printing are in json.cc, numbers and comparison in json_number.cc.
 #include <algorithm>
-#include <cmath>
 
 #include "muster/json.h"
 
 namespace muster {
 namespace {
-
-constexpr double kTwoTo63 = 9223372036854775808.0;
-constexpr double kTwoTo64 = 18446744073709551616.0;
 
 [[noreturn]] void ThrowWrongType(const char* wanted, const Json& json) {
   throw Json::Exception(std::string("type must be ") + wanted + ", but is " + json.type_name());
@@ -173,64 +169,6 @@ const char* Json::type_name() const {
 bool Json::GetBool() const {
   if (type_ != Type::kBoolean) ThrowWrongType("boolean", *this);
   return boolean_;
-}
-
-double Json::GetDouble() const {
-  switch (type_) {
-    case Type::kInteger:
-      return static_cast<double>(integer_);
-    case Type::kUnsigned:
-      return static_cast<double>(unsigned_);
-    case Type::kFloat:
-      return float_;
-    case Type::kBoolean:
-      return boolean_ ? 1 : 0;
-    default:
-      ThrowWrongType("number", *this);
-  }
-}
-
-uint64_t Json::GetUnsigned() const {
-  switch (type_) {
-    case Type::kInteger:
-      return static_cast<uint64_t>(integer_);
-    case Type::kUnsigned:
-      return unsigned_;
-    case Type::kFloat:
-      if (std::isnan(float_) || float_ <= 0) return 0;
-      return float_ < kTwoTo64 ? static_cast<uint64_t>(float_) : UINT64_MAX;
-    case Type::kBoolean:
-      return boolean_ ? 1 : 0;
-    default:
-      ThrowWrongType("number", *this);
-  }
-}
-
-int64_t Json::GetInteger(int64_t least, int64_t most) const {
-  int64_t value = 0;
-  switch (type_) {
-    case Type::kInteger:
-      value = integer_;
-      break;
-    case Type::kUnsigned:
-      value = unsigned_ > INT64_MAX ? INT64_MAX : static_cast<int64_t>(unsigned_);
-      break;
-    case Type::kFloat:
-      if (float_ >= kTwoTo63) {
-        value = INT64_MAX;
-      } else if (float_ < -kTwoTo63) {
-        value = INT64_MIN;
-      } else if (!std::isnan(float_)) {
-        value = static_cast<int64_t>(float_);
-      }
-      break;
-    case Type::kBoolean:
-      value = boolean_ ? 1 : 0;
-      break;
-    default:
-      ThrowWrongType("number", *this);
-  }
-  return std::clamp(value, least, most);
 }
 
 const std::string& Json::GetString() const {
@@ -428,47 +366,6 @@ void Json::erase(size_t index) {
     throw Exception("index " + std::to_string(index) + " is out of range");
   }
   array_->erase(array_->begin() + static_cast<std::ptrdiff_t>(index));
-}
-
-std::partial_ordering Json::Order(const Json& a, const Json& b) {
-  if (a.is_number() && b.is_number()) {
-    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() <=> b.GetDouble();
-    const bool a_is_negative = a.type_ == Type::kInteger && a.integer_ < 0;
-    const bool b_is_negative = b.type_ == Type::kInteger && b.integer_ < 0;
-    if (a_is_negative != b_is_negative) return b_is_negative <=> a_is_negative;
-    return a.unsigned_ <=> b.unsigned_;
-  }
-  if (a.is_string() && b.is_string()) return *a.string_ <=> *b.string_;
-  return a.type_ <=> b.type_;
-}
-
-bool Json::Equal(const Json& a, const Json& b) {
-  if (a.is_number() && b.is_number()) {
-    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() == b.GetDouble();
-    // The bits are equal; what differs is whether the top bit is a sign.
-    return a.integer_ == b.integer_ && (a.type_ == b.type_ || a.integer_ >= 0);
-  }
-  if (a.type_ != b.type_) return false;
-  switch (a.type_) {
-    case Type::kNull:
-      return true;
-    case Type::kBoolean:
-      return a.boolean_ == b.boolean_;
-    case Type::kString:
-      return *a.string_ == *b.string_;
-    case Type::kArray:
-      return *a.array_ == *b.array_;
-    case Type::kObject:
-      return *a.object_ == *b.object_;
-    case Type::kBinary:
-      return *a.binary_ == *b.binary_;
-    case Type::kInteger:
-    case Type::kUnsigned:
-    case Type::kFloat:
-    case Type::kDiscarded:
-      break;
-  }
-  return false;
 }
 
 }  // namespace muster

@@ -4,8 +4,8 @@
 
 namespace muster {
 
-// The clock behind MonoNow. It keeps running while the machine is suspended: deadlines use it, and
-// the store's leases expire meanwhile.
+// The clock behind MonoNow. It keeps running while the machine is suspended, as leases in the store
+// do: deadlines depend on it.
 clockid_t MonoClock();
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <stop_token>
 
+#include "core/backoff.h"
 #include "muster/env.h"
 
 namespace muster {
@@ -21,12 +22,11 @@ template <std::predicate Look>
 void PollUntil(Look look, Env& env, const PollPauses& pauses, std::chrono::milliseconds timeout,
                std::stop_token stop) {
   const MonoTime end = env.MonoNow() + timeout;
-  std::chrono::milliseconds pause = pauses.first;
+  Backoff backoff(env, stop, {.first = pauses.first, .longest = pauses.slowest});
   while (!stop.stop_requested() && !look()) {
     const auto left = end - env.MonoNow();
     if (left <= left.zero()) return;
-    env.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env.Jitter(pause)), stop);
-    pause = std::min(pause * 2, pauses.slowest);
+    env.Sleep(std::min<std::chrono::nanoseconds>(left, backoff.Next()), stop);
   }
 }
 

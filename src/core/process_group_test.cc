@@ -7,57 +7,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <thread>
+
+#include "support/await.h"
+#include "support/processes.h"
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
 
-using std::chrono::steady_clock;
+using testing::Await;
+using testing::IsDead;
 
-class ProcessGroupTest : public testing::Test {
+class ProcessGroupTest : public ::testing::Test {
  protected:
-  ProcessGroupTest() {
-    std::string pattern = testing::TempDir() + "/muster-group-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~ProcessGroupTest() override { std::filesystem::remove_all(folder_); }
-
-  std::vector<pid_t> Pids() const {
-    std::ifstream file(folder_ + "/pids");
-    std::vector<pid_t> pids;
-    for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
-    return pids;
-  }
+  std::vector<pid_t> Pids() const { return testing::ReadPids(folder_.path() + "/pids"); }
 
   // A shell and a child of it that record their pids and would run for long.
   Program Stayers() const {
     return {
         .command = {"sh", "-c",
                     "trap '' TERM; sh -c 'echo $$ >>pids; exec sleep 600' & echo $$ >>pids; wait"},
-        .directory = folder_};
-  }
-
-  template <class Condition>
-  static bool Await(Condition condition) {
-    const auto end = steady_clock::now() + std::chrono::seconds(60);
-    while (!condition()) {
-      if (steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
-  }
-
-  // Gone, or a zombie that has not been reaped.
-  static bool IsDead(pid_t pid) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string ignored;
-    std::string name;
-    std::string state;
-    return !(stat >> ignored >> name >> state) || state == "Z" || state == "X";
+        .directory = folder_.path()};
   }
 
   bool AllDead() const {
@@ -65,7 +37,7 @@ class ProcessGroupTest : public testing::Test {
     return std::all_of(pids.begin(), pids.end(), IsDead);
   }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(ProcessGroupTest, AllOfItDiesWithAProcessThatIsKilled) {

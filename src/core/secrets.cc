@@ -6,14 +6,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/shared_mutex.h"
 #include "core/url.h"
 
 namespace muster {
@@ -68,7 +67,7 @@ class Vault {
  public:
   void Remember(std::string_view value) {
     if (value.size() < kMinRedactedBytes) return;
-    std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     if (!values_.insert(std::string(value)).second) return;
     for (const std::string& form : FormsOf(value)) {
       std::vector<std::string>& same = forms_[BeginOf(form)];
@@ -78,7 +77,7 @@ class Vault {
   }
 
   std::string Redact(std::string_view text) {
-    std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     if (forms_.empty()) return std::string(text);
     // Marks all hits before replacing any, so that overlapping secrets leave no remainder. A single
     // pass whatever the number of secrets: megabytes are redacted several times a second. Few
@@ -113,10 +112,10 @@ class Vault {
   }
   static size_t BucketOf(uint32_t begin) { return (begin * 2'654'435'761U) >> 16; }
 
-  std::shared_mutex mutex_;
-  std::set<std::string> values_;
-  std::unordered_map<uint32_t, std::vector<std::string>> forms_;  // by prefix
-  std::bitset<1 << 16> begins_;                                   // the prefixes' buckets
+  SharedMutex mutex_;
+  std::set<std::string> values_ GUARDED_BY(mutex_);
+  std::unordered_map<uint32_t, std::vector<std::string>> forms_ GUARDED_BY(mutex_);  // by prefix
+  std::bitset<1 << 16> begins_ GUARDED_BY(mutex_);  // the prefixes' buckets
 };
 
 // Never destroyed: a thread may still log during exit.

@@ -35,8 +35,8 @@ bool IsSecretReference(std::string_view text);
 void RememberSecret(std::string_view value);
 
 // The text with every registered value replaced by `***`: verbatim, percent-encoded, JSON-escaped,
-// and in base64 (alone or inside a longer encoded text). Everything that leaves the process for
-// people to read passes through here.
+// and in base64 (alone or inside a longer encoded text). All output for people
+// passes through here.
 std::string Redact(std::string_view text);
 
 }  // namespace muster

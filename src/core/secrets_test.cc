@@ -1,33 +1,21 @@
 #include "core/secrets.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 #include <vector>
+
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
 
-class SecretsTest : public testing::Test {
+class SecretsTest : public ::testing::Test {
  protected:
-  SecretsTest()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("muster-secrets-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~SecretsTest() override { std::filesystem::remove_all(folder_); }
+  std::string WriteFile(const std::string& content) { return folder_.Write("secret", content); }
 
-  std::string WriteFile(const std::string& content) {
-    std::string path = folder_ / "secret";
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(SecretsTest, VariablesAreExpandedAndRedactedFromThenOn) {

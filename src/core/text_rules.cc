@@ -14,7 +14,7 @@ Status CheckText(std::string_view what, std::string_view text, size_t max_bytes)
                                      " that are allowed"};
   }
   if (text.find('\0') != std::string_view::npos)
-    return Error{Code::kInvalid, name + " holds a NUL"};
+    return Error{Code::kInvalid, name + " contains a NUL"};
   if (ValidUtf8Prefix(text) != text.size()) {
     return Error{Code::kInvalid, name + " is not valid UTF-8"};
   }

@@ -91,7 +91,7 @@ Status ParsePort(std::string_view text, Url& url) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size() || port == 0) {
     return Invalid("the port is not a number from 1 to 65535",
-                   "if a user name or password holds one of @ : / ? #, write it percent-encoded "
+                   "if a user name or password contains one of @ : / ? #, write it percent-encoded "
                    "(@ as %40)");
   }
   url.port = port;
@@ -148,7 +148,7 @@ Result<Url> ParseUrl(std::string_view text) {
   if (text.size() > kMaxUrlBytes) return Invalid("longer than 8192 bytes", "shorten it");
   for (char c : text) {
     if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') {
-      return Invalid("it holds a space or a control character", "write a space as %20");
+      return Invalid("it contains a space or a control character", "write a space as %20");
     }
   }
   Url url;

@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <deque>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
+#include "core/mutex.h"
 #include "lucene/blobs.h"
 
 namespace muster::lucene {
@@ -53,7 +53,7 @@ class Descriptor {
 class OpenFiles {
  public:
   Result<std::shared_ptr<const Descriptor>> Get(const std::string& path) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [name, file] : files_) {
       if (name == path) return file;
     }
@@ -65,8 +65,9 @@ class OpenFiles {
   }
 
  private:
-  std::mutex mutex_;
-  std::deque<std::pair<std::string, std::shared_ptr<const Descriptor>>> files_;  // newest first
+  Mutex mutex_;
+  // Newest first.
+  std::deque<std::pair<std::string, std::shared_ptr<const Descriptor>>> files_ GUARDED_BY(mutex_);
 };
 
 class FolderBlobs : public Blobs {

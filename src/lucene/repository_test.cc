@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "lucene/byte_writer.h"
 #include "lucene/shard_reader.h"
+#include "support/temporary_folder.h"
 
 namespace muster::lucene {
 namespace {
@@ -61,9 +61,6 @@ std::string StoredChunk(uint64_t first, const std::vector<std::string>& document
 class HandMade : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "muster-repository-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     Write("index-0",
           R"({"snapshots":[{"name":"s","uuid":"U","state":1}],
               "indices":{"orders":{"id":"I","snapshots":["U"]}}})");
@@ -73,11 +70,8 @@ class HandMade : public ::testing::Test {
     WriteSettings("{}");
     WriteShard();
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void Write(const std::string& path, const std::string& bytes) const {
-    fs::create_directories((folder_ / path).parent_path());
-    std::ofstream(folder_ / path, std::ios::binary) << bytes;
+    temporary_.Write(path, bytes);
   }
 
   void WriteSettings(const std::string& mapping, const std::string& more = "") const {
@@ -179,7 +173,8 @@ class HandMade : public ::testing::Test {
     return lines ? Error{Code::kInternal, "no error"} : lines.error();
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(HandMade, RepositoryGivesItsLiveDocumentsFromEveryPosition) {

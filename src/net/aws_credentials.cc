@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/url.h"
 
@@ -87,7 +88,8 @@ Result<AwsCredentials> ParseAnswer(const std::string& body, const std::string& p
       {text("AccessKeyId"), text("SecretAccessKey"), text("Token"), ParseIsoTime(expiration)});
   if (credentials.access_key_id.empty() || credentials.secret_access_key.empty() ||
       (!expiration.empty() && !credentials.expires)) {
-    return Error{Code::kUnavailable, "the answer of " + place + " holds no valid AWS credentials",
+    return Error{Code::kUnavailable,
+                 "the response of " + place + " contains no valid AWS credentials",
                  "check the role that is attached"};
   }
   return credentials;
@@ -128,7 +130,7 @@ AwsCredentialChain::AwsCredentialChain(Env& env, AwsSurroundings surroundings)
       http_(HttpOptions{.use_proxy = false}) {}
 
 void AwsCredentialChain::Forget() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_.reset();
 }
 
@@ -139,7 +141,7 @@ bool AwsCredentialChain::IsDue() const {
 }
 
 Result<AwsCredentials> AwsCredentialChain::Get(std::stop_token stop) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!IsDue()) return *known_;
   tried_ = env_.MonoNow();
   Result<AwsCredentials> fetched = Fetch(std::move(stop));

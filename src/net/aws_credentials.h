@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "net/http.h"
@@ -60,14 +60,14 @@ class AwsCredentialChain {
   Found FromFiles() const;
   Found FromContainer(std::stop_token stop);
   Found FromInstance(std::stop_token stop);
-  bool IsDue() const;
+  bool IsDue() const REQUIRES(mutex_);
 
   Env& env_;
   const AwsSurroundings at_;
   HttpClient http_;
-  std::mutex mutex_;
-  std::optional<AwsCredentials> known_;
-  MonoTime tried_{};
+  Mutex mutex_;
+  std::optional<AwsCredentials> known_ GUARDED_BY(mutex_);
+  MonoTime tried_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace muster::net

@@ -1,7 +1,6 @@
 #include "net/aws_credentials.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "core/secrets.h"
 #include "core/virtual_env.h"
 #include "support/http_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::net {
 namespace {
@@ -29,13 +29,9 @@ constexpr const char* kNowhere = "http://127.0.0.1:1";
 class AwsCredentialChainTest : public ::testing::Test {
  protected:
   AwsCredentialChainTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "muster-aws-XXXXXX").string();
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    home_ = folder;
     std::filesystem::create_directory(home_ + "/.aws");
     variables_["HOME"] = home_;
   }
-  ~AwsCredentialChainTest() override { std::filesystem::remove_all(home_); }
 
   AwsCredentialChain Chain() {
     return AwsCredentialChain(env_,
@@ -56,7 +52,8 @@ class AwsCredentialChainTest : public ::testing::Test {
   }
 
   VirtualEnv env_{kNoon};
-  std::string home_;
+  const testing::TemporaryFolder folder_;
+  const std::string home_ = folder_.path();
   std::string container_host_ = kNowhere;
   std::map<std::string, std::string> variables_;
 };

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <mutex>
 
 #include "core/base64.h"
 #include "core/descriptor.h"
 #include "core/gzip.h"
 #include "core/interrupt.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 
 namespace muster::net {
@@ -39,19 +39,22 @@ bool IsToken(std::string_view text) {
   });
 }
 
+constexpr std::string_view kRequestLess = "request less at a time";
+
 // Otherwise a value could inject headers, or a URL another request.
 Status CheckRequest(const HttpRequest& request) {
   if (!IsToken(request.method)) return Error{Code::kInvalid, "the HTTP method is not a word"};
   for (const char c : request.url) {
     if (c <= ' ' || c >= '\x7f') {
-      return Error{Code::kInvalid, "the URL holds a space, a control character or non-ASCII text",
+      return Error{Code::kInvalid,
+                   "the URL contains a space, a control character or non-ASCII text",
                    "write such characters as %XX"};
     }
   }
   for (const auto& [name, value] : request.headers) {
     if (!IsToken(name)) return Error{Code::kInvalid, "the name of an HTTP header is not a word"};
     if (value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos) {
-      return Error{Code::kInvalid, "the HTTP header " + name + " holds a line break or NUL"};
+      return Error{Code::kInvalid, "the HTTP header " + name + " contains a line break or NUL"};
     }
   }
   return {};
@@ -225,7 +228,7 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
                    options.ca_file.empty()
                        ? "if an authority of your own has signed the server's certificate, name "
                          "its PEM file as ca_file"
-                       : "check that ca_file holds the authority that signed the server's "
+                       : "check that ca_file contains the authority that signed the server's "
                          "certificate, and that the certificate is for this host"};
     case CURLE_SSL_CACERT_BADFILE:
       return Error{Code::kInvalid, what, "check that ca_file names a readable PEM file"};
@@ -239,7 +242,7 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
     default:
       if (HasNoDescriptors()) return OutOfDescriptors(what);
       return Error{Code::kUnavailable, what,
-                   "check that the server runs, and host, port and scheme of the URL"};
+                   "check that the server is running, and the host, port and scheme in the URL"};
   }
 }
 
@@ -255,7 +258,7 @@ Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason,
         Code::kInvalid,
         Redact(what + "the answer, of status " + std::to_string(exchange.response.status) +
                ", is larger than " + std::to_string(request.max_response_bytes) + " bytes"),
-        "ask for less at once"};
+        std::string(kRequestLess)};
   }
   if (code == CURLE_ABORTED_BY_CALLBACK && exchange.fault.empty()) {
     return Error{Code::kCancelled, Redact(what + "stopped on request"), in_doubt ? kInDoubt : ""};
@@ -265,7 +268,7 @@ Error Failure(const Exchange& exchange, CURLcode code, std::string_view reason,
   what = Redact(what);
   if (!exchange.sent) return NotSent(code, what, options);
   if (in_doubt) return Error{Code::kUnknownOutcome, what, kInDoubt};
-  return Error{Code::kUnavailable, what, "try again; if it stays, check the server's log"};
+  return Error{Code::kUnavailable, what, "try again; if it fails again, check the server's log"};
 }
 
 }  // namespace
@@ -275,7 +278,7 @@ class HttpClient::Pool {
  public:
   Handle Take() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!idle_.empty()) {
         Handle handle = std::move(idle_.back());
         idle_.pop_back();
@@ -287,14 +290,14 @@ class HttpClient::Pool {
 
   void Return(Handle handle) {
     curl_easy_reset(handle.get());  // resets all options but keeps connections
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.size() < kMaxIdle) idle_.push_back(std::move(handle));
   }
 
  private:
   static constexpr size_t kMaxIdle = 64;
-  std::mutex mutex_;
-  std::vector<Handle> idle_;
+  Mutex mutex_;
+  std::vector<Handle> idle_ GUARDED_BY(mutex_);
 };
 
 HttpClient::HttpClient(HttpOptions options)
@@ -337,6 +340,10 @@ bool SameHeaderName(std::string_view a, std::string_view b) {
                     [](char x, char y) { return Lower(x) == Lower(y); });
 }
 
+bool IsAnswerTooLarge(const Error& error) {
+  return error.code == Code::kInvalid && error.hint == kRequestLess;
+}
+
 Result<HttpTarget> SplitHttpUrl(std::string_view url) {
   const size_t colon = url.find("://");
   HttpTarget target{.scheme = url.substr(0, colon), .authority = {}, .path = {}, .query = {}};
@@ -352,7 +359,7 @@ Result<HttpTarget> SplitHttpUrl(std::string_view url) {
   target.path = url.substr(target.authority.size());
   if (target.authority.empty()) return Error{Code::kInvalid, "the URL names no host"};
   if (target.authority.find('@') != target.authority.npos) {
-    return Error{Code::kInvalid, "the URL of an HTTP request holds a user name",
+    return Error{Code::kInvalid, "the URL of an HTTP request contains a user name",
                  "give credentials separately"};
   }
   return target;

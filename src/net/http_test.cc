@@ -332,20 +332,30 @@ TEST(Http, NoTimeLeftIsNotForever) {
   }
 }
 
-TEST(Http, StopEndsARequest) {
-  std::promise<void> arrived;
-  HttpServer server([&](const HttpServerRequest&) {
-    arrived.set_value();
+// A server that never answers, and a stop that is requested once a request has arrived.
+class StalledServer {
+ public:
+  std::string Url() const { return server_.Url(); }
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+ private:
+  std::promise<void> arrived_;
+  std::stop_source stop_;
+  HttpServer server_{[this](const HttpServerRequest&) {
+    arrived_.set_value();
     return testing::NeverAnswer();
-  });
-  std::stop_source stop;
-  std::jthread stopper([&] {
-    arrived.get_future().wait();
-    stop.request_stop();
-  });
+  }};
+  std::jthread stopper_{[this] {
+    arrived_.get_future().wait();
+    stop_.request_stop();
+  }};
+};
+
+TEST(Http, StopEndsARequest) {
+  StalledServer server;
   const auto begin = std::chrono::steady_clock::now();
   const auto response =
-      HttpClient(kDirect).Send({.method = "POST", .url = server.Url()}, stop.get_token());
+      HttpClient(kDirect).Send({.method = "POST", .url = server.Url()}, server.stop_token());
   EXPECT_EQ(CodeOf(response), Code::kCancelled);
   EXPECT_NE(response.error().hint, "");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
@@ -353,19 +363,10 @@ TEST(Http, StopEndsARequest) {
 
 // However deep below the caller it is.
 TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
-  std::promise<void> arrived;
-  HttpServer server([&](const HttpServerRequest&) {
-    arrived.set_value();
-    return testing::NeverAnswer();
-  });
-  std::stop_source stop;
-  std::jthread stopper([&] {
-    arrived.get_future().wait();
-    stop.request_stop();
-  });
+  StalledServer server;
   const auto begin = std::chrono::steady_clock::now();
   {
-    const InterruptScope scope(stop.get_token());
+    const InterruptScope scope(server.stop_token());
     const auto response = HttpClient(kDirect).Send({.method = "POST", .url = server.Url()});
     EXPECT_EQ(CodeOf(response), Code::kCancelled);
     EXPECT_EQ(CodeOf(HttpClient(kDirect).Send({.url = server.Url()})), Code::kCancelled);

@@ -5,6 +5,7 @@
 #include "core/gzip.h"
 #include "core/json_fields.h"
 #include "core/secrets.h"
+#include "net/opensearch_errors.h"
 
 namespace muster::net {
 namespace {
@@ -25,35 +26,27 @@ Result<std::string> ByReference(const std::string& value, const std::string& wha
 
 // OpenSearch errors are {"error":{"type","reason",…},"status"}; a security layer sends plain text
 // or {"message"}.
-struct Reason {
-  std::string type;
-  std::string text;
-};
-
-Reason ReasonOf(const std::string& body) {
-  Reason reason;
-  const auto json = ParseJson(body, "answer");
+OpenSearchRefusal RefusalIn(const OpenSearchAnswer& answer) {
+  OpenSearchRefusal refusal{.status = answer.status};
+  const auto json = ParseJson(answer.body, "answer");
   if (json && json->is_object()) {
     const auto error = json->find("error");
     if (error != json->end() && error->is_object()) {
-      reason.type = TextIn(*error, "type");
-      if (error->contains("reason") && (*error)["reason"].is_string()) {
-        reason.text = (*error)["reason"];
-      }
+      refusal.type = TextIn(*error, "type");
+      refusal.reason = TextIn(*error, "reason");
       const auto cause = error->find("caused_by");
-      if (cause != error->end() && cause->is_object() && cause->contains("reason") &&
-          (*cause)["reason"].is_string()) {
-        reason.text += ": " + (*cause)["reason"].get<std::string>();
+      if (cause != error->end() && cause->is_object() && !TextIn(*cause, "reason").empty()) {
+        refusal.reason += ": " + TextIn(*cause, "reason");
       }
     } else if (error != json->end() && error->is_string()) {
-      reason.text = *error;
-    } else if (json->contains("message") && (*json)["message"].is_string()) {
-      reason.text = (*json)["message"];
+      refusal.reason = *error;
+    } else {
+      refusal.reason = TextIn(*json, "message");
     }
   }
-  if (reason.text.empty()) reason.text = body.substr(0, kMaxReasonBytes);
-  if (reason.text.size() > kMaxReasonBytes) reason.text.resize(kMaxReasonBytes);
-  return reason;
+  if (refusal.reason.empty()) refusal.reason = answer.body.substr(0, kMaxReasonBytes);
+  if (refusal.reason.size() > kMaxReasonBytes) refusal.reason.resize(kMaxReasonBytes);
+  return refusal;
 }
 
 bool Writes(const OpenSearchCall& call) {
@@ -175,61 +168,12 @@ Result<Json> OpenSearchClient::SendForJson(const OpenSearchCall& call, std::stop
 }
 
 Error OpenSearchClient::ErrorOf(const OpenSearchCall& call, const OpenSearchAnswer& answer) const {
-  const Reason reason = ReasonOf(answer.body);
+  OpenSearchRefusal refusal = RefusalIn(answer);
+  Error error = OpenSearchError(refusal, Writes(call));
   const std::string path = call.path.substr(0, call.path.find('?'));
-  Error error{.code = Code::kInvalid,
-              .message = Redact(place_ + " answers " + call.method + " " + path + " with " +
-                                std::to_string(answer.status) +
-                                (reason.text.empty() ? "" : ": " + reason.text))};
-  switch (answer.status) {
-    case 401:
-      error.code = Code::kPermission;
-      error.hint = "check the user and password, API key or AWS credentials of the URL";
-      break;
-    case 403:
-      if (reason.type == "cluster_block_exception") {
-        error.code = Code::kReadOnly;
-        error.hint = "remove the block, or free disk space and wait for the server to remove it";
-      } else {
-        error.code = Code::kPermission;
-        error.hint = "give the user or role the permission that the reason names";
-      }
-      break;
-    case 404:
-      error.code = Code::kNotFound;
-      break;
-    case 409:
-      error.code = Code::kConflict;
-      break;
-    case 429:
-      // A disk past its flood stage is reported with the same status as a full queue.
-      error.code = reason.type == "cluster_block_exception" ? Code::kReadOnly : Code::kUnavailable;
-      if (error.code == Code::kReadOnly) {
-        error.hint = "the server's disk is nearly full: free space, the block then goes by itself";
-      }
-      break;
-    case 405:
-    case 407:
-      error.code = Code::kPermission;
-      error.hint = "something other than the cluster responds: check the URL and any proxies";
-      break;
-    case 408:
-    case 503:
-      error.code = Code::kUnavailable;
-      break;
-    case 502:
-    case 504:
-      error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
-      break;
-    default:
-      if (answer.status >= 500) {
-        error.code = Writes(call) ? Code::kUnknownOutcome : Code::kUnavailable;
-      }
-      if (answer.status < 400) {
-        error.code = Code::kPermission;
-        error.hint = "the URL leads elsewhere (a redirect); use the address of the cluster itself";
-      }
-  }
+  error.message =
+      Redact(place_ + " answers " + call.method + " " + path + " with " +
+             std::to_string(answer.status) + (refusal.reason.empty() ? "" : ": " + refusal.reason));
   return error;
 }
 

@@ -54,10 +54,8 @@ class OpenSearchClient {
   // "OpenSearch at https://host:port"
   const std::string& Place() const { return place_; }
 
-  // The error for a status of 300 or more: the server's own reason, and what to do.
-  //   401, 403 kPermission (kReadOnly if an index or cluster block rejects writes)
-  //   404 kNotFound   409 kConflict   429, 502, 503, 504 kUnavailable   other 4xx kInvalid
-  // A write may have been applied despite 502 or 504: kUnknownOutcome.
+  // The error for a status of 300 or more: the code and hint of OpenSearchError, with the server's
+  // own reason.
   Error ErrorOf(const OpenSearchCall& call, const OpenSearchAnswer& answer) const;
 
  private:

@@ -132,7 +132,10 @@ TEST_F(OpenSearchClientTest, ErrorsCarryTheServersReasonAndACode) {
 TEST_F(OpenSearchClientTest, AGatewaysErrorLeavesOpenWhetherAWriteWasApplied) {
   EXPECT_EQ(ErrorFor(502, "bad gateway", "PUT").code, Code::kUnknownOutcome);
   EXPECT_EQ(ErrorFor(502, "bad gateway", "GET").code, Code::kUnavailable);
-  EXPECT_EQ(ErrorFor(503, "busy", "PUT").code, Code::kUnavailable);
+  EXPECT_EQ(ErrorFor(503, "busy", "PUT").code, Code::kUnknownOutcome);
+  EXPECT_EQ(ErrorFor(503, "busy", "GET").code, Code::kUnavailable);
+  EXPECT_EQ(ErrorFor(503, R"({"error":{"type":"unavailable_shards_exception"}})", "PUT").code,
+            Code::kUnavailable);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Result<std::string> DecodeKey(std::string_view text) {
       const char* const digits = text.data() + i + 1;
       if (i + 2 >= text.size() ||
           std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
-        return Error{Code::kCorrupt, "a key is listed that cannot be decoded"};
+        return Error{Code::kCorrupt, "the listing contains a key that cannot be decoded"};
       }
       key += static_cast<char>(value);
       i += 2;
@@ -91,7 +91,7 @@ Result<S3Location> S3Location::FromUrl(const Url& url) {
     return Error{Code::kInvalid, "the URL names no bucket", "write s3://BUCKET/PREFIX"};
   }
   if (!url.user.empty() || !url.password.empty()) {
-    return Error{Code::kInvalid, "the URL of a bucket holds a user name or password",
+    return Error{Code::kInvalid, "the URL of a bucket contains a user name or password",
                  "give credentials as AWS's own tools take them: by environment, file or role"};
   }
   location.prefix = url.path.empty() ? "" : url.path.substr(1);
@@ -188,7 +188,7 @@ Result<uint64_t> S3Client::Size(const std::string& key) {
   uint64_t size = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (problem != std::errc() || end != text.data() + text.size()) {
-    return Error{Code::kInvalid, place_ + key + ": the server does not tell its size"};
+    return Error{Code::kInvalid, place_ + key + ": the server does not report its size"};
   }
   return size;
 }
@@ -235,7 +235,9 @@ Status S3Client::WriteFile(const std::string& key, const std::string& path) {
   const std::string whole = location_.prefix + key;
   MUSTER_ASSIGN(const HttpResponse begun, Send("POST", whole, "uploads=", {}, 0));
   const std::string id(Element(begun.body, "UploadId").value_or(""));
-  if (id.empty()) return Error{Code::kIncompatible, place_ + key + ": no upload in parts is begun"};
+  if (id.empty())
+    return Error{Code::kIncompatible,
+                 place_ + key + ": the server did not start a multipart upload"};
   const std::string upload = "uploadId=" + PercentEncode(id);
   Status written = WriteParts(whole, file, std::max(kPartBytes, size / kMaxParts + 1), upload);
   // Incomplete uploads cost money.
@@ -302,7 +304,7 @@ Result<std::vector<std::string>> S3Client::List() {
     }
     token = *next;
   }
-  return Error{Code::kInvalid, place_ + ": holds too many names to list"};
+  return Error{Code::kInvalid, place_ + ": has too many names to list"};
 }
 
 }  // namespace muster::net

@@ -4,6 +4,7 @@
 
 #include "core/guard.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 
@@ -71,10 +72,10 @@ Tracer::~Tracer() = default;
 
 void Tracer::Add(TraceSpan span) {
   if (!on()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (waiting_.size() < kMostWaiting) {
     waiting_.push_back(std::move(span));
-  } else if (!std::exchange(told_, true)) {
+  } else if (!std::exchange(has_warned_, true)) {
     Log(Level::kWarning, "the collector is too slow: traces are incomplete",
         {{"endpoint", endpoint_}});
   }
@@ -85,8 +86,9 @@ void Tracer::Run(const std::stop_token& stop) {
   while (true) {
     std::vector<TraceSpan> spans;
     {
-      std::unique_lock lock(mutex_);
-      news_.wait_for(lock, stop, kSendEvery, [&] { return waiting_.size() >= kMostAtOnce; });
+      MutexLock lock(mutex_);
+      news_.wait_for(lock, stop, kSendEvery,
+                     [&]() REQUIRES(mutex_) { return waiting_.size() >= kMostAtOnce; });
       spans = std::exchange(waiting_, {});
     }
     if (!spans.empty()) Send(spans);
@@ -101,8 +103,8 @@ void Tracer::Send(const std::vector<TraceSpan>& spans) {
                                     .body = ToJsonText(OtlpRequest(spans, service_)),
                                     .timeout = kPatience});
   if (answer && answer->status < 300) return;
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(told_, true)) return;
+  const MutexLock lock(mutex_);
+  if (std::exchange(has_warned_, true)) return;
   const std::string why =
       answer ? "HTTP status " + std::to_string(answer->status) : answer.error().ToString();
   Log(Level::kWarning, "the collector rejects traces; they are dropped",

@@ -3,19 +3,19 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "net/http.h"
 
 namespace muster::net {
 
-// A finished operation with start and end. Spans with the same `trace` text form one trace, whoever
-// sends them; ids are derived from `itself` and `parent`.
+// A finished operation with start and end. Spans with the same `trace` text form one trace,
+// whichever process sends them; ids are derived from `itself` and `parent`.
 struct TraceSpan {
   std::string name;
   std::string trace;
@@ -52,10 +52,10 @@ class Tracer {
   const std::string endpoint_;
   const std::string service_;
   HttpClient client_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any news_;
-  std::vector<TraceSpan> waiting_;
-  bool told_ = false;
+  std::vector<TraceSpan> waiting_ GUARDED_BY(mutex_);
+  bool has_warned_ GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

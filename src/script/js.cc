@@ -1,20 +1,15 @@
 #include "script/js.h"
 
-#include <malloc.h>
 #include <quickjs.h>
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <cctype>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include "core/utf8.h"
+#include "script/js_memory.h"
+#include "script/js_numbers.h"
 
 namespace muster::script {
 namespace {
@@ -57,189 +52,10 @@ std::optional<std::string> TextOf(JSContext* context, JSValueConst value) {
   return text;
 }
 
-// What a script has allocated, and whether it was ever refused more. QuickJS has its own limit but
-// does not report reaching it: what it throws then may be anything.
-class Memory {
- public:
-  explicit Memory(size_t limit) : limit_(limit) {}
-
-  bool was_refused() const { return was_refused_; }
-
-  void* Allocate(size_t count, size_t size) {
-    if (size != 0 && count > limit_ / size) {
-      was_refused_ = true;
-      return nullptr;
-    }
-    if (!Allows(count * size)) return nullptr;
-    return Keep(std::calloc(count, size));
-  }
-
-  void* Reallocate(void* block, size_t size) {
-    const size_t before = malloc_usable_size(block);
-    if (size > before && !Allows(size - before)) return nullptr;
-    void* moved = std::realloc(block, size);
-    if (moved == nullptr && size != 0) return nullptr;
-    held_ -= std::min(held_, before);
-    return Keep(moved);
-  }
-
-  void Free(void* block) {
-    held_ -= std::min(held_, malloc_usable_size(block));
-    std::free(block);
-  }
-
- private:
-  bool Allows(size_t more) {
-    if (more <= limit_ - held_) return true;
-    was_refused_ = true;
-    return false;
-  }
-
-  // The allocator may return slightly more than requested.
-  void* Keep(void* block) {
-    held_ = std::min(limit_, held_ + malloc_usable_size(block));
-    return block;
-  }
-
-  const size_t limit_;
-  size_t held_ = 0;
-  bool was_refused_ = false;
-};
-
-constexpr JSMallocFunctions kMemoryFunctions = {
-    .js_calloc = [](void* self, size_t count, size_t size) -> void* {
-      return static_cast<Memory*>(self)->Allocate(count, size);
-    },
-    .js_malloc = [](void* self, size_t size) -> void* {
-      return static_cast<Memory*>(self)->Reallocate(nullptr, size);
-    },
-    .js_free = [](void* self, void* block) { static_cast<Memory*>(self)->Free(block); },
-    .js_realloc = [](void* self, void* block, size_t size) -> void* {
-      return static_cast<Memory*>(self)->Reallocate(block, size);
-    },
-    .js_malloc_usable_size = [](const void* block) -> size_t {
-      return malloc_usable_size(const_cast<void*>(block));
-    }};
-
-constexpr double kMaxSafeInteger = 9007199254740991;  // 2^53 - 1
-constexpr size_t kSafeDigits = 15;                    // any integer of this many digits is below it
-
-// The JSON parser has checked its syntax.
-double DoubleOf(const char* text, size_t size) {
-  double value = 0;
-  if (std::from_chars(text, text + size, value).ec == std::errc()) return value;
-  return std::strtod(std::string(text, size).c_str(), nullptr);  // overflow or underflow
-}
-
-// Reads and prints JSON numbers.
-//
-// QuickJS keeps a value's type in the lower half of a 64-bit tag and ignores the rest
-// (JS_VALUE_GET_TAG). The upper half travels with the value, and computed values get a new tag. So
-// a number there identifies the text the value was read from.
-class Numbers {
- public:
-  Numbers(JsNumbers mode, size_t max_bytes) : mode_(mode), max_bytes_(max_bytes) {}
-
-  // Before the script can redefine BigInt.
-  bool Start(JSContext* context) {
-    const Value global(context, JS_GetGlobalObject(context));
-    big_int_ = JS_GetPropertyStr(context, global.get(), "BigInt");
-    return !JS_IsException(big_int_);
-  }
-  void End(JSContext* context) { JS_FreeValue(context, std::exchange(big_int_, JS_UNDEFINED)); }
-
-  // Drops the texts. Values a script has kept from earlier documents become plain numbers.
-  void Clear() {
-    first_ += static_cast<uint32_t>(literals_.size());
-    literals_.clear();
-    bytes_.clear();
-  }
-
-  JSValue Read(JSContext* context, const char* text, size_t size) {
-    const double value = DoubleOf(text, size);
-    if (mode_ == JsNumbers::kFloats) return JS_NewFloat64(context, value);
-    const std::string_view written(text, size);
-    if (written == "-0" || written.find_first_of(".eE") != std::string_view::npos) {
-      return Literal(context, value, written);
-    }
-    if (size <= kSafeDigits || std::abs(value) <= kMaxSafeInteger) {
-      return JS_NewFloat64(context, value);
-    }
-    JSValue digits = JS_NewStringLen(context, text, size);
-    if (JS_IsException(digits)) return digits;
-    const JSValue integer = JS_Call(context, big_int_, JS_UNDEFINED, 1, &digits);
-    JS_FreeValue(context, digits);
-    return integer;
-  }
-
-  // Consumes the number and returns what to print.
-  JSValue Print(JSContext* context, JSValue number) const {
-    if (JS_IsBigInt(number)) {
-      const Value owned(context, number);
-      if (mode_ == JsNumbers::kExact) return JS_ToString(context, number);
-      return JS_ThrowTypeError(context, "BigInt are forbidden in JSON.stringify");
-    }
-    const double value = JS_VALUE_GET_FLOAT64(number);
-    if (mode_ == JsNumbers::kExact) {
-      if (const auto text = TextOf(number)) {
-        return JS_NewStringLen(context, text->data(), text->size());
-      }
-      if (!std::isfinite(value)) {
-        return JS_ThrowRangeError(context, "%s was computed, which JSON does not have",
-                                  std::isnan(value) ? "NaN" : "Infinity");
-      }
-      if (std::abs(value) > kMaxSafeInteger) {
-        return JS_ThrowRangeError(
-            context, "%g was computed, and numbers beyond 2^53 are rounded: use BigInt", value);
-      }
-    }
-    return std::isfinite(value) ? number : JS_NULL;
-  }
-
- private:
-  struct Written {
-    double value = 0;
-    size_t begin = 0;
-    size_t size = 0;
-  };
-
-  JSValue Literal(JSContext* context, double value, std::string_view text) {
-    if (bytes_.size() + literals_.size() * sizeof(Written) > max_bytes_) {
-      return JS_ThrowRangeError(context, "too many numbers");
-    }
-    const auto name = first_ + static_cast<uint32_t>(literals_.size());
-    literals_.push_back({value, bytes_.size(), text.size()});
-    bytes_ += text;
-    JSValue number = JS_NewFloat64(context, value);
-    static_assert(sizeof number.tag == sizeof(uint64_t));
-    number.tag = static_cast<int64_t>(uint64_t{name} << 32U | static_cast<uint64_t>(number.tag));
-    return number;
-  }
-
-  std::optional<std::string_view> TextOf(JSValueConst number) const {
-    const uint32_t index = static_cast<uint32_t>(static_cast<uint64_t>(number.tag) >> 32U) - first_;
-    if (index >= literals_.size()) return std::nullopt;
-    const Written& written = literals_[index];
-    // If the engine ever modified a value in place, it is a different number.
-    if (std::bit_cast<uint64_t>(written.value) !=
-        std::bit_cast<uint64_t>(JS_VALUE_GET_FLOAT64(number))) {
-      return std::nullopt;
-    }
-    return std::string_view(bytes_).substr(written.begin, written.size);
-  }
-
-  const JsNumbers mode_;
-  const size_t max_bytes_;
-  JSValue big_int_ = JS_UNDEFINED;
-  std::vector<Written> literals_;
-  std::string bytes_;
-  uint32_t first_ = 1;  // id of the first literal; 0 means none
-};
-
 // Reachable by callbacks through the QuickJS context.
 struct Shared {
   const JsHost& host;
-  Numbers numbers;
+  JsNumberCodec numbers;
 };
 
 Shared& SharedOf(JSContext* context) { return *static_cast<Shared*>(JS_GetContextOpaque(context)); }
@@ -281,7 +97,7 @@ class JsFunction::Engine {
   Engine(const std::string& origin, const JsLimits& limits, const JsHost& host, JsNumbers numbers)
       : origin_(origin),
         limits_(limits),
-        shared_{host, Numbers(numbers, limits.memory_bytes)},
+        shared_{host, JsNumberCodec(numbers, limits.memory_bytes)},
         memory_(limits.memory_bytes) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -296,7 +112,7 @@ class JsFunction::Engine {
   }
 
   Status Start(const std::string& source) {
-    runtime_ = JS_NewRuntime2(&kMemoryFunctions, &memory_);
+    runtime_ = JS_NewRuntime2(&JsMemory::Functions(), &memory_);
     if (runtime_ == nullptr) return OutOfMemory();
     JS_SetMaxStackSize(runtime_, limits_.stack_bytes);
     JS_SetInterruptHandler(runtime_, &IsTimeUp, this);
@@ -464,7 +280,7 @@ class JsFunction::Engine {
   const std::string& origin_;
   const JsLimits& limits_;
   Shared shared_;
-  Memory memory_;
+  JsMemory memory_;
   JSRuntime* runtime_ = nullptr;
   JSContext* context_ = nullptr;
   JSValue function_ = JS_UNDEFINED;

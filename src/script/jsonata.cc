@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/mutex.h"
 #include "core/sha256.h"
 
 namespace muster::script {
@@ -80,7 +81,7 @@ Result<Json> Jsonata::Ask(const Json& request, std::string_view bindings, std::s
   MUSTER_ASSIGN(auto engine, Borrow());
   auto text = engine->Call({ToJsonText(request), bindings, input});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(engine));
   }
   MUSTER_TRY(text);
@@ -90,7 +91,7 @@ Result<Json> Jsonata::Ask(const Json& request, std::string_view bindings, std::s
 
 Result<std::unique_ptr<JsFunction>> Jsonata::Borrow() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto engine = std::move(idle_.back());
       idle_.pop_back();

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "script/js.h"
@@ -57,8 +57,8 @@ class Jsonata {
 
   Env& env_;
   const JsLimits limits_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<JsFunction>> idle_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<JsFunction>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::script

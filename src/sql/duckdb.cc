@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <optional>
+
+#include "core/mutex.h"
 
 namespace muster::sql {
 namespace {
@@ -307,9 +308,9 @@ void DuckDb::Interrupt() { handles_->library.interrupt(handles_->connection); }
 
 DuckInterrupter::DuckInterrupter(DuckDb& db, std::stop_token stop)
     : thread_([&db, stop = std::move(stop)](const std::stop_token& done) {
-        std::mutex mutex;
+        Mutex mutex;
         std::condition_variable_any changed;
-        std::unique_lock lock(mutex);
+        MutexLock lock(mutex);
         while (!done.stop_requested()) {
           changed.wait_for(lock, done, std::chrono::milliseconds(100), [] { return false; });
           if (stop.stop_requested() && !done.stop_requested()) db.Interrupt();

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <span>
@@ -14,9 +11,10 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "sql/postgres_errors.h"
+#include "sql/postgres_values.h"
 
 struct pg_conn;
-struct pg_result;
 
 namespace muster::sql {
 
@@ -37,82 +35,6 @@ struct PgStatement {
   std::string sql;
   bool writes = true;
   bool text_results = false;  // all columns in text format, to be read with Text only
-};
-
-// The parameters of one call, in order. Text and array bytes are not copied: they must live until
-// the call returns.
-class PgParams {
- public:
-  static constexpr size_t kMax = 64;
-
-  PgParams() = default;
-  PgParams(const PgParams&) = delete;
-  PgParams& operator=(const PgParams&) = delete;
-
-  PgParams& Text(std::string_view bytes);  // text, json, or the bytes of a PgArray
-  PgParams& Int64(int64_t value);          // bigint
-  PgParams& Int32(int32_t value);          // integer
-  PgParams& Time(WallTime value);          // timestamptz; WallTime::min(): -infinity
-  // A text literal of any type; the server infers the type from context.
-  PgParams& Literal(const std::string& text);
-  PgParams& Null();
-
- private:
-  friend class PgConnection;
-  static constexpr int kText = 0;
-  static constexpr int kBinary = 1;
-
-  PgParams& Add(const char* value, size_t length, int format = kBinary);
-
-  int count_ = 0;
-  std::array<const char*, kMax> values_;
-  std::array<int, kMax> lengths_;
-  std::array<int, kMax> formats_;
-  std::array<std::array<char, 8>, kMax> numbers_;
-};
-
-// A one-dimensional array in PostgreSQL's binary format.
-class PgArray {
- public:
-  enum class Element : uint32_t { kBigint = 20, kInteger = 23, kText = 25, kJson = 114 };
-
-  // Exactly `count` elements must be added.
-  PgArray(Element element, size_t count, size_t expected_bytes = 0);
-
-  void Text(std::string_view bytes);
-  void Int64(int64_t value);
-  void Int32(int32_t value);
-  void Null();
-
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// The rows of one statement. Row and column must be in range; reading a number from a column of
-// another width aborts.
-class PgResult {
- public:
-  explicit PgResult(pg_result* result) : result_(result) {}
-
-  bool empty() const { return result_ == nullptr; }
-  int rows() const;
-  int columns() const;
-  std::string_view ColumnName(int column) const;
-  int64_t ColumnType(int column) const;  // the oid of its type
-  int64_t affected() const;              // rows changed by an INSERT, UPDATE or DELETE
-  bool IsNull(int row, int column) const;
-  std::string_view Text(int row, int column) const;  // valid as long as this result
-  int64_t Int64(int row, int column) const;
-  int32_t Int32(int row, int column) const;
-  WallTime Time(int row, int column) const;  // timestamptz, rounded down to milliseconds
-
- private:
-  struct Clear {
-    void operator()(pg_result* result) const;
-  };
-  std::unique_ptr<pg_result, Clear> result_;
 };
 
 struct PgCall {
@@ -165,19 +87,22 @@ class PgConnection {
  private:
   friend class PgCopyIn;
   friend class PgCopyOut;
-  using Deadline = std::chrono::steady_clock::time_point;
+
+  // False: the deadline passed, or the thread was interrupted.
+  static bool AwaitSocket(int socket, short events, MonoTime deadline);
 
   explicit PgConnection(const PgOptions& options) : options_(options) {}
   Status Connect();
+  Status AwaitConnected(MonoTime deadline);
   Error ConnectError() const;
   bool Send(const PgCall& call);
-  Status Flush(Deadline deadline);
-  Status AwaitResult(Deadline deadline);
-  Status AwaitInput(Deadline deadline);
-  Deadline CallDeadline() const;
+  Status Flush(MonoTime deadline);
+  Status AwaitResult(MonoTime deadline);
+  Status AwaitInput(MonoTime deadline);
+  MonoTime CallDeadline() const;
   Status SendSimple(const std::string& sql);  // libpq has no COPY in its pipeline mode
   Status EndSimple();
-  Result<std::vector<PgResult>> Receive(std::span<const PgCall> calls, Deadline deadline);
+  Result<std::vector<PgResult>> Receive(std::span<const PgCall> calls, MonoTime deadline);
   Error Lost(std::string_view why, bool sent);
   Error ServerError(const pg_result* result) const;
   void Drop();
@@ -191,16 +116,5 @@ class PgConnection {
   std::set<std::string, std::less<>> prepared_;
   std::vector<const PgStatement*> preparing_;  // for each command in flight; null: not a PREPARE
 };
-
-// The meaning of an SQLSTATE once the server has rolled back.
-Code PgCodeOf(std::string_view sqlstate);
-// The server ended the transaction to break a deadlock.
-bool IsPgDeadlock(const Error& error);
-
-// `name` as an SQL identifier, in double quotes.
-std::string PgIdentifier(std::string_view name);
-
-// `text` as an SQL literal. Must not contain a NUL.
-std::string PgLiteral(std::string_view text);
 
 }  // namespace muster::sql

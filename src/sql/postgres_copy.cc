@@ -32,13 +32,6 @@ std::string ColumnOf(std::string_view context) {
   return std::string(rest.substr(0, rest.find(": ")));
 }
 
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
-  }
-  return text;
-}
-
 PgRefusal RefusalOf(const PGresult* result) {
   const std::string context = Field(result, PG_DIAG_CONTEXT);
   PgRefusal refusal{.sqlstate = Field(result, PG_DIAG_SQLSTATE),
@@ -50,7 +43,7 @@ PgRefusal RefusalOf(const PGresult* result) {
   if (const std::string column = ColumnOf(context); !column.empty()) {
     refusal.message += ", column " + column;
   }
-  refusal.message = OneLine(std::move(refusal.message));
+  refusal.message = PgOneLine(refusal.message);
   return refusal;
 }
 

@@ -1,7 +1,7 @@
 #include "sql/postgres.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/interrupt.h"
+#include "support/loopback.h"
 
 namespace muster::sql {
 namespace {
@@ -18,21 +19,16 @@ using std::chrono::milliseconds;
 // A port on 127.0.0.1 that accepts connections and never responds.
 class SilentPort {
  public:
-  SilentPort() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), length), 0);
-    EXPECT_EQ(listen(socket_, 8), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length), 0);
-    port_ = ntohs(address.sin_port);
-  }
   ~SilentPort() { Close(); }
 
   void Close() {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
+  }
+  // Returns once a connection waits to be accepted, which never happens.
+  bool AwaitConnection() const {
+    pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
+    return poll(&waiting, 1, 60'000) == 1;
   }
   std::string Url() const {
     return "postgresql://somebody:secret@127.0.0.1:" + std::to_string(port_) + "/db";
@@ -40,7 +36,7 @@ class SilentPort {
 
  private:
   int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int port_ = 0;
+  int port_ = testing::ListenOnLoopback(socket_);
 };
 
 TEST(PgConnection, NobodyListeningIsUnavailableAndNamesThePlaceWithoutThePassword) {
@@ -70,7 +66,7 @@ TEST(PgConnection, AnInterruptEndsTheWaitForASilentServer) {
   SilentPort port;
   std::stop_source stop;
   std::jthread stopper([&] {
-    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_TRUE(port.AwaitConnection());
     stop.request_stop();
   });
   const auto start = std::chrono::steady_clock::now();

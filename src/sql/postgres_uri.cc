@@ -24,7 +24,7 @@ Result<std::string> PostgresUri(const Url& url, std::string_view what,
   for (const auto& [name, value] : url.query) {
     if (std::find(own.begin(), own.end(), name) != own.end()) continue;
     if (name == "password") {
-      return Error{Code::kInvalid, std::string(what) + " holds a password as a parameter",
+      return Error{Code::kInvalid, std::string(what) + " contains a password as a parameter",
                    "write postgresql://USER:${env:NAME}@HOST/DATABASE"};
     }
     uri += separator + PercentEncode(name) + "=" + PercentEncode(value);

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 #include <utility>
 
 #include "core/descriptor.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "muster/env.h"
 #include "sql/sqlite_holder.h"
 
 namespace muster::sql {
@@ -213,7 +213,7 @@ SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 // SQLite's own handler sleeps in steps of up to 100 ms, far longer than a commit.
 int SqliteDb::WaitWhileBusy(void* self, int tries) {
   auto& db = *static_cast<SqliteDb*>(self);
-  const auto now = std::chrono::steady_clock::now();
+  const MonoTime now = RealEnv().MonoNow();
   if (tries == 0) {
     db.busy_since_ = now;
     db.said_so_ = false;
@@ -221,7 +221,7 @@ int SqliteDb::WaitWhileBusy(void* self, int tries) {
   if (now - db.busy_since_ >= db.busy_timeout_ || Interrupted()) return 0;
   if (now - db.busy_since_ >= kWorthSaying && !std::exchange(db.said_so_, true)) db.ReportBusy();
   const int step = std::min(tries, 6);
-  std::this_thread::sleep_for(std::chrono::microseconds(100 << step));
+  RealEnv().Sleep(std::chrono::microseconds(100 << step), {});
   return 1;
 }
 
@@ -263,14 +263,13 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
 // SQLite does not call the busy handler when several connections change the mode of a new file
 // concurrently: the loser has to retry.
 Result<std::string> SqliteDb::UseWriteAheadLog() {
-  const auto give_up = std::chrono::steady_clock::now() + busy_timeout_;
+  const MonoTime give_up = RealEnv().MonoNow() + busy_timeout_;
   for (;;) {
     auto journal = QueryText("PRAGMA journal_mode=WAL");
-    if (journal || journal.error().code != Code::kUnavailable ||
-        std::chrono::steady_clock::now() >= give_up) {
+    if (journal || journal.error().code != Code::kUnavailable || RealEnv().MonoNow() >= give_up) {
       return journal;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    RealEnv().Sleep(std::chrono::milliseconds(1), {});
   }
 }
 

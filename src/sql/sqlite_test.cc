@@ -15,6 +15,7 @@
 
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "support/temporary_folder.h"
 
 namespace muster::sql {
 namespace {
@@ -23,18 +24,12 @@ using namespace std::chrono_literals;
 
 class SqliteTest : public ::testing::Test {
  protected:
-  SqliteTest() {
-    std::string name = ::testing::TempDir() + "sqlite-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~SqliteTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path() const { return (folder_ / "test.db").string(); }
+  std::string Path() const { return folder_.path() + "/test.db"; }
   Result<std::unique_ptr<SqliteDb>> Open(std::chrono::milliseconds busy_timeout = 5s) {
     return SqliteDb::Open(Path(), SqliteDb::Mode::kCreate, busy_timeout);
   }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(SqliteTest, CommitsAreDurableByDefault) {
@@ -220,7 +215,7 @@ TEST_F(SqliteTest, DamagedPageIsCorruptNotACrash) {
 }
 
 TEST_F(SqliteTest, FolderThatDoesNotExistIsUnavailable) {
-  auto db = SqliteDb::Open((folder_ / "no" / "such.db").string(), SqliteDb::Mode::kCreate, 1s);
+  auto db = SqliteDb::Open(folder_.path() + "/no/such.db", SqliteDb::Mode::kCreate, 1s);
   ASSERT_FALSE(db);
   EXPECT_EQ(db.error().code, Code::kUnavailable);
 }
