@@ -68,6 +68,16 @@ struct EventPage {
   int64_t read_to = 0;             // nothing requested is missing up to here, now or later
 };
 
+// Which event a reader has seen at a position. Another event in its place means another log: one
+// that was restored from a backup and has grown again, say.
+struct EventMark {
+  int64_t position = 0;  // 0: no event
+  int64_t fingerprint = 0;
+
+  bool operator==(const EventMark&) const = default;
+};
+EventMark MarkOf(const Event& event);
+
 // What a slot has after a position.
 struct SlotLag {
   int slot = 0;
@@ -117,6 +127,13 @@ class EventLog {
 
   // The position of the last visible event; 0: none. Earlier ones may still appear.
   virtual Result<int64_t> Last() = 0;
+
+  // For each position, the mark of the last event at or before it.
+  virtual Result<std::vector<EventMark>> MarksAt(std::span<const int64_t> positions) = 0;
+
+  // Whether events stay in the log once appended. Other libraries may delete some from their
+  // tables.
+  virtual bool KeepsEvents() const { return true; }
 
   // What lies after each position; counted if there is little, otherwise estimated, so that the
   // cost stays about the same.

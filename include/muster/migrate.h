@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -50,7 +49,8 @@ Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
 // Rate limit for all shards of a process together. 0: no limit. Thread-safe.
 class Throttle {
  public:
-  explicit Throttle(Env& env) : env_(env) {}
+  explicit Throttle(Env& env);
+  ~Throttle();
 
   // Takes effect at once, also for waiters.
   void Set(double docs_per_second, double bytes_per_second);
@@ -62,12 +62,8 @@ class Throttle {
   BatchLimits Bounded(const BatchLimits& limits) const;
 
  private:
-  Env& env_;
-  mutable std::mutex mutex_;
-  double docs_per_second_ = 0;
-  double bytes_per_second_ = 0;
-  int64_t settings_ = 0;  // number of Set calls
-  MonoTime free_at_{};
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // Lets a shard's cursor split off part of it.

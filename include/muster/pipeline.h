@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/progress.h"
 #include "muster/result.h"
 
 namespace muster::pipeline {
@@ -33,6 +34,9 @@ struct Document {
   // Not 0: of two changes to one document the higher version wins, whichever comes last, if the
   // sink supports it.
   int64_t version = 0;
+  // Tells JSON null from SQL NULL, which JSON alone cannot: in this document null is a JSON value
+  // where the column is of JSON, and a JSON column without a field is NULL, not its default.
+  bool null_is_json = false;
 };
 
 // A target and its shape: an index, a table, a file.
@@ -63,35 +67,6 @@ struct Partition {
   std::string mark = {};
 
   bool operator==(const Partition&) const = default;
-};
-
-// Outcomes of the documents read: read = written + skipped + failed, always.
-struct Counts {
-  int64_t read = 0;
-  int64_t written = 0;
-  int64_t skipped = 0;  // by a transform, or by the sink: see Refused
-  int64_t failed = 0;   // in the dead letters, each with its reason
-  int64_t bytes = 0;    // of the bodies read
-
-  Counts& operator+=(const Counts& other);
-  bool operator==(const Counts&) const = default;
-};
-
-// How far a partition has come: every document before `position` is safely in the sink, or
-// accounted for in the counts. Always stored as a whole, as in ToJson.
-struct Progress {
-  std::string position = {};  // empty: the partition's begin
-  std::string end = {};       // the partition's end, lowered by every split
-  Counts counts = {};
-  std::vector<std::string> former_ends = {};  // `end` before each split, oldest first
-
-  // The same progress, with the partition ending here.
-  Progress CutAt(const std::string& new_end) const;
-
-  // One line of JSON, valid UTF-8 whatever the positions hold.
-  std::string ToJson() const;
-  static Result<Progress> FromJson(std::string_view json);
-  bool operator==(const Progress&) const = default;
 };
 
 // Reads one partition from a position on. Used by one thread at a time.
@@ -127,6 +102,8 @@ class Source {
   // missing.
   virtual bool KeepsTypes() const { return false; }
   virtual bool KeepsRouting() const { return false; }
+  // Whether it sets Document::null_is_json.
+  virtual bool KeepsJsonNulls() const { return false; }
 
   // Whether its documents may include deletes.
   virtual bool HasDeletes() const { return false; }
@@ -208,32 +185,6 @@ class TransformPlan {
   virtual Collection Target(const Collection& collection) const {
     return {TargetName(collection.name), collection.metadata};
   }
-};
-
-// Ranks from here on belong to following items.
-inline constexpr int64_t kFirstFollowerRank = 2048;
-
-// Identifies the writer: the holder of an item, by the highest epoch granted. A fenced sink refuses
-// older epochs with kLeaseLost as soon as a newer one has opened the item.
-struct Fence {
-  std::string run;          // a name for the whole migration
-  std::string incarnation;  // of the run's store: a different one is not a continuation
-  bool adopts = false;      // continue what an earlier incarnation of the run wrote
-  bool alone = false;       // standalone: no other process ever opens this item, so no state needs
-                            // to be kept
-  std::string item;
-  int64_t epoch = 1;
-  std::string origin =
-      {};  // the item's partition, by collection, shard and part: with a document's position it
-           // identifies that document, whichever item it is in
-  // For sinks without a fence but with per-document versions: a later one wins. The start of the
-  // run's incarnation (0: no order), then the epochs of the item and of those it was split off
-  // from.
-  int64_t since_ms = 0;
-  int64_t rank = 1;
-  // Of this epoch. Only a store that lost commits grants an epoch twice: the second holder of an
-  // epoch that another has opened is refused like an older one.
-  std::string holder = {};
 };
 
 // A document that the sink will never accept, by its index in the batch.

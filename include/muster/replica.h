@@ -170,7 +170,8 @@ class Orchestrator {
   virtual ~Orchestrator() = default;
 
   // Runs until a stop is requested; then finishes the current batch, leaves, and returns. Server
-  // outages are waited out. Errors are final: kIncompatible, kInvalid.
+  // outages are waited out. Errors are final: kIncompatible (the set does not fit this worker, or
+  // the log is not the one that its checkpoints were made from), kInvalid.
   virtual Status Run(std::stop_token stop) = 0;
 };
 
@@ -180,5 +181,62 @@ class Orchestrator {
 Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     store::Store& store, events::EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
+
+// Operations on a set. They are state in the store or the read model, which workers apply when they
+// next look or start.
+
+// Where a set lives. `read_model` is a URL, as for NewOrchestrator.
+struct ReplicaSet {
+  std::string name;
+  store::Store& store;
+  events::EventLog& events;
+  std::string read_model;
+  Env& env;
+  milliseconds call_timeout{10'000};  // per call to the read model
+};
+
+// Pauses a projection, or resumes it. Workers stop after their current batch.
+Status PauseProjection(store::Store& store, const std::string& set, const std::string& projection,
+                       bool paused);
+
+// One version of a projection.
+struct ProjectionStatus {
+  std::string projection;
+  int version = 1;
+  bool active = true;  // readers see it
+  bool paused = false;
+  bool held = false;            // stopped until versions are swapped
+  bool serialized = false;      // workers handle its batches one at a time, because of deadlocks
+  std::string definition = {};  // its hash; empty: unknown
+  int64_t handled = 0;          // excluding parked and skipped
+  int64_t parked_events = 0;    // passed over, but not handled
+  int64_t skipped = 0;          // by an operator
+  int64_t unread = 0;           // after the checkpoints
+  bool lag_estimated = false;   // too many to count
+  int64_t lag_events = 0;       // all unhandled events: unread or parked
+  milliseconds lag_time{0};     // age of the oldest unhandled event
+  // kIncompatible: the log is not the one it was built from.
+  Status same_log = {};
+  // Not empty: the log is another library's table, and ends before what was handled.
+  std::string log_warning = {};
+};
+
+// All versions of the named projections.
+Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
+                                                 const std::vector<std::string>& projections);
+
+// Builds a new version of a projection beside the active one, without side effects, and makes it
+// the one that readers see once it has caught up. Returns its number. Requires running workers.
+// `progress` gets the number of events left. Every step is durable: after a failure or a stop
+// request, call it again.
+Result<int> RebuildProjection(const ReplicaSet& set, std::shared_ptr<Projection> projection,
+                              std::stop_token stop = {},
+                              const std::function<void(int64_t left)>& progress = {});
+
+// The previous version is kept up to date. The first goes back to it, the second drops the inactive
+// version and returns its number.
+Status RollBackRebuild(const ReplicaSet& set, std::shared_ptr<Projection> projection,
+                       std::stop_token stop = {});
+Result<int> FinishRebuild(const ReplicaSet& set, std::shared_ptr<Projection> projection);
 
 }  // namespace muster::replica

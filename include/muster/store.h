@@ -48,15 +48,15 @@ struct Due {
   static Due Unchanged() { return {Kind::kUnchanged, milliseconds{0}}; }
   static Due After(milliseconds delay) { return {Kind::kAfter, delay}; }
   static Due Now() { return After(milliseconds{0}); }
-  // Before everything else that is due, by any clock: setting it back does not make it wait.
+  // Due before everything else, even if the store's clock is set back later.
   static Due AtOnce() { return {Kind::kAtOnce, milliseconds{0}}; }
 
   bool IsTimed() const { return kind == Kind::kAfter || kind == Kind::kAtOnce; }
   bool HasCome() const { return IsTimed() && delay.count() == 0; }
 };
 
-// The due time of a record that is due at once: so far in the past that no clock makes it the
-// future again. Order is preserved.
+// The due time of a record that is due at once: so far in the past that no clock is behind it. The
+// order of moments is preserved.
 WallTime DueAtOnce(WallTime moment);
 bool IsDueAtOnce(WallTime due);
 
@@ -108,8 +108,8 @@ struct ClaimRequest {
 // after the first, up to the maximum.
 milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
 
-// All coordination, in one place. Every backend keeps the same promises; the contract suite in
-// tests/contract checks them.
+// Where processes coordinate: records with due times. Every backend keeps the same promises; the
+// contract suite in tests/contract checks them.
 //
 // - A change of a single record is atomic, and durable before the call returns unless it is
 //   deferred. Several changes in one call are only an optimisation: some may be applied and others
@@ -118,7 +118,7 @@ milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
 //   been, or may still be, applied: read again, then decide.
 // - All times are by the store's clock. A caller's clock does not matter.
 // - A record that is deleted and recreated starts at a new version and at epoch 0: protocols that
-//   fence a sink by epoch don't delete what they fence.
+//   fence a sink by epoch must not delete the record.
 // - Thread-safe. Calls block, for seconds at most (a third of the shortest useful lease).
 class Store {
  public:
@@ -149,7 +149,7 @@ class Store {
 };
 
 // Opens a store by URL, creating it if possible:
-//   memory:                        in this process, gone with it
+//   memory:                        in this process, lost when it ends
 //   sqlite:PATH                    a file, shared by the processes of one machine
 //   postgresql://USER@HOST/DB      a server
 //   opensearch+https://HOST:PORT   a cluster of OpenSearch or Elasticsearch (or opensearch+http)

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,10 +12,6 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
-
-namespace muster::store {
-class Lease;
-}  // namespace muster::store
 
 namespace muster::work {
 
@@ -55,164 +49,21 @@ struct WorkTerms {
   int max_attempts = 5;
 };
 
-struct ItemBody;
-
-// A work item held by this process: a range of a shard. Every change is a compare-and-swap that
-// succeeds only while the lease is ours; after kLeaseLost the holder must stop at once, and nothing
-// it tries has an effect. Unknown outcomes are resolved inside. Used by one thread.
+// A work item held by this process, a range of a shard, as an observer sees it.
 class WorkItem {
  public:
-  WorkItem(std::unique_ptr<store::Lease> lease, std::unique_ptr<ItemBody> body,
-           pipeline::Fence fence);
-  WorkItem(WorkItem&&) noexcept;
-  WorkItem& operator=(WorkItem&&) noexcept;
-  ~WorkItem();
+  virtual ~WorkItem() = default;
 
-  const std::string& name() const { return name_; }  // index__shard__position
-  const pipeline::Partition& partition() const;      // as created; splits lower progress().end
-  const pipeline::Progress& progress() const;        // as of the last checkpoint
-  const pipeline::Fence& fence() const { return fence_; }
-  int attempt() const;  // claims since the last progress, including this one
-  const std::string& last_error() const;
-  bool sink_kept_progress() const;  // a former holder found its progress in the sink
+  virtual const std::string& name() const = 0;  // index__shard__position
+  virtual const pipeline::Partition& partition()
+      const = 0;  // as created; splits lower progress().end
+  virtual const pipeline::Progress& progress() const = 0;  // as of the last checkpoint
+  virtual const pipeline::Fence& fence() const = 0;
+  virtual int attempt() const = 0;  // claims since the last progress, including this one
 
   // Until when it is certainly ours, by this process's monotonic clock.
-  MonoTime deadline() const;
-  bool Expired() const;
-
-  // Whether it is still ours, according to the store.
-  Result<bool> StillOurs() const;
-
-  // Creates successors that a former holder named but may not have created.
-  Status FinishSuccessors();
-
-  // Stores progress, which renews the lease. Only progress renews: a stuck holder loses its item.
-  // `fraction` is the finished part, if known; `kept` says that the sink stores the progress
-  // itself.
-  Status Checkpoint(const pipeline::Progress& progress, std::optional<double> fraction, bool kept);
-
-  // Splits off the part after progress.end, which was lowered by Progress::CutAt: one write lowers
-  // the end and thereby names the successor, the next creates it. The item continues up to its new
-  // end. `share` is the part split off, if known.
-  Status Split(const pipeline::Progress& progress, std::optional<double> share);
-
-  // Marks the item unsplittable; persisted with the next checkpoint so idle workers stop asking.
-  bool whole() const;
-  void SetUnsplittable();
-
-  // Hands over everything after progress.position to a successor. The rest must be completed.
-  Status HandOver(const pipeline::Progress& progress);
-
-  // Completes the item.
-  Status Complete(const pipeline::Progress& progress);
-
-  // Releases it, due at once; the attempt does not count.
-  Status Release();
-
-  // Releases it because it follows unfinished items. The delay grows, so that many waiting items
-  // cost little.
-  Status Postpone();
-
-  // Releases it after a failure, due after `delay`. With progress all counters are reset. Without,
-  // and if the item is to `blame`, a transient failure counts among failures(), any other as an
-  // attempt.
-  Status Fail(const Error& error, milliseconds delay,
-              const std::optional<pipeline::Progress>& progress, bool blame);
-
-  int failures() const;
-
-  // Whether another worker has failed at it since the last progress.
-  bool FailedElsewhere() const;
-
-  // Quarantines it until an operator retries it.
-  Status Quarantine(const std::string& error);
-
- private:
-  Status CreateSuccessors(std::optional<int64_t> documents);
-  void ForgetFailures();
-
-  std::string name_;
-  std::unique_ptr<store::Lease> lease_;
-  std::unique_ptr<ItemBody> body_;
-  pipeline::Fence fence_;
+  virtual MonoTime deadline() const = 0;
 };
-
-class Circuit;
-class RunRoster;
-class TargetCheck;
-
-// One worker's view of a run: acquires items and tracks which are finished. Used by one thread.
-// `store` and `env` must outlive it.
-class WorkCoordinator {
- public:
-  // Joins the run, or starts it. kConflict: the name belongs to another migration. The coordinators
-  // of one worker share a `circuit`; none: creates its own.
-  static Result<std::unique_ptr<WorkCoordinator>> Join(store::Store& store, Env& env,
-                                                       const RunSpec& run, const WorkTerms& terms,
-                                                       const std::string& worker,
-                                                       std::shared_ptr<Circuit> circuit = nullptr);
-  ~WorkCoordinator();
-
-  // Claims a due item, if any.
-  Result<std::optional<WorkItem>> AcquireNext(std::stop_token stop);
-
-  // Whether every item is done or quarantined, decided by reading each by key, along their
-  // successors. Finished items are not read again.
-  Result<bool> AllSettled();
-
-  // After AllSettled returned false: asks the holder of the item with the most work left to split
-  // off a part.
-  Status RequestSplit();
-
-  // Whether a part of the item was requested. Removes the request.
-  Result<bool> TakeSplitRequest(const WorkItem& item);
-
-  // For a following item: whether all items it follows are done or quarantined.
-  Result<bool> IsItsTurn(const WorkItem& item);
-
-  // Whether the run is still in the incarnation in which the item was acquired.
-  Result<bool> IsCurrent(const WorkItem& item);
-
-  const std::vector<std::string>& quarantined() const;  // as AllSettled last saw them
-  const std::string& judged() const;                    // the incarnation AllSettled last judged
-
-  // After AllSettled returned true with nothing quarantined: records the end of the run. False: the
-  // store has lost commits meanwhile, or another incarnation has begun.
-  Result<bool> End();
-
-  // Checks that the run keeps writing to its original targets.
-  TargetCheck& targets() { return *targets_; }
-
-  const std::string& run() const { return spec_.name; }
-  const std::string& worker() const { return worker_; }
-  const WorkTerms& terms() const { return terms_; }
-  store::Store& store() { return store_; }
-  Env& env() { return env_; }
-  Circuit& circuit() { return *circuit_; }
-
- private:
-  WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
-                  std::shared_ptr<Circuit> circuit);
-  Result<std::unique_ptr<store::Lease>> ClaimItem(const std::stop_token& stop);
-  Result<bool> WasSplitOff(const ItemBody& item);
-  void CancelSplitRequest();
-
-  store::Store& store_;
-  Env& env_;
-  const RunSpec spec_;
-  const WorkTerms terms_;
-  const std::string worker_;
-  const std::shared_ptr<Circuit> circuit_;
-  std::unique_ptr<RunRoster> roster_;
-  std::unique_ptr<TargetCheck> targets_;
-  std::optional<store::Record> split_request_;  // ours, possibly unanswered
-};
-
-// Prepares the sink and creates the items of the run, once, by whichever worker comes first; after
-// a crash the next continues. True: the run is ready; false: another worker is preparing it, and
-// existing items may already be acquired.
-Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
-                         const pipeline::CollectionFilter& allowed, std::stop_token stop);
 
 enum class ShardOutcome {
   kCompleted,
@@ -237,21 +88,10 @@ class WorkObserver {
   virtual void Renewed(const WorkItem& /*item*/) {}
   virtual void Split(const WorkItem& /*item*/, const pipeline::Progress& /*progress*/) {}
   virtual void Ended(const WorkItem& /*item*/, ShardOutcome /*outcome*/, const Error* /*why*/) {}
+  // What the worker waits for, and why, as long as none of its items makes progress; empty:
+  // nothing.
+  virtual void Waits(const std::string& /*what*/) {}
 };
-
-// How a worker is stopped: `stop` lets the batch in flight finish, `abort` does not wait for it.
-struct StopRequests {
-  std::stop_token stop = {};
-  std::stop_token abort = {};
-};
-
-// Acquires an item and migrates it, as far as the lease, the terms and `stop` allow; in any case
-// the item is completed, handed over or released on return, or its lease is lost. Fails if the
-// worker cannot continue: with kIncompatible if store and sink contradict each other, as the
-// message explains; with a transient code if the store does not respond.
-Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
-                                      const pipeline::CollectionFilter& allowed,
-                                      WorkObserver& observer, const StopRequests& stops);
 
 struct WorkerOptions {
   RunSpec run;
@@ -299,7 +139,8 @@ struct ItemInfo {
   int64_t epoch = 0;
   int attempt = 0;
   pipeline::Partition partition = {};
-  pipeline::Progress progress = {};
+  pipeline::Progress progress = {};     // of the migration itself
+  pipeline::Counts counts = {};         // of that, with redriven documents by their new outcome
   std::optional<double> fraction = {};  // of it that is done
   double docs_per_second = 0;           // of the current holder
   // What the last holder read within the last half minute, and how much of that time it took, so
