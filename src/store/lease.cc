@@ -1,4 +1,4 @@
-#include "store/lease.h"
+#include "muster/lease.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,11 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSilence{3'000};  // a store that is away for longer is told of
+constexpr milliseconds kSilence{3'000};  // a longer outage is logged
 constexpr int kMaxClaimTries = 8;
 
-// A holder has to get through to the store a few times within a lease.
-void SayIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds lease) {
+// A holder must reach the store a few times within a lease.
+void WarnIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds lease) {
   const auto took = std::chrono::duration_cast<milliseconds>(env.MonoNow() - asked);
   if (took < lease / 3) return;
   Log(Level::kWarning,
@@ -28,15 +28,15 @@ void SayIfSlow(Env& env, const std::string& what, MonoTime asked, milliseconds l
        {"lease_needed_ms", 4 * took.count()}});
 }
 
-// A store that fails while an item is to be changed. Of one that stays away people are told once.
+// Failures of the store during one change. A long outage is logged once.
 class StoreOutage {
  public:
   StoreOutage(Env& env, const std::string& item) : env_(env), item_(item), since_(env.MonoNow()) {}
 
   void Note(const Error& error) {
     met_ = true;
-    if (told_ || env_.MonoNow() - since_ < kSilence) return;
-    told_ = true;
+    if (logged_ || env_.MonoNow() - since_ < kSilence) return;
+    logged_ = true;
     Log(Level::kWarning, "waiting for the store", {{"item", item_}, {"error", error.ToString()}});
   }
   bool met() const { return met_; }
@@ -47,14 +47,14 @@ class StoreOutage {
   const std::string item_;
   const MonoTime since_;
   bool met_ = false;
-  bool told_ = false;
+  bool logged_ = false;
 };
 
-bool MayHavePassed(const Error& error) { return error.code == Code::kUnknownOutcome; }
+bool IsUnknown(const Error& error) { return error.code == Code::kUnknownOutcome; }
 
 }  // namespace
 
-Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const LeaseRequest& wanted,
+Result<std::vector<Lease>> Lease::Claim(Store& store, const LeaseRequest& wanted, Env& env,
                                         std::stop_token stop) {
   const LeaseTerms& terms = wanted.terms;
   ClaimRequest request{.kind = wanted.kind,
@@ -74,37 +74,36 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, Env& env, const LeaseReque
   for (int tries = 1; !claimed && IsTransient(claimed.error().code); ++tries) {
     if (tries == kMaxClaimTries || !backoff.PauseBefore(asked + terms.lease))
       return claimed.error();
-    if (MayHavePassed(claimed.error()) && !PLANTED_BUG(claim_is_not_repeated))
-      request.repeat = true;
+    if (IsUnknown(claimed.error()) && !PLANTED_BUG(claim_is_not_repeated)) request.repeat = true;
     if (!request.repeat || PLANTED_BUG(lease_counted_from_the_last_try)) asked = env.MonoNow();
     claimed = store.Claim(request);
   }
   if (!claimed) return claimed.error();
-  if (!claimed->empty()) SayIfSlow(env, claimed->front().key, asked, terms.lease);
+  if (!claimed->empty()) WarnIfSlow(env, claimed->front().key, asked, terms.lease);
   std::vector<Lease> leases;
   leases.reserve(claimed->size());
   for (Record& record : *claimed) {
     const MonoTime deadline = asked + LeaseFor(record.attempt, terms.lease, terms.max_lease);
-    leases.push_back(Lease(store, env, terms, std::move(record), deadline));
+    leases.push_back(Lease(store, terms, std::move(record), deadline, env));
   }
   return leases;
 }
 
-Result<Lease> Lease::Create(Store& store, Env& env, Record record, milliseconds lease) {
+Result<Lease> Lease::Create(Store& store, Record record, milliseconds lease, Env& env) {
   const MonoTime deadline = env.MonoNow() + lease;
   const LeaseTerms terms{.lease = lease, .max_lease = lease};
-  Lease created(store, env, terms, std::move(record), deadline);
+  Lease created(store, terms, std::move(record), deadline, env);
   MUSTER_TRY(created.Commit(created.record(), Due::After(lease)));
   return created;
 }
 
-Lease::Lease(Store& store, Env& env, const LeaseTerms& terms, Record record, MonoTime deadline)
+Lease::Lease(Store& store, const LeaseTerms& terms, Record record, MonoTime deadline, Env& env)
     : store_(&store), env_(&env), terms_(terms), record_(std::move(record)), deadline_(deadline) {}
 
 Result<bool> Lease::StillOurs() const {
   MUSTER_ASSIGN(const std::optional<Record> stored, store_->Get(record_.kind, record_.key));
-  // A new claim raises the epoch, also one of our own that we forgot in a restart: who holds an
-  // older epoch holds nothing.
+  // Every claim raises the epoch, including one of ours that a restart has forgotten: the holder of
+  // an older epoch holds nothing.
   return stored && (PLANTED_BUG(fence_off) ||
                     (stored->epoch == record_.epoch && stored->owner == record_.owner));
 }
@@ -159,7 +158,7 @@ Status Lease::Commit(Record next, Due due, bool deferred) {
     const int64_t version = next.version;
     Committed(std::move(next), version, due, asked);
   } else {
-    // What we know of the record may be out of date now: nothing may be written from it any more.
+    // Our copy may be out of date, so nothing more may be written from it.
     Abandon();
   }
   return committed;
@@ -172,26 +171,26 @@ void Lease::Committed(Record next, int64_t version, Due due, MonoTime asked) {
   record_.version = version;
 }
 
-// Stores `next`, whatever becomes of single calls, and gives it the version that it has now.
+// Stores `next`, through failures of single calls, and sets its new version.
 Status Lease::TryCommit(Record& next, Due due, bool deferred) {
   Backoff backoff(*env_);
   StoreOutage outage(*env_, record_.key);
-  bool may_have_passed = false;
+  bool may_be_applied = false;
   for (;;) {
     if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return Lost();
     const Change change = Change::Put(next, due, deferred);
     const auto written = store_->Write({&change, 1});
     if (!written) outage.Note(written.error());
-    if (!outage.met()) SayIfSlow(*env_, record_.key, outage.since(), terms_.lease);
+    if (!outage.met()) WarnIfSlow(*env_, record_.key, outage.since(), terms_.lease);
     if (written && written->front().applied) {
       next.version = written->front().version;
       return {};
     }
     if (!written && !IsTransient(written.error().code)) return written.error();
-    if (!written && PLANTED_BUG(unknown_outcome_is_success) && MayHavePassed(written.error()))
+    if (!written && PLANTED_BUG(unknown_outcome_is_success) && IsUnknown(written.error()))
       return {};
-    if (written || MayHavePassed(written.error())) {
-      may_have_passed = true;
+    if (written || IsUnknown(written.error())) {
+      may_be_applied = true;
       auto stored = store_->Get(record_.kind, record_.key);
       if (stored) {
         const Verdict verdict = Judge(*stored, next);
@@ -200,41 +199,41 @@ Status Lease::TryCommit(Record& next, Due due, bool deferred) {
           return Lost();
         }
         next.version = *stored ? (*stored)->version : 0;
-        if (verdict == Verdict::kCameThrough) return {};
-        if (written) continue;  // it expected an older version than there is now: at once
+        if (verdict == Verdict::kApplied) return {};
+        if (written) continue;  // only the version was stale: retry at once
       }
     }
-    // Past the hand-over deadline there is no point in waiting: the lease expires by itself.
+    // Past the hand-over deadline, waiting is pointless: the lease expires by itself.
     if ((!written && Interrupted()) || !backoff.PauseBefore(deadline_)) {
-      if (may_have_passed) return Undecided();
+      if (may_be_applied) return Undecided();
       return written.error();
     }
   }
 }
 
-// What is stored, after a conflict or an unknown outcome of storing `next`.
+// What the stored record says after a conflict or an unknown outcome of storing `next`.
 Lease::Verdict Lease::Judge(const std::optional<Record>& stored, const Record& next) const {
   if (!stored) return record_.version == 0 ? Verdict::kOurs : Verdict::kLost;
   const bool as_known = stored->owner == record_.owner && stored->body == record_.body;
   const bool as_next = stored->owner == next.owner && stored->body == next.body;
   const bool same_claim = stored->epoch == record_.epoch;
-  // Where nothing but the due time was to change, it cannot be seen whether it did: once more.
+  // If only the due time was to change, the record does not show whether it did: try again.
   if (same_claim && stored->version > record_.version && as_next && !as_known)
-    return Verdict::kCameThrough;
+    return Verdict::kApplied;
   if (PLANTED_BUG(fence_off)) return Verdict::kOurs;
   if (!same_claim) return Verdict::kLost;
   return as_known || PLANTED_BUG(a_stop_is_overwritten) ? Verdict::kOurs : Verdict::kLost;
 }
 
 Error Lease::Lost() const {
-  return {Code::kLeaseLost, "'" + record_.key + "' is no longer ours",
-          "another process goes on from the last checkpoint"};
+  return {Code::kLeaseLost, "the lease of '" + record_.key + "' is lost",
+          "another process continues from the last checkpoint"};
 }
 
 Error Lease::Undecided() const {
   return {Code::kUnknownOutcome,
           "the last change of '" + record_.key + "' may not have been stored",
-          "its next holder reads what was"};
+          "the next holder continues from what is stored"};
 }
 
 }  // namespace muster::store

@@ -1,4 +1,4 @@
-#include "store/lease.h"
+#include "muster/lease.h"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ class LeaseTest : public ::testing::Test {
   }
 
   Result<std::vector<Lease>> Claim(const std::string& owner) {
-    return Lease::Claim(store_, env_,
-                        {.kind = "work", .queue = "q", .owner = owner, .terms = terms_}, {});
+    return Lease::Claim(store_, {.kind = "work", .queue = "q", .owner = owner, .terms = terms_},
+                        env_, {});
   }
   Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
   Record Stored() { return truth_->Get("work", "a").value().value(); }
@@ -188,7 +188,7 @@ TEST_F(LeaseTest, ClaimCanNameItsRecord) {
       Change::Put(Record{.kind = "work", .queue = "q", .key = "b", .body = "0"}, Due::Now());
   ASSERT_TRUE(truth_->Write({&change, 1}));
   const auto leases = Lease::Claim(
-      store_, env_, {.kind = "work", .queue = "q", .key = "b", .owner = "me", .limit = 5}, {});
+      store_, {.kind = "work", .queue = "q", .key = "b", .owner = "me", .limit = 5}, env_, {});
   ASSERT_EQ(leases->size(), 1U);
   EXPECT_EQ(leases->front().key(), "b");
 }
@@ -247,7 +247,7 @@ TEST_F(LeaseTest, CreatedRecordIsHeldFromTheStart) {
   const Record record{
       .kind = "member", .queue = "q", .key = "m", .owner = "me", .body = "\"here\""};
   store_.next = {Luck::kDown, Luck::kLostReply};
-  auto lease = Lease::Create(store_, env_, record, 10s);
+  auto lease = Lease::Create(store_, record, 10s, env_);
   ASSERT_TRUE(lease);
   EXPECT_TRUE(lease->StillOurs().value());
   EXPECT_TRUE(lease->Renew("\"still\""));
@@ -256,9 +256,9 @@ TEST_F(LeaseTest, CreatedRecordIsHeldFromTheStart) {
 
 TEST_F(LeaseTest, RecordOfAnotherIsNotCreatedAgain) {
   Record record{.kind = "member", .queue = "q", .key = "m", .owner = "other"};
-  ASSERT_TRUE(Lease::Create(store_, env_, record, 10s));
+  ASSERT_TRUE(Lease::Create(store_, record, 10s, env_));
   record.owner = "me";
-  EXPECT_EQ(Lease::Create(store_, env_, record, 10s).error().code, Code::kLeaseLost);
+  EXPECT_EQ(Lease::Create(store_, record, 10s, env_).error().code, Code::kLeaseLost);
 }
 
 }  // namespace

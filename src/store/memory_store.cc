@@ -1,9 +1,9 @@
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
 
+#include "core/mutex.h"
 #include "core/planted_bug.h"
 #include "store/backends.h"
 #include "store/record_rules.h"
@@ -18,7 +18,8 @@ class MemoryStore final : public Store {
   // A copy of the current state.
   std::unique_ptr<MemoryStore> Copy() {
     auto copy = std::make_unique<MemoryStore>(env_);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
+    const MutexLock theirs(copy->mutex_);
     copy->records_ = records_;
     for (auto& [name, entry] : copy->records_) copy->List(entry);
     return copy;
@@ -27,7 +28,7 @@ class MemoryStore final : public Store {
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
     MUSTER_TRY(CheckKind(kind));
     MUSTER_TRY(CheckKey(key));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto found = records_.find({std::string(kind), std::string(key)});
     if (found == records_.end()) return std::optional<Record>{};
     return std::optional<Record>(found->second.record);
@@ -37,7 +38,7 @@ class MemoryStore final : public Store {
                                    std::string_view after, int limit) override {
     MUSTER_TRY(CheckScan(kind, prefix, after, limit));
     std::vector<Record> page;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto it = after >= prefix ? records_.upper_bound({std::string(kind), std::string(after)})
                               : records_.lower_bound({std::string(kind), std::string(prefix)});
     for (; it != records_.end() && page.size() < static_cast<size_t>(limit); ++it) {
@@ -53,7 +54,7 @@ class MemoryStore final : public Store {
     std::vector<Written> answers;
     answers.reserve(changes.size());
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const Change& change : changes) answers.push_back(Apply(change));
       ++changes_;
     }
@@ -63,7 +64,7 @@ class MemoryStore final : public Store {
 
   Result<std::vector<Record>> Claim(const ClaimRequest& request) override {
     MUSTER_TRY(CheckClaim(request));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<Record> claimed;
     if (request.repeat) claimed = TakenBy(request);
     if (!claimed.empty()) return claimed;
@@ -84,7 +85,7 @@ class MemoryStore final : public Store {
   }
 
   std::vector<Record> Claimable(const ClaimRequest& request) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<Record> claimable;
     if (request.repeat) claimable = TakenBy(request);
     if (!claimable.empty()) return claimable;
@@ -95,9 +96,9 @@ class MemoryStore final : public Store {
   Result<WallTime> Now() override { return env_.WallNow(); }
 
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const uint64_t seen = changes_;
-    changed_.wait_for(lock, stop, timeout, [&] { return changes_ != seen; });
+    changed_.wait_for(lock, stop, timeout, [&]() REQUIRES(mutex_) { return changes_ != seen; });
   }
 
  private:
@@ -108,7 +109,7 @@ class MemoryStore final : public Store {
     std::string claim_id;
   };
 
-  Written Apply(const Change& change) {
+  Written Apply(const Change& change) REQUIRES(mutex_) {
     const Name name{change.record.kind, change.record.key};
     auto found = records_.find(name);
     const int64_t stored = found == records_.end() ? 0 : found->second.record.version;
@@ -143,7 +144,7 @@ class MemoryStore final : public Store {
   }
 
   // What this claim took before, unless others have claimed it since.
-  std::vector<Record> TakenBy(const ClaimRequest& request) {
+  std::vector<Record> TakenBy(const ClaimRequest& request) REQUIRES(mutex_) {
     std::vector<Record> taken;
     for (const auto& due : due_) {
       const Entry& entry = *std::get<Entry*>(due);
@@ -155,7 +156,7 @@ class MemoryStore final : public Store {
     return taken;
   }
 
-  std::vector<Entry*> DueNow(const ClaimRequest& request) {
+  std::vector<Entry*> DueNow(const ClaimRequest& request) REQUIRES(mutex_) {
     const WallTime now = env_.WallNow();
     std::vector<Entry*> due;
     if (!request.key.empty()) {
@@ -179,22 +180,23 @@ class MemoryStore final : public Store {
     return due;
   }
 
-  void List(Entry& entry) {
+  void List(Entry& entry) REQUIRES(mutex_) {
     const Record& r = entry.record;
     if (r.due) due_.emplace(r.kind, r.queue, *r.due, r.key, &entry);
   }
 
-  void Unlist(Entry& entry) {
+  void Unlist(Entry& entry) REQUIRES(mutex_) {
     const Record& r = entry.record;
     if (r.due) due_.erase({r.kind, r.queue, *r.due, r.key, &entry});
   }
 
   Env& env_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any changed_;
-  uint64_t changes_ = 0;
-  std::map<Name, Entry> records_;
-  std::set<std::tuple<std::string, std::string, WallTime, std::string, Entry*>> due_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  std::map<Name, Entry> records_ GUARDED_BY(mutex_);
+  std::set<std::tuple<std::string, std::string, WallTime, std::string, Entry*>> due_
+      GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace muster::store {
 namespace {
 
-// Maps today to a day in the seventies.
+// Maps today to a day in the 1970s.
 constexpr int64_t kPastShrinks = 10;
 
 Error Invalid(std::string message) { return Error{Code::kInvalid, std::move(message)}; }
@@ -52,7 +52,7 @@ Status CheckBody(const std::string& body) {
     return Invalid("body has " + std::to_string(body.size()) + " bytes, more than the " +
                    std::to_string(kMaxBodyBytes) + " that are allowed");
   }
-  if (body.find('\0') != std::string::npos) return Invalid("body holds a NUL");
+  if (body.find('\0') != std::string::npos) return Invalid("body contains a NUL");
   // Reuses its buffers: bodies are checked at every write, and most are small.
   thread_local simdjson::dom::parser parser(kMaxBodyBytes);
   thread_local const auto kAllocated = parser.allocate(kMaxBodyBytes, kMaxBodyDepth);

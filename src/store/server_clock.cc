@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/mutex.h"
+
 namespace muster::store {
 namespace {
 
@@ -33,8 +35,8 @@ ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
 void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {
   const nanoseconds time = shown - kEpoch;
   const Bounds seen{time - answered.time_since_epoch(), time + tick - asked.time_since_epoch()};
-  if (seen.most - seen.least > 2 * kMaxError) return;  // such a slow response says too little
-  std::lock_guard lock(mutex_);
+  if (seen.most - seen.least > 2 * kMaxError) return;  // too slow a response to be of use
+  const MutexLock lock(mutex_);
   if (bounds_) {
     const Bounds known = At(answered);
     const Bounds both{std::max(known.least, seen.least), std::min(known.most, seen.most)};
@@ -54,12 +56,12 @@ void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, mil
 }
 
 bool ServerClock::IsStale(MonoTime now) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !bounds_ || now - at_ > kStaleAfter;
 }
 
 Result<ServerClock::Reading> ServerClock::Read(MonoTime now) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!bounds_) {
     return Error{Code::kUnavailable,
                  "the store has not reported its time within " +

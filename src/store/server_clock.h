@@ -1,9 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 #include <optional>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "muster/store.h"
@@ -12,7 +12,7 @@ namespace muster::store {
 
 using std::chrono::milliseconds;
 
-// The clock of a server that takes no part in what is written: it tells its time on request, to the
+// The clock of a server that does not stamp writes itself: it reports its time on request, to the
 // second or so, and the response takes time. So the time is known with a bounded error, which
 // becomes part of every lease: no worker takes a record before it is due, whichever of two has the
 // worse clock.
@@ -64,13 +64,14 @@ class ServerClock {
     Offset most;
   };
 
-  Bounds At(MonoTime now) const;
+  Bounds At(MonoTime now) const REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::optional<Bounds> bounds_;  // as of at_
-  MonoTime at_{};
-  Offset disagreement_{0};  // how far responses were apart: servers of one cluster differ
-  std::optional<WallTime> last_;
+  mutable Mutex mutex_;
+  std::optional<Bounds> bounds_ GUARDED_BY(mutex_);  // as of at_
+  MonoTime at_ GUARDED_BY(mutex_){};
+  // How far responses were apart: servers of one cluster differ.
+  Offset disagreement_ GUARDED_BY(mutex_){0};
+  std::optional<WallTime> last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

@@ -1,10 +1,9 @@
-// What other modules may use of store, beside its public headers.
+// What other modules may use of the store, besides store.h in muster/.
 #pragma once
 
+#include "muster/lease.h"                  // IWYU pragma: export
 #include "store/backends.h"                // IWYU pragma: export
 #include "store/doctor/diagnose.h"         // IWYU pragma: export
-#include "store/lease.h"                   // IWYU pragma: export
 #include "store/metered_store.h"           // IWYU pragma: export
 #include "store/postgres/postgres_pool.h"  // IWYU pragma: export
 #include "store/store_url.h"               // IWYU pragma: export
-#include "store/update.h"                  // IWYU pragma: export

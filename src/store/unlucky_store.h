@@ -7,8 +7,8 @@
 
 namespace muster::store {
 
-// For tests: a store whose next calls fail as told. `next` is for one call each; when it is empty,
-// calls succeed unless the store is `down`.
+// For tests: a store whose next calls fail as configured. `next` is for one call each; when it is
+// empty, calls succeed unless the store is `down`.
 class UnluckyStore final : public StoreWrapper {
  public:
   enum class Luck { kGood, kDown, kLostRequest, kLostReply, kFull };

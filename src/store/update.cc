@@ -1,7 +1,9 @@
-#include "store/update.h"
-
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "muster/lease.h"
 
 namespace muster::store {
 namespace {
@@ -27,19 +29,19 @@ class Updating {
                      "try again"};
       }
       if (!updated && (!may_repeat_ || ++failures_ == kMaxFailures)) return updated.error();
-      // After a first conflict at once: the other writer is done.
+      // After the first conflict, retry at once: the other writer is done.
       if (!updated || conflicts_ > 1) Pause();
     }
   }
 
  private:
-  // False: another writer was faster.
+  // False: a conflict.
   Result<bool> Try(const UpdateFunction& update) {
     may_repeat_ = false;
     auto stored = store_.Get(kind_, key_);
     if (!stored) return Failed(stored.error());
     const bool moved = unknown_ && VersionOf(*stored) != unknown_->record.version;
-    if (moved && CameThrough(*stored)) return true;
+    if (moved && WasApplied(*stored)) return true;
     Result<std::optional<Change>> change = update(*std::move(stored));
     if (!change && moved) {
       return Error{Code::kUnknownOutcome,
@@ -55,7 +57,7 @@ class Updating {
     return Failed(written.error());
   }
 
-  // The store knows best when it is worth looking again, and callers need no clock.
+  // The store wakes us when another attempt may succeed, and callers need no clock.
   void Pause() {
     store_.Wait(kind_, pause_, {});
     pause_ = std::min(pause_ * 2, kLongestPause);
@@ -70,8 +72,8 @@ class Updating {
     return stored ? stored->version : 0;
   }
 
-  // Whether the record is what the write of unknown outcome was to make of it.
-  bool CameThrough(const std::optional<Record>& stored) const {
+  // Whether the record is what the write of unknown outcome would have made it.
+  bool WasApplied(const std::optional<Record>& stored) const {
     if (unknown_->op == Change::Op::kDelete) return !stored;
     return stored && stored->body == unknown_->record.body &&
            stored->owner == unknown_->record.owner;
@@ -80,7 +82,7 @@ class Updating {
   Store& store_;
   const std::string& kind_;
   const std::string& key_;
-  std::optional<Change> unknown_;  // the last write whose outcome is not known
+  std::optional<Change> unknown_;  // the last write of unknown outcome
   bool may_repeat_ = false;
   int conflicts_ = 0;
   int failures_ = 0;

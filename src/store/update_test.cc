@@ -1,4 +1,4 @@
-#include "store/update.h"
+#include "muster/lease.h"
 
 #include <gtest/gtest.h>
 

@@ -93,7 +93,7 @@ Status DiagnoseWaits(Store& store, Findings& findings) {
       std::to_string(late) + (late == 1 ? " work item waits" : " work items wait") + " for up to " +
           std::to_string(minutes) + " minutes, '" + first +
           "' for one: if no lease is meant to be that long, the store's clock was set back",
-      "set the clock right, or let each go on at once with 'muster work release ITEM'");
+      "correct the clock, or release each one with 'muster work release ITEM'");
   return {};
 }
 
@@ -133,7 +133,7 @@ Result<std::vector<Finding>> DiagnoseStore(const std::string& text, Env& env) {
   bool exists = true;
   switch (url.backend) {
     case StoreUrl::Backend::kMemory:
-      findings.Warn("durability", "a memory store is gone when the process ends",
+      findings.Warn("durability", "a memory store ends with its process",
                     "use sqlite:PATH to keep the state and to share it among processes");
       break;
     case StoreUrl::Backend::kSqlite:

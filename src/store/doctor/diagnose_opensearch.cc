@@ -35,7 +35,7 @@ bool DiagnoseTime(OpenSearchCluster& client, Env& env, bool exists, Findings& fi
   const std::string known =
       "the cluster's time is known to " + std::to_string(reading->error.count()) + " ms";
   if (reading->error > std::chrono::milliseconds(250)) {
-    findings.Warn("time", known + ", by which leases are taken over later",
+    findings.Warn("time", known + ", which delays taking over leases",
                   "allow cluster:monitor/nodes/stats, or run muster closer to the cluster");
   } else {
     findings.Ok("time", known);
@@ -49,7 +49,7 @@ void DiagnoseSettings(const OpenSearchIndex& index, Findings& findings) {
   const std::string change = "PUT " + index.name + "/_settings ";
   if (index.blocked) {
     return findings.Fail(
-        "settings", {Code::kReadOnly, "index " + index.name + " takes no writes",
+        "settings", {Code::kReadOnly, "index " + index.name + " rejects writes",
                      "free disk space in the cluster if it is low; then, if the block stays, " +
                          change + R"({"index.blocks": null})"});
   }
@@ -76,7 +76,7 @@ void DiagnoseSettings(const OpenSearchIndex& index, Findings& findings) {
 void DiagnoseHealth(OpenSearchCluster& client, const OpenSearchIndex& index, Findings& findings) {
   const auto health = client.Call({.target = "/_cluster/health/" + index.name + "?timeout=2s"});
   if (!health) return;  // optional: not every user may read it
-  const std::string status = TextOf(*health, "status");
+  const std::string status = TextIn(*health, "status");
   if (status == "red") {
     findings.Fail("health", {Code::kUnavailable, "index " + index.name + " is red: a shard is lost",
                              "bring its node back, or see GET _cluster/allocation/explain"});

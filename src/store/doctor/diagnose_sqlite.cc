@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/schema_version.h"
 #include "sql/sqlite.h"
 #include "store/doctor/diagnose_backends.h"
 #include "store/sqlite/sqlite_schema.h"
@@ -36,7 +37,7 @@ Status CheckWritable(const std::string& path, const std::string& what) {
       return Error{Code::kReadOnly, message, "name a file on a writable disk"};
     case EACCES:
       return Error{Code::kPermission, message,
-                   "give this user the right to read and write it, or name another file"};
+                   "grant this user read and write access, or name another file"};
     default:
       return Error{Code::kUnavailable, message,
                    "create the folder with mkdir -p, or name another file"};
@@ -135,10 +136,7 @@ bool DiagnoseFile(const StoreUrl& url, uint64_t bytes, Findings& findings) {
   }
   if (version > kSqliteSchemaVersion) {
     findings.Fail("schema",
-                  {Code::kIncompatible,
-                   space + " has schema version " + std::to_string(version) +
-                       ", this muster knows versions up to " + std::to_string(kSqliteSchemaVersion),
-                   "use the newer muster that wrote it, or another namespace"});
+                  NewerSchema("", "namespace '" + url.space + "'", version, kSqliteSchemaVersion));
     return false;
   }
   findings.Ok("schema", space + " has version " + std::to_string(version));

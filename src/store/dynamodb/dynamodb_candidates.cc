@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/mutex.h"
+
 namespace muster::store {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr size_t kMaxQueues = 1'000;  // beyond that all are dropped, which only
 
 std::shared_ptr<DynamoDbCandidates::Queue> DynamoDbCandidates::Find(const std::string& kind,
                                                                     const std::string& queue) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (queues_.size() >= kMaxQueues && !queues_.contains({kind, queue})) queues_.clear();
   auto& found = queues_[{kind, queue}];
   if (found == nullptr) found = std::make_shared<Queue>();
@@ -27,7 +29,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
     const std::string& kind, const std::string& queue, const Ask& ask) {
   const std::shared_ptr<Queue> known = Find(kind, queue);
   const MonoTime arrived = env_.MonoNow();
-  std::lock_guard lock(known->mutex);
+  const MutexLock lock(known->mutex);
   // While this one waited, another has asked and found nothing.
   if (known->found_none && known->began > arrived) return std::optional<Candidate>{};
   const bool stale =
@@ -76,7 +78,7 @@ void DynamoDbCandidates::Settled(const std::string& kind, const std::string& que
                                  const Candidate& candidate, bool by_us) {
   const std::shared_ptr<Queue> known = Find(kind, queue);
   const MonoTime now = env_.MonoNow();
-  std::lock_guard lock(known->mutex);
+  const MutexLock lock(known->mutex);
   ++(by_us ? known->won : known->lost);
   if (known->settled.size() >= kMaxSettled) known->settled.clear();
   known->settled[{candidate.key, candidate.version}] = now;

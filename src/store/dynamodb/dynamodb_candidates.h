@@ -5,12 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 
@@ -49,24 +49,24 @@ class DynamoDbCandidates {
 
  private:
   struct Queue {
-    std::mutex mutex;
-    std::deque<Candidate> list;
-    MonoTime began{};  // start of the last query
-    MonoTime asked{};  // end of the last query
-    bool found_none = false;
-    int limit = 0;  // of the last query
-    int won = 0;    // since then
-    int lost = 0;
-    bool contended = false;
-    std::map<std::pair<std::string, int64_t>, MonoTime> settled;
+    Mutex mutex;
+    std::deque<Candidate> list GUARDED_BY(mutex);
+    MonoTime began GUARDED_BY(mutex){};  // start of the last query
+    MonoTime asked GUARDED_BY(mutex){};  // end of the last query
+    bool found_none GUARDED_BY(mutex) = false;
+    int limit GUARDED_BY(mutex) = 0;  // of the last query
+    int won GUARDED_BY(mutex) = 0;    // since then
+    int lost GUARDED_BY(mutex) = 0;
+    bool contended GUARDED_BY(mutex) = false;
+    std::map<std::pair<std::string, int64_t>, MonoTime> settled GUARDED_BY(mutex);
   };
 
   std::shared_ptr<Queue> Find(const std::string& kind, const std::string& queue);
-  Status Refill(Queue& queue, const Ask& ask);
+  Status Refill(Queue& queue, const Ask& ask) REQUIRES(queue.mutex);
 
   Env& env_;
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<Queue>> queues_;
+  Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Queue>> queues_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

@@ -5,6 +5,7 @@
 
 #include "core/secrets.h"
 #include "net/sigv4.h"
+#include "store/dynamodb/dynamodb_items.h"
 
 namespace muster::store {
 namespace {
@@ -87,6 +88,18 @@ DynamoDbClient::DynamoDbClient(DynamoDbPlace place, Env& env, const DynamoDbLimi
       http_(net::HttpOptions{.ca_file = place_.ca_file}),
       credentials_(env) {}
 
+Result<Json> DynamoDbClient::Fetch(std::string_view operation, const Json& request) {
+  MUSTER_ASSIGN(DynamoDbAnswer answer, Call(operation, request));
+  if (!answer.ok()) return ErrorOf(operation, answer);
+  return std::move(answer.body);
+}
+
+Result<Json> DynamoDbClient::GetItem(Json request) {
+  request["ConsistentRead"] = true;
+  MUSTER_ASSIGN(const Json body, Fetch("GetItem", request));
+  return DynamoDbItemIn(body);
+}
+
 Result<DynamoDbAnswer> DynamoDbClient::Call(std::string_view operation, const Json& request) {
   DynamoDbPatience patience = NewPatience();
   return Call(operation, request, patience);
@@ -98,7 +111,7 @@ Result<DynamoDbAnswer> DynamoDbClient::Call(std::string_view operation, const Js
   const bool writes = !IsRead(operation);
   bool in_doubt = false;
   bool renewed = false;
-  Error last{Code::kUnavailable, place_.Name() + " was not asked: no time was left"};
+  Error last{Code::kUnavailable, place_.Name() + " was not called: no time was left"};
   for (bool again = patience.Left().count() > 0; again; again = patience.Pause()) {
     auto response =
         Send(operation, body, writes, std::min(limits_.request_timeout, patience.Left()));
@@ -175,9 +188,9 @@ WallTime DynamoDbClient::SigningTime() {
 
 Status DynamoDbClient::AskForTime() {
   // A missing item: the smallest read.
-  const Json nobody{{"TableName", place_.table},
-                    {"Key", {{"pk", {{"S", "-"}}}, {"sk", {{"S", "-"}}}}}};
-  MUSTER_ASSIGN(const DynamoDbAnswer answer, Call("GetItem", nobody));
+  const Json missing{{"TableName", place_.table},
+                     {"Key", {{"pk", {{"S", "-"}}}, {"sk", {{"S", "-"}}}}}};
+  MUSTER_ASSIGN(const DynamoDbAnswer answer, Call("GetItem", missing));
   if (!answer.ok()) return ErrorOf("GetItem", answer);
   return {};
 }
@@ -197,15 +210,15 @@ Error DynamoDbClient::ErrorOf(std::string_view operation, const DynamoDbAnswer& 
                  std::move(hint)};
   };
   if (answer.error == "ResourceNotFoundException") {
-    return error(Code::kNotFound, "there is no such table",
+    return error(Code::kNotFound, "the table does not exist",
                  "check region and name, or add ?create=true to the URL to have it created");
   }
   if (answer.error == "AccessDeniedException" || answer.error == "AccessDenied") {
-    return error(Code::kPermission, "may not " + std::string(operation) + ": " + said,
+    return error(Code::kPermission, "access denied to " + std::string(operation) + ": " + said,
                  "attach the policy of the guide (stores, DynamoDB) to this user or role");
   }
   if (IsAboutTime(answer)) {
-    return error(Code::kPermission, "the signature's time is refused: " + said,
+    return error(Code::kPermission, "the signature's time is rejected: " + said,
                  "set this machine's clock by NTP");
   }
   if (answer.error.starts_with("ExpiredToken")) {
@@ -215,7 +228,7 @@ Error DynamoDbClient::ErrorOf(std::string_view operation, const DynamoDbAnswer& 
   if (IsOneOf(answer.error,
               {"UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId",
                "IncompleteSignatureException", "MissingAuthenticationTokenException"})) {
-    return error(Code::kPermission, "the credentials are refused: " + said,
+    return error(Code::kPermission, "the credentials are rejected: " + said,
                  "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the "
                  "profile that AWS_PROFILE names; is it the right account and region?");
   }

@@ -22,6 +22,7 @@ struct DynamoDbAnswer {
   bool in_doubt = false;     // an earlier try of the same request may have been applied
 
   bool ok() const { return error.empty(); }
+  bool ConditionFailed() const { return error == "ConditionalCheckFailedException"; }
 };
 
 // Timeouts. Tests use shorter ones.
@@ -70,7 +71,13 @@ class DynamoDbClient {
                               DynamoDbPatience& patience);
   Result<DynamoDbAnswer> Call(std::string_view operation, const Json& request);
 
-  // An unexpected response as an error for people.
+  // The body of a response to a read. An error response is a failure too.
+  Result<Json> Fetch(std::string_view operation, const Json& request);
+
+  // The current item of a request { TableName, Key }; empty: none.
+  Result<Json> GetItem(Json request);
+
+  // An unexpected response, as an error to report.
   Error ErrorOf(std::string_view operation, const DynamoDbAnswer& answer) const;
 
   // The server's time. Sends a request if there was no response for a while.

@@ -107,6 +107,8 @@ Json DynamoDbUpdate::Take() && {
   return std::move(request_);
 }
 
+Json DynamoDbItemIn(const Json& body) { return body.value("Item", Json::object()); }
+
 std::optional<std::string> DynamoDbTextOf(const Json& item, const char* name) {
   const auto attribute = item.find(name);
   if (attribute == item.end() || !attribute->is_object()) return std::nullopt;

@@ -89,6 +89,9 @@ Json DynamoDbText(std::string_view text);
 Json DynamoDbNumber(int64_t number);
 int64_t DynamoDbMilliseconds(WallTime time);
 
+// The item in a response, for example the one that failed a condition; empty: none.
+Json DynamoDbItemIn(const Json& body);
+
 // The value of an attribute; none if missing or of another type.
 std::optional<std::string> DynamoDbTextOf(const Json& item, const char* name);
 std::optional<int64_t> DynamoDbNumberOf(const Json& item, const char* name);

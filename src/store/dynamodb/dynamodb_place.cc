@@ -75,7 +75,7 @@ std::string DynamoDbPlace::Name() const { return "DynamoDB table " + table + " i
 
 Result<DynamoDbPlace> ParseDynamoDbPlace(const Url& url) {
   if (!url.user.empty() || !url.password.empty()) {
-    return Invalid("store URL holds credentials",
+    return Invalid("store URL contains credentials",
                    "leave them out: they come from where AWS's own tools look for them, first of "
                    "all from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   }
@@ -83,9 +83,9 @@ Result<DynamoDbPlace> ParseDynamoDbPlace(const Url& url) {
   DynamoDbPlace place{.region = url.host,
                       .table = url.path.empty() ? "" : url.path.substr(1),
                       .endpoint = EndpointOf(url.host)};
-  if (!IsRegion(place.region)) return Invalid("store URL names no region of AWS", kForm);
+  if (!IsRegion(place.region)) return Invalid("store URL names no AWS region", kForm);
   if (!IsTable(place.table)) {
-    return Invalid("store URL names no table of DynamoDB: 3 to 255 letters, digits and -_.", kForm);
+    return Invalid("store URL names no DynamoDB table: 3 to 255 letters, digits and -_.", kForm);
   }
   for (const auto& [name, value] : url.query) MUSTER_TRY(SetParameter(name, value, place));
   return place;

@@ -147,7 +147,14 @@ TEST_F(DynamoDbStoreTest, ANewerSchemaIsRefused) {
   const Error error = OpenError();
   EXPECT_EQ(error.code, Code::kIncompatible);
   EXPECT_NE(error.message.find("999"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("up to 1"), std::string::npos) << error.message;
   EXPECT_TRUE(Open("other"));
+}
+
+TEST_F(DynamoDbStoreTest, ASchemaItemWithoutAVersionIsCorrupt) {
+  ASSERT_TRUE(Open());
+  Call("PutItem", {{"Item", {{"pk", {{"S", "main"}}}, {"sk", {{"S", "schema"}}}}}});
+  EXPECT_EQ(OpenError().code, Code::kCorrupt);
 }
 
 TEST_F(DynamoDbStoreTest, AnItemThatIsNoRecordIsCorrupt) {

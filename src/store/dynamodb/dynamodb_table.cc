@@ -1,6 +1,7 @@
 #include "store/dynamodb/dynamodb_table.h"
 
 #include "core/log.h"
+#include "core/schema_version.h"
 #include "store/dynamodb/dynamodb_items.h"
 
 namespace muster::store {
@@ -101,7 +102,7 @@ void SwitchRecoveryOn(DynamoDbClient& client, Env& env) {
     // DynamoDB Local has no backups.
     if (answer && (answer->ok() || answer->error == "UnknownOperationException")) return;
     reason = answer ? answer->error + ": " + answer->message : answer.error().ToString();
-    // A new table is not ready for it at once.
+    // A new table does not accept this immediately.
     if (!answer || answer->error != "ContinuousBackupsUnavailableException") break;
     static_cast<void>(env.Sleep(kLookEvery, {}));
   }
@@ -135,7 +136,7 @@ Status AwaitTable(DynamoDbClient& client, Env& env) {
       created = created || by_us;
     } else if (table->status == "DELETING") {
       return Error{Code::kUnavailable, client.place().Name() + " is being deleted",
-                   "wait until it is gone, or name another"};
+                   "wait until it is deleted, or name another"};
     } else {
       MUSTER_TRY(CheckDynamoDbKeys(client, *table));
       if (table->IsReady()) break;
@@ -169,27 +170,27 @@ Result<std::optional<DynamoDbTable>> DescribeDynamoDbTable(DynamoDbClient& clien
 Status CheckDynamoDbKeys(const DynamoDbClient& client, const DynamoDbTable& table) {
   if (table.mismatch.empty()) return {};
   return Error{Code::kIncompatible,
-               client.place().Name() + " is not one of muster's: " + table.mismatch,
-               "name another table, or one that is not there with ?create=true"};
+               client.place().Name() + " is not a muster table: " + table.mismatch,
+               "name another table, or a new one with ?create=true"};
 }
 
 Result<int> DynamoDbSchemaVersion(DynamoDbClient& client, const std::string& space) {
-  Json request = SchemaItem(client, space);
-  request["ConsistentRead"] = true;
-  MUSTER_ASSIGN(const DynamoDbAnswer answer, client.Call("GetItem", request));
-  if (!answer.ok()) return client.ErrorOf("GetItem", answer);
-  const auto item = answer.body.find("Item");
-  if (item == answer.body.end()) return 0;
-  return static_cast<int>(DynamoDbNumberOf(*item, "version").value_or(0));
+  MUSTER_ASSIGN(const Json item, client.GetItem(SchemaItem(client, space)));
+  if (item.empty()) return 0;
+  const std::optional<int64_t> version = DynamoDbNumberOf(item, "version");
+  if (!version || *version <= 0) {
+    return Error{
+        Code::kCorrupt,
+        client.place().Name() + ": the schema version of namespace '" + space + "' cannot be read",
+        "restore the item with the sort key 'schema' from a backup"};
+  }
+  return static_cast<int>(*version);
 }
 
 Status CheckDynamoDbSchema(const DynamoDbClient& client, const std::string& space, int version) {
   if (version <= kDynamoDbSchemaVersion) return {};
-  return Error{Code::kIncompatible,
-               "namespace '" + space + "' of " + client.place().Name() + " has schema version " +
-                   std::to_string(version) + ", this muster knows versions up to " +
-                   std::to_string(kDynamoDbSchemaVersion),
-               "use the newer muster that wrote it, or another namespace"};
+  return NewerSchema(client.place().Name(), "namespace '" + space + "'", version,
+                     kDynamoDbSchemaVersion);
 }
 
 Status PrepareDynamoDbTable(DynamoDbClient& client, const std::string& space, Env& env) {
@@ -200,9 +201,7 @@ Status PrepareDynamoDbTable(DynamoDbClient& client, const std::string& space, En
   update.Set("version", int64_t{kDynamoDbSchemaVersion}).IfMissing();
   MUSTER_ASSIGN(const DynamoDbAnswer answer, client.Call("UpdateItem", std::move(update).Take()));
   if (answer.ok()) return {};
-  if (answer.error != "ConditionalCheckFailedException") {
-    return client.ErrorOf("UpdateItem", answer);
-  }
+  if (!answer.ConditionFailed()) return client.ErrorOf("UpdateItem", answer);
   // Created concurrently.
   MUSTER_ASSIGN(const int theirs, DynamoDbSchemaVersion(client, space));
   return CheckDynamoDbSchema(client, space, theirs);

@@ -31,7 +31,7 @@ Result<std::optional<DynamoDbTable>> DescribeDynamoDbTable(DynamoDbClient& clien
 // kIncompatible: its keys differ from ours.
 Status CheckDynamoDbKeys(const DynamoDbClient& client, const DynamoDbTable& table);
 
-// 0: the namespace does not exist yet.
+// 0: the namespace does not exist yet. kCorrupt: its version cannot be read.
 Result<int> DynamoDbSchemaVersion(DynamoDbClient& client, const std::string& space);
 
 // kIncompatible: a newer muster wrote it.

@@ -56,14 +56,14 @@ BulkResult Failed(Error error) {
 }
 
 BulkResult ResultOf(OpenSearchCluster& client, const Json& item, const std::string& alias) {
-  const int status = static_cast<int>(NumberOf(item, "status"));
-  const Json& error = MemberOf(item, "error");
+  const int status = static_cast<int>(NumberIn(item, "status"));
+  const Json& error = MemberIn(item, "error");
   if (error.is_null() && status >= 200 && status < 300) {
     return {.kind = BulkResult::Kind::kApplied,
             .version = VersionOf(item),
-            .source = MemberOf(MemberOf(item, "get"), "_source")};
+            .source = MemberIn(MemberIn(item, "get"), "_source")};
   }
-  const std::string type = TextOf(error, "type");
+  const std::string type = TextIn(error, "type");
   if (status == 409 || type == "document_missing_exception") {
     return {.kind = BulkResult::Kind::kConflict};
   }
@@ -82,13 +82,13 @@ void SendSome(OpenSearchCluster& client, const std::string& alias, std::string b
     for (const size_t i : which) results[i] = Failed(answer.error());
     return;
   }
-  const Json& items = MemberOf(*answer, "items");
+  const Json& items = MemberIn(*answer, "items");
   for (size_t i = 0; i < which.size(); ++i) {
-    const bool told =
+    const bool answered =
         items.is_array() && i < items.size() && items[i].is_object() && !items[i].empty();
     results[which[i]] =
-        told ? ResultOf(client, items[i].front(), alias)
-             : Failed({Code::kUnknownOutcome, "the cluster's answer to a _bulk is incomplete"});
+        answered ? ResultOf(client, items[i].front(), alias)
+                 : Failed({Code::kUnknownOutcome, "the cluster's answer to a _bulk is incomplete"});
   }
 }
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <span>
 
+#include "core/mutex.h"
+
 namespace muster::store {
 namespace {
 
@@ -32,19 +34,19 @@ Candidates::Candidates(Env& env) : env_(env), page_(kFirstPage) {}
 Result<std::vector<Candidate>> Candidates::Take(size_t count, MonoTime arrived,
                                                 const Search& search) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (known_.size() >= count) return TakeKnown(count);
   }
-  std::lock_guard turn(searching_);
+  const MutexLock turn(searching_);
   size_t size = 0;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (known_.size() >= count || searched_ >= arrived) return TakeKnown(count);
     size = std::min(std::max(page_, kClaimsOfAPage * count) + spent_.size(), kMost);
   }
   const MonoTime began = env_.MonoNow();
   MUSTER_ASSIGN(std::vector<Candidate> found, search(size));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   searched_ = began;
   if (found.size() == size) page_ = std::min(2 * page_, kMost);
   Refill(std::move(found));
@@ -64,7 +66,7 @@ std::vector<Candidate> Candidates::TakeKnown(size_t count) {
 void Candidates::Refill(std::vector<Candidate> found) {
   // No need to remember what a search no longer shows.
   std::map<std::string, DocumentVersion> still_shown;
-  std::erase_if(found, [&](const Candidate& candidate) {
+  std::erase_if(found, [&](const Candidate& candidate) REQUIRES(mutex_) {
     const auto spent = spent_.find(candidate.id);
     if (spent == spent_.end() || !SameVersion(spent->second, candidate.version)) return false;
     still_shown.insert(*spent);
@@ -81,12 +83,12 @@ void Candidates::Refill(std::vector<Candidate> found) {
 }
 
 void Candidates::GiveBack(const Candidate& candidate) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   spent_.erase(candidate.id);
 }
 
 void Candidates::Collided() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_.clear();
   page_ = kFirstPage;
   spread_until_ = env_.MonoNow() + kSpreadFor;

@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "store/opensearch/opensearch_records.h"
@@ -43,19 +43,19 @@ class Candidates {
   void Collided();
 
  private:
-  std::vector<Candidate> TakeKnown(size_t count);
-  void Refill(std::vector<Candidate> found);
+  std::vector<Candidate> TakeKnown(size_t count) REQUIRES(mutex_);
+  void Refill(std::vector<Candidate> found) REQUIRES(mutex_);
 
   Env& env_;
-  std::mutex searching_;  // one search at a time
-  MonoTime searched_{MonoTime::min()};
+  Mutex searching_;  // one search at a time
+  MonoTime searched_ GUARDED_BY(searching_){MonoTime::min()};
 
-  std::mutex mutex_;
-  std::vector<Candidate> known_;  // the next one last
-  size_t page_;                   // how many to search for
+  Mutex mutex_;
+  std::vector<Candidate> known_ GUARDED_BY(mutex_);  // the next one last
+  size_t page_ GUARDED_BY(mutex_);                   // how many to search for
   // Versions being claimed or known to be outdated. A search may still show them.
-  std::map<std::string, DocumentVersion> spent_;
-  MonoTime spread_until_{MonoTime::min()};
+  std::map<std::string, DocumentVersion> spent_ GUARDED_BY(mutex_);
+  MonoTime spread_until_ GUARDED_BY(mutex_){MonoTime::min()};
 };
 
 }  // namespace muster::store

@@ -11,8 +11,8 @@ constexpr const char* kQuestion =
 int64_t TimestampOf(const net::OpenSearchAnswer& response) {
   const auto body = ParseJson(response.body, "answer");
   if (!body) return 0;
-  const Json& nodes = MemberOf(*body, "nodes");
-  return nodes.is_object() && !nodes.empty() ? NumberOf(nodes.front(), "timestamp") : 0;
+  const Json& nodes = MemberIn(*body, "nodes");
+  return nodes.is_object() && !nodes.empty() ? NumberIn(nodes.front(), "timestamp") : 0;
 }
 
 }  // namespace

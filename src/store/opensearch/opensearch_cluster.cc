@@ -4,6 +4,10 @@
 #include <chrono>
 #include <string_view>
 
+#include "core/backoff.h"
+#include "core/mutex.h"
+#include "net/opensearch_errors.h"
+
 namespace muster::store {
 namespace {
 
@@ -21,43 +25,15 @@ constexpr milliseconds kMissedForGood{5'000};
 constexpr milliseconds kMissedLongAgo{4'000};
 
 constexpr std::string_view kRoleHint =
-    "give it the role that docs/guide/stores.md lists, or name another user in the store's URL";
+    "grant it the role in docs/guide/stores.md, or name another user in the store's URL";
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-Error BlockedError(int status, const std::string& reason) {
-  if (Contains(reason, "flood-stage")) {
-    return {Code::kReadOnly, "OpenSearch rejects writes: " + reason,
-            "free disk space in the cluster, then try again; Elasticsearch before 7.4 also needs "
-            "index.blocks.read_only_allow_delete set to null"};
-  }
-  if (Contains(reason, "read-only") || status == 403) {
-    return {Code::kReadOnly, "OpenSearch rejects writes: " + reason,
-            "set the index's index.blocks.* to null, or the cluster's cluster.blocks.read_only"};
-  }
-  return {Code::kUnavailable, "the cluster is not ready: " + reason,
-          "wait until GET _cluster/health shows a cluster manager and no red index"};
-}
-
-Error PermissionError(int status, const std::string& reason) {
-  if (Contains(reason, "expired")) {
-    return {Code::kPermission, "the cluster refuses the credentials: " + reason,
-            "get new ones: where they come from has none that are still valid"};
-  }
-  if (status == 401) {
-    return {Code::kPermission,
-            "the cluster does not accept the credentials" + (reason.empty() ? "" : ": " + reason),
-            "check user and password, API key or AWS credentials of the store's URL"};
-  }
-  return {Code::kPermission, "the cluster denies access" + (reason.empty() ? "" : ": " + reason),
-          std::string(kRoleHint)};
-}
-
 // Whether the request was certainly not applied, and retrying may help.
 bool MayTryAgain(const net::OpenSearchAnswer& response, const Json& error, bool writes) {
-  if (response.status == 429) return !Contains(TextOf(error, "reason"), "flood-stage");
+  if (response.status == 429) return !Contains(TextIn(error, "reason"), "flood-stage");
   // A 503 from an intermediary may come after it forwarded the request.
   if (response.status == 503) return !writes || error.is_object();
   return !writes && (response.status == 502 || response.status == 504);
@@ -80,77 +56,45 @@ ClusterAnswer AnswerOf(const net::OpenSearchAnswer& response) {
 // Whatever responded may have forwarded a write.
 Error MalformedReply(const std::string& base, bool writes) {
   return {writes ? Code::kUnknownOutcome : Code::kInvalid,
-          base + " answers, but not as OpenSearch does",
-          "check host, port and path of the store's URL"};
+          base + " does not answer as OpenSearch does",
+          "check the host, port and path in the store's URL"};
 }
 
 }  // namespace
 
-const Json& MemberOf(const Json& object, const char* name) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto found = object.find(name);
-  return found == object.end() ? kNone : *found;
-}
-
-std::string TextOf(const Json& object, const char* name) {
-  const Json& member = MemberOf(object, name);
-  return member.is_string() ? member.get<std::string>() : "";
-}
-
-int64_t NumberOf(const Json& object, const char* name) {
-  const Json& member = MemberOf(object, name);
-  return member.is_number_integer() ? member.get<int64_t>() : 0;
-}
-
-std::string ClusterAnswer::ErrorType() const { return TextOf(MemberOf(body, "error"), "type"); }
+std::string ClusterAnswer::ErrorType() const { return TextIn(MemberIn(body, "error"), "type"); }
 
 Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias) {
-  const std::string type = TextOf(error, "type");
-  const std::string reason = TextOf(error, "reason");
-  const std::string said = type.empty() ? "status " + std::to_string(status) : type + ": " + reason;
-  if (type == "cluster_block_exception") return BlockedError(status, reason);
-  if (type == "index_not_found_exception") {
+  const net::OpenSearchRefusal refusal{
+      .status = status, .type = TextIn(error, "type"), .reason = TextIn(error, "reason")};
+  if (refusal.type == "index_not_found_exception") {
     // The error names a missing index as requested. Any other name is what the cluster resolved it
     // to, so it knows the index: a node that just started does not have it yet.
-    if (!alias.empty() && reason.find("[" + std::string(alias) + "]") == reason.npos) {
-      return {Code::kUnavailable, "the store's index is not ready: " + reason, "try again later"};
+    if (!alias.empty() && !Contains(refusal.reason, "[" + std::string(alias) + "]")) {
+      return {Code::kUnavailable, "the store's index is not ready: " + refusal.reason,
+              "try again later"};
     }
-    return {Code::kNotFound, "the store's index is gone: " + reason,
+    return {Code::kNotFound, "the store's index is gone: " + refusal.reason,
             "if it was deleted on purpose, start again: a new one is created"};
   }
-  if (status == 401 || status == 403) return PermissionError(status, reason);
-  if (status == 413) {
-    return {Code::kInvalid, "a request is larger than the cluster takes",
-            "raise http.max_content_length, or the limit of the proxy before it"};
+  Error meaning = net::OpenSearchError(refusal, writes);
+  // A store sends only requests that any cluster understands.
+  const bool is_bug = meaning.code == Code::kInvalid && status != 413;
+  if (is_bug || meaning.code == Code::kNotFound || meaning.code == Code::kConflict) {
+    meaning.code = Code::kInternal;
   }
-  if (status == 429) {
-    return {Code::kUnavailable, "the cluster is overloaded: " + said,
-            "try again later, or with fewer workers"};
+  if (refusal.status == 403 && meaning.code == Code::kPermission &&
+      !Contains(refusal.reason, "expired")) {
+    meaning.hint = kRoleHint;
   }
-  if (status == 503 && (!writes || !type.empty())) {
-    return {Code::kUnavailable, "the cluster is not ready: " + said, "try again later"};
-  }
-  if (status >= 300 && status < 400) {
-    return {Code::kInvalid, "the cluster's address answers with a redirect",
-            "name the address that it redirects to in the store's URL"};
-  }
-  if (status >= 500 || status == 408) {
-    if (!writes) return {Code::kUnavailable, "the cluster failed: " + said, "try again later"};
-    return {Code::kUnknownOutcome, "the cluster failed and may have applied the write: " + said};
-  }
-  if (Contains(reason, "maximum") && Contains(reason, "shards open")) {
-    return {Code::kFull, "the cluster takes no more indices: " + reason,
-            "delete indices that are no longer needed, or raise cluster.max_shards_per_node"};
-  }
-  return {Code::kInternal, "the cluster refuses a request: " + said};
+  return meaning;
 }
 
 Error OpenSearchCluster::Refusal(int status, const Json& error, bool writes,
                                  std::string_view alias) {
   Error refusal = RefusalOf(status, error, writes, alias);
   if (refusal.code != Code::kNotFound || alias.empty()) return refusal;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const MonoTime now = env_.MonoNow();
   // After a gap it is a new incident: it may have existed in between.
   if (missed_last_ == MonoTime::min() || now - missed_last_ > kMissedLongAgo) missed_first_ = now;
@@ -183,35 +127,34 @@ Result<net::OpenSearchAnswer> OpenSearchCluster::SendOnce(const ClusterRequest& 
 
 Result<ClusterAnswer> OpenSearchCluster::Send(const ClusterRequest& request) {
   const MonoTime give_up = env_.MonoNow() + kRetryFor;
-  milliseconds pause = kRetryPause;
-  for (int tries = 1;; ++tries, pause *= 2) {
-    const bool last = tries == kMaxTries || env_.MonoNow() + pause > give_up;
-    auto response = SendOnce(request);
+  Backoff backoff(env_, {}, {.first = kRetryPause, .longest = kRetryFor});
+  for (int tries = 1;; ++tries) {
+    const auto response = SendOnce(request);
     if (!response) {
-      if (last || response.error().code != Code::kUnavailable) return response.error();
-    } else {
-      ClusterAnswer answer = AnswerOf(*response);
-      // Signed with expired credentials, or with a wrong clock: both are known now.
-      const bool refused = !endpoint_.aws_region.empty() && response->status == 403 && tries == 1;
-      if (!refused &&
-          (last || !MayTryAgain(*response, MemberOf(answer.body, "error"), request.writes))) {
-        return answer;
-      }
+      const bool again = response.error().code == Code::kUnavailable && tries < kMaxTries;
+      if (!again || !backoff.PauseBefore(give_up)) return response.error();
+      continue;
     }
-    env_.Sleep(pause + env_.Jitter(pause), {});
+    ClusterAnswer answer = AnswerOf(*response);
+    // Signed with expired credentials, or with a wrong clock: both are known now.
+    const bool refused = !endpoint_.aws_region.empty() && response->status == 403 && tries == 1;
+    const bool again =
+        refused || (tries < kMaxTries &&
+                    MayTryAgain(*response, MemberIn(answer.body, "error"), request.writes));
+    if (!again || !backoff.PauseBefore(give_up)) return answer;
   }
 }
 
 Result<Json> OpenSearchCluster::Call(const ClusterRequest& request) {
   MUSTER_ASSIGN(ClusterAnswer answer, Send(request));
   if (answer.status >= 300) {
-    const Json& error = MemberOf(answer.body, "error");
+    const Json& error = MemberIn(answer.body, "error");
     // AWS and proxies have their own error formats.
     Json said = error.is_object() ? error : Json();
-    if (said.is_null() && !TextOf(answer.body, "message").empty()) {
-      said = Json{{"reason", TextOf(answer.body, "message")}};
-    } else if (said.is_null() && !TextOf(answer.body, "Message").empty()) {
-      said = Json{{"reason", TextOf(answer.body, "Message")}};
+    if (said.is_null() && !TextIn(answer.body, "message").empty()) {
+      said = Json{{"reason", TextIn(answer.body, "message")}};
+    } else if (said.is_null() && !TextIn(answer.body, "Message").empty()) {
+      said = Json{{"reason", TextIn(answer.body, "Message")}};
     }
     return Refusal(answer.status, said, request.writes, FirstSegment(request.target));
   }

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <string>
 
 #include "core/json.h"
+#include "core/json_fields.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "net/opensearch.h"
@@ -51,21 +52,14 @@ class OpenSearchCluster {
   const net::OpenSearchEndpoint endpoint_;
   Env& env_;
   net::OpenSearchClient client_;
-  std::mutex mutex_;  // guards what follows
-  MonoTime missed_first_ = MonoTime::min();
-  MonoTime missed_last_ = MonoTime::min();
+  Mutex mutex_;
+  MonoTime missed_first_ GUARDED_BY(mutex_) = MonoTime::min();
+  MonoTime missed_last_ GUARDED_BY(mutex_) = MonoTime::min();
 };
 
 // The meaning of a refusal. `error` is OpenSearch's {"type", "reason"}, for a whole request or one
 // item of a _bulk; null if something else responded. `alias` is the request's name for the index;
 // empty: none.
 Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias = {});
-
-// A member of a JSON object; null if missing, or not an object.
-const Json& MemberOf(const Json& object, const char* name);
-
-// The same as a text or number; empty or 0 if it is not one.
-std::string TextOf(const Json& object, const char* name);
-int64_t NumberOf(const Json& object, const char* name);
 
 }  // namespace muster::store

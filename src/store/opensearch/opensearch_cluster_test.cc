@@ -69,7 +69,7 @@ TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
       {404, Refusal("index_not_found_exception", "no such index [x-5eb26aac0aef]"),
        Code::kUnavailable, Code::kUnavailable},
       {413, "", Code::kInvalid, Code::kInvalid},
-      {302, "", Code::kInvalid, Code::kInvalid},
+      {302, "", Code::kPermission, Code::kPermission},
       {502, "", Code::kUnavailable, Code::kUnknownOutcome},
       {504, "", Code::kUnavailable, Code::kUnknownOutcome},
       {200, "<html>hello</html>", Code::kInvalid, Code::kUnknownOutcome},

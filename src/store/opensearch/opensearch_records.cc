@@ -1,8 +1,8 @@
 #include "store/opensearch/opensearch_records.h"
 
+#include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/url.h"
-#include "store/opensearch/opensearch_cluster.h"
 
 namespace muster::store {
 namespace {
@@ -35,23 +35,23 @@ std::string DocumentId(std::string_view kind, std::string_view key) {
 }
 
 DocumentVersion VersionOf(const Json& found) {
-  return {NumberOf(found, "_seq_no"), NumberOf(found, "_primary_term")};
+  return {NumberIn(found, "_seq_no"), NumberIn(found, "_primary_term")};
 }
 
 Record RecordOf(const Json& found) {
-  return RecordOf(MemberOf(found, "_source"), VersionOf(found));
+  return RecordOf(MemberIn(found, "_source"), VersionOf(found));
 }
 
 Record RecordOf(const Json& source, DocumentVersion version) {
-  Record record{.kind = TextOf(source, "kind"),
-                .queue = TextOf(source, "queue"),
-                .key = TextOf(source, "key"),
+  Record record{.kind = TextIn(source, "kind"),
+                .queue = TextIn(source, "queue"),
+                .key = TextIn(source, "key"),
                 .version = version.Packed(),
-                .owner = TextOf(source, "owner"),
-                .epoch = NumberOf(source, "epoch"),
-                .attempt = static_cast<int>(NumberOf(source, "attempt")),
-                .body = TextOf(source, "body")};
-  if (const Json& due = MemberOf(source, "due"); due.is_number_integer()) {
+                .owner = TextIn(source, "owner"),
+                .epoch = NumberIn(source, "epoch"),
+                .attempt = static_cast<int>(NumberIn(source, "attempt")),
+                .body = TextIn(source, "body")};
+  if (const Json& due = MemberIn(source, "due"); due.is_number_integer()) {
     record.due = WallTime(milliseconds(due.get<int64_t>()));
   }
   return record;

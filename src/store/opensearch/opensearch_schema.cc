@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "core/schema_version.h"
+
 namespace muster::store {
 namespace {
 
@@ -42,52 +44,48 @@ Json IndexFor(const std::string& space, const std::string& id) {
 }
 
 Result<OpenSearchIndex> IndexOf(const std::string& space, const std::string& name,
-                                const Json& told) {
+                                const Json& described) {
   OpenSearchIndex index{.name = name};
-  const Json& aliases = MemberOf(told, "aliases");
+  const Json& aliases = MemberIn(described, "aliases");
   for (const auto& [alias, details] : aliases.items()) {
     if (alias.starts_with(AliasOf(space) + "-")) index.alias = alias;
   }
-  const Json& meta = MemberOf(MemberOf(told, "mappings"), "_meta");
-  index.schema_version = static_cast<int>(NumberOf(meta, kSchemaName));
+  const Json& meta = MemberIn(MemberIn(described, "mappings"), "_meta");
+  index.schema_version = static_cast<int>(NumberIn(meta, kSchemaName));
   if (index.schema_version == 0 || index.alias.empty()) {
-    return Error{Code::kIncompatible, "index " + name + " is not a store of muster's",
+    return Error{Code::kIncompatible, "index " + name + " is not a muster store",
                  "use another namespace"};
   }
   if (index.schema_version > kOpenSearchSchemaVersion) {
-    return Error{Code::kIncompatible,
-                 "namespace '" + space + "' has schema version " +
-                     std::to_string(index.schema_version) + ", this muster knows versions up to " +
-                     std::to_string(kOpenSearchSchemaVersion),
-                 "use the newer muster that wrote it, or another namespace"};
+    return NewerSchema("index " + name, "namespace '" + space + "'", index.schema_version,
+                       kOpenSearchSchemaVersion);
   }
-  const Json& settings = MemberOf(MemberOf(told, "settings"), "index");
-  index.reads_primaries = TextOf(MemberOf(settings, "replication"), "type") == "SEGMENT";
-  const Json& blocks = MemberOf(settings, "blocks");
+  const Json& settings = MemberIn(MemberIn(described, "settings"), "index");
+  index.reads_primaries = TextIn(MemberIn(settings, "replication"), "type") == "SEGMENT";
+  const Json& blocks = MemberIn(settings, "blocks");
   for (const char* block : {"read_only", "read_only_allow_delete", "write"}) {
-    index.blocked = index.blocked || TextOf(blocks, block) == "true";
+    index.blocked = index.blocked || TextIn(blocks, block) == "true";
   }
-  index.shards = TextOf(settings, "number_of_shards");
-  index.replicas = TextOf(settings, "number_of_replicas");
-  index.refresh_interval = TextOf(settings, "refresh_interval");
-  index.durability = TextOf(MemberOf(settings, "translog"), "durability");
+  index.shards = TextIn(settings, "number_of_shards");
+  index.replicas = TextIn(settings, "number_of_replicas");
+  index.refresh_interval = TextIn(settings, "refresh_interval");
+  index.durability = TextIn(MemberIn(settings, "translog"), "durability");
   return index;
 }
 
 }  // namespace
 
 Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client) {
-  MUSTER_ASSIGN(const Json told, client.Call({.target = "/"}));
-  const Json& version = MemberOf(told, "version");
+  MUSTER_ASSIGN(const Json root, client.Call({.target = "/"}));
+  const Json& version = MemberIn(root, "version");
   OpenSearchServerInfo info;
   info.distribution =
-      TextOf(version, "distribution") == "opensearch" ? "OpenSearch" : "Elasticsearch";
-  info.version = TextOf(version, "number");
+      TextIn(version, "distribution") == "opensearch" ? "OpenSearch" : "Elasticsearch";
+  info.version = TextIn(version, "number");
   int major = 0;
   int minor = 0;
   if (std::sscanf(info.version.c_str(), "%d.%d", &major, &minor) != 2) {
-    return Error{Code::kInvalid,
-                 client.endpoint().base_url + " answers, but not as OpenSearch does",
+    return Error{Code::kInvalid, client.endpoint().base_url + " does not answer as OpenSearch does",
                  "check host, port and path of the store's URL"};
   }
   const bool too_old =
@@ -107,7 +105,7 @@ Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& cl
     return std::optional<OpenSearchIndex>{};
   }
   if (answer.status >= 300 || !answer.body.is_object()) {
-    return RefusalOf(answer.status, MemberOf(answer.body, "error"), false);
+    return RefusalOf(answer.status, MemberIn(answer.body, "error"), false);
   }
   if (answer.body.size() != 1) {
     return Error{Code::kCorrupt,
@@ -132,13 +130,13 @@ Result<OpenSearchIndex> OpenOpenSearchIndex(OpenSearchCluster& client, const std
                                                          .body = ToJsonText(IndexFor(space, id)),
                                                          .writes = true}));
   if (answer.status >= 300 && answer.ErrorType() != "resource_already_exists_exception") {
-    return RefusalOf(answer.status, MemberOf(answer.body, "error"), true)
+    return RefusalOf(answer.status, MemberIn(answer.body, "error"), true)
         .Within("index " + name + " cannot be created");
   }
   MUSTER_ASSIGN(found, FindOpenSearchIndex(client, space));
   if (found) return *std::move(found);
   return Error{Code::kCorrupt, "index " + name + " has lost its alias " + AliasOf(space),
-               "add the alias again by POST _aliases, or delete the index to start anew"};
+               "add the alias again by POST _aliases, or delete the index to start over"};
 }
 
 }  // namespace muster::store

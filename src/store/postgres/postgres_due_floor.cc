@@ -1,5 +1,7 @@
 #include "store/postgres/postgres_due_floor.h"
 
+#include "core/mutex.h"
+
 namespace muster::store {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr size_t kMaxQueues = 1'000;  // beyond that all are dropped, which only
 
 WallTime PostgresDueFloor::Get(const std::string& kind, const std::string& queue) {
   const MonoTime now = env_.MonoNow();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = floors_.find({kind, queue});
   if (found == floors_.end()) return kNone;
   if (now < found->second.valid_until) return found->second.due;
@@ -21,7 +23,7 @@ WallTime PostgresDueFloor::Get(const std::string& kind, const std::string& queue
 
 void PostgresDueFloor::Set(const std::string& kind, const std::string& queue, WallTime oldest) {
   const MonoTime now = env_.MonoNow();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (floors_.size() >= kMaxQueues) floors_.clear();
   const auto [floor, is_new] = floors_.try_emplace({kind, queue});
   floor->second.due = oldest;

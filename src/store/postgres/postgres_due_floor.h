@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 
 namespace muster::store {
@@ -35,8 +35,9 @@ class PostgresDueFloor {
   };
 
   Env& env_;
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Floor> floors_;  // by kind and queue
+  Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Floor> floors_  // by kind and queue
+      GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

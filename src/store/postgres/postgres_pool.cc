@@ -1,5 +1,7 @@
 #include "store/postgres/postgres_pool.h"
 
+#include "core/mutex.h"
+
 namespace muster::store {
 namespace {
 
@@ -18,9 +20,9 @@ PostgresPool::PostgresPool(sql::PgOptions options, size_t max_connections)
 
 Result<PostgresPool::Lease> PostgresPool::Take() {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!returned_.wait_for(lock, options_.call_timeout,
-                            [&] { return lent_ < max_connections_; })) {
+                            [&]() REQUIRES(mutex_) { return lent_ < max_connections_; })) {
       return Error{Code::kUnavailable,
                    "all " + std::to_string(max_connections_) + " PostgreSQL connections are busy",
                    "run fewer threads in one process, or check the server's load"};
@@ -57,7 +59,7 @@ Result<sql::PgResult> PostgresPool::Run(const sql::PgStatement& statement,
 }
 
 std::unique_ptr<sql::PgConnection> PostgresPool::TakeIdle() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (idle_.empty()) return nullptr;
   auto connection = std::move(idle_.back());
   idle_.pop_back();
@@ -76,7 +78,7 @@ Result<std::unique_ptr<sql::PgConnection>> PostgresPool::Open() const {
 
 void PostgresPool::Return(std::unique_ptr<sql::PgConnection> connection) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --lent_;
     if (connection && !connection->lost()) idle_.push_back(std::move(connection));
   }

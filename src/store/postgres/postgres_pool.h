@@ -3,10 +3,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "sql/postgres.h"
 
@@ -55,10 +55,11 @@ class PostgresPool {
 
   const sql::PgOptions options_;
   const size_t max_connections_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  size_t lent_ = 0;
-  std::vector<std::unique_ptr<sql::PgConnection>> idle_;  // last in, first out
+  Mutex mutex_;
+  std::condition_variable_any returned_;
+  size_t lent_ GUARDED_BY(mutex_) = 0;
+  // Last in, first out.
+  std::vector<std::unique_ptr<sql::PgConnection>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

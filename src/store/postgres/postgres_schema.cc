@@ -1,9 +1,9 @@
 #include "store/postgres/postgres_schema.h"
 
-#include <array>
+#include <iterator>
 #include <string_view>
 
-#include "sql/postgres_schema.h"
+#include "sql/postgres_migrations.h"
 
 namespace muster::store {
 namespace {
@@ -11,10 +11,7 @@ namespace {
 constexpr int kOldestServer = 130000;
 constexpr size_t kMaxIdentifierBytes = 63;  // PostgreSQL truncates silently
 
-// The statements of one version, in order; $S is the schema. A released version never changes: add
-// a new one.
-using Migration = std::span<const std::string_view>;
-
+// $S is the schema.
 constexpr std::string_view kVersion1[] = {
     // Claims and completions update rows, so pages keep room for row versions; vacuum runs by the
     // number of changes, not by the share of a table of mostly finished records.
@@ -74,26 +71,11 @@ constexpr std::string_view kVersion1[] = {
     "COMMENT ON VIEW $S.queues IS 'For people: how many records of each state a queue has'",
 };
 
-constexpr std::array<Migration, 1> kMigrations = {kVersion1};
-constexpr int kVersion = static_cast<int>(kMigrations.size());
-
-// The schema version; 0 if it does not exist.
-Result<int> ReadVersion(sql::PgConnection& connection, const std::string& space) {
-  MUSTER_ASSIGN(const bool there, sql::PgTableExists(connection, space, "schema_version"));
-  if (!there) return 0;
-  const std::string newest = "SELECT coalesce(max(version), 0) FROM $S.schema_version";
-  MUSTER_ASSIGN(const sql::PgResult version,
-                sql::RunPlain(connection, sql::InPgSchema(newest, space), false));
-  return version.Int32(0, 0);
-}
-
-Status CheckVersion(const sql::PgConnection& connection, const std::string& space, int version) {
-  if (version <= kVersion) return {};
-  return Error{Code::kIncompatible,
-               connection.Place() + ": schema " + space + " is of version " +
-                   std::to_string(version) + ", this program knows versions up to " +
-                   std::to_string(kVersion),
-               "upgrade muster to the version that the other processes run"};
+const sql::PgMigrations& Migrations() {
+  static const sql::PgMigrations kAll{.what = "",
+                                      .version_table = "schema_version",
+                                      .steps = {{std::begin(kVersion1), std::end(kVersion1)}}};
+  return kAll;
 }
 
 Status CheckServer(const sql::PgConnection& connection) {
@@ -112,40 +94,6 @@ Status CheckServer(const sql::PgConnection& connection) {
   return {};
 }
 
-Status Migrate(sql::PgConnection& connection, const std::string& space) {
-  MUSTER_TRY(sql::RunPlain(connection, "BEGIN"));
-  MUSTER_TRY(connection.Execute(
-      sql::PgStatement{"",
-                       "SELECT pg_advisory_xact_lock(hashtextextended('muster ' || $1::text, 0))"},
-      sql::PgParams().Text(space)));
-  // Another process may have migrated while we waited for the lock.
-  MUSTER_ASSIGN(const int version, ReadVersion(connection, space));
-  MUSTER_TRY(CheckVersion(connection, space, version));
-  if (version == 0) {
-    // IF NOT EXISTS alone would require permission to create a schema that exists.
-    MUSTER_ASSIGN(const bool exists, sql::PgSchemaExists(connection, space));
-    if (!exists) MUSTER_TRY(sql::RunPlain(connection, sql::InPgSchema("CREATE SCHEMA $S", space)));
-    MUSTER_TRY(sql::RunPlain(
-        connection, sql::InPgSchema("CREATE TABLE $S.schema_version (version integer PRIMARY "
-                                    "KEY, applied_at timestamptz NOT NULL DEFAULT now())",
-                                    space)));
-    MUSTER_TRY(sql::RunPlain(
-        connection, sql::InPgSchema("COMMENT ON TABLE $S.schema_version IS 'The migrations "
-                                    "that were applied; the highest version counts'",
-                                    space)));
-  }
-  for (int next = version + 1; next <= kVersion; ++next) {
-    for (const std::string_view sql : kMigrations[static_cast<size_t>(next - 1)]) {
-      MUSTER_TRY(sql::RunPlain(connection, sql::InPgSchema(sql, space)));
-    }
-    MUSTER_TRY(connection.Execute(
-        sql::PgStatement{"", sql::InPgSchema("INSERT INTO $S.schema_version VALUES ($1)", space)},
-        sql::PgParams().Int32(next)));
-  }
-  MUSTER_TRY(sql::RunPlain(connection, "COMMIT"));
-  return {};
-}
-
 }  // namespace
 
 Status MigratePostgres(sql::PgConnection& connection, const std::string& space) {
@@ -155,20 +103,7 @@ Status MigratePostgres(sql::PgConnection& connection, const std::string& space) 
                  "namespace '" + space + "' is longer than the 63 bytes that PostgreSQL allows",
                  "choose a shorter namespace"};
   }
-  MUSTER_ASSIGN(const int version, ReadVersion(connection, space));
-  MUSTER_TRY(CheckVersion(connection, space, version));
-  if (version == kVersion) return {};
-  auto migrated = Migrate(connection, space);
-  if (migrated) return {};
-  // Don't leave a transaction open.
-  if (connection.Usable()) static_cast<void>(sql::RunPlain(connection, "ROLLBACK"));
-  Error error = migrated.error().Within("schema " + space + " cannot be created or migrated");
-  if (error.code == Code::kPermission) {
-    error.hint =
-        "grant the role CREATE on the database or on the schema, or let one that has it open the "
-        "store";
-  }
-  return error;
+  return sql::MigratePgTables(connection, space, Migrations());
 }
 
 }  // namespace muster::store

@@ -7,6 +7,7 @@
 
 #include "core/backoff.h"
 #include "core/guard.h"
+#include "core/mutex.h"
 
 namespace muster::store {
 namespace {
@@ -36,7 +37,7 @@ PostgresWakeups::~PostgresWakeups() {
 }
 
 void PostgresWakeups::Announce(std::string_view kind) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (auto waited_for = news_.find(kind); waited_for != news_.end()) {
     ++waited_for->second;
     changed_.notify_all();
@@ -48,7 +49,7 @@ void PostgresWakeups::Announce(std::string_view kind) {
 }
 
 void PostgresWakeups::Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   StartOnce();
   const uint64_t& news = news_.try_emplace(std::string(kind)).first->second;
   const uint64_t seen = news;
@@ -56,7 +57,7 @@ void PostgresWakeups::Wait(std::string_view kind, milliseconds timeout, std::sto
   if (!listening_) longest = std::min(longest, kPollEvery + env_.Jitter(kPollEvery));
   const bool was_listening = listening_;
   changed_.wait_for(lock, stop, longest,
-                    [&] { return news != seen || listening_ != was_listening; });
+                    [&]() REQUIRES(mutex_) { return news != seen || listening_ != was_listening; });
 }
 
 void PostgresWakeups::StartOnce() {
@@ -111,7 +112,7 @@ std::unique_ptr<sql::PgConnection> PostgresWakeups::Connect() {
 
 bool PostgresWakeups::TakeAnnouncements() {
   announcing_.clear();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   announcing_.swap(to_announce_);
   return !announcing_.empty();
 }
@@ -127,13 +128,13 @@ bool PostgresWakeups::SendAnnouncements(sql::PgConnection& connection) {
 }
 
 void PostgresWakeups::NotifyLocal(std::string_view kind) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (auto waited_for = news_.find(kind); waited_for != news_.end()) ++waited_for->second;
   changed_.notify_all();
 }
 
 void PostgresWakeups::SetListening(bool listening) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (listening_ == listening) return;
   listening_ = listening;
   changed_.notify_all();

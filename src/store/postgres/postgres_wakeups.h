@@ -2,13 +2,13 @@
 
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "sql/postgres.h"
 
@@ -32,7 +32,7 @@ class PostgresWakeups {
   void Wait(std::string_view kind, std::chrono::milliseconds timeout, std::stop_token stop);
 
  private:
-  void StartOnce();  // requires mutex_
+  void StartOnce() REQUIRES(mutex_);
   void Run(std::stop_token stop);
   std::unique_ptr<sql::PgConnection> Connect();
   bool TakeAnnouncements();                               // true: there are some
@@ -46,14 +46,15 @@ class PostgresWakeups {
   Env& env_;
   const int wake_fd_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any changed_;
-  bool listening_ = false;
-  std::map<std::string, uint64_t, std::less<>> news_;  // announcements by kind waited for
-  std::set<std::string, std::less<>> to_announce_;
+  bool listening_ GUARDED_BY(mutex_) = false;
+  // Announcements by the kinds that are waited for.
+  std::map<std::string, uint64_t, std::less<>> news_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> to_announce_ GUARDED_BY(mutex_);
 
   std::set<std::string, std::less<>> announcing_;  // owned by the thread
-  std::jthread thread_;                            // last, so that it ends first
+  std::jthread thread_ GUARDED_BY(mutex_);         // last, so that it ends first
 };
 
 }  // namespace muster::store

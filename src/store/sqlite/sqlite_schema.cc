@@ -1,13 +1,14 @@
 #include "store/sqlite/sqlite_schema.h"
 
-#include <iterator>
+#include <string_view>
+
+#include "sql/sqlite_migrations.h"
 
 namespace muster::store {
 namespace {
 
-// Step i migrates from version i to i + 1. Released steps are never edited. $ is the namespace.
-constexpr const char* kMigrations[] = {
-    R"(
+// $_ is the namespace.
+constexpr std::string_view kVersion1 = R"(
 CREATE TABLE $_records (
   kind     TEXT    NOT NULL,
   queue    TEXT    NOT NULL,
@@ -41,56 +42,22 @@ CREATE VIEW $_queues AS
          sum(state = 'waiting') AS waiting, sum(state = 'never due') AS never_due,
          count(*) AS records, min(due) AS next_due
   FROM $_status GROUP BY kind, queue;
+)";
 
-CREATE TABLE $_schema (version INTEGER NOT NULL) STRICT;
-INSERT INTO $_schema VALUES (1);
-)"};
-static_assert(std::size(kMigrations) == kSqliteSchemaVersion);
-
-std::string For(const std::string& space, std::string_view sql) {
-  std::string text;
-  for (const char c : sql) {
-    if (c == '$') {
-      text += space;
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
-
-Error Newer(const std::string& space, int version) {
-  return {Code::kIncompatible,
-          "namespace '" + space + "' has schema version " + std::to_string(version) +
-              ", this muster knows versions up to " + std::to_string(kSqliteSchemaVersion),
-          "use the newer muster that wrote it, or another namespace"};
+const sql::SqliteMigrations& Migrations() {
+  static const sql::SqliteMigrations kAll{
+      .what = "", .version_table = "$_schema", .steps = {sql::SqliteStatements(kVersion1)}};
+  return kAll;
 }
 
 }  // namespace
 
 Result<int> SqliteSchemaVersion(sql::SqliteDb& db, const std::string& space) {
-  MUSTER_ASSIGN(
-      const int64_t tables,
-      db.QueryInt(For(space, "SELECT count(*) FROM sqlite_schema WHERE name = '$_schema'")));
-  if (tables == 0) return 0;
-  MUSTER_ASSIGN(const int64_t version, db.QueryInt(For(space, "SELECT version FROM $_schema")));
-  return static_cast<int>(version);
+  return sql::VersionOfSqlite(db, space, Migrations());
 }
 
 Status MigrateSqlite(sql::SqliteDb& db, const std::string& space) {
-  MUSTER_ASSIGN(int version, SqliteSchemaVersion(db, space));
-  if (version > kSqliteSchemaVersion) return Newer(space, version);
-  if (version == kSqliteSchemaVersion) return {};
-  MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(db));
-  // Another process may have migrated before we got the lock.
-  MUSTER_ASSIGN(version, SqliteSchemaVersion(db, space));
-  if (version > kSqliteSchemaVersion) return Newer(space, version);
-  for (int step = version; step < kSqliteSchemaVersion; ++step) {
-    MUSTER_TRY(db.Execute(For(space, kMigrations[step])));
-  }
-  MUSTER_TRY(db.Execute(
-      For(space, "UPDATE $_schema SET version = " + std::to_string(kSqliteSchemaVersion))));
-  return transaction.Commit();
+  return sql::MigrateSqliteTables(db, space, Migrations());
 }
 
 }  // namespace muster::store

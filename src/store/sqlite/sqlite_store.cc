@@ -2,9 +2,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/poll.h"
 #include "sql/sqlite.h"
 #include "store/backends.h"
@@ -68,6 +68,7 @@ class SqliteStore final : public Store {
     MUSTER_ASSIGN(writer_,
                   sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
     MUSTER_TRY(MigrateSqlite(*writer_, space));
+    const MutexLock lock(reader_mutex_);
     MUSTER_ASSIGN(reader_, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, kBusyTimeout));
     return PrepareAll(space + "_records");
   }
@@ -75,7 +76,7 @@ class SqliteStore final : public Store {
   Result<std::optional<Record>> Get(std::string_view kind, std::string_view key) override {
     MUSTER_TRY(CheckKind(kind));
     MUSTER_TRY(CheckKey(key));
-    std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     auto rows = AllRows(get_.Bind(kind, key));
     if (!rows) return ReadError(rows.error());
     if (rows->empty()) return std::optional<Record>{};
@@ -85,7 +86,7 @@ class SqliteStore final : public Store {
   Result<std::vector<Record>> Scan(std::string_view kind, std::string_view prefix,
                                    std::string_view after, int limit) override {
     MUSTER_TRY(CheckScan(kind, prefix, after, limit));
-    std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     auto rows = AllRows(scan_.Bind(kind, after, prefix, EndOf(prefix), limit));
     if (!rows) return ReadError(rows.error());
     return rows;
@@ -125,7 +126,7 @@ class SqliteStore final : public Store {
   }
 
   Result<WallTime> Now() override {
-    std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     auto now = ReadClock(read_clock_);
     if (!now) return ReadError(now.error());
     return WallTime(milliseconds(*now));
@@ -140,15 +141,15 @@ class SqliteStore final : public Store {
   struct Call {
     const std::function<Status()>& apply;
     const bool deferred;
-    std::optional<Status> outcome = {};  // once it has ended
+    std::optional<Status> outcome = {};  // once it has ended; guarded by calls_mutex_
   };
 
   // Group commit: the first waiter commits everything queued; all share one fsync and one outcome.
   Status Commit(const std::function<Status()>& apply, bool deferred) {
     Call mine{apply, deferred};
-    std::unique_lock lock(calls_mutex_);
+    MutexLock lock(calls_mutex_);
     calls_.push_back(&mine);
-    calls_ended_.wait(lock, [&] { return mine.outcome || !is_committing_; });
+    while (!mine.outcome && is_committing_) calls_ended_.wait(lock);
     if (mine.outcome) return *mine.outcome;
     const std::vector<Call*> calls = std::exchange(calls_, {});
     is_committing_ = true;
@@ -168,7 +169,7 @@ class SqliteStore final : public Store {
     return transaction.Commit();
   }
 
-  Status PrepareAll(const std::string& table) {
+  Status PrepareAll(const std::string& table) REQUIRES(reader_mutex_) {
     const std::string clock = "SELECT " + std::string(kNow);
     const std::string columns(kColumns);
     const std::string pick = "SELECT" + columns + ", rowid FROM " + table;
@@ -285,7 +286,7 @@ class SqliteStore final : public Store {
 
   // Changes when this or another process has written to the file.
   std::pair<uint64_t, int64_t> Signs() {
-    std::lock_guard lock(reader_mutex_);
+    const MutexLock lock(reader_mutex_);
     int64_t others = 0;
     if (auto row = data_version_.Step(); row && *row) others = data_version_.Int(0);
     data_version_.Reset();
@@ -294,20 +295,23 @@ class SqliteStore final : public Store {
 
   Env& env_;
   std::unique_ptr<sql::SqliteDb> writer_;  // one thread at a time: see Commit
-  std::mutex calls_mutex_;
-  std::condition_variable calls_ended_;
-  std::vector<Call*> calls_;  // queued
-  bool is_committing_ = false;
-  std::unique_ptr<sql::SqliteDb>
-      reader_;  // separate, so that a read never waits for a thread's fsync
-  std::mutex reader_mutex_;
+  Mutex calls_mutex_;
+  std::condition_variable_any calls_ended_;
+  std::vector<Call*> calls_ GUARDED_BY(calls_mutex_);  // queued
+  bool is_committing_ GUARDED_BY(calls_mutex_) = false;
+  Mutex reader_mutex_;
+  // Separate, so that a read never waits for a thread's fsync.
+  std::unique_ptr<sql::SqliteDb> reader_ GUARDED_BY(reader_mutex_);
   std::atomic<uint64_t> own_changes_ = 0;
   bool waits_for_disk_ = true;  // the writer connection's current setting
 
   // On the writer's connection.
   sql::SqliteStatement write_clock_, pick_, pick_key_, take_, taken_, create_, replace_, delete_;
   // On the reader's.
-  sql::SqliteStatement read_clock_, get_, scan_, data_version_;
+  sql::SqliteStatement read_clock_ GUARDED_BY(reader_mutex_);
+  sql::SqliteStatement get_ GUARDED_BY(reader_mutex_);
+  sql::SqliteStatement scan_ GUARDED_BY(reader_mutex_);
+  sql::SqliteStatement data_version_ GUARDED_BY(reader_mutex_);
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "muster/store.h"
 #include "sql/sqlite.h"
 #include "store/sqlite/sqlite_schema.h"
+#include "support/temporary_folder.h"
 
 extern char** environ;
 
@@ -26,17 +27,11 @@ using namespace std::chrono_literals;
 
 class SqliteStoreTest : public ::testing::Test {
  protected:
-  SqliteStoreTest() {
-    std::string name = ::testing::TempDir() + "sqlite-store-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~SqliteStoreTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path() const { return (folder_ / "store.db").string(); }
+  std::string Path() const { return folder_.path() + "/store.db"; }
   std::string Url() const { return "sqlite:" + Path(); }
   Result<std::unique_ptr<Store>> Open() { return OpenStore(Url(), RealEnv()); }
 
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 Change NewChange(const std::string& key) {
@@ -65,7 +60,7 @@ TEST_F(SqliteStoreTest, ANewFileIsForItsOwnerAloneAndSoAreThoseBesideIt) {
   const Change change = NewChange("a");
   ASSERT_TRUE(store->Write({&change, 1}));
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     using std::filesystem::perms;
     EXPECT_EQ(entry.status().permissions(), perms::owner_read | perms::owner_write) << entry.path();
     ++files;
@@ -89,6 +84,7 @@ TEST_F(SqliteStoreTest, NewerSchemaIsRefusedAndLeftAlone) {
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Code::kIncompatible);
   EXPECT_NE(store.error().message.find("99"), std::string::npos);
+  EXPECT_NE(store.error().message.find("up to 1"), std::string::npos);
   EXPECT_EQ(SqliteSchemaVersion(*db, "muster").value(), 99);
 }
 
@@ -219,12 +215,12 @@ TEST_F(SqliteStoreTest, TornLogLosesOnlyItsTail) {
   const auto size = std::filesystem::file_size(log);
   size_t last = 0;
   for (uintmax_t keep = 0; keep <= size; keep += 1'111) {
-    const auto copy = folder_ / "copy.db";
-    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(copy.string() + ending);
+    const std::string copy = folder_.path() + "/copy.db";
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(copy + ending);
     std::filesystem::copy_file(Path(), copy);
-    std::filesystem::copy_file(log, copy.string() + "-wal");
-    std::filesystem::resize_file(copy.string() + "-wal", keep);
-    auto torn = OpenStore("sqlite:" + copy.string(), RealEnv());
+    std::filesystem::copy_file(log, copy + "-wal");
+    std::filesystem::resize_file(copy + "-wal", keep);
+    auto torn = OpenStore("sqlite:" + copy, RealEnv());
     ASSERT_TRUE(torn) << torn.error().ToString();
     const size_t as = (*torn)->Scan("work", "a", "", 100).value().size();
     const size_t bs = (*torn)->Scan("work", "b", "", 100).value().size();
