@@ -10,6 +10,7 @@
 #include "pipeline/flow/metered_sink.h"        // IWYU pragma: export
 #include "pipeline/flow/progress_json.h"       // IWYU pragma: export
 #include "pipeline/flow/verify.h"              // IWYU pragma: export
+#include "pipeline/flow/wrappers.h"            // IWYU pragma: export
 #include "pipeline/json/escape.h"              // IWYU pragma: export
 #include "pipeline/json/json_scan.h"           // IWYU pragma: export
 #include "pipeline/postgres/postgres_table.h"  // IWYU pragma: export

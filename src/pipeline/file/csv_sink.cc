@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "pipeline/file/csv_record.h"
 #include "pipeline/file/csv_source.h"
 #include "pipeline/file/file_sink.h"
@@ -153,14 +153,14 @@ class CsvFormat final : public FileFormat {
     if (columns.empty()) return {};
     MUSTER_ASSIGN(const Columns stored, LoadColumns(state_folder));
     if (stored.empty()) MUSTER_TRY(StoreColumns(state_folder, columns));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     columns_[collection.name] = std::move(columns);
     return {};
   }
 
   Result<std::unique_ptr<FileEncoder>> NewEncoder(const std::string& collection,
                                                   FileSinkState& state) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = columns_.find(collection);
     return std::make_unique<CsvEncoder>(known == columns_.end() ? fixed_columns_ : known->second,
                                         state, delimiter_);
@@ -169,8 +169,8 @@ class CsvFormat final : public FileFormat {
  private:
   const Columns fixed_columns_;
   const char delimiter_;
-  std::mutex mutex_;
-  std::map<std::string, Columns> columns_;
+  Mutex mutex_;
+  std::map<std::string, Columns> columns_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

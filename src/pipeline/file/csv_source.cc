@@ -215,7 +215,7 @@ class CsvSource final : public FileSource {
     return ToJsonText(Json{{"columns", columns}, {"key", Json::array()}});
   }
 
-  // Only a scan from the start tells which line ends are quoted.
+  // Only a scan from the start shows which line ends are quoted.
   Result<std::vector<uint64_t>> Cuts(const FileEntry& file, uint64_t partition_bytes) override {
     MUSTER_ASSIGN(const CsvShape shape, ShapeOf(file));
     MUSTER_ASSIGN(auto stream, OpenByteStream(file.path, file.compression, 0));

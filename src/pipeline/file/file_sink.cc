@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "core/mutex.h"
 #include "muster/migrate.h"
 #include "pipeline/file/file_list.h"
 #include "pipeline/file/file_writer.h"
@@ -94,7 +95,7 @@ std::string FileSink::StateFolderOf(const std::string& collection) const {
 
 Status FileSink::CheckCollection(const std::string& collection) {
   if (is_folder_) return {};
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (only_collection_.empty()) only_collection_ = collection;
   if (only_collection_ == collection) return {};
   return Error{
@@ -133,7 +134,7 @@ Result<std::unique_ptr<Writer>> FileSink::Open(const std::string& collection, co
   MUSTER_TRY(CheckCollection(collection));
   std::shared_ptr<FileSinkState> state;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<FileSinkState>& known = states_[collection];
     if (!known) {
       MUSTER_ASSIGN(
@@ -156,7 +157,7 @@ Result<std::unique_ptr<Writer>> FileSink::Open(const std::string& collection, co
 Status FileSink::Finish(const std::string& collection) {
   std::shared_ptr<FileSinkState> state;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = states_.find(collection);
     if (known != states_.end()) state = known->second;
   }
@@ -169,7 +170,7 @@ Status FileSink::Finish(const std::string& collection) {
     MUSTER_TRY(is_folder_ ? CheckOutputs(*state) : Join(collection, *state));
   }
   if (!state->alone()) return {};
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   states_.erase(collection);
   return state->Remove();
 }

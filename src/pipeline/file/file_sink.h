@@ -2,11 +2,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/url.h"
 #include "muster/pipeline.h"
 #include "pipeline/file/file_sink_state.h"
@@ -68,9 +68,9 @@ class FileSink final : public Sink {
   const Compression compression_;
   const std::unique_ptr<FileFormat> format_;
   Env& env_;
-  std::mutex mutex_;
-  std::string only_collection_;  // of a single file
-  std::map<std::string, std::shared_ptr<FileSinkState>> states_;
+  Mutex mutex_;
+  std::string only_collection_ GUARDED_BY(mutex_);  // of a single file
+  std::map<std::string, std::shared_ptr<FileSinkState>> states_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::pipeline

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/pipeline.h"
 #include "pipeline/file/file_output.h"
 
@@ -20,7 +21,7 @@ struct FileItem {
   std::string incarnation;
   int64_t epoch = 0;
   std::string holder = {};  // of that epoch
-  std::string writer;       // who may change it; new for each Open
+  std::string writer;       // the writer that may change it; new for each Open
   Phase phase = Phase::kOpen;
   Progress progress = {};
   // The item's bytes: one piece per holder that wrote any, and how many bytes of it are committed.
@@ -61,8 +62,8 @@ class FileSinkState {
 
    private:
     friend class FileSinkState;
-    Lock(std::unique_lock<std::mutex> threads, int fd) : threads_(std::move(threads)), fd_(fd) {}
-    std::unique_lock<std::mutex> threads_;
+    Lock(std::unique_lock<Mutex> threads, int fd) : threads_(std::move(threads)), fd_(fd) {}
+    std::unique_lock<Mutex> threads_;
     int fd_;
   };
   Result<Lock> Acquire();
@@ -93,7 +94,7 @@ class FileSinkState {
   const bool alone_;
   const int lock_fd_;
   Env& env_;
-  std::mutex mutex_;
+  Mutex mutex_;  // guards the files: their lock is the process's, not a thread's
 };
 
 // A file name for any text: unsafe characters are encoded, long names truncated and made unique

@@ -102,7 +102,7 @@ Status CheckMark(const std::string& path, const std::string& mark) {
                "was it replaced? migrate it again, with a new run"};
 }
 
-// Reads a partition of a file that must not shrink meanwhile.
+// Reads a partition of a file that must not shrink during the read.
 class WholeReader final : public Reader {
  public:
   WholeReader(std::unique_ptr<Reader> reader, std::string path, uint64_t expected)

@@ -162,7 +162,7 @@ TEST_F(JsonlSourceTest, ACutGzipGivesWhatIsThereAndThenTheError) {
   EXPECT_GT(documents, 1000);
 }
 
-TEST_F(JsonlSourceTest, AFileThatHasBecomeShorterIsToldOf) {
+TEST_F(JsonlSourceTest, AFileThatBecameShorterIsReported) {
   const std::string path = folder_.Write("a.jsonl", Lines(5'000));
   const auto source = Open(path);
   const Partition partition = source->Partitions("a")->at(0);

@@ -131,7 +131,7 @@ TEST(RecordReader, ARecordMayBeTooLongAndStillFitTheBuffer) {
   EXPECT_FALSE(*reader.Next());
 }
 
-TEST(RecordReader, AQuoteThatNeverClosesIsTold) {
+TEST(RecordReader, AQuoteThatNeverClosesIsReported) {
   RecordReader reader(std::make_unique<TextStream>("a\n\"b\nc\n", 3), 0, 1 << 20, kCsv);
   EXPECT_FALSE((**reader.Next()).open_quote);
   EXPECT_TRUE((**reader.Next()).open_quote);

@@ -38,13 +38,10 @@ void Arena::Clear() {
 }
 
 void Batch::Add(const Document& document) {
-  documents.push_back({.id = arena.Copy(document.id),
-                       .routing = arena.Copy(document.routing),
-                       .body = arena.Copy(document.body),
-                       .position = arena.Copy(document.position),
-                       .defect = arena.Copy(document.defect),
-                       .deleted = document.deleted,
-                       .version = document.version});
+  Document copy = document;
+  for (std::string_view* text : {&copy.id, &copy.routing, &copy.body, &copy.position, &copy.defect})
+    *text = arena.Copy(*text);
+  documents.push_back(copy);
 }
 
 void Batch::Clear() {

@@ -11,16 +11,6 @@ constexpr int64_t kReadPerKept = 16;
 
 size_t SizeOf(const Document& document) { return document.id.size() + document.body.size(); }
 
-Document Copied(const Document& document, Arena& arena) {
-  return {.id = arena.Copy(document.id),
-          .routing = arena.Copy(document.routing),
-          .body = arena.Copy(document.body),
-          .position = arena.Copy(document.position),
-          .defect = {},
-          .deleted = document.deleted,
-          .version = document.version};
-}
-
 // Text that no transform changed still belongs to the reader.
 std::string_view InArena(std::string_view text, std::string_view original, Arena& arena) {
   if (text.empty()) return {};
@@ -60,7 +50,12 @@ void BatchFiller::Fill(ReadBatch& batch) {
     ++batch.read;
     batch.bytes += held_.read_bytes;
     batch.position = held.position;
-    Keep(batch, Copied(held, batch.batch.arena), std::move(held_.failure));
+    Document document = held;
+    for (std::string_view* text :
+         {&document.id, &document.routing, &document.body, &document.position})
+      *text = batch.batch.arena.Copy(*text);
+    document.defect = {};
+    Keep(batch, document, std::move(held_.failure));
     held_.batch.Clear();
   }
   while (batch.kept() < limits.max_docs && batch.read < most_read && batch.bytes < most_bytes) {
@@ -105,15 +100,13 @@ Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
   ++batch.read;
   batch.bytes += static_cast<int64_t>(original.body.size());
   batch.position = original.position;
-  Keep(batch,
-       {.id = InArena(document.id, original.id, arena),
-        .routing = InArena(document.routing, original.routing, arena),
-        .body = InArena(document.body, original.body, arena),
-        .position = arena.Copy(original.position),
-        .defect = {},
-        .deleted = original.deleted,
-        .version = original.version},
-       std::move(failure));
+  Document kept = original;
+  kept.id = InArena(document.id, original.id, arena);
+  kept.routing = InArena(document.routing, original.routing, arena);
+  kept.body = InArena(document.body, original.body, arena);
+  kept.position = arena.Copy(original.position);
+  kept.defect = {};
+  Keep(batch, kept, std::move(failure));
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/guard.h"
+#include "core/mutex.h"
 
 namespace muster::pipeline {
 
@@ -16,7 +17,7 @@ BatchReader::~BatchReader() {
   stop_.request_stop();
   if (!thread_.joinable()) return;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
   }
   changed_.notify_all();
@@ -24,23 +25,20 @@ BatchReader::~BatchReader() {
 }
 
 void BatchReader::ReadAhead() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return !full_ || closing_; });
+    while (full_ && !closing_) changed_.wait(lock);
     if (closing_) return;
     lock.unlock();
-    {
-      std::lock_guard filler_lock(filler_mutex_);
-      // Other threads read it only once `full_` is set.
-      const Status filled = GuardedThread("reading ahead", [this]() -> Status {
-        filler_.Fill(next_);
-        return {};
-      });
-      if (!filled) {
-        next_.outcome = filled.error();
-        next_.read = 0;
-        next_.last = true;
-      }
+    const Status filled = GuardedThread("reading ahead", [this]() -> Status {
+      const MutexLock filler_lock(filler_mutex_);
+      filler_.Fill(next_);
+      return {};
+    });
+    if (!filled) {
+      next_.outcome = filled.error();
+      next_.read = 0;
+      next_.last = true;
     }
     lock.lock();
     full_ = true;
@@ -52,12 +50,13 @@ void BatchReader::ReadAhead() {
 Result<const ReadBatch*> BatchReader::Next() {
   if (!current_.last) {
     if (thread_.joinable()) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return full_; });
+      MutexLock lock(mutex_);
+      while (!full_) changed_.wait(lock);
       std::swap(current_, next_);
       full_ = false;
       changed_.notify_all();
     } else {
+      const MutexLock lock(filler_mutex_);
       filler_.Fill(current_);
     }
     if (current_.read > 0) return &current_;
@@ -68,7 +67,7 @@ Result<const ReadBatch*> BatchReader::Next() {
 }
 
 Result<std::optional<std::string>> BatchReader::Split() {
-  std::lock_guard lock(filler_mutex_);
+  const MutexLock lock(filler_mutex_);
   return filler_.Split();
 }
 

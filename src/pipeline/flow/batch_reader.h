@@ -2,11 +2,11 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "muster/migrate.h"
 #include "pipeline/flow/batch_filler.h"
 
@@ -29,16 +29,16 @@ class BatchReader final : public Rest {
  private:
   void ReadAhead();
 
-  BatchFiller filler_;
-  std::mutex filler_mutex_;
+  Mutex filler_mutex_;
+  BatchFiller filler_ GUARDED_BY(filler_mutex_);
   std::stop_source stop_;
 
   ReadBatch current_;
-  ReadBatch next_;
-  bool full_ = false;  // next_ is ready
-  bool closing_ = false;
-  std::mutex mutex_;  // guards the three above
-  std::condition_variable changed_;
+  ReadBatch next_;  // belongs to the reading thread until full_ is set
+  Mutex mutex_;
+  bool full_ GUARDED_BY(mutex_) = false;  // next_ is ready
+  bool closing_ GUARDED_BY(mutex_) = false;
+  std::condition_variable_any changed_;
   std::thread thread_;  // absent without read-ahead
 };
 

@@ -22,6 +22,7 @@ struct Letter {
   std::string body;
   std::string defect;  // why there is no body
   int64_t version = 0;
+  bool null_is_json = false;
 };
 
 std::string Text(const Json& json, const char* name) {
@@ -71,7 +72,8 @@ std::optional<Letter> Parse(const std::string& line) {
                 .defect = {}};
   letter.place.identity = IdentityOf(letter);
   if (!Take(head, "transformed", letter.group.transformed) ||
-      !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version)) {
+      !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version) ||
+      !Take(head, "null_is_json", letter.null_is_json)) {
     return std::nullopt;
   }
   if (!parts->document.empty()) {
@@ -113,7 +115,8 @@ class LetterReader final : public Reader {
                     .position = position_,
                     .defect = letter_.defect,
                     .deleted = letter_.place.deleted,
-                    .version = letter_.version};
+                    .version = letter_.version,
+                    .null_is_json = letter_.null_is_json};
   }
 
  private:

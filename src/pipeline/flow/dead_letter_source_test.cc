@@ -76,10 +76,11 @@ TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
   EXPECT_FALSE(logs->Next().value()->defect.empty());
 }
 
-TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
+TEST_F(DeadLetterSourceTest, ADocumentComesBackWithAllThatIsBesideItsBody) {
   Document gone = Of("7");
   gone.deleted = true;
   gone.version = 12;
+  gone.null_is_json = true;
   Add(gone);
   const auto log = DeadLetterLog::Open(path_).value();
   const auto source = log.Read(log.letters().at(group_));
@@ -89,6 +90,7 @@ TEST_F(DeadLetterSourceTest, ADeletedDocumentComesBackAsDeleted) {
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->deleted);
   EXPECT_EQ(found->version, 12);
+  EXPECT_TRUE(found->null_is_json);
 }
 
 TEST_F(DeadLetterSourceTest, LettersThatAreWrittenInAnotherWayAreAGroupOfTheirOwn) {

@@ -48,6 +48,7 @@ class DeadLetterFile final : public DeadLetters {
     line += ",\"position\":";
     AppendJsonString(line, EscapeBytes(document.position));
     if (document.deleted) line += ",\"deleted\":true";
+    if (document.null_is_json) line += ",\"null_is_json\":true";
     if (document.version != 0) line += ",\"version\":" + std::to_string(document.version);
     line += ",\"error\":";
     AppendJsonString(line, letter.reason);

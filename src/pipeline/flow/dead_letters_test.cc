@@ -1,25 +1,19 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "core/json.h"
 #include "muster/migrate.h"
 #include "support/small_disk.h"
+#include "support/temporary_folder.h"
 
 namespace muster::pipeline {
 namespace {
 
 class DeadLettersTest : public ::testing::Test {
  protected:
-  DeadLettersTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "dead-letters-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~DeadLettersTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path() const { return folder_ + "/dead.jsonl"; }
+  std::string Path() const { return folder_.path() + "/dead.jsonl"; }
 
   static Status Add(DeadLetters& letters, const Document& document) {
     return letters.Add(
@@ -33,7 +27,7 @@ class DeadLettersTest : public ::testing::Test {
     return lines;
   }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(DeadLettersTest, NoLetterNoFile) {
@@ -43,7 +37,7 @@ TEST_F(DeadLettersTest, NoLetterNoFile) {
   EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
-TEST_F(DeadLettersTest, ALetterTellsEverything) {
+TEST_F(DeadLettersTest, ALetterContainsEverything) {
   auto letters = OpenDeadLetters(Path(), "nightly");
   const Document document{
       .id = "7", .routing = "eu", .body = "{\"price\":\n1.0}", .position = "0042", .defect = {}};
@@ -112,7 +106,7 @@ TEST_F(DeadLettersTest, AreForTheirOwnerAlone) {
 }
 
 TEST_F(DeadLettersTest, AFileThatCannotBeWrittenIsAnError) {
-  auto letters = OpenDeadLetters(folder_ + "/no/such/folder", "r");
+  auto letters = OpenDeadLetters(folder_.path() + "/no/such/folder", "r");
   ASSERT_TRUE(letters);
   const Status added = Add(**letters, {});
   ASSERT_FALSE(added);

@@ -1,5 +1,7 @@
 #include "pipeline/flow/memory_sink.h"
 
+#include "core/mutex.h"
+
 namespace muster::pipeline {
 namespace {
 
@@ -23,7 +25,7 @@ class MemorySink::MemoryWriter final : public Writer {
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                      const Patience&) override {
     if (sink_.fail) MUSTER_TRY(sink_.fail(batch.documents.size()));
-    std::lock_guard lock(sink_.mutex_);
+    const MutexLock lock(sink_.mutex_);
     MUSTER_TRY(CheckWrite(fence_, *item_.fence, kPlace));
     std::vector<Refused> refused;
     Contents& contents = sink_.collections_[collection_];
@@ -44,14 +46,14 @@ class MemorySink::MemoryWriter final : public Writer {
   }
 
   Result<std::optional<Progress>> Seal() override {
-    std::lock_guard lock(sink_.mutex_);
+    const MutexLock lock(sink_.mutex_);
     MUSTER_TRY(CheckMine());
     item_.fence->sealed = true;
     return item_.progress.value_or(Progress{});
   }
 
   Status Finish() override {
-    std::lock_guard lock(sink_.mutex_);
+    const MutexLock lock(sink_.mutex_);
     MUSTER_TRY(CheckMine());
     item_.finished = true;
     return {};
@@ -59,7 +61,7 @@ class MemorySink::MemoryWriter final : public Writer {
 
  private:
   // Ignores the seal.
-  Status CheckMine() const {
+  Status CheckMine() const REQUIRES(sink_.mutex_) {
     StoredFence stored = *item_.fence;
     stored.sealed = false;
     return CheckWrite(fence_, stored, kPlace);
@@ -68,25 +70,25 @@ class MemorySink::MemoryWriter final : public Writer {
   MemorySink& sink_;
   const std::string collection_;
   const Fence fence_;
-  Item& item_;
+  Item& item_;  // guarded by the sink's mutex
   std::optional<Progress> known_;
   const bool sealed_;
 };
 
 std::vector<MemorySink::Entry> MemorySink::Documents(const std::string& collection) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = collections_.find(collection);
   return found == collections_.end() ? std::vector<Entry>() : found->second.documents;
 }
 
 std::vector<size_t> MemorySink::BatchSizes(const std::string& collection) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = collections_.find(collection);
   return found == collections_.end() ? std::vector<size_t>() : found->second.batch_sizes;
 }
 
 std::set<std::string> MemorySink::FinishedItems() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::set<std::string> names;
   for (const auto& [name, item] : items_) {
     if (item.finished) names.insert(name.substr(name.find('/') + 1));
@@ -95,12 +97,12 @@ std::set<std::string> MemorySink::FinishedItems() const {
 }
 
 std::set<std::string> MemorySink::FinishedCollections() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return finished_;
 }
 
 Result<std::vector<TargetChange>> MemorySink::Prepare(const Collection& collection, bool evaluate) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (collections_.contains(collection.name)) return std::vector<TargetChange>();
   if (!evaluate) collections_[collection.name];
   return std::vector<TargetChange>{{collection.name, "create " + collection.name}};
@@ -109,7 +111,7 @@ Result<std::vector<TargetChange>> MemorySink::Prepare(const Collection& collecti
 Result<std::unique_ptr<Writer>> MemorySink::Open(const std::string& collection,
                                                  const Fence& fence) {
   if (fail_collection) MUSTER_TRY(fail_collection(collection));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Item& item = items_[fence.run + "/" + fence.item];
   if (item.fence) MUSTER_TRY(CheckOpen(fence, *item.fence, kPlace));
   item.fence = StoredFence{.incarnation = fence.incarnation,
@@ -121,7 +123,7 @@ Result<std::unique_ptr<Writer>> MemorySink::Open(const std::string& collection,
 }
 
 Status MemorySink::Finish(const std::string& collection) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   finished_.insert(collection);
   return {};
 }

@@ -2,11 +2,11 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/pipeline.h"
 #include "pipeline/flow/item_fence.h"
 
@@ -52,10 +52,10 @@ class MemorySink final : public Sink {
     std::optional<Progress> progress = {};
   };
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Contents> collections_;
-  std::map<std::string, Item> items_;  // by run and item
-  std::set<std::string> finished_;
+  mutable Mutex mutex_;
+  std::map<std::string, Contents> collections_ GUARDED_BY(mutex_);
+  std::map<std::string, Item> items_ GUARDED_BY(mutex_);  // by run and item
+  std::set<std::string> finished_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::pipeline

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "core/guard.h"
 #include "core/interrupt.h"
+#include "core/mutex.h"
 #include "muster/migrate.h"
 
 namespace muster::pipeline {
@@ -65,7 +65,7 @@ class CollectionRun {
    public:
     Cursor(CollectionRun& run, const Partition& partition) : run_(run), partition_(partition) {}
     Status Advance(Progress& progress, Writer&, Rest&) override {
-      std::lock_guard lock(run_.mutex_);
+      const MutexLock lock(run_.mutex_);
       run_.observer_.Advanced(partition_, progress);
       return {};
     }
@@ -80,7 +80,7 @@ class CollectionRun {
     while (const Partition* partition = Take()) {
       const Result<Progress> end =
           GuardedThread("collection '" + collection_ + "'", [&] { return Migrate(*partition); });
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (end) {
         counts_ += end->counts;
         continue;
@@ -92,7 +92,7 @@ class CollectionRun {
   }
 
   const Partition* Take() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!outcome_ || taken_ == end_) return nullptr;
     if (stop_.stop_requested()) {
       outcome_ = Error{Code::kCancelled, "stopped on request"};
@@ -130,7 +130,7 @@ class CollectionRun {
   MigrationObserver& observer_;
   const std::stop_token outer_stop_;
   std::stop_source stop_;
-  std::mutex mutex_;  // guards what follows and serialises observer calls
+  Mutex mutex_;  // guards what follows and serialises observer calls
   size_t taken_ = 0;
   size_t end_ = 0;  // of those that may be taken
   Counts counts_;

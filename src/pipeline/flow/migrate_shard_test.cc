@@ -194,7 +194,7 @@ TEST_P(MigrateShardTest, SkippedDocumentsAdvanceTheProgressNowAndThen) {
   EXPECT_EQ(end->position, MemorySource::PositionOf(1000));
 }
 
-TEST_P(MigrateShardTest, GoesOnWhereItIsToldTo) {
+TEST_P(MigrateShardTest, ResumesFromTheGivenPosition) {
   AddDocuments(10);
   const Progress start{.position = MemorySource::PositionOf(4),
                        .end = MemorySource::PositionOf(8),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/mutex.h"
+
 namespace muster::pipeline {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::chrono::milliseconds kLook{100};
 }  // namespace
 
 bool Pace::Begin(const Patience& patience) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (under_way_ >= static_cast<int>(limit_)) {
     if (patience.stop.stop_requested() || env_.MonoNow() >= patience.deadline) return false;
     changed_.wait_for(lock, kLook);
@@ -24,25 +26,25 @@ bool Pace::Begin(const Patience& patience) {
 }
 
 void Pace::Accepted() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   limit_ = std::min(limit_ + 1 / limit_, kMost);
   End();
 }
 
 void Pace::Overloaded() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Start from the actual concurrency, so that halving takes effect at once.
   limit_ = std::max(std::min(limit_, static_cast<double>(under_way_)) / 2, kLeast);
   End();
 }
 
 void Pace::Failed() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   End();
 }
 
 int Pace::limit() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<int>(limit_);
 }
 

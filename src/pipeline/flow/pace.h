@@ -1,8 +1,8 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/pipeline.h"
 
@@ -23,13 +23,13 @@ class Pace {
   int limit() const;
 
  private:
-  void End();
+  void End() REQUIRES(mutex_);
 
   Env& env_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  double limit_ = 64;
-  int under_way_ = 0;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  double limit_ GUARDED_BY(mutex_) = 64;
+  int under_way_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace muster::pipeline

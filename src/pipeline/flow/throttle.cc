@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/mutex.h"
 #include "muster/migrate.h"
 
 namespace muster::pipeline {
@@ -28,32 +29,49 @@ size_t InOneSecond(double per_second, size_t limit) {
 
 }  // namespace
 
+struct Throttle::State {
+  explicit State(Env& its_env) : env(its_env) {}
+
+  Env& env;
+  Mutex mutex;
+  double docs_per_second GUARDED_BY(mutex) = 0;
+  double bytes_per_second GUARDED_BY(mutex) = 0;
+  int64_t settings GUARDED_BY(mutex) = 0;  // number of Set calls
+  MonoTime free_at GUARDED_BY(mutex){};
+};
+
+Throttle::Throttle(Env& env) : state_(std::make_unique<State>(env)) {}
+
+Throttle::~Throttle() = default;
+
 void Throttle::Set(double docs_per_second, double bytes_per_second) {
-  const MonoTime now = env_.MonoNow();  // not under the lock: a simulated clock may switch threads
-  std::lock_guard lock(mutex_);
-  docs_per_second_ = docs_per_second;
-  bytes_per_second_ = bytes_per_second;
-  free_at_ = now;  // time reserved at the old rate is not charged at the new one
-  ++settings_;
+  // Not under the lock: a simulated clock may switch threads.
+  const MonoTime now = state_->env.MonoNow();
+  const MutexLock lock(state_->mutex);
+  state_->docs_per_second = docs_per_second;
+  state_->bytes_per_second = bytes_per_second;
+  state_->free_at = now;  // time reserved at the old rate is not charged at the new one
+  ++state_->settings;
 }
 
 bool Throttle::Pass(int64_t docs, int64_t bytes, std::stop_token stop) {
   while (!stop.stop_requested()) {
-    const MonoTime asked = env_.MonoNow();
+    const MonoTime asked = state_->env.MonoNow();
     MonoTime turn;
     int64_t settings = 0;
     {
-      std::lock_guard lock(mutex_);
-      settings = settings_;
-      turn = std::max(free_at_, asked);
-      free_at_ =
-          turn + std::max(TimeFor(docs, docs_per_second_), TimeFor(bytes, bytes_per_second_));
+      const MutexLock lock(state_->mutex);
+      settings = state_->settings;
+      turn = std::max(state_->free_at, asked);
+      state_->free_at = turn + std::max(TimeFor(docs, state_->docs_per_second),
+                                        TimeFor(bytes, state_->bytes_per_second));
     }
     bool changed = false;
-    for (MonoTime now = env_.MonoNow(); now < turn && !changed; now = env_.MonoNow()) {
-      if (!env_.Sleep(std::min<nanoseconds>(turn - now, kLookUp), stop)) return false;
-      std::lock_guard lock(mutex_);
-      changed = settings_ != settings;
+    for (MonoTime now = state_->env.MonoNow(); now < turn && !changed;
+         now = state_->env.MonoNow()) {
+      if (!state_->env.Sleep(std::min<nanoseconds>(turn - now, kLookUp), stop)) return false;
+      const MutexLock lock(state_->mutex);
+      changed = state_->settings != settings;
     }
     if (!changed) return true;
   }
@@ -61,9 +79,9 @@ bool Throttle::Pass(int64_t docs, int64_t bytes, std::stop_token stop) {
 }
 
 BatchLimits Throttle::Bounded(const BatchLimits& limits) const {
-  std::lock_guard lock(mutex_);
-  return {.max_docs = InOneSecond(docs_per_second_, limits.max_docs),
-          .max_bytes = InOneSecond(bytes_per_second_, limits.max_bytes)};
+  const MutexLock lock(state_->mutex);
+  return {.max_docs = InOneSecond(state_->docs_per_second, limits.max_docs),
+          .max_bytes = InOneSecond(state_->bytes_per_second, limits.max_bytes)};
 }
 
 }  // namespace muster::pipeline

@@ -26,7 +26,7 @@ class ThrottledEnv final : public VirtualEnv {
   const MonoTime start_ = MonoNow();
 };
 
-TEST(Throttle, WithoutALimitNobodyWaits) {
+TEST(Throttle, WithoutALimitThereIsNoWait) {
   ThrottledEnv env;
   Throttle throttle(env);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(throttle.Pass(1000, 1 << 20, {}));

@@ -6,6 +6,8 @@
 
 #include "muster/migrate.h"
 #include "pipeline/flow/document_hash.h"
+#include "pipeline/json/json_scan.h"
+#include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
 namespace {
@@ -39,11 +41,41 @@ struct Contents {
   bool compared = false;
   HashTypes types = HashTypes::kIgnored;
   bool routing = false;
+  // Columns of the target where JSON null and NULL are compared.
+  std::vector<std::string> json_nulls;
 };
 
 std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
 
 constexpr auto kAlreadyNamed = [](const Document&, const Partition&) {};
+
+// The columns that can hold both JSON null and NULL. One that is NOT NULL holds JSON null for both,
+// one that is not JSON holds NULL for both.
+Result<std::vector<std::string>> ColumnsWithTwoNulls(const VerifySide& side) {
+  std::vector<std::string> names;
+  MUSTER_ASSIGN(const auto collection, side.source.Describe(side.collection));
+  if (!collection) return names;
+  MUSTER_ASSIGN(const TableShape shape, ShapeOf(*collection, false));
+  for (const TableShape::Column& column : shape.columns) {
+    if (column.nullable && (column.type == "json" || column.type == "jsonb")) {
+      names.push_back(column.name);
+    }
+  }
+  return names;
+}
+
+// Of a document where null is a JSON value: which of these columns are JSON null.
+DocumentHash HashJsonNulls(std::string_view body, const std::vector<std::string>& columns) {
+  DocumentHash hash;
+  JsonMembers members(body.substr(SkipJsonSpace(body, 0)));
+  while (const auto member = members.Next()) {
+    if (member->value != "null") continue;
+    for (const std::string& column : columns) {
+      if (JsonKeyIs(member->key, column)) hash += HashBytes("JSON null in " + column);
+    }
+  }
+  return hash;
+}
 
 // Reads all documents of a side. Calls `visit` for each that passes the transforms, and `spoilt`
 // for each that is invalid or fails in a transform: it was not migrated.
@@ -90,6 +122,9 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
           content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) +
                               "/" + std::string(document.routing));
         }
+        if (hash && document.null_is_json) {
+          content += HashJsonNulls(document.body, contents.json_nulls);
+        }
       }
       ++count.documents;
       visit(Seen{document.id, content, partition, document.position});
@@ -115,6 +150,9 @@ class Comparison {
   }
 
   Result<VerifyReport> Run() {
+    if (options_.checksums && source_.source.KeepsJsonNulls() && target_.source.KeepsJsonNulls()) {
+      MUSTER_ASSIGN(contents_.json_nulls, ColumnsWithTwoNulls(target_));
+    }
     MUSTER_TRY(Fill());
     if (options_.checksums && !with_ids_) {
       // Ids on one side only cannot be compared: compare contents instead.

@@ -52,7 +52,8 @@ struct VerifyReport {
 
 // Reads both sides completely and compares them: by count, or by the content of documents with the
 // same id; if one side has no ids, by content alone. Memory is bounded by the differences, and
-// those by a million documents. Documents that change meanwhile may show up as different.
+// those by a million documents. Documents that change during the comparison may show up as
+// different.
 Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,
                                       const VerifyOptions& options, std::stop_token stop);
 

@@ -5,6 +5,8 @@
 #include "muster/migrate.h"
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/memory_source.h"
+#include "sql/sqlite.h"
+#include "support/temporary_folder.h"
 
 namespace muster::pipeline {
 namespace {
@@ -154,6 +156,61 @@ TEST_F(VerifyTest, WithoutIdsOnOneSideContentsAreComparedAlsoWhenTheyRepeat) {
   const VerifyReport report = Verify(source, target, true);
   EXPECT_EQ(report.differences, 2);
   EXPECT_FALSE(report.Equal());
+}
+
+// The differences between tables t and u of an SQLite file.
+class VerifyJsonNullTest : public VerifyTest {
+ protected:
+  void Execute(const std::string& sql) const {
+    auto db = sql::SqliteDb::Open(folder_.At("f.db"), sql::SqliteDb::Mode::kCreate,
+                                  std::chrono::seconds(10));
+    ASSERT_TRUE(db && (*db)->Execute(sql)) << sql;
+  }
+  std::string Url(const std::string& table) const {
+    return "sqlite:" + folder_.At("f.db") + "#" + table;
+  }
+  void CopyToU() const {
+    auto source = OpenSource(Url("t"), RealEnv()).value();
+    auto reader = source->Read(source->Partitions("t").value().at(0), "", {}).value();
+    Batch batch;
+    while (auto next = reader->Next().value()) batch.Add(*next);
+    Fence fence;
+    fence.run = fence.incarnation = fence.item = "i";
+    fence.epoch = 1;
+    auto writer = OpenSink(Url("u"), RealEnv()).value()->Open("u", fence).value();
+    const auto refused = writer->Write(batch, {}, {});
+    EXPECT_TRUE(refused && refused->empty());
+  }
+  int64_t Differences() const {
+    auto source = OpenSource(Url("t"), RealEnv()).value();
+    auto target = OpenSource(Url("u"), RealEnv()).value();
+    const VerifyOptions options{.checksums = true};
+    return VerifyCollection({*source, "t"}, {*target, "u"}, options, {}).value().differences;
+  }
+
+  const testing::TemporaryFolder folder_;
+};
+
+TEST_F(VerifyJsonNullTest, ANullThatTheTargetCannotTellApartIsNoDifference) {
+  Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT, c JSON_TEXT);"
+      "INSERT INTO t VALUES (1,NULL,NULL,NULL), (2,'null',NULL,NULL), (3,NULL,'null',NULL),"
+      " (4,NULL,NULL,'null'), (5,'null','null','null');"
+      "CREATE TABLE u (id INTEGER PRIMARY KEY, a JSON_TEXT NOT NULL, b TEXT, c JSON_TEXT)");
+  CopyToU();
+  EXPECT_EQ(Differences(), 0);
+  Execute("UPDATE u SET c = 'null' WHERE id = 2");
+  EXPECT_EQ(Differences(), 1);
+}
+
+TEST_F(VerifyJsonNullTest, JsonNullInsteadOfNullIsADifferenceAlsoInAnotherColumn) {
+  const std::string columns = " (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT);";
+  Execute("CREATE TABLE t" + columns + "CREATE TABLE u" + columns +
+          "INSERT INTO t VALUES (1,NULL,NULL), (2,'null',NULL), (3,'null','null')");
+  CopyToU();
+  EXPECT_EQ(Differences(), 0);
+  Execute("UPDATE u SET a = 'null' WHERE id = 1; UPDATE u SET a = NULL, b = 'null' WHERE id = 2");
+  EXPECT_EQ(Differences(), 2);
 }
 
 TEST_F(VerifyTest, MoreDifferencesThanAreNamedAreCounted) {

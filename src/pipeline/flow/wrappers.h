@@ -21,6 +21,7 @@ class SourceWrapper : public Source {
   Result<std::string> GlobalMetadata() override { return inner_.GlobalMetadata(); }
   bool KeepsTypes() const override { return inner_.KeepsTypes(); }
   bool KeepsRouting() const override { return inner_.KeepsRouting(); }
+  bool KeepsJsonNulls() const override { return inner_.KeepsJsonNulls(); }
   bool HasDeletes() const override { return inner_.HasDeletes(); }
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
     return inner_.Partitions(collection);

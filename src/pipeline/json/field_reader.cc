@@ -54,9 +54,9 @@ simdjson::error_code ReadValue(ondemand::value value, FieldValue& field) {
     case ondemand::json_type::object:
     case ondemand::json_type::array: {
       field.kind = Kind::kStructure;
-      const auto error = RawJson(value, type, field.json);
-      field.text = field.json;
-      return error;
+      if (const auto error = RawJson(value, type, field.json)) return error;
+      field.text = field.json = TrimRight(field.json);
+      return simdjson::SUCCESS;
     }
     default:
       break;

@@ -9,6 +9,7 @@
 #include "core/backoff.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "net/opensearch_errors.h"
 
 namespace muster::pipeline {
 namespace {
@@ -66,22 +67,11 @@ ItemAnswer ReadItem(ondemand::object item) {
 }
 
 Error ErrorOf(const std::string& index, const ItemAnswer& item) {
-  Error error{.code = Code::kUnavailable,
-              .message = "index " + index + ": " + item.type + ": " + item.reason};
-  if (item.type == "cluster_block_exception") {
-    error.code = Code::kReadOnly;
-    error.hint = "remove the block, or free disk space and wait for the server to remove it";
-  } else if (item.status == 401 || item.status == 403) {
-    error.code = Code::kPermission;
-    error.hint = "give the user or role the permission to write to this index";
-  } else if (item.type == "index_not_found_exception") {
-    error.code = Code::kNotFound;
-    error.hint = "create the index first: the cluster does not by itself";
-  }
+  Error error = net::OpenSearchError(
+      {.status = static_cast<int>(item.status), .type = item.type, .reason = item.reason}, true);
+  error.message = "index " + index + ": " + item.type + ": " + item.reason;
   return error;
 }
-
-bool IsTransientStatus(int64_t status) { return status == 429 || status == 409 || status >= 500; }
 
 // Two documents introduced the same field with conflicting types and this one came second: with the
 // mapping as it is now, it may well be accepted.
@@ -197,12 +187,13 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
         continue;
       }
       const Error error = ErrorOf(index_, said);
-      if (IsTransientStatus(said.status) || error.code == Code::kReadOnly ||
+      // Versions decide, so an item may be sent again even if it was applied.
+      if (IsTransient(error.code) || error.code == Code::kConflict ||
           (LostAMappingRace(said) && ++races_[index] <= kMostRaces)) {
         round.again.push_back(index);
         round.overloaded |= said.status == 429 && error.code != Code::kReadOnly;
         round.why = error;
-      } else if (error.code != Code::kUnavailable) {
+      } else if (error.code != Code::kInvalid) {
         return error;  // not about this document
       } else {
         refused.push_back({index, said.type + ": " + said.reason});
@@ -244,9 +235,7 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
   const auto answer = client_.Send(call, patience.stop);
   if (!answer) {
     pace_.Failed();
-    if (!IsTransient(answer.error().code) && answer.error().code != Code::kUnknownOutcome) {
-      return answer.error();
-    }
+    if (!IsTransient(answer.error().code)) return answer.error();
     round.again = sent;
     round.why = answer.error();
     return round;
@@ -258,8 +247,7 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
   if (answer->status >= 300) {
     round.why = client_.ErrorOf(call, *answer);
     round.overloaded = answer->status == 429 || answer->status == 503;
-    if (!round.overloaded && !IsTransient(round.why.code) &&
-        round.why.code != Code::kUnknownOutcome && round.why.code != Code::kReadOnly) {
+    if (!round.overloaded && !IsTransient(round.why.code)) {
       pace_.Failed();
       return round.why;
     }

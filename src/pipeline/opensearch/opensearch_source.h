@@ -16,8 +16,8 @@ namespace muster::pipeline {
 // A partition is a shard, a position a sequence number. Each document of a shard has its own, which
 // survives merges, restarts and relocation and changes only when the document does. So any worker
 // can read a range of a shard at any time, and nothing is held open on the server. A document that
-// changes meanwhile gets a number after the range: a second partition of the shard reads what was
-// added after the first, from one point in time. Documents from before Elasticsearch 6 have no
+// changes during the read gets a number after the range: a second partition of the shard reads what
+// was added after the first, from one point in time. Documents from before Elasticsearch 6 have no
 // numbers: an index that contains such documents is read in id order. Documents deleted while
 // reading may or may not be returned.
 Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env);

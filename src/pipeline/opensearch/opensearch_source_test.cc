@@ -101,7 +101,7 @@ TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
   EXPECT_EQ(source->CountAgain(partitions).value(), OldServer::kDocuments);
 }
 
-TEST(OldElasticsearch, WhatIsCountedAndNotReadIsToldOf) {
+TEST(OldElasticsearch, WhatIsCountedAndNotReadIsReported) {
   OldServer server;
   server.hidden = 4;
   const auto source = Open(server);

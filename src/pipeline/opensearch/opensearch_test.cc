@@ -12,6 +12,7 @@
 #include "pipeline/opensearch/opensearch_source.h"
 #include "support/opensearch_server.h"
 #include "support/shared_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::pipeline {
 namespace {
@@ -139,6 +140,36 @@ TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
   EXPECT_EQ(found.size(), 3'000U);
   // The expected count is no longer known.
   EXPECT_FALSE(source->CountAgain(partitions).value());
+}
+
+TEST_F(OpenSearchPipeline, ARowOfADocumentThatChangesWhileItIsReadIsReplaced) {
+  Fill(index_, 1, 100);
+  const auto source = OpenSource("/" + index_);
+  const testing::TemporaryFolder folder;
+  const std::string url = "sqlite:" + folder.path() + "/rows.db?documents=true#t";
+  const auto sink = pipeline::OpenSink(url, RealEnv()).value();
+  ASSERT_TRUE(sink->Prepare(source->Collections().value().at(0), false));
+  const auto copy = [&](const Partition& partition) {
+    Fence fence;
+    fence.item = partition.follows ? "second" : "first";
+    fence.rank = partition.follows ? kFirstFollowerRank : 1;
+    Batch batch;
+    const auto reader = source->Read(partition, "", {}).value();
+    while (const auto document = reader->Next().value()) batch.Add(*document);
+    const auto refused = sink->Open(index_, fence).value()->Write(batch, {}, {});
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    EXPECT_TRUE(refused->empty()) << refused->front().reason;
+  };
+  const auto partitions = source->Partitions(index_).value();
+  copy(partitions.at(0));
+  server_->Call("PUT", "/" + index_ + "/_doc/7", R"({"changed":true})");
+  server_->Call("PUT", "/" + index_ + "/_doc/new", R"({"added":true})");
+  copy(partitions.at(1));
+  const auto rows = pipeline::OpenSource(url, RealEnv()).value();
+  const Found found = ReadAll(*rows, rows->Partitions("t").value().at(0), "");
+  EXPECT_EQ(found.read, 101);
+  EXPECT_EQ(found.bodies.at("7"), R"({"changed":true})");
+  EXPECT_EQ(found.bodies.at("8"), Body(8));
 }
 
 TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
@@ -280,7 +311,7 @@ TEST_F(OpenSearchPipeline, ADocumentThatDoesNotFitTheMappingIsRefusedAlone) {
   EXPECT_NE((*refused)[0].reason.find("failed to parse field [n]"), std::string::npos);
 }
 
-TEST_F(OpenSearchPipeline, AMissingIndexIsToldByName) {
+TEST_F(OpenSearchPipeline, AMissingIndexIsNamed) {
   const auto source = OpenSource("/no-such-index");
   const auto collections = source->Collections();
   ASSERT_FALSE(collections);

@@ -87,7 +87,8 @@ Result<std::optional<Document>> PostgresReader::Next() {
                     .routing = fields_[keys + 1].value_or(""),
                     .body = fields_[keys + 2].value_or("null"),
                     .position = position_,
-                    .defect = {}};
+                    .defect = {},
+                    .null_is_json = fields_[keys + 3] == std::string_view("\1", 1)};
   // A composite key has no single value, but its position identifies the row too.
   if (!fields_[keys] && !relation_.by_ctid && keys > 1) document.id = position_;
   return document;
@@ -124,7 +125,7 @@ Result<bool> PostgresReader::Fetch() {
       bytes.remove_prefix(static_cast<size_t>(size));
     }
   }
-  if (fields_.size() != relation_.key.size() + 3) return Broken(*connection_);
+  if (fields_.size() != relation_.key.size() + 4) return Broken(*connection_);
   return true;
 }
 

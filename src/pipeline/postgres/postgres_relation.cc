@@ -42,6 +42,40 @@ Result<std::vector<std::string>> LeavesOf(sql::PgConnection& connection, const s
   return names;
 }
 
+// The columns that can hold JSON null. In arrays the two nulls look the same.
+std::vector<const PgTable::Column*> JsonColumns(const PgTable& table) {
+  std::vector<const PgTable::Column*> columns;
+  if (table.HoldsDocuments()) return columns;
+  for (const PgTable::Column& column : table.columns) {
+    if (column.base == "json" || column.base == "jsonb") columns.push_back(&column);
+  }
+  return columns;
+}
+
+// Whether any of these columns holds JSON null.
+std::string HasJsonNullSql(const std::vector<const PgTable::Column*>& columns) {
+  std::string sql;
+  for (const PgTable::Column* column : columns) {
+    sql += (sql.empty() ? "coalesce(" : " OR coalesce(") + column->base + "_typeof(t." +
+           sql::PgIdentifier(column->name) + ") = 'null', false)";
+  }
+  return sql.empty() ? "false" : "(" + sql + ")";
+}
+
+// The JSON object `body` without those of these columns that are NULL.
+std::string WithoutNullsSql(const std::vector<const PgTable::Column*>& columns,
+                            const std::string& body) {
+  std::string nulls;
+  for (const PgTable::Column* column : columns) {
+    nulls += (nulls.empty() ? "CASE WHEN t." : ", CASE WHEN t.") + sql::PgIdentifier(column->name) +
+             " IS NULL THEN " + sql::PgLiteral(column->name) + " END";
+  }
+  return "(SELECT json_object_agg(f.key, f.value ORDER BY f.place) FROM json_each(" + body +
+         ") WITH ORDINALITY f(key, value, place)"
+         " WHERE f.key <> ALL (array_remove(ARRAY[" +
+         nulls + "]::text[], NULL)))";
+}
+
 }  // namespace
 
 std::string PgRelation::KeyAsText() const {
@@ -92,26 +126,32 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
   std::string id = "NULL::text";
   std::string routing = "NULL::text";
   // A bare `t` could be a column.
-  std::string body = "row_to_json(t.*)::text";
+  std::string body = "row_to_json(t.*)";
   std::string also;
   if (!by_ctid && key.size() == 1) id = "t." + key[0].sql + "::text";
   if (table.HoldsDocuments()) {
     id = "t.id";
     if (table.Find("routing") != nullptr) routing = "t.routing";
-    body = "t.document::text";
+    body = "t.document";
   } else if (table.Find("_id") != nullptr) {
     // The sink's columns for what is not a field.
     id = "t._id::text";
     if (table.Find("_routing") != nullptr) routing = "t._routing::text";
-    body = "row_to_json(fields.*)::text";
+    body = "row_to_json(fields.*)";
     for (const PgTable::Column& column : table.columns) {
       if (column.name == "_id" || column.name == "_routing") continue;
       also += (also.empty() ? ", LATERAL (SELECT t." : ", t.") + sql::PgIdentifier(column.name);
     }
     also = also.empty() ? ", LATERAL (SELECT) fields" : also + ") fields";
   }
-  return "SELECT " + KeyAsText() + ", " + id + ", " + routing + ", " + body + " FROM " +
-         (part.empty() ? from : part) + " t" + also + range + KeyOrder();
+  const auto json_columns = JsonColumns(table);
+  const std::string json_null = HasJsonNullSql(json_columns);
+  if (json_columns.size() > 1) {
+    body = "CASE WHEN " + json_null + " THEN " + WithoutNullsSql(json_columns, body) + " ELSE " +
+           body + " END";
+  }
+  return "SELECT " + KeyAsText() + ", " + id + ", " + routing + ", (" + body + ")::text, " +
+         json_null + " FROM " + (part.empty() ? from : part) + " t" + also + range + KeyOrder();
 }
 
 Result<PgRelation> RelationOfTable(sql::PgConnection& connection, const std::string& collection,

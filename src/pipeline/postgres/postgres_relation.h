@@ -27,7 +27,8 @@ struct PgRelation {
   std::vector<std::string> leaves = {};  // by ctid, of a partitioned table: its partitions, quoted
 
   // A query for the rows after position `begin` up to and including `end`, in order; empty:
-  // unbounded. Its columns: key values as text, id, routing, document.
+  // unbounded. Its columns: key values as text, id, routing, document, and whether
+  // null in the document is JSON null (Document::null_is_json).
   Result<std::string> RowsSql(const std::string& part, const std::string& begin,
                               const std::string& end) const;
 

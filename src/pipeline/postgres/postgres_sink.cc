@@ -1,8 +1,8 @@
 #include "pipeline/postgres/postgres_sink.h"
 
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "pipeline/postgres/postgres_session.h"
 #include "pipeline/postgres/postgres_table.h"
 #include "pipeline/postgres/postgres_writer.h"
@@ -62,7 +62,7 @@ class PostgresSink final : public Sink {
 
   Result<std::string> Identity(const std::string& collection) override {
     MUSTER_ASSIGN(const PgName name, TableOf(collection));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!looking_ || !looking_->Usable()) {
       MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
     }
@@ -120,8 +120,8 @@ class PostgresSink final : public Sink {
   const std::string schema_;
   const std::optional<PgName> table_;
   const bool documents_;
-  std::mutex mutex_;
-  std::unique_ptr<sql::PgConnection> looking_;  // kept for Identity
+  Mutex mutex_;
+  std::unique_ptr<sql::PgConnection> looking_ GUARDED_BY(mutex_);  // kept for Identity
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "pipeline/postgres/postgres_progress.h"
 #include "support/fault_proxy.h"
 #include "support/postgres_test.h"
+#include "support/shared_server.h"
 
 // PostgreSQL specifics: types, refused rows, lost connections, read-only servers. The general sink
 // contract is in tests/contract.
@@ -260,6 +261,136 @@ TEST_F(PostgresSinkTest, AMissingFieldTakesTheDefaultAndComputedColumnsAreLeftAl
             "1/new/aa 2/old/bb 77/cc 3/new/dd");
 }
 
+TEST_F(PostgresSinkTest, ARowWithJsonNullKeepsDefaultsAndColumnsThatAreNotNull) {
+  server_->Exec(
+      "CREATE TABLE t (a jsonb, b jsonb NOT NULL DEFAULT '{}', c jsonb DEFAULT '{}',"
+      " s text NOT NULL DEFAULT 'new', at timestamptz NOT NULL DEFAULT now())");
+  Batch batch;
+  Document document{.id = {}, .routing = {}, .body = R"({"a":null})", .position = {}, .defect = {}};
+  document.null_is_json = true;
+  batch.Add(document);
+  const auto refused = OpenWriter(*OpenTable())->Write(batch, After(1), {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty()) << refused->front().reason;
+  EXPECT_EQ(server_->Exec("SELECT concat_ws('/', a, b, c IS NULL, s) FROM t"), "null/null/t/new");
+}
+
+class PostgresFollowerTest : public PostgresSinkTest {
+ protected:
+  // As WriteAll, by an item that follows another.
+  static std::vector<std::string> Follow(const std::vector<std::string>& bodies,
+                                         const std::string& options = "") {
+    auto sink = OpenAt(server_->Url() + options + "#t");
+    Fence fence = FenceOf(1);
+    fence.item = "c__0__9";
+    fence.rank = kFirstFollowerRank;
+    auto writer = sink->Open("c", fence).value();
+    auto refused = writer->Write(BatchOf(bodies), After(std::ssize(bodies)), {});
+    EXPECT_TRUE(refused) << refused.error().ToString();
+    std::vector<std::string> reasons(bodies.size());
+    if (!refused) return {};
+    for (const Refused& one : *refused) reasons[one.index] = one.reason;
+    return reasons;
+  }
+};
+
+TEST_F(PostgresFollowerTest, RowsOfTheSameKeyAreReplaced) {
+  server_->Exec(
+      "CREATE TABLE t (id int PRIMARY KEY, n int UNIQUE, s text DEFAULT 'd', serial int GENERATED"
+      " ALWAYS AS IDENTITY, twice int GENERATED ALWAYS AS (n * 2) STORED);"
+      "CREATE TABLE child (id int REFERENCES t ON DELETE CASCADE); ");
+  EXPECT_EQ(WriteAll({R"({"id":1,"n":1,"s":"x"})", R"({"id":2,"n":2})"}),
+            std::vector<std::string>(2));
+  server_->Exec("INSERT INTO child VALUES (1)");
+  const auto reasons = Follow({
+      R"({"id":1,"n":3})",
+      R"({"id":4,"n":4,"s":"y"})",
+      R"({"id":1,"n":5,"s":"z"})",
+      R"({"id":6,"n":2,"s":"w"})",
+      R"({"id":"seven","n":7})",
+      R"({"id":4,"n":8})",
+  });
+  EXPECT_EQ(reasons[0] + reasons[1] + reasons[2] + reasons[5], "");
+  EXPECT_TRUE(Has(reasons[3], "t_n_key")) << "the unique number of another row: " << reasons[3];
+  EXPECT_TRUE(Has(reasons[4], "seven")) << reasons[4];
+  EXPECT_EQ(
+      server_->Exec("SELECT string_agg(concat_ws('/', id, n, s, twice), ' ' ORDER BY id) FROM t"),
+      "1/5/z/10 2/2/d/4 4/8/d/16");
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM child"), "1") << "replaced, not deleted";
+  EXPECT_EQ(server_->Exec("SELECT progress->>'written' FROM muster_progress WHERE item LIKE '%9'"),
+            "4");
+}
+
+TEST_F(PostgresFollowerTest, ManyRowsOfTheSameKeyTwiceInOneBatchLeaveTheLast) {
+  server_->Exec("CREATE TABLE t (_id text PRIMARY KEY, n int)");
+  std::vector<std::string> bodies;
+  for (int i = 0; i < 40; ++i) {
+    bodies.push_back(R"({"_id":")" + std::to_string(i % 20) + R"(","n":)" + std::to_string(i) +
+                     "}");
+  }
+  EXPECT_EQ(WriteAll({R"({"_id":"3","n":-1})"}), std::vector<std::string>(1));
+  EXPECT_EQ(Follow(bodies), std::vector<std::string>(40));
+  EXPECT_EQ(server_->Exec("SELECT count(*) || ' ' || min(n) || ' ' || max(n) FROM t"), "20 20 39");
+}
+
+TEST_F(PostgresFollowerTest, ATableThatCannotBeMergedIntoRefusesTheRow) {
+  server_->Exec("CREATE TABLE t (id int PRIMARY KEY DEFERRABLE, n int)");
+  EXPECT_EQ(WriteAll({R"({"id":1,"n":1})"}), std::vector<std::string>(1));
+  const auto reasons = Follow({R"({"id":2,"n":2})", R"({"id":1,"n":3})"});
+  EXPECT_EQ(reasons[0], "");
+  EXPECT_TRUE(Has(reasons[1], "duplicate key")) << reasons[1];
+}
+
+TEST_F(PostgresFollowerTest, AMergeThatFailsForAMomentIsTriedAgain) {
+  // A sequence counts on although the transaction is rolled back.
+  server_->Exec(
+      "CREATE TABLE t (id int PRIMARY KEY, n int); CREATE SEQUENCE tries;"
+      "CREATE FUNCTION fail_twice() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN CASE"
+      " nextval('tries') WHEN 1 THEN RAISE EXCEPTION 'a deadlock' USING ERRCODE = '40P01';"
+      " WHEN 2 THEN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014';"
+      " ELSE RETURN new; END CASE; END$$;"
+      "CREATE TRIGGER fails BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION fail_twice()");
+  EXPECT_EQ(WriteAll({R"({"id":1,"n":1})"}), std::vector<std::string>(1));
+  EXPECT_EQ(Follow({R"({"id":2,"n":2})", R"({"id":1,"n":3})"}), std::vector<std::string>(2));
+  EXPECT_EQ(server_->Exec("SELECT string_agg(id || '/' || n, ' ' ORDER BY id) FROM t"), "1/3 2/2");
+  EXPECT_EQ(server_->Exec("SELECT last_value FROM tries"), "3");
+}
+
+TEST_F(PostgresFollowerTest, WithoutThePrivilegeToMergeARowIsRefusedAndTheRestIsWritten) {
+  const std::string database = "DATABASE \"" + server_->Exec("SELECT current_database()") + "\"";
+  const auto follow_as = [&](const std::string& privileges) {
+    const std::string role = testing::UniqueName("limited");
+    server_->Exec("CREATE ROLE " + role + "; GRANT CREATE, USAGE ON SCHEMA public TO " + role +
+                  "; GRANT ALL ON muster_progress TO " + role + "; GRANT " + privileges +
+                  " ON t TO " + role +
+                  "; TRUNCATE t, muster_progress; INSERT INTO t VALUES (1, 1)");
+    ::testing::internal::CaptureStderr();
+    const auto reasons = Follow({R"({"id":2,"n":2})", R"({"id":1,"n":3})", R"({"id":4,"n":4})"},
+                                "?options=-c%20role%3D" + role);
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(reasons.size(), 3U) << privileges;
+    if (reasons.size() == 3) {
+      EXPECT_EQ(reasons[0] + reasons[2], "");
+      EXPECT_TRUE(Has(reasons[1], "duplicate key")) << reasons[1];
+    }
+    EXPECT_EQ(server_->Exec("SELECT string_agg(id || '/' || n, ' ' ORDER BY id) FROM t"),
+              "1/1 2/2 4/4");
+    server_->Exec("DROP OWNED BY " + role + "; DROP ROLE " + role);
+    return log;
+  };
+  server_->Exec("CREATE TABLE t (id int PRIMARY KEY, n int)");
+  EXPECT_EQ(WriteAll({}), std::vector<std::string>());
+  for (const std::string privileges : {"INSERT, UPDATE", "INSERT, SELECT"}) {
+    const std::string log = follow_as(privileges);
+    EXPECT_TRUE(Has(log, "permission denied for table t")) << log;
+    EXPECT_TRUE(Has(log, "SELECT and UPDATE")) << log;
+  }
+  server_->Exec("REVOKE TEMPORARY ON " + database + " FROM PUBLIC");
+  const std::string log = follow_as("INSERT, SELECT, UPDATE");
+  server_->Exec("GRANT TEMPORARY ON " + database + " TO PUBLIC");
+  EXPECT_TRUE(Has(log, "temporary tables")) << log;
+}
+
 TEST_F(PostgresSinkTest, ATableOfDocumentsTakesThemWhole) {
   server_->Exec("CREATE TABLE t (id text, routing text, document json)");
   const std::string body = R"({"a":1.0,"b":"x\ty\\", "a":2})";
@@ -343,7 +474,7 @@ TEST_F(PostgresSinkTest, AConnectionLostAnywhereInABatchLeavesTheBatchThereOnce)
   ASSERT_TRUE(writer->Finish());
 }
 
-TEST_F(PostgresSinkTest, AWriteThatMayNotBeRepeatedEndsInDoubtAndSealTells) {
+TEST_F(PostgresSinkTest, AWriteThatMayNotBeRepeatedEndsInDoubtAndSealSettlesIt) {
   server_->Exec("CREATE TABLE t (n int)");
   FaultProxy proxy(server_->port());
   auto sink = OpenAt(server_->Url(proxy.port()) + "#t");

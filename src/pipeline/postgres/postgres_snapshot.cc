@@ -1,6 +1,7 @@
 #include "pipeline/postgres/postgres_snapshot.h"
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "pipeline/postgres/postgres_session.h"
 
 namespace muster::pipeline {
@@ -19,7 +20,7 @@ Result<std::vector<sql::PgResult>> BeginWith(sql::PgConnection& connection, std:
 }  // namespace
 
 Result<std::string> PostgresSnapshot::Id() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (holder_ && holder_->Usable()) return id_;
   const bool lost = holder_ != nullptr;
   MUSTER_ASSIGN(holder_, OpenPgReadSession(uri_));

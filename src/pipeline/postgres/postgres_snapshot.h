@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/mutex.h"
 #include "muster/result.h"
 #include "sql/postgres.h"
 
@@ -23,9 +23,9 @@ class PostgresSnapshot {
   Result<std::string> Id();
 
   const std::string uri_;
-  std::mutex mutex_;
-  std::unique_ptr<sql::PgConnection> holder_;
-  std::string id_;
+  Mutex mutex_;
+  std::unique_ptr<sql::PgConnection> holder_ GUARDED_BY(mutex_);
+  std::string id_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::pipeline

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "pipeline/postgres/postgres_reader.h"
 #include "pipeline/postgres/postgres_relation.h"
 #include "pipeline/postgres/postgres_snapshot.h"
@@ -48,6 +48,8 @@ class PostgresSource final : public Source {
  public:
   PostgresSource(Env& env, std::string uri, Options options)
       : env_(env), options_(std::move(options)), snapshot_(std::move(uri)) {}
+
+  bool KeepsJsonNulls() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
     MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
@@ -183,7 +185,7 @@ class PostgresSource final : public Source {
 
   // Described once: a relation's shape is fixed within a snapshot.
   Result<const PgRelation*> Find(const std::string& collection) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = relations_.find(collection);
     if (known != relations_.end()) return &known->second;
     MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
@@ -234,7 +236,7 @@ class PostgresSource final : public Source {
     if (type != "int2" && type != "int4" && type != "int8" && type != "tid") return EdgePair{};
     // For a view or a query this could take as long as reading it.
     if (relation.table.kind == 'v' || relation.table.kind == 'q') return EdgePair{};
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string what = part.empty() ? relation.from : part;
     const auto known = edges_.find(what);
     if (known != edges_.end()) return known->second;
@@ -261,9 +263,9 @@ class PostgresSource final : public Source {
   Env& env_;
   const Options options_;
   PostgresSnapshot snapshot_;
-  std::mutex mutex_;
-  std::map<std::string, PgRelation> relations_;
-  std::map<std::string, EdgePair> edges_;
+  Mutex mutex_;
+  std::map<std::string, PgRelation> relations_ GUARDED_BY(mutex_);
+  std::map<std::string, EdgePair> edges_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -47,6 +47,18 @@ class PostgresSourceTest : public testing::PostgresTest {
     }
     return rows;
   }
+  // Writes all rows of table `t`; none may be refused.
+  static void Copy(Source& source, Sink& sink) {
+    Fence fence;
+    fence.item = "t__0__0";
+    auto writer = sink.Open("t", fence).value();
+    Batch batch;
+    auto reader = source.Read(source.Partitions("t").value().front(), "", {}).value();
+    while (auto next = reader->Next().value()) batch.Add(*next);
+    const auto refused = writer->Write(batch, {}, {});
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    EXPECT_TRUE(refused->empty()) << refused->front().reason;
+  }
   static Error PartitionsError(Source& source, const std::string& collection = "t") {
     const auto partitions = source.Partitions(collection);
     EXPECT_FALSE(partitions);
@@ -96,18 +108,30 @@ TEST_F(PostgresSourceTest, WhatWasReadCanBeWrittenAgainAndIsTheSame) {
   server_->Exec("CREATE SCHEMA copy");
   auto sink = OpenSink(server_->Url() + "?schema=copy#t", RealEnv()).value();
   ASSERT_TRUE(sink->Prepare(source->Collections().value().front(), false));
-  Fence fence;
-  fence.item = "t__0__0";
-  auto writer = sink->Open("t", fence).value();
-  Batch batch;
-  auto reader = source->Read(source->Partitions("t").value().front(), "", {}).value();
-  while (auto next = reader->Next().value()) batch.Add(*next);
-  const auto refused = writer->Write(batch, {}, {});
-  ASSERT_TRUE(refused) << refused.error().ToString();
-  EXPECT_TRUE(refused->empty()) << refused->front().reason;
+  Copy(*source, *sink);
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t JOIN copy.t c USING (b, a) WHERE"
                           " row_to_json(t)::text = row_to_json(c)::text"),
             "500");
+}
+
+TEST_F(PostgresSourceTest, JsonNullAndSqlNullStayApart) {
+  const std::string columns = " (id int PRIMARY KEY, a jsonb, t text, b jsonb, \"c c\" json";
+  server_->Exec(
+      "CREATE TABLE t" + columns +
+      ");"
+      "INSERT INTO t VALUES (1, 'null', NULL, NULL, '[1.0]'), (2, NULL, 'x', 'null', NULL),"
+      " (3, NULL, NULL, NULL, NULL), (4, 'null', NULL, 'null', 'null'),"
+      " (5, '{\"x\": null}', NULL, '\"null\"', NULL)");
+  server_->Exec("CREATE SCHEMA copy; CREATE TABLE copy.t" + columns + " DEFAULT '{}')");
+  auto source = Open();
+  const auto rows = ReadAll(*source);
+  EXPECT_EQ(rows[2].body, R"({"id":3,"a":null,"t":null,"b":null,"c c":null})");
+  auto sink = OpenSink(server_->Url() + "?schema=copy#t", RealEnv()).value();
+  Copy(*source, *sink);
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t JOIN copy.t u USING (id) WHERE"
+                          " (t.a, t.b, t.\"c c\"::text, t.t)"
+                          " IS NOT DISTINCT FROM (u.a, u.b, u.\"c c\"::text, u.t)"),
+            "5");
 }
 
 TEST_F(PostgresSourceTest, AllPartitionsAreOfOneMoment) {

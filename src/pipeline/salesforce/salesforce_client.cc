@@ -4,6 +4,7 @@
 
 #include "core/base64.h"
 #include "core/json_fields.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "net/rsa.h"
 
@@ -92,7 +93,7 @@ Result<net::HttpResponse> SalesforceClient::SendOnce(net::HttpRequest request,
   for (bool again = false;; again = true) {
     MUSTER_ASSIGN(const std::string token, Token(stop));
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       request.url = instance_ + "/services/data/v" + version_ + "/" + path;
     }
     net::HttpRequest signed_request = request;
@@ -105,12 +106,12 @@ Result<net::HttpResponse> SalesforceClient::SendOnce(net::HttpRequest request,
 }
 
 void SalesforceClient::Forget(const std::string& token) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (token_ == token) token_.clear();
 }
 
 Result<std::string> SalesforceClient::Token(const std::stop_token& stop) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!token_.empty()) return token_;
   MUSTER_ASSIGN(std::string form, LoginForm());
   const net::HttpRequest request{.method = "POST",

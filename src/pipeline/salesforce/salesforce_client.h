@@ -1,10 +1,10 @@
 #pragma once
 
-#include <mutex>
 #include <stop_token>
 #include <string>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "core/url.h"
 #include "muster/env.h"
 #include "muster/result.h"
@@ -53,9 +53,9 @@ class SalesforceClient {
   const SalesforceLogin login_;
   Env& env_;
   net::HttpClient http_;
-  std::mutex mutex_;
-  std::string token_;     // empty: not logged in
-  std::string instance_;  // base URL for requests, from the login
+  Mutex mutex_;
+  std::string token_ GUARDED_BY(mutex_);     // empty: not logged in
+  std::string instance_ GUARDED_BY(mutex_);  // base URL for requests, from the login
 };
 
 }  // namespace muster::pipeline

@@ -3,28 +3,23 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 
+#include "core/backoff.h"
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/secrets.h"
 #include "pipeline/file/csv_record.h"
-#include "pipeline/file/record_reader.h"
 #include "pipeline/flow/scheme.h"
-#include "pipeline/json/json_check.h"
-#include "pipeline/json/json_text.h"
 #include "pipeline/salesforce/salesforce_client.h"
+#include "pipeline/salesforce/salesforce_reader.h"
 
 namespace muster::pipeline {
 namespace {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 constexpr int64_t kDefaultPageRows = 50'000;
-constexpr size_t kMaxRecordBytes = size_t{32} << 20;
-constexpr milliseconds kFirstPoll{1'000};
-constexpr milliseconds kSlowestPoll{15'000};
+constexpr Backoff::Pauses kPolls{.first = 1s, .longest = 15s};
 constexpr std::chrono::hours kLongestJob{12};
 
 struct SalesforceOptions {
@@ -32,55 +27,6 @@ struct SalesforceOptions {
   std::vector<std::string> columns;  // empty: all that a bulk query supports
   std::string where;
   int64_t page_rows = kDefaultPageRows;
-};
-
-// Where reading continues: a row in a page of a job's results.
-struct SalesforcePosition {
-  int64_t before = 0;   // rows of the whole object; makes positions sort
-  std::string job;      // empty: start a new job
-  std::string locator;  // empty: the first page
-  int64_t row = 0;      // of that page
-
-  std::string ToString() const {
-    char number[24];
-    std::snprintf(number, sizeof number, "%015lld", static_cast<long long>(before));
-    return std::string(number) + ":" + job + ":" + locator + ":" + std::to_string(row);
-  }
-
-  static Result<SalesforcePosition> Parse(const std::string& text) {
-    if (text.empty()) return SalesforcePosition();
-    SalesforcePosition position;
-    const size_t a = text.find(':');
-    const size_t b = text.find(':', a + 1);
-    const size_t c = text.rfind(':');
-    const auto number = [&](size_t begin, size_t end, int64_t& value) {
-      const auto [stopped, failed] = std::from_chars(text.data() + begin, text.data() + end, value);
-      return failed == std::errc() && stopped == text.data() + end;
-    };
-    if (a == std::string::npos || b == std::string::npos || c <= b ||
-        !number(0, a, position.before) || !number(c + 1, text.size(), position.row)) {
-      return Error{Code::kInvalid, "'" + text + "' is not a position of a Salesforce object"};
-    }
-    position.job = text.substr(a + 1, b - a - 1);
-    position.locator = text.substr(b + 1, c - b - 1);
-    return position;
-  }
-};
-
-// A page of results as a stream of bytes.
-class PageStream final : public ByteStream {
- public:
-  explicit PageStream(std::string bytes) : bytes_(std::move(bytes)) {}
-  Result<size_t> Read(char* to, size_t size) override {
-    const size_t count = std::min(size, bytes_.size() - at_);
-    std::memcpy(to, bytes_.data() + at_, count);
-    at_ += count;
-    return count;
-  }
-
- private:
-  const std::string bytes_;
-  size_t at_ = 0;
 };
 
 // Starts query jobs and waits for them.
@@ -101,7 +47,8 @@ class QueryJobs {
 
   Status Await(const std::string& id, const std::stop_token& stop) {
     const MonoTime deadline = env_.MonoNow() + kLongestJob;
-    for (milliseconds pause = kFirstPoll;; pause = std::min(2 * pause, kSlowestPoll)) {
+    Backoff polls(env_, stop, kPolls);
+    for (;;) {
       MUSTER_ASSIGN(const Json job, client_.GetJson("jobs/query/" + PercentEncode(id), stop));
       const std::string state = TextIn(job, "state");
       if (state == "JobComplete") return {};
@@ -114,138 +61,13 @@ class QueryJobs {
       if (env_.MonoNow() > deadline) {
         return Error{Code::kUnavailable, "query job " + id + " has not ended in 12 hours"};
       }
-      if (!env_.Sleep(pause, stop)) return Error{Code::kCancelled, "stopped"};
+      if (!polls.Pause()) return Error{Code::kCancelled, "stopped"};
     }
   }
 
  private:
   SalesforceClient& client_;
   Env& env_;
-};
-
-class SalesforceReader final : public Reader {
- public:
-  SalesforceReader(SalesforceClient& client, SalesforcePosition position, int64_t page_rows,
-                   std::stop_token stop)
-      : client_(client),
-        at_(std::move(position)),
-        page_rows_(page_rows),
-        stop_(std::move(stop)),
-        skip_(at_.row) {}
-
-  Result<std::optional<Document>> Next() override {
-    while (true) {
-      if (!page_) {
-        if (ended_) return std::nullopt;
-        MUSTER_TRY(FetchPage());
-      }
-      MUSTER_ASSIGN(const auto record, page_->Next());
-      if (!record) {
-        EndPage();
-        continue;
-      }
-      if (record->text.empty()) continue;
-      if (columns_.empty()) {
-        MUSTER_TRY(ReadHeader(record->text));
-        continue;
-      }
-      if (skip_ > 0) {
-        --skip_;
-        continue;
-      }
-      ++at_.row;
-      ++at_.before;
-      return DocumentOf(*record);
-    }
-  }
-
- private:
-  Status FetchPage() {
-    std::string path = "jobs/query/" + PercentEncode(at_.job) +
-                       "/results?maxRecords=" + std::to_string(page_rows_);
-    if (!at_.locator.empty()) path += "&locator=" + PercentEncode(at_.locator);
-    MUSTER_ASSIGN(net::HttpResponse response, client_.Get(path, stop_));
-    const std::string next(response.Header("Sforce-Locator").value_or("null"));
-    next_locator_ = next == "null" ? "" : next;
-    page_ = std::make_unique<RecordReader>(std::make_unique<PageStream>(std::move(response.body)),
-                                           0, kMaxRecordBytes, CsvRecords{});
-    columns_.clear();
-    return {};
-  }
-
-  void EndPage() {
-    page_.reset();
-    ended_ = next_locator_.empty();
-    at_.locator = next_locator_;
-    at_.row = 0;
-  }
-
-  Status ReadHeader(std::string_view text) {
-    MUSTER_TRY(parser_.Parse(WithoutBom(text)));
-    keys_.clear();
-    for (const CsvField& field : parser_.fields()) {
-      std::string key = columns_.empty() ? "{" : ",";
-      AppendJsonString(key, field.text);
-      keys_.push_back(key + ":");
-      columns_.emplace_back(field.text);
-    }
-    return {};
-  }
-
-  Document DocumentOf(const RecordReader::Record& record) {
-    position_ = at_.ToString();
-    Document document{
-        .id = {}, .routing = {}, .body = record.text, .position = position_, .defect = {}};
-    defect_ = Convert(record);
-    document.defect = defect_;
-    if (!defect_.empty()) return document;
-    document.body = body_;
-    document.id = id_;
-    return document;
-  }
-
-  // Builds the record's object; returns why it cannot, or an empty string.
-  std::string Convert(const RecordReader::Record& record) {
-    if (record.too_long) return "the record is longer than 32 MiB";
-    if (record.open_quote) return "a quote that is not closed";
-    if (!IsUtf8(record.text)) return "invalid UTF-8";
-    if (const Status parsed = parser_.Parse(record.text); !parsed) return parsed.error().message;
-    const std::vector<CsvField>& fields = parser_.fields();
-    if (fields.size() != columns_.size()) {
-      return std::to_string(fields.size()) + " fields instead of " +
-             std::to_string(columns_.size());
-    }
-    body_.clear();
-    id_.clear();
-    for (size_t i = 0; i < fields.size(); ++i) {
-      body_ += keys_[i];
-      // Salesforce has no empty strings: empty means null.
-      if (fields[i].text.empty()) {
-        body_ += "null";
-      } else {
-        AppendUtf8JsonString(body_, fields[i].text);
-      }
-      if (columns_[i] == "Id") id_ = fields[i].text;
-    }
-    body_ += '}';
-    return {};
-  }
-
-  SalesforceClient& client_;
-  SalesforcePosition at_;
-  const int64_t page_rows_;
-  const std::stop_token stop_;
-  int64_t skip_;
-  std::unique_ptr<RecordReader> page_;
-  std::string next_locator_;
-  bool ended_ = false;
-  std::vector<std::string> columns_;
-  std::vector<std::string> keys_;
-  CsvParser parser_{','};
-  std::string position_;
-  std::string body_;
-  std::string id_;
-  std::string defect_;
 };
 
 class SalesforceSource final : public Source {
@@ -293,8 +115,7 @@ class SalesforceSource final : public Source {
       MUSTER_ASSIGN(at.job, jobs.Start(soql, stop));
     }
     MUSTER_TRY(jobs.Await(at.job, stop));
-    return std::make_unique<SalesforceReader>(*client_, std::move(at), options_.page_rows,
-                                              std::move(stop));
+    return NewSalesforceReader(*client_, std::move(at), options_.page_rows, std::move(stop));
   }
 
   std::optional<double> FractionBefore(const Partition&, const std::string&) override {

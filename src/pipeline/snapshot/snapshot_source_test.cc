@@ -224,7 +224,7 @@ TEST_F(SnapshotFixture, OfAShardOnlyTheFilesAndRangesThatHoldDocumentsAreFetched
   EXPECT_GT(compound_files, 0U);
 }
 
-TEST_F(SnapshotFixture, HashedFoldersMayHaveAPrefixThatOnlyTheRepositoryTells) {
+TEST_F(SnapshotFixture, HashedFoldersMayHaveAPrefixKnownOnlyToTheRepository) {
   namespace fs = std::filesystem;
   const fs::path repository = fs::path(folder_->path()) / "prefixed" / "repo";
   fs::create_directories(repository.parent_path());
@@ -412,7 +412,7 @@ TEST_F(SnapshotFixture, AnIndexThatCannotBeReadStopsOnlyThoseWhoWantIt) {
   EXPECT_EQ(selected.error().code, Code::kCorrupt);
 }
 
-TEST_F(SnapshotFixture, TellsOfTheIndexAndItsTemplates) {
+TEST_F(SnapshotFixture, ReportsTheIndexAndItsTemplates) {
   const auto source = Open("changes", "?snapshot=second#plain");
   const Json metadata = ParseJson(source->Collections()->at(0).metadata, "metadata").value();
   EXPECT_EQ(metadata["mappings"]["properties"]["parts"]["type"], "nested");

@@ -145,7 +145,7 @@ TEST_F(SnapshotSource, AShardSplitAnywhereIsReadWholeAndOnce) {
   }
 }
 
-TEST_F(SnapshotSource, TellsTheIndexsShape) {
+TEST_F(SnapshotSource, ReportsTheShapeOfTheIndex) {
   const Collection books = source_->Collections().value().at(0);
   const Json metadata = ParseJson(books.metadata, "metadata").value();
   EXPECT_EQ(metadata["mappings"]["properties"]["chapters"]["type"], "nested");
@@ -253,7 +253,7 @@ TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   }
 }
 
-TEST_F(SnapshotSource, WhatIsNotThereIsToldByName) {
+TEST_F(SnapshotSource, WhatIsMissingIsNamed) {
   const std::string repository =
       "snapshot+file://" + OpenSearchServer::Shared().RepositoryFolder() + "/books";
   const auto no_snapshot = OpenSource(repository + "?snapshot=second", RealEnv());

@@ -2,12 +2,8 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 
 #include "core/base64.h"
-#include "core/json.h"
-#include "core/utf8.h"
-#include "pipeline/json/json_text.h"
 #include "pipeline/table/row_key.h"
 
 namespace muster::pipeline {
@@ -92,24 +88,14 @@ Result<Range> RangeOf(const SqliteRelation& relation, const std::string& begin,
   return range;
 }
 
-void AppendReal(double value, std::string& json) {
-  if (!std::isfinite(value)) {
-    json += value > 0 ? "1e999" : "-1e999";  // as SQLite writes infinity
-    return;
-  }
-  std::array<char, 40> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view number(text.data(), static_cast<size_t>(end.ptr - text.data()));
-  json += number;
-  if (number.find_first_of(".e") == std::string_view::npos) json += ".0";
-}
-
 }  // namespace
 
 SqliteReader::SqliteReader(std::unique_ptr<sql::SqliteDb> db, SqliteRelation relation,
-                           std::string begin, std::string end, std::stop_token stop)
+                           std::string begin, std::string end, SqliteMisfits misfits,
+                           std::stop_token stop)
     : db_(std::move(db)),
       relation_(std::move(relation)),
+      documents_(relation_.table, static_cast<int>(relation_.key.size()), misfits),
       stop_(std::move(stop)),
       position_(std::move(begin)),
       end_(std::move(end)) {}
@@ -152,19 +138,6 @@ std::string SqliteReader::KeyPosition() const {
   return EncodeKey({texts.begin(), texts.end()});
 }
 
-// As in PostgreSQL. The position will not do: it may be a rowid, which other tables lack.
-std::string SqliteReader::CompositeId() const {
-  const SqliteTable& table = relation_.table;
-  std::vector<std::string> texts;
-  for (const std::string& name : table.key) {
-    const auto column = static_cast<int>(table.Find(name) - table.columns.data() +
-                                         static_cast<std::ptrdiff_t>(relation_.key.size()));
-    const bool is_blob = rows_->TypeOf(column) == sql::SqliteStatement::Type::kBlob;
-    texts.push_back(is_blob ? EncodeBase64(rows_->Blob(column)) : std::string(rows_->Text(column)));
-  }
-  return EncodeKey({texts.begin(), texts.end()});
-}
-
 Result<std::optional<Document>> SqliteReader::Next() {
   if (done_) return std::nullopt;
   if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
@@ -175,86 +148,10 @@ Result<std::optional<Document>> SqliteReader::Next() {
     rows_.reset();
     return std::nullopt;
   }
-  const SqliteTable& table = relation_.table;
-  const int keys = static_cast<int>(relation_.key.size());
   position_ = KeyPosition();
-  defect_.clear();
-  id_.clear();
-  routing_.clear();
-  body_.clear();
-  const auto column_text = [&](std::string_view name) {
-    const auto column = static_cast<int>(table.Find(name) - table.columns.data()) + keys;
-    return rows_->IsNull(column) ? std::string() : std::string(rows_->Text(column));
-  };
-  if (table.HoldsDocuments()) {
-    id_ = column_text("id");
-    if (table.columns.size() == 3) routing_ = column_text("routing");
-    body_ = column_text("document");
-    if (auto valid = CheckJsonObject(body_); !valid) defect_ = valid.error().message;
-  } else {
-    body_ += '{';
-    const bool own = table.Find("_id") != nullptr;  // the sink's columns for what is not a field
-    for (size_t i = 0; i < table.columns.size(); ++i) {
-      const std::string& name = table.columns[i].name;
-      if (own && (name == "_id" || name == "_routing")) continue;
-      if (body_.size() > 1) body_ += ',';
-      AppendJsonString(body_, name);
-      body_ += ':';
-      AppendValue(static_cast<int>(i) + keys, table.columns[i]);
-    }
-    body_ += '}';
-    if (table.key.size() == 1) id_ = column_text(table.key[0]);
-    if (table.key.size() > 1) id_ = CompositeId();
-    if (own) id_ = column_text("_id");
-    if (own && table.Find("_routing") != nullptr) routing_ = column_text("_routing");
-  }
-  return Document{
-      .id = id_, .routing = routing_, .body = body_, .position = position_, .defect = defect_};
-}
-
-void SqliteReader::AppendValue(int column, const SqliteTable::Column& declared) {
-  switch (rows_->TypeOf(column)) {
-    case Type::kNull:
-      body_ += "null";
-      return;
-    case Type::kInteger:
-      body_ += std::to_string(rows_->Int(column));
-      return;
-    case Type::kFloat:
-      AppendReal(rows_->Double(column), body_);
-      return;
-    case Type::kBlob:
-      body_ += '"';
-      body_ += EncodeBase64(rows_->Blob(column));
-      body_ += '"';
-      return;
-    case Type::kText:
-      break;
-  }
-  const std::string_view text = rows_->Text(column);
-  // Encoded like its column's blobs: text that happens to be base64 would be decoded into other
-  // bytes.
-  if (declared.form == SqliteTable::Form::kBlob) {
-    body_ += '"';
-    body_ += EncodeBase64(text);
-    body_ += '"';
-    return;
-  }
-  if (declared.form == SqliteTable::Form::kJson &&
-      CheckJsonObject("{\"value\":" + std::string(text) + "}")) {
-    body_ += text;
-    return;
-  }
-  if (ValidUtf8Prefix(text) != text.size()) {
-    defect_ = "column '" + declared.name + "' is not valid UTF-8";
-    // Verbatim: with U+FFFD substituted, the body would pass as a document and a redrive would
-    // write it.
-    body_ += '"';
-    body_ += text;
-    body_ += '"';
-    return;
-  }
-  AppendJsonString(body_, text);
+  Document document = documents_.Read(*rows_);
+  document.position = position_;
+  return document;
 }
 
 Result<std::optional<std::string>> SqliteReader::Split() {

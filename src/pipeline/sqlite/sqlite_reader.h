@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "muster/pipeline.h"
+#include "pipeline/sqlite/sqlite_documents.h"
 #include "pipeline/sqlite/sqlite_table.h"
 #include "sql/sqlite.h"
 
@@ -20,12 +21,11 @@ struct SqliteRelation {
   bool by_rowid = false;         // the only key is the rowid, an integer
 };
 
-// Reads the rows of one partition in key order as JSON objects: integers and reals as numbers,
-// texts as strings, blobs as base64, valid JSON in columns declared as JSON verbatim.
+// Reads the rows of one partition in key order.
 class SqliteReader final : public Reader {
  public:
   SqliteReader(std::unique_ptr<sql::SqliteDb> db, SqliteRelation relation, std::string begin,
-               std::string end, std::stop_token stop);
+               std::string end, SqliteMisfits misfits, std::stop_token stop);
 
   Result<std::optional<Document>> Next() override;
   Result<std::optional<std::string>> Split() override;
@@ -43,23 +43,18 @@ class SqliteReader final : public Reader {
 
  private:
   Status Start();
-  void AppendValue(int column, const SqliteTable::Column& declared);
   std::string KeyPosition() const;
-  std::string CompositeId() const;
   Result<std::optional<std::string>> MiddleKey();
 
   const std::unique_ptr<sql::SqliteDb> db_;
   const SqliteRelation relation_;
+  SqliteDocuments documents_;
   const std::stop_token stop_;
   std::string position_;
   std::string end_;
   std::vector<std::string> bounds_;  // bound to the statement
   std::optional<sql::SqliteStatement> rows_;
   bool done_ = false;
-  std::string id_;
-  std::string routing_;
-  std::string body_;
-  std::string defect_;
 };
 
 }  // namespace muster::pipeline

@@ -1,5 +1,6 @@
 #include "pipeline/sqlite/sqlite_rows.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -43,10 +44,11 @@ std::optional<std::string> DecodeHex(std::string_view text) {
 
 }  // namespace
 
-SqliteRows::SqliteRows(sql::SqliteDb& db, SqliteTable table)
+SqliteRows::SqliteRows(sql::SqliteDb& db, SqliteTable table, bool replaces)
     : db_(db),
       table_(std::move(table)),
       holds_documents_(table_.HoldsDocuments()),
+      replaces_(replaces && HasKey()),
       fields_(NamesOf(table_)),
       given_(table_.columns.size()) {}
 
@@ -64,6 +66,28 @@ Status SqliteRows::Delete(const Document& document) {
   return delete_->Bind(document.id).Run();
 }
 
+// Columns that are not given get their defaults again, as if the row were inserted: `excluded` has
+// them.
+std::string SqliteRows::ReplaceSql() const {
+  std::string key;
+  for (const std::string& name : table_.key) {
+    key += (key.empty() ? "" : ", ") + sql::SqliteIdentifier(name);
+  }
+  std::string set;
+  const auto add = [&](const std::string& name) {
+    const std::string column = sql::SqliteIdentifier(name);
+    set += (set.empty() ? "" : ", ") + column + " = excluded." + column;
+  };
+  for (const SqliteTable::Column& column : table_.columns) {
+    const bool is_key =
+        std::find(table_.key.begin(), table_.key.end(), column.name) != table_.key.end();
+    if (!column.generated && !is_key) add(column.name);
+  }
+  // A table that is all key still has to count the row as written.
+  if (set.empty()) add(table_.key[0]);
+  return " ON CONFLICT (" + key + ") DO UPDATE SET " + set;
+}
+
 Result<sql::SqliteStatement*> SqliteRows::StatementFor(const std::vector<bool>& given) {
   const auto known = statements_.find(given);
   if (known != statements_.end()) return &known->second;
@@ -77,7 +101,8 @@ Result<sql::SqliteStatement*> SqliteRows::StatementFor(const std::vector<bool>& 
   const std::string into = "INSERT INTO " + sql::SqliteIdentifier(table_.name);
   MUSTER_ASSIGN(sql::SqliteStatement statement,
                 db_.Prepare(columns.empty() ? into + " DEFAULT VALUES"
-                                            : into + " (" + columns + ") VALUES (" + values + ")"));
+                                            : into + " (" + columns + ") VALUES (" + values + ")" +
+                                                  (replaces_ ? ReplaceSql() : "")));
   return &statements_.emplace(given, std::move(statement)).first->second;
 }
 
@@ -108,7 +133,9 @@ Status SqliteRows::InsertFields(const Document& document) {
   for (size_t i = 0; i < values.size(); ++i) {
     const SqliteTable::Column& column = table_.columns[i];
     const bool there = values[i].kind != Kind::kAbsent || !own(i).empty();
-    given_[i] = !column.generated && (there || !column.has_default);
+    // A JSON column that was NULL has no field and must not get its default.
+    const bool was_null = document.null_is_json && column.form == Form::kJson;
+    given_[i] = !column.generated && (there || !column.has_default || was_null);
   }
   MUSTER_ASSIGN(sql::SqliteStatement* const statement, StatementFor(given_));
   bytes_.clear();
@@ -117,10 +144,13 @@ Status SqliteRows::InsertFields(const Document& document) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!given_[i]) continue;
     ++index;
+    const SqliteTable::Column& column = table_.columns[i];
     if (values[i].kind != Kind::kAbsent) {
-      MUSTER_TRY(BindValue(*statement, index, table_.columns[i], values[i]));
+      MUSTER_TRY(BindValue(*statement, index, column, values[i], document.null_is_json));
     } else if (!own(i).empty()) {
       statement->BindAt(index, own(i));
+    } else if (document.null_is_json && column.form == Form::kJson && !column.nullable) {
+      statement->BindAt(index, "null");
     } else {
       statement->BindAt(index, nullptr);
     }
@@ -129,10 +159,11 @@ Status SqliteRows::InsertFields(const Document& document) {
 }
 
 Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
-                             const SqliteTable::Column& column, const FieldValue& value) {
+                             const SqliteTable::Column& column, const FieldValue& value,
+                             bool null_is_json) {
   // A NOT NULL JSON column stores JSON null instead.
-  const bool null_is_json = column.form == Form::kJson && !column.nullable;
-  if (value.kind == Kind::kNull && !null_is_json) {
+  const bool keeps_null = column.form == Form::kJson && (null_is_json || !column.nullable);
+  if (value.kind == Kind::kNull && !keeps_null) {
     statement.BindAt(index, nullptr);
   } else if (column.form == Form::kJson) {
     statement.BindAt(index, value.json);

@@ -15,7 +15,8 @@
 namespace muster::pipeline {
 
 // Inserts documents as rows of one table. Fields map to columns by name:
-// - null is NULL; a column without a field is NULL too, or its default if it has one;
+// - null is NULL; a column without a field is NULL too, or its default if it has one; see also
+//   Document::null_is_json;
 // - numbers as such, true and false as 1 and 0; a number that the column would round is refused; a
 //   text column keeps it exactly;
 // - columns declared as JSON take any value as JSON text, columns declared BLOB base64 or
@@ -26,7 +27,11 @@ namespace muster::pipeline {
 // database.
 class SqliteRows {
  public:
-  SqliteRows(sql::SqliteDb& db, SqliteTable table);
+  // With `replaces`, a row whose primary key exists replaces the one there.
+  SqliteRows(sql::SqliteDb& db, SqliteTable table, bool replaces);
+
+  const std::string& table() const { return table_.name; }
+  bool HasKey() const { return !table_.key.empty(); }
 
   // kInvalid, kConflict: the document does not fit. Other errors concern the database.
   Status Insert(const Document& document);
@@ -38,14 +43,16 @@ class SqliteRows {
   Status InsertDocument(const Document& document);
   Status InsertFields(const Document& document);
   Status BindValue(sql::SqliteStatement& statement, int index, const SqliteTable::Column& column,
-                   const FieldValue& value);
+                   const FieldValue& value, bool null_is_json);
   static Status BindNumber(sql::SqliteStatement& statement, int index,
                            const SqliteTable::Column& column, std::string_view number);
+  std::string ReplaceSql() const;
   Result<sql::SqliteStatement*> StatementFor(const std::vector<bool>& given);
 
   sql::SqliteDb& db_;
   const SqliteTable table_;
   const bool holds_documents_;
+  const bool replaces_;
   FieldReader fields_;
   std::map<std::vector<bool>, sql::SqliteStatement> statements_;  // by the set of columns
   std::optional<sql::SqliteStatement> delete_;

@@ -60,9 +60,26 @@ class SqliteSinkTest : public ::testing::Test {
     return reasons;
   }
 
-  // The bodies of all rows of table t.
-  std::vector<std::string> ReadAll(std::string* defect = nullptr) {
+  // Copies all rows of table `t` into table `u` of the same file. The number of rows that could not
+  // be read.
+  int CopyToU() {
     auto source = OpenSource(Url(), RealEnv()).value();
+    auto reader = source->Read(source->Partitions("t").value().at(0), "", {}).value();
+    int defects = 0;
+    Batch batch;
+    while (auto next = reader->Next().value()) {
+      defects += next->defect.empty() ? 0 : 1;
+      if (next->defect.empty()) batch.Add(*next);
+    }
+    auto writer = OpenSink(Url("#u"), RealEnv()).value()->Open("u", FenceOf(++epoch_)).value();
+    const auto refused = writer->Write(batch, {}, {});
+    EXPECT_TRUE(refused && refused->empty());
+    return defects;
+  }
+
+  // The bodies of all rows of table t.
+  std::vector<std::string> ReadAll(std::string* defect = nullptr, const std::string& rest = "#t") {
+    auto source = OpenSource(Url(rest), RealEnv()).value();
     std::vector<std::string> bodies;
     const auto partitions = source->Partitions("t").value();
     for (const Partition& partition : partitions) {
@@ -133,10 +150,92 @@ TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) 
             "4 7");
 }
 
-TEST_F(SqliteSinkTest, TextInAColumnOfBlobsKeepsItsBytes) {
+TEST_F(SqliteSinkTest, NoValueChangesItsStorageClassUnnoticed) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, j JSON_TEXT, a);"
+      "CREATE TABLE u (i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, j JSON_TEXT, a)"));
+  const std::string values[] = {"1", "1.5", "'text'", "x'00ff'", "'it''s'", "x''", "'1'", "'{}'"};
+  for (const std::string column : {"i", "r", "t", "b", "n", "j", "a"}) {
+    for (const std::string& value : values) {
+      ASSERT_TRUE(Db()->Execute("INSERT INTO t (" + column + ") VALUES (" + value + ")"));
+    }
+  }
+  // Two blobs in each column that is not BLOB, four texts in the one that is, and two texts that
+  // are not JSON.
+  EXPECT_EQ(CopyToU(), 6 * 2 + 4 + 2);
+  const std::string row = "quote(i)||quote(r)||quote(t)||quote(b)||quote(n)||quote(j)||quote(a)";
+  EXPECT_EQ(Query("SELECT count(*) FROM u"), std::to_string(7 * 8 - 18));
+  EXPECT_EQ(Query("SELECT count(*) FROM u WHERE " + row + " NOT IN (SELECT " + row + " FROM t)"),
+            "0");
+}
+
+TEST_F(SqliteSinkTest, AValueOutOfPlaceIsADefectThatNamesItsColumn) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (n TEXT); INSERT INTO t VALUES (x'6869')"));
+  std::string defect;
+  // Not a document, so that a redrive cannot write it.
+  EXPECT_EQ(ReadAll(&defect), std::vector<std::string>{"{\"n\":x'6869'}"});
+  EXPECT_TRUE(defect.starts_with("column 'n' is declared TEXT but holds a blob")) << defect;
+  EXPECT_EQ(ReadAll(&defect, "?misfits=convert#t"), std::vector<std::string>{R"({"n":"aGk="})"});
+  EXPECT_EQ(defect, "");
+  ASSERT_TRUE(
+      Db()->Execute("DROP TABLE t; CREATE TABLE t (id TEXT, document JSON_TEXT);"
+                    "INSERT INTO t VALUES ('1', CAST('{}' AS BLOB))"));
+  EXPECT_EQ(ReadAll(&defect), std::vector<std::string>{"x'7b7d'"});
+  EXPECT_NE(defect, "");
+}
+
+TEST_F(SqliteSinkTest, ABlobAsAKeyIsAnIdInBase64) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (k BLOB PRIMARY KEY); INSERT INTO t VALUES (x'ff00')"));
+  auto source = OpenSource(Url(), RealEnv()).value();
+  auto reader = source->Read(source->Partitions("t").value().at(0), "", {}).value();
+  EXPECT_EQ(reader->Next().value()->id, "/wA=");
+}
+
+TEST_F(SqliteSinkTest, JsonNullAndSqlNullStayApart) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT);"
+      "INSERT INTO t VALUES (1,'null',NULL), (2,NULL,'null'), (3,NULL,NULL),"
+      " (4,'null','null'), (5,'\"null\"','{\"x\":null}');"
+      "CREATE TABLE u (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT DEFAULT '{}')"));
+  EXPECT_EQ(CopyToU(), 0);
+  const std::string rows = "SELECT group_concat(quote(a) || quote(b), ' ') FROM ";
+  EXPECT_EQ(Query(rows + "u"), Query(rows + "t"));
+}
+
+TEST_F(SqliteSinkTest, ARowWithJsonNullKeepsDefaultsAndColumnsThatAreNotNull) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT);"
+      "INSERT INTO t VALUES (1,'null',NULL), (2,NULL,NULL);"
+      "CREATE TABLE u (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT NOT NULL DEFAULT '{}',"
+      " s TEXT NOT NULL DEFAULT 'new')"));
+  EXPECT_EQ(CopyToU(), 0);
+  EXPECT_EQ(Query("SELECT group_concat(quote(a) || b || s, ' ') FROM u"),
+            "'null'nullnew NULLnullnew");
+}
+
+TEST_F(SqliteSinkTest, AFollowingItemReplacesRowsOfTheSameKey) {
+  ASSERT_TRUE(
+      Db()->Execute("CREATE TABLE t (_id TEXT PRIMARY KEY, n INTEGER UNIQUE, s TEXT DEFAULT 'd',"
+                    " twice AS (n * 2))"));
+  EXPECT_EQ(WriteAll({R"({"_id":"a","n":1,"s":"x"})", R"({"_id":"b","n":2})"}),
+            std::vector<std::string>(2));
+  EXPECT_NE(WriteAll({R"({"_id":"a","n":9})"})[0], "") << "only a following one";
+  Fence follower = FenceOf(1);
+  follower.item = "c__0__9";
+  follower.rank = kFirstFollowerRank;
+  auto writer = OpenSink(Url(), RealEnv()).value()->Open("c", follower).value();
+  const auto refused = writer->Write(
+      BatchOf({R"({"_id":"a","n":3})", R"({"_id":"c","n":4})", R"({"_id":"d","n":2})"}), {}, {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U) << "the unique number of another row";
+  EXPECT_EQ(refused->front().index, 2U);
+  EXPECT_EQ(Query("SELECT group_concat(_id || n || s || twice, ' ') FROM t"), "a3d6 b2d4 c4d8");
+}
+
+TEST_F(SqliteSinkTest, TextInAColumnOfBlobsKeepsItsBytesWhereThatIsAccepted) {
   ASSERT_TRUE(
       Db()->Execute("CREATE TABLE t (b BLOB); INSERT INTO t VALUES ('abcd'), ('\\x41'), ('é!')"));
-  const auto bodies = ReadAll();
+  const auto bodies = ReadAll(nullptr, "?misfits=convert#t");
   ASSERT_TRUE(Db()->Execute("DELETE FROM t"));
   EXPECT_EQ(WriteAll(bodies), std::vector<std::string>(3));
   EXPECT_EQ(Query("SELECT group_concat(CAST(b AS TEXT), ' ') FROM t"), "abcd \\x41 é!");

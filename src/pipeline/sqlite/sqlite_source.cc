@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "pipeline/flow/scheme.h"
 #include "pipeline/sqlite/sqlite_reader.h"
 #include "pipeline/sqlite/sqlite_url.h"
@@ -22,11 +22,14 @@ constexpr int64_t kMaxPartitions = 64;  // unless more are requested
 class SqliteSource final : public Source {
  public:
   SqliteSource(std::string file, std::string table, std::vector<std::string> key,
-               int64_t partitions)
+               int64_t partitions, SqliteMisfits misfits)
       : file_(std::move(file)),
         table_(std::move(table)),
         key_(std::move(key)),
-        partitions_(partitions) {}
+        partitions_(partitions),
+        misfits_(misfits) {}
+
+  bool KeepsJsonNulls() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
     MUSTER_ASSIGN(const auto db, Open());
@@ -77,7 +80,7 @@ class SqliteSource final : public Source {
     MUSTER_ASSIGN(SqliteRelation relation, Find(*db, partition.collection));
     return std::make_unique<SqliteReader>(std::move(db), std::move(relation),
                                           position.empty() ? partition.begin : position,
-                                          partition.end, std::move(stop));
+                                          partition.end, misfits_, std::move(stop));
   }
 
   std::optional<double> FractionBefore(const Partition& partition,
@@ -141,7 +144,7 @@ class SqliteSource final : public Source {
 
   // The first and last rowid of a table, queried once: progress is shown often.
   std::optional<SqliteReader::Span> WholeSpan(const std::string& collection) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = spans_.find(collection);
     if (known != spans_.end()) return known->second;
     std::optional<SqliteReader::Span>& span = spans_[collection];
@@ -178,14 +181,15 @@ class SqliteSource final : public Source {
   const std::string table_;
   const std::vector<std::string> key_;
   const int64_t partitions_;  // 0: by size
-  std::mutex mutex_;
-  std::map<std::string, std::optional<SqliteReader::Span>> spans_;
+  const SqliteMisfits misfits_;
+  Mutex mutex_;
+  std::map<std::string, std::optional<SqliteReader::Span>> spans_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
-  MUSTER_TRY(CheckParams(url, {"key", "partitions", "documents"}));
+  MUSTER_TRY(CheckParams(url, {"key", "partitions", "documents", "misfits"}));
   MUSTER_ASSIGN(std::string file, SqliteFileOf(url, "source URL"));
   std::vector<std::string> key = KeyParam(url);
   if (!key.empty() && url.fragment.empty()) {
@@ -193,7 +197,14 @@ Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
                  "name the table after #, or leave the key out"};
   }
   MUSTER_ASSIGN(const int64_t partitions, PartitionsParam(url));
-  return std::make_unique<SqliteSource>(std::move(file), url.fragment, std::move(key), partitions);
+  const std::string misfits = url.Param("misfits").value_or("refuse");
+  if (misfits != "refuse" && misfits != "convert") {
+    return Error{Code::kInvalid, "misfits=" + misfits + " is not an option of a SQLite source",
+                 "say misfits=refuse or misfits=convert"};
+  }
+  return std::make_unique<SqliteSource>(
+      std::move(file), url.fragment, std::move(key), partitions,
+      misfits == "convert" ? SqliteMisfits::kConvert : SqliteMisfits::kRefuse);
 }
 
 }  // namespace muster::pipeline

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/backoff.h"
+
 namespace muster::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto kLongestOutage = 120s;  // that a write will sit out
+constexpr Backoff::Pauses kPauses{.first = 50ms, .longest = 200ms};
 constexpr const char* kWhere = " WHERE run = ?1 AND item = ?2";
 
 bool IsAboutARow(Code code) { return code == Code::kInvalid || code == Code::kConflict; }
@@ -22,7 +25,7 @@ SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::str
       place_(std::move(place)),
       fence_(std::move(fence)),
       target_(*db_, table.name),
-      rows_(*db_, std::move(table)) {}
+      rows_(*db_, std::move(table), ReplacesRows(fence_)) {}
 
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env,
                                                          std::unique_ptr<sql::SqliteDb> db,
@@ -45,11 +48,6 @@ Status SqliteWriter::EnsureProgressTable(sql::SqliteDb& db) {
       " sealed INTEGER NOT NULL DEFAULT 0, progress TEXT, updated TEXT NOT NULL DEFAULT "
       "(datetime('now')), PRIMARY KEY (run, item))"
       " STRICT, WITHOUT ROWID");
-}
-
-bool SqliteWriter::RecordsRefusals(RefusalRecorder record) {
-  record_ = std::move(record);
-  return true;
 }
 
 Result<std::optional<StoredFence>> SqliteWriter::Stored() {
@@ -98,16 +96,14 @@ Status SqliteWriter::Store(const std::string& column, std::string_view value) {
 Result<std::vector<Refused>> SqliteWriter::Write(const Batch& batch, const Progress& after,
                                                  const Patience& patience) {
   const MonoTime deadline = std::min(patience.deadline, env_.MonoNow() + kLongestOutage);
-  recorded_.clear();
-  while (true) {
+  StartRecording();
+  if (!rows_.HasKey() && !batch.documents.empty()) WarnOfTwoVersions(fence_, rows_.table());
+  Backoff backoff(env_, patience.stop, kPauses);
+  for (;;) {
     auto refused = TryWrite(batch, after);
     const bool again = !refused && (refused.error().code == Code::kUnavailable ||
                                     refused.error().code == Code::kUnknownOutcome);
-    const auto pause = 50ms + env_.Jitter(50ms);
-    if (!again || patience.stop.stop_requested() || env_.MonoNow() + pause >= deadline) {
-      return refused;
-    }
-    env_.Sleep(pause, patience.stop);
+    if (!again || !backoff.PauseBefore(deadline)) return refused;
   }
 }
 
@@ -164,10 +160,8 @@ Result<std::vector<Refused>> SqliteWriter::InsertRows(const Batch& batch) {
     }
     if (!IsAboutARow(done.error().code)) return std::move(done).error();
     refused.push_back({i, std::move(done).error().message});
-    if (!record_ || std::find(recorded_.begin(), recorded_.end(), i) != recorded_.end()) continue;
-    MUSTER_TRY(record_(batch.documents[i], refused.back().reason));
-    recorded_.push_back(i);
   }
+  MUSTER_TRY(Record(batch, refused));
   return refused;
 }
 

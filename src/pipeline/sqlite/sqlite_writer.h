@@ -7,15 +7,15 @@
 
 #include "muster/env.h"
 #include "muster/pipeline.h"
-#include "pipeline/flow/item_fence.h"
 #include "pipeline/sqlite/sqlite_rows.h"
 #include "pipeline/sqlite/sqlite_target.h"
+#include "pipeline/table/table_writer.h"
 #include "sql/sqlite.h"
 
 namespace muster::pipeline {
 
 // Writes one item's documents into one table of a SQLite file; see OpenSqliteSink.
-class SqliteWriter final : public Writer {
+class SqliteWriter final : public TableWriter {
  public:
   static Result<std::unique_ptr<SqliteWriter>> Open(Env& env, std::unique_ptr<sql::SqliteDb> db,
                                                     std::string place, SqliteTable table,
@@ -24,9 +24,6 @@ class SqliteWriter final : public Writer {
   // Creates muster_progress if needed.
   static Status EnsureProgressTable(sql::SqliteDb& db);
 
-  const std::optional<Progress>& Known() const override { return known_; }
-  bool Sealed() const override { return stored_.sealed; }
-  bool RecordsRefusals(RefusalRecorder record) override;
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                      const Patience& patience) override;
   Status Flush() override;
@@ -57,11 +54,7 @@ class SqliteWriter final : public Writer {
   const Fence fence_;
   SqliteTarget target_;
   SqliteRows rows_;
-  RefusalRecorder record_;
-  StoredFence stored_;
-  std::optional<Progress> known_;
   std::optional<Attempt> doubtful_;
-  std::vector<size_t> recorded_;
   bool durable_ = true;
 };
 

@@ -1,0 +1,52 @@
+#include "pipeline/opensearch/opensearch_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/backoff.h"
+
+namespace muster::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kTries = 8;
+constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 10s};
+
+}  // namespace
+
+Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
+                                  const net::OpenSearchCall& call, const std::stop_token& stop) {
+  Backoff backoff(env, stop, kPauses);
+  for (int attempt = 1;; ++attempt) {
+    auto answer = client.Send(call, stop);
+    std::chrono::nanoseconds wait = backoff.Next();
+    Error error;
+    if (!answer) {
+      error = answer.error();
+    } else if (answer->status < 300) {
+      return answer;
+    } else {
+      error = client.ErrorOf(call, *answer);
+      wait = std::max<std::chrono::nanoseconds>(wait, answer->retry_after.value_or(0ms));
+    }
+    if (error.code != Code::kUnavailable || attempt == kTries) return error;
+    if (!env.Sleep(wait, stop)) {
+      return Error{Code::kCancelled, "stopped while waiting for " + client.Place()};
+    }
+  }
+}
+
+Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
+                        const std::stop_token& stop) {
+  MUSTER_ASSIGN(const net::OpenSearchAnswer answer, Ask(client, env, call, stop));
+  auto json = ParseJson(answer.body, client.Place(), {.bytes = answer.body.size(), .depth = 500});
+  if (!json) return Error{Code::kInternal, json.error().message};
+  return std::move(*json);
+}
+
+Error Unexpected(const net::OpenSearchClient& client, const std::string& what) {
+  return Error{Code::kInternal, client.Place() + " answered a search with " + what};
+}
+
+}  // namespace muster::pipeline

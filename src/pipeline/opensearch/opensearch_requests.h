@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "core/json.h"
+#include "muster/env.h"
+#include "muster/result.h"
+#include "net/opensearch.h"
+
+namespace muster::pipeline {
+
+// Requests that only read. Each is repeated until it is answered: waits for a cluster that is busy
+// or restarting. kCancelled: stopped while waiting.
+Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
+                                  const net::OpenSearchCall& call, const std::stop_token& stop);
+Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
+                        const std::stop_token& stop = {});
+
+// For an answer that is not what the API documents.
+Error Unexpected(const net::OpenSearchClient& client, const std::string& what);
+
+}  // namespace muster::pipeline

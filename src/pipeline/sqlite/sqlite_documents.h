@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "muster/pipeline.h"
+#include "pipeline/sqlite/sqlite_table.h"
+#include "sql/sqlite.h"
+
+namespace muster::pipeline {
+
+// Values that JSON cannot carry with their storage class: a blob outside a BLOB column, text in
+// one, and text that is not JSON in a JSON column.
+enum class SqliteMisfits {
+  kRefuse,   // the row has a defect
+  kConvert,  // the first two become base64, the last a JSON string
+};
+
+// Makes documents of a table's rows, as JSON objects: integers and reals as numbers, texts as
+// strings, blobs as base64, valid JSON in columns declared as JSON verbatim. Not thread-safe.
+class SqliteDocuments {
+ public:
+  // The table's columns are those of the rows from `first_column` on. `table` must outlive this.
+  SqliteDocuments(const SqliteTable& table, int first_column, SqliteMisfits misfits);
+
+  // The document of the current row, without a position. Valid until the next call.
+  Document Read(const sql::SqliteStatement& row);
+
+ private:
+  void ReadDocument();
+  void ReadFields();
+  bool HasJsonNull() const;
+  void AppendValue(int column, const SqliteTable::Column& declared);
+  void AppendText(int column, const SqliteTable::Column& declared);
+  void AppendMisfit(int column, const SqliteTable::Column& declared);
+  std::string NameText(std::string_view name);
+  int PlaceOf(std::string_view name) const;
+  std::string CompositeId() const;
+
+  const SqliteTable& table_;
+  const int first_column_;
+  const SqliteMisfits misfits_;
+  // Of the current row:
+  const sql::SqliteStatement* row_ = nullptr;
+  std::string id_;
+  std::string routing_;
+  std::string body_;
+  std::string defect_;
+  bool null_is_json_ = false;
+};
+
+}  // namespace muster::pipeline
