@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <thread>
 
 #include "muster/events.h"
+#include "sql/sqlite.h"
 #include "support/postgres_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::events {
 namespace {
@@ -17,19 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 testing::PostgresServer& Server() { return testing::PostgresServer::Shared(); }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    path_ = (std::filesystem::temp_directory_path() / "muster-events-XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class EventLogContract : public ::testing::TestWithParam<std::string> {
  protected:
@@ -70,7 +58,7 @@ class EventLogContract : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   const std::string space_ = "e" + RealEnv().NewId().substr(0, 12);
   std::unique_ptr<EventLog> log_;
 };
@@ -294,6 +282,25 @@ TEST_P(EventLogContract, LastIsThePositionOfTheLastEvent) {
   EXPECT_EQ(*log_->Last(), All().back().position);
 }
 
+TEST_P(EventLogContract, MarksTellEventsAtTheSamePositionApart) {
+  const auto marks_at = [&](std::vector<int64_t> positions) {
+    auto marks = log_->MarksAt(positions);
+    if (!marks) throw std::runtime_error(marks.error().ToString());
+    return *marks;
+  };
+  EXPECT_EQ(marks_at({0, 5}), (std::vector<EventMark>{{}, {}}));
+  Append("a", 0, {{.type = "A", .id = "one"}, {.type = "B", .id = "two"}});
+  Append("b", 0, {{.type = "A", .id = "three"}});
+  const auto all = All();
+  const int64_t last = all.back().position;
+  EXPECT_EQ(marks_at({last + 100, all[1].position, all[0].position - 1}),
+            (std::vector<EventMark>{MarkOf(all[2]), MarkOf(all[1]), {}}));
+  Event other = all[2];
+  other.id = "four";
+  EXPECT_NE(MarkOf(other), MarkOf(all[2]));
+  EXPECT_TRUE(log_->KeepsEvents());
+}
+
 TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   const int slot = SlotOf("s", 16);
   Append("s", 0, {{"A"}, {"B"}, {"C"}});
@@ -365,6 +372,37 @@ TEST_P(EventLogContract, OpenedAgainItHasItsEventsAndItsSlots) {
   auto other = OpenEventLog(Url(), RealEnv(), {.slots = 32});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Code::kIncompatible);
+}
+
+TEST_P(EventLogContract, TablesOfANewerVersionAreRefused) {
+  if (GetParam() == "memory") return;
+  if (GetParam() == "sqlite") {
+    auto db =
+        sql::SqliteDb::Open(folder_.path() + "/events.db", sql::SqliteDb::Mode::kExisting, 1s);
+    ASSERT_TRUE(db && (*db)->Execute("UPDATE muster_event_log_schema SET version = 99"));
+  } else {
+    Server().Exec("INSERT INTO " + space_ + ".event_log_version VALUES (99)");
+  }
+  const auto log = OpenEventLog(Url(), RealEnv());
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().code, Code::kIncompatible);
+  EXPECT_NE(log.error().message.find("the event log"), std::string::npos) << log.error().message;
+  EXPECT_NE(log.error().message.find("99"), std::string::npos) << log.error().message;
+}
+
+TEST_P(EventLogContract, TablesFromBeforeThereWereVersionsAreRead) {
+  if (GetParam() == "memory") return;
+  Append("a", 0, {{"A"}});
+  if (GetParam() == "sqlite") {
+    auto db =
+        sql::SqliteDb::Open(folder_.path() + "/events.db", sql::SqliteDb::Mode::kExisting, 1s);
+    ASSERT_TRUE(db && (*db)->Execute("DROP TABLE muster_event_log_schema"));
+  } else {
+    Server().Exec("DROP TABLE " + space_ + ".event_log_version");
+  }
+  log_ = Open(16);
+  EXPECT_EQ(All().size(), 1U);
+  Append("a", 1, {{"B"}});
 }
 
 TEST_P(EventLogContract, WaitEndsWhenSomethingIsAppended) {

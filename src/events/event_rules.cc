@@ -90,6 +90,13 @@ Status CheckSlotCount(int asked, int stored) {
       "another namespace"};
 }
 
+EventMark MarkOf(const Event& event) {
+  uint64_t hash = Fnv1a(event.id, kFnvStart ^ static_cast<uint64_t>(event.position));
+  // Tables of other libraries may have no ids.
+  hash = Fnv1a(event.stream, hash ^ static_cast<uint64_t>(event.version));
+  return {event.position, static_cast<int64_t>(hash)};
+}
+
 Error WrongVersion(std::string_view stream, int64_t expected, int64_t found) {
   return Error{Code::kConflict,
                "stream '" + std::string(stream) + "' is at version " + std::to_string(found) +

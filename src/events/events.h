@@ -1,7 +1,6 @@
 // What other modules may use of events, beside its public headers.
 #pragma once
 
-#include "events/backends.h"        // IWYU pragma: export
-#include "events/event_json.h"      // IWYU pragma: export
-#include "events/event_rules.h"     // IWYU pragma: export
-#include "events/postgres_setup.h"  // IWYU pragma: export
+#include "events/backends.h"     // IWYU pragma: export
+#include "events/event_json.h"   // IWYU pragma: export
+#include "events/event_rules.h"  // IWYU pragma: export

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <map>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
 
@@ -19,7 +19,7 @@ class MemoryEventLog final : public EventLog {
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
     MUSTER_TRY(CheckAppends(appends));
     std::vector<int64_t> versions;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::map<std::string_view, int64_t> heads;
     for (const StreamAppend& append : appends) {
       int64_t& head = heads.try_emplace(append.stream, HeadOf(append.stream)).first->second;
@@ -53,7 +53,7 @@ class MemoryEventLog final : public EventLog {
     MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
     ReadBudget budget(limit, read_bytes_);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return events;
     for (auto i = static_cast<size_t>(std::max<int64_t>(after, 0)); i < found->second.size(); ++i) {
@@ -66,7 +66,7 @@ class MemoryEventLog final : public EventLog {
 
   Result<EventPage> ReadAll(int64_t after, int limit) override {
     MUSTER_TRY(CheckRead(after, limit));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     EventPage page;
     ReadBudget budget(limit, read_bytes_);
     for (auto i = static_cast<size_t>(after); i < events_.size(); ++i) {
@@ -86,7 +86,7 @@ class MemoryEventLog final : public EventLog {
       after[static_cast<size_t>(slot.slot)] = slot.position;
       first = std::min(first, slot.position);
     }
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     EventPage page;
     ReadBudget budget(limit, read_bytes_);
     for (auto i = static_cast<size_t>(std::max<int64_t>(first, 0)); i < events_.size(); ++i) {
@@ -101,14 +101,24 @@ class MemoryEventLog final : public EventLog {
   }
 
   Result<int64_t> Last() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return events_.empty() ? 0 : events_.back().position;
+  }
+
+  Result<std::vector<EventMark>> MarksAt(std::span<const int64_t> positions) override {
+    std::vector<EventMark> marks;
+    const MutexLock lock(mutex_);
+    for (const int64_t position : positions) {
+      const int64_t last = std::min<int64_t>(position, std::ssize(events_));
+      marks.push_back(last < 1 ? EventMark{} : MarkOf(events_[static_cast<size_t>(last) - 1]));
+    }
+    return marks;
   }
 
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     std::vector<SlotLag> lags;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const SlotPosition& slot : from) {
       SlotLag lag{.slot = slot.slot};
       for (auto i = static_cast<size_t>(slot.position); i < events_.size(); ++i) {
@@ -121,18 +131,20 @@ class MemoryEventLog final : public EventLog {
   }
 
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const size_t seen = events_.size();
-    appended_.wait_for(lock, stop, timeout, [&] { return events_.size() != seen; });
+    appended_.wait_for(lock, stop, timeout,
+                       [&]() REQUIRES(mutex_) { return events_.size() != seen; });
   }
 
  private:
-  int64_t HeadOf(std::string_view stream) const {
+  int64_t HeadOf(std::string_view stream) const REQUIRES(mutex_) {
     const auto found = streams_.find(stream);
     return found == streams_.end() ? 0 : static_cast<int64_t>(found->second.size());
   }
 
-  int64_t EndOf(const EventPage& page, const ReadBudget& budget, int64_t after) const {
+  int64_t EndOf(const EventPage& page, const ReadBudget& budget, int64_t after) const
+      REQUIRES(mutex_) {
     if (budget.Spent()) return page.events.back().position;
     return std::max(after, static_cast<int64_t>(events_.size()));
   }
@@ -140,10 +152,10 @@ class MemoryEventLog final : public EventLog {
   Env& env_;
   const int slots_;
   const size_t read_bytes_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any appended_;
-  std::vector<Event> events_;  // position n is at index n - 1
-  std::map<std::string, std::vector<size_t>, std::less<>> streams_;
+  std::vector<Event> events_ GUARDED_BY(mutex_);  // position n is at index n - 1
+  std::map<std::string, std::vector<size_t>, std::less<>> streams_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -77,6 +77,13 @@ std::string Bounded(const std::string& select, const std::string& order, int byt
          order;
 }
 
+std::string Marks(const std::string& latest) {
+  return "SELECT coalesce(m.position, 0), coalesce(m.stream, ''), coalesce(m.version, 0), "
+         "coalesce(m.id, '') FROM unnest($1::bigint[]) WITH ORDINALITY p(at, ord) LEFT JOIN "
+         "LATERAL (" +
+         latest + ") m ON true ORDER BY p.ord";
+}
+
 SlotArrays::SlotArrays(std::span<const SlotPosition> from)
     : slots(sql::PgArray::Element::kInteger, from.size()),
       afters(sql::PgArray::Element::kBigint, from.size()) {
@@ -138,6 +145,23 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
 Result<int64_t> PostgresEventReader::Last() {
   MUSTER_ASSIGN(const sql::PgResult last, Run(statements().last, sql::PgParams()));
   return last.Int64(0, 0);
+}
+
+Result<std::vector<EventMark>> PostgresEventReader::MarksAt(std::span<const int64_t> positions) {
+  sql::PgArray asked(sql::PgArray::Element::kBigint, positions.size());
+  for (const int64_t position : positions) asked.Int64(position);
+  MUSTER_ASSIGN(const sql::PgResult rows,
+                Run(statements().marks, sql::PgParams().Text(asked.bytes())));
+  std::vector<EventMark> marks;
+  for (int row = 0; row < rows.rows(); ++row) {
+    Event event;
+    event.position = rows.Int64(row, 0);
+    event.stream = rows.Text(row, 1);
+    event.version = rows.Int64(row, 2);
+    event.id = rows.Text(row, 3);
+    marks.push_back(event.position == 0 ? EventMark{} : MarkOf(event));
+  }
+  return marks;
 }
 
 // Rows the server must print but then drops cost time: request about twice as many events as would

@@ -33,7 +33,12 @@ struct ReadStatements {
   sql::PgStatement read_stream;  // stream, after this version, limit, bytes
   sql::PgStatement read_all;     // after, up to, limit, bytes
   sql::PgStatement read_slots;   // slots, after, up to, limit, bytes; the first two as SlotArrays
+  sql::PgStatement marks;        // positions; see Marks
 };
+
+// A query for position, stream, version and id of the last event at or before each position of an
+// array, in its order. `latest` finds one for `p.at`, with its columns so named.
+std::string Marks(const std::string& latest);
 
 // Reads an event log on PostgreSQL, by any writer: in pages up to a horizon, the position below
 // which no event can appear any more. A known horizon stays valid: while a reader is behind it, no
@@ -45,6 +50,7 @@ class PostgresEventReader : public EventLog {
   Result<EventPage> ReadAll(int64_t after, int limit) override;
   Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override;
   Result<int64_t> Last() override;
+  Result<std::vector<EventMark>> MarksAt(std::span<const int64_t> positions) override;
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override;
 
  protected:

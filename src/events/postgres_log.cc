@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "events/backends.h"
 #include "events/event_rules.h"
 #include "events/postgres_event_reader.h"
-#include "events/postgres_setup.h"
+#include "sql/postgres_migrations.h"
+#include "sql/postgres_schema.h"
 
 namespace muster::events {
 namespace {
@@ -22,8 +24,8 @@ constexpr int kPositionBits = 44;
 constexpr int64_t kPositionMask = (int64_t{1} << kPositionBits) - 1;
 constexpr int64_t kLogMask = (1 << 19) - 1;
 
-std::vector<std::string> SchemaFor(int slots) {
-  return {
+sql::PgMigrations MigrationsFor(int slots) {
+  const std::vector<std::string> version1 = {
       "CREATE SEQUENCE $S.events_position",
       R"(CREATE TABLE $S.events (
            position bigint      NOT NULL PRIMARY KEY,
@@ -45,6 +47,10 @@ std::vector<std::string> SchemaFor(int slots) {
       "COMMENT ON COLUMN $S.events.slot IS 'By a hash of stream; fixed for ever'",
       "COMMENT ON TABLE $S.event_log IS 'Into how many slots streams are hashed'",
   };
+  return {.what = "the event log",
+          .version_table = "event_log_version",
+          .unversioned = "event_log",
+          .steps = {version1}};
 }
 
 constexpr std::string_view kColumns =
@@ -57,35 +63,7 @@ struct LogStatements : ReadStatements {
     announce = {"announce",
                 in("SELECT pg_advisory_xact_lock_shared($1::bigint + s.last) FROM (SELECT CASE "
                    "WHEN is_called THEN last_value ELSE 0 END AS last FROM $S.events_position) s")};
-    // One stream: its head is looked up once; the rest is a plain insert.
-    append_one = {
-        "append_one",
-        in("WITH head AS MATERIALIZED (SELECT coalesce((SELECT version FROM $S.events WHERE stream "
-           "= $1::text ORDER BY version DESC LIMIT 1), 0) AS at), "
-           "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
-           "metadata) SELECT nextval('$S.events_position'), $1::text, head.at + n.nth, "
-           "$3::integer, n.id, n.type, n.payload, n.metadata FROM head, unnest($4::text[], "
-           "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY n(id, type, payload, metadata, "
-           "nth) WHERE $2::bigint = -1 OR head.at = $2::bigint RETURNING 1) "
-           "SELECT at, (SELECT count(*) FROM added) FROM head")};
-    // The heads of all streams are an array that events index into without a join. All appends
-    // insert in stream order, so that two of them do not deadlock.
-    append_many = {
-        "append_many",
-        in("WITH heads AS MATERIALIZED (SELECT s.ord, s.needed, coalesce((SELECT version FROM "
-           "$S.events e WHERE e.stream = s.stream ORDER BY version DESC LIMIT 1), 0) AS at FROM "
-           "unnest($1::text[], $2::bigint[]) WITH ORDINALITY s(stream, needed, ord)), "
-           "known AS MATERIALIZED (SELECT array_agg(at ORDER BY ord) AS at, bool_and(needed IN "
-           "(-1, at)) AS fit FROM heads), "
-           "numbered AS MATERIALIZED (SELECT nextval('$S.events_position') AS position, q.* FROM "
-           "(SELECT n.*, k.at[n.part] + n.nth AS version FROM known k CROSS JOIN "
-           "unnest($3::bigint[], $4::bigint[], $5::text[], $6::integer[], $7::text[], $8::text[], "
-           "$9::text[], $10::text[]) WITH ORDINALITY n(part, nth, stream, slot, id, type, payload, "
-           "metadata, line) WHERE k.fit ORDER BY n.line) q), "
-           "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
-           "metadata) SELECT position, stream, version, slot, id, type, payload, metadata FROM "
-           "numbered ORDER BY stream COLLATE \"C\", version RETURNING 1) "
-           "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
+    SetAppends(in);
     // Not the sequence: after a crash it may revert to its value on disk, and a reader that had
     // seen a later one would skip the next events. A visible event is on disk.
     last = {"last", in("SELECT coalesce(max(position), 0) FROM $S.events"), false};
@@ -119,6 +97,10 @@ struct LogStatements : ReadStatements {
                                  "LIMIT $4::bigint",
                              "position", 5)),
                   false};
+    marks = {"marks",
+             in(Marks("SELECT x.position, x.stream, x.version, x.id FROM $S.events x WHERE "
+                      "x.position <= p.at ORDER BY x.position DESC LIMIT 1")),
+             false};
     lag = {"lag",
            in("SELECT l.n, l.oldest FROM unnest($1::integer[], $2::bigint[]) WITH ORDINALITY "
               "s(slot, after, ord) CROSS JOIN LATERAL (SELECT count(*) AS n, (SELECT time FROM "
@@ -127,6 +109,38 @@ struct LogStatements : ReadStatements {
               "AND x.position > s.after ORDER BY x.slot, x.position LIMIT " +
               std::to_string(kMaxCountedLag + 1) + ") x) l ORDER BY s.ord"),
            false};
+  }
+
+  void SetAppends(const std::function<std::string(std::string_view)>& in) {
+    // One stream: its head is looked up once; the rest is a plain insert.
+    append_one = {
+        "append_one",
+        in("WITH head AS MATERIALIZED (SELECT coalesce((SELECT version FROM $S.events WHERE stream "
+           "= $1::text ORDER BY version DESC LIMIT 1), 0) AS at), "
+           "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
+           "metadata) SELECT nextval('$S.events_position'), $1::text, head.at + n.nth, "
+           "$3::integer, n.id, n.type, n.payload, n.metadata FROM head, unnest($4::text[], "
+           "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY n(id, type, payload, metadata, "
+           "nth) WHERE $2::bigint = -1 OR head.at = $2::bigint RETURNING 1) "
+           "SELECT at, (SELECT count(*) FROM added) FROM head")};
+    // The heads of all streams are an array that events index into without a join. All appends
+    // insert in stream order, so that two of them do not deadlock.
+    append_many = {
+        "append_many",
+        in("WITH heads AS MATERIALIZED (SELECT s.ord, s.needed, coalesce((SELECT version FROM "
+           "$S.events e WHERE e.stream = s.stream ORDER BY version DESC LIMIT 1), 0) AS at FROM "
+           "unnest($1::text[], $2::bigint[]) WITH ORDINALITY s(stream, needed, ord)), "
+           "known AS MATERIALIZED (SELECT array_agg(at ORDER BY ord) AS at, bool_and(needed IN "
+           "(-1, at)) AS fit FROM heads), "
+           "numbered AS MATERIALIZED (SELECT nextval('$S.events_position') AS position, q.* FROM "
+           "(SELECT n.*, k.at[n.part] + n.nth AS version FROM known k CROSS JOIN "
+           "unnest($3::bigint[], $4::bigint[], $5::text[], $6::integer[], $7::text[], $8::text[], "
+           "$9::text[], $10::text[]) WITH ORDINALITY n(part, nth, stream, slot, id, type, payload, "
+           "metadata, line) WHERE k.fit ORDER BY n.line) q), "
+           "added AS (INSERT INTO $S.events (position, stream, version, slot, id, type, payload, "
+           "metadata) SELECT position, stream, version, slot, id, type, payload, metadata FROM "
+           "numbered ORDER BY stream COLLATE \"C\", version RETURNING 1) "
+           "SELECT at, (SELECT count(*) FROM added) FROM heads ORDER BY ord")};
   }
 
   sql::PgStatement announce, append_one, append_many, lowest_lock, lag;
@@ -269,8 +283,8 @@ class PostgresEventLog final : public PostgresEventReader {
 
   Status SetUp(int slots) {
     MUSTER_ASSIGN(auto connection, pool_.Take());
-    MUSTER_TRY(SetUpPostgres(*connection, space_, "event_log",
-                             SchemaFor(slots == 0 ? kDefaultSlots : slots)));
+    MUSTER_TRY(sql::MigratePgTables(*connection, space_,
+                                    MigrationsFor(slots == 0 ? kDefaultSlots : slots)));
     MUSTER_ASSIGN(
         const sql::PgResult facts,
         sql::RunPlain(

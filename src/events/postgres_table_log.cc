@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <set>
 
+#include "core/mutex.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
 #include "events/postgres_event_reader.h"
@@ -57,13 +57,13 @@ struct TableStatements : ReadStatements {
     const std::string time =
         names.time.empty() ? epoch
                            : "coalesce(" + Column(names.time) + "::timestamptz, " + epoch + ")";
-    const std::string select =
-        "SELECT " + position + "::bigint AS position, " + stream + " AS stream, coalesce(" +
-        version + "::bigint, 0) AS version, " + slot + " AS slot, " +
-        (names.id.empty() ? "''" : Column(names.id) + "::text") + " AS id, " + Column(names.type) +
-        "::text AS type, " + Content(names.payload, bytes, "'null'") + " AS payload, " +
-        Content(names.metadata, bytes, "'{}'") + " AS metadata, " + time + " AS time FROM " +
-        table + " e ";
+    const std::string id = names.id.empty() ? "''" : Column(names.id) + "::text";
+    const std::string select = "SELECT " + position + "::bigint AS position, " + stream +
+                               " AS stream, coalesce(" + version + "::bigint, 0) AS version, " +
+                               slot + " AS slot, " + id + " AS id, " + Column(names.type) +
+                               "::text AS type, " + Content(names.payload, bytes, "'null'") +
+                               " AS payload, " + Content(names.metadata, bytes, "'{}'") +
+                               " AS metadata, " + time + " AS time FROM " + table + " e ";
     first = {"", "SELECT coalesce(min(" + position + "), 1)::bigint FROM " + table + " e", false};
     last = {"", "SELECT coalesce(max(" + position + "), 0)::bigint FROM " + table + " e", false};
     // A writer holds this lock from before it draws a position until its commit is visible.
@@ -95,6 +95,9 @@ struct TableStatements : ReadStatements {
                               " <= $2::bigint ORDER BY " + position + " LIMIT $3::bigint",
                           "position", 4),
                   false};
+    marks = {
+        "", Marks(select + "WHERE " + position + " <= p.at ORDER BY " + position + " DESC LIMIT 1"),
+        false};
     lag = {"",
            "SELECT " + slot + ", count(*), min(" + time + ") FROM " + table + " e WHERE " + behind +
                " GROUP BY 1",
@@ -137,6 +140,9 @@ class PostgresTableLog final : public PostgresEventReader {
                  "table " + names_.table + " is written by others; it is only read",
                  "append through the library that owns it"};
   }
+
+  // Their owner may delete streams.
+  bool KeepsEvents() const override { return false; }
 
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
@@ -242,7 +248,7 @@ class PostgresTableLog final : public PostgresEventReader {
   // of them have ended, nothing up to that position can still appear. Transactions that roll back
   // delay it no longer than they live.
   Result<int64_t> FindHorizon() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     sql::PgParams none;
     const sql::PgCall calls[] = {{statements_.last, none}, {statements_.writers, none}};
     MUSTER_ASSIGN(const auto results, Run(calls));
@@ -261,10 +267,11 @@ class PostgresTableLog final : public PostgresEventReader {
 
   const EventTable names_;
   TableStatements statements_;
-  std::mutex mutex_;
-  std::set<std::string> awaited_;  // writers that may still fill a position up to awaited_for_
-  int64_t awaited_for_ = 0;
-  int64_t settled_ = 0;
+  Mutex mutex_;
+  // Writers that may still fill a position up to awaited_for_.
+  std::set<std::string> awaited_ GUARDED_BY(mutex_);
+  int64_t awaited_for_ GUARDED_BY(mutex_) = 0;
+  int64_t settled_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "core/poll.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_migrations.h"
 
 namespace muster::events {
 namespace {
@@ -15,11 +16,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBusyTimeout{10'000};
 constexpr PollPauses kPolls{milliseconds(2), milliseconds(100)};
 
-// $ is the namespace. A single writer commits in position order, so a reader sees no gap that is
+// $_ is the namespace. A single writer commits in position order, so a reader sees no gap that is
 // filled later.
-constexpr std::string_view kSchema = R"(
-CREATE TABLE IF NOT EXISTS $_event_log (slots INTEGER NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS $_events (
+constexpr std::string_view kVersion1 = R"(
+CREATE TABLE $_event_log (slots INTEGER NOT NULL) STRICT;
+CREATE TABLE $_events (
   position INTEGER PRIMARY KEY AUTOINCREMENT,
   stream   TEXT    NOT NULL,
   version  INTEGER NOT NULL,
@@ -31,22 +32,18 @@ CREATE TABLE IF NOT EXISTS $_events (
   time     INTEGER NOT NULL,  -- milliseconds since 1970
   UNIQUE (stream, version)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS $_events_slot ON $_events (slot, position);
+CREATE INDEX $_events_slot ON $_events (slot, position);
 )";
 
 constexpr std::string_view kColumns =
     "position, stream, version, slot, id, type, payload, metadata, time";
 
-std::string For(const std::string& space, std::string_view sql) {
-  std::string text;
-  for (const char c : sql) {
-    if (c == '$') {
-      text += space;
-    } else {
-      text += c;
-    }
-  }
-  return text;
+const sql::SqliteMigrations& Migrations() {
+  static const sql::SqliteMigrations kAll{.what = "the event log",
+                                          .version_table = "$_event_log_schema",
+                                          .unversioned = "$_event_log",
+                                          .steps = {sql::SqliteStatements(kVersion1)}};
+  return kAll;
 }
 
 Event EventOf(const sql::SqliteStatement& row) {
@@ -86,6 +83,8 @@ class SqliteEventLog final : public EventLog {
   SqliteEventLog(Env& env, size_t read_bytes) : env_(env), read_bytes_(read_bytes) {}
 
   Status Open(const std::string& path, const std::string& space, const EventLogOptions& options) {
+    const MutexLock writing(writer_.mutex);
+    const MutexLock reading(reader_.mutex);
     const auto mode =
         options.create ? sql::SqliteDb::Mode::kCreatePrivate : sql::SqliteDb::Mode::kExisting;
     MUSTER_ASSIGN(writer_.db, sql::SqliteDb::Open(path, mode, kBusyTimeout));
@@ -99,7 +98,7 @@ class SqliteEventLog final : public EventLog {
 
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend> appends) override {
     MUSTER_TRY(CheckAppends(appends));
-    std::lock_guard lock(writer_.mutex);
+    const MutexLock lock(writer_.mutex);
     MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*writer_.db));
     std::vector<int64_t> versions;
     for (const StreamAppend& append : appends) {
@@ -126,7 +125,7 @@ class SqliteEventLog final : public EventLog {
                                         int limit) override {
     MUSTER_TRY(CheckStreamRead(after, limit));
     std::vector<Event> events;
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     ReadBudget budget(limit, read_bytes_);
     MUSTER_TRY(AddRows(read_stream_.Bind(stream, after, limit), budget, events));
     return events;
@@ -135,7 +134,7 @@ class SqliteEventLog final : public EventLog {
   Result<EventPage> ReadAll(int64_t after, int limit) override {
     MUSTER_TRY(CheckRead(after, limit));
     EventPage page;
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     // The end is read before the events: anything in between is for the next page.
     MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
     ReadBudget budget(limit, read_bytes_);
@@ -147,7 +146,7 @@ class SqliteEventLog final : public EventLog {
   Result<EventPage> Read(std::span<const SlotPosition> from, int limit) override {
     MUSTER_TRY(CheckSlots(from, slots_, limit));
     EventPage page;
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     MUSTER_ASSIGN(const int64_t horizon, OneInt(last_));
     std::vector<int64_t> positions;
     for (int widen = 0; widen < kMaxWindows; ++widen) {
@@ -165,14 +164,26 @@ class SqliteEventLog final : public EventLog {
   }
 
   Result<int64_t> Last() override {
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     return OneInt(last_);
+  }
+
+  Result<std::vector<EventMark>> MarksAt(std::span<const int64_t> positions) override {
+    std::vector<EventMark> marks;
+    const MutexLock lock(reader_.mutex);
+    for (const int64_t position : positions) {
+      std::vector<Event> events;
+      ReadBudget budget(1, read_bytes_);
+      MUSTER_TRY(AddRows(mark_.Bind(position), budget, events));
+      marks.push_back(events.empty() ? EventMark{} : MarkOf(events.front()));
+    }
+    return marks;
   }
 
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
     MUSTER_TRY(CheckSlots(from, slots_, 1));
     std::vector<SlotLag> lags;
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     for (const SlotPosition& slot : from) {
       MUSTER_ASSIGN(const bool row, lag_.Bind(slot.slot, slot.position).Step());
       SlotLag lag =
@@ -191,13 +202,14 @@ class SqliteEventLog final : public EventLog {
 
  private:
   struct Connection {
-    std::mutex mutex;
-    std::unique_ptr<sql::SqliteDb> db;
+    Mutex mutex;
+    std::unique_ptr<sql::SqliteDb> db GUARDED_BY(mutex);
   };
 
   // Positions of the first events in a window: slots are scattered, and the events themselves may
   // be large.
-  Result<std::vector<int64_t>> PositionsIn(const ReadWindow& window, int limit) {
+  Result<std::vector<int64_t>> PositionsIn(const ReadWindow& window, int limit)
+      REQUIRES(reader_.mutex) {
     std::vector<int64_t> positions;
     for (const SlotPosition& slot : window.slots) {
       find_slot_.Bind(slot.slot, slot.position, window.end, limit);
@@ -213,25 +225,24 @@ class SqliteEventLog final : public EventLog {
     return positions;
   }
 
-  Status SetUp(const std::string& space, int slots) {
-    MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*writer_.db));
-    MUSTER_TRY(writer_.db->Execute(For(space, kSchema)));
-    MUSTER_ASSIGN(const int64_t stored,
-                  writer_.db->QueryInt(For(space,
-                                           "SELECT coalesce(max(slots), 0) FROM "
-                                           "$_event_log")));
-    if (stored != 0) {
-      slots_ = static_cast<int>(stored);
-      MUSTER_TRY(CheckSlotCount(slots, slots_));
-      return transaction.Commit();
+  Status SetUp(const std::string& space, int slots) REQUIRES(writer_.mutex) {
+    MUSTER_TRY(sql::MigrateSqliteTables(*writer_.db, space, Migrations()));
+    const std::string table = sql::InSqliteSpace("$_event_log", space);
+    const std::string query = "SELECT coalesce(max(slots), 0) FROM " + table;
+    MUSTER_ASSIGN(int64_t stored, writer_.db->QueryInt(query));
+    if (stored == 0) {
+      MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*writer_.db));
+      const int chosen = slots == 0 ? kDefaultSlots : slots;
+      MUSTER_TRY(writer_.db->Execute("INSERT INTO " + table + " SELECT " + std::to_string(chosen) +
+                                     " WHERE NOT EXISTS (SELECT 1 FROM " + table + ")"));
+      MUSTER_ASSIGN(stored, writer_.db->QueryInt(query));
+      MUSTER_TRY(transaction.Commit());
     }
-    slots_ = slots == 0 ? kDefaultSlots : slots;
-    MUSTER_TRY(writer_.db->Execute(
-        For(space, "INSERT INTO $_event_log VALUES (" + std::to_string(slots_) + ")")));
-    return transaction.Commit();
+    slots_ = static_cast<int>(stored);
+    return CheckSlotCount(slots, slots_);
   }
 
-  Status Prepare(const std::string& table) {
+  Status Prepare(const std::string& table) REQUIRES(writer_.mutex, reader_.mutex) {
     const std::string select = "SELECT " + std::string(kColumns) + " FROM " + table;
     MUSTER_ASSIGN(head_, writer_.db->Prepare("SELECT coalesce(max(version), 0) FROM " + table +
                                              " WHERE stream = ?"));
@@ -248,6 +259,9 @@ class SqliteEventLog final : public EventLog {
     MUSTER_ASSIGN(read_all_, db.Prepare(select + " WHERE position > ? AND position <= ?"
                                                  " ORDER BY position LIMIT ?"));
     MUSTER_ASSIGN(read_one_, db.Prepare(select + " WHERE position = ?"));
+    MUSTER_ASSIGN(mark_, db.Prepare("SELECT position, stream, version, slot, id, '', '', '', 0"
+                                    " FROM " +
+                                    table + " WHERE position <= ? ORDER BY position DESC LIMIT 1"));
     MUSTER_ASSIGN(find_slot_, db.Prepare("SELECT position FROM " + table +
                                          " WHERE slot = ? AND position > ? AND position <= ?"
                                          " ORDER BY position LIMIT ?"));
@@ -263,7 +277,7 @@ class SqliteEventLog final : public EventLog {
 
   // Changes when this or another process has written to the file.
   std::pair<uint64_t, int64_t> Signs() {
-    std::lock_guard lock(reader_.mutex);
+    const MutexLock lock(reader_.mutex);
     auto others = OneInt(data_version_);
     return {own_appends_.load(), others ? *others : 0};
   }
@@ -274,8 +288,16 @@ class SqliteEventLog final : public EventLog {
   Connection writer_;
   Connection reader_;  // separate, so that a read never waits for another thread's fsync
   std::atomic<uint64_t> own_appends_ = 0;
-  sql::SqliteStatement head_, insert_;  // on the writer's connection
-  sql::SqliteStatement last_, read_stream_, read_all_, read_one_, find_slot_, lag_, data_version_;
+  sql::SqliteStatement head_ GUARDED_BY(writer_.mutex);
+  sql::SqliteStatement insert_ GUARDED_BY(writer_.mutex);
+  sql::SqliteStatement last_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement read_stream_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement read_all_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement read_one_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement find_slot_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement lag_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement mark_ GUARDED_BY(reader_.mutex);
+  sql::SqliteStatement data_version_ GUARDED_BY(reader_.mutex);
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/json.h"
 #include "core/json_fields.h"
+#include "core/record_version.h"
 #include "core/sha256.h"
 #include "replica/operations.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr char kKind[] = "replica-definition";
 constexpr size_t kHashLength = 12;
+constexpr int64_t kFormat = 1;  // those without a version have the same fields
 
 std::string KeyOf(const std::string& set, const std::string& projection, const std::string& hash) {
   return set + "/" + projection + "/" + hash;
@@ -25,10 +27,11 @@ std::string DefinitionHash(const Projection& projection) {
 Status KeepDefinition(store::Store& store, const std::string& set, const Projection& projection) {
   const std::string hash = DefinitionHash(projection);
   if (hash.empty()) return {};
-  store::Record record{.kind = kKind,
-                       .queue = kReplicaQueue,
-                       .key = KeyOf(set, projection.name(), hash),
-                       .body = ToJsonText(Json{{"definition", projection.Definition()}})};
+  store::Record record{
+      .kind = kKind,
+      .queue = kReplicaQueue,
+      .key = KeyOf(set, projection.name(), hash),
+      .body = ToJsonText(Json{{"v", kFormat}, {"definition", projection.Definition()}})};
   if (record.body.size() > store::kMaxBodyBytes) {
     return Error{Code::kInvalid,
                  "the definition of projection '" + projection.name() + "' is larger than " +
@@ -55,7 +58,9 @@ Result<std::shared_ptr<Projection>> ProjectionBy(store::Store& store, const std:
                                      "' is not in the store"};
   }
   std::string definition;
-  JsonFields fields(Json::parse(stored->body, nullptr, /*throws=*/false));
+  Json json = Json::parse(stored->body, nullptr, /*throws=*/false);
+  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, "record '" + key + "'"));
+  JsonFields fields(std::move(json));
   fields.Need("definition", definition);
   MUSTER_TRY(fields.Check("record '" + key + "'"));
   return projection->WithDefinition(definition);

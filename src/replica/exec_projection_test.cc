@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <thread>
 
 #include "replica/memory_read_model.h"
+#include "support/await.h"
+#include "support/processes.h"
+#include "support/temporary_folder.h"
 
 namespace muster::replica {
 namespace {
+
+using testing::Await;
 
 Status Handle(const std::string& script, int events, milliseconds timeout = milliseconds(5'000),
               std::unique_ptr<Processor>* keep = nullptr) {
@@ -150,33 +153,23 @@ TEST(ExecProjection, SendsNoMoreOnceItsTurnIsOver) {
 }
 
 TEST(ExecProjection, ItsChildDiesWithAWorkerThatIsKilled) {
-  const std::string file = ::testing::TempDir() + RealEnv().NewId();
-  const auto size = [&] {
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(file, missing);
-    return missing ? 0 : bytes;
-  };
+  const testing::TemporaryFolder folder;
+  const auto effects = [&] { return folder.Read("effects").size(); };
+  const auto pids = [&] { return testing::ReadPids(folder.path() + "/pids"); };
   // It already has the whole batch, and would handle every event even without its parent.
-  const std::string script = "while read -r line; do echo effect >>" + file + "; sleep 0.02; done";
+  const std::string script = "cd " + folder.path() +
+                             "; echo $$ >>pids; while read -r line; do echo effect >>effects; "
+                             "sleep 0.02; done";
   const pid_t worker = fork();
   if (worker == 0) {
     static_cast<void>(Handle(script, 500, milliseconds(60'000)));
     _exit(0);
   }
-  while (size() < 50) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(Await([&] { return effects() >= 50 && pids().size() == 1; }));
   kill(worker, SIGKILL);
   waitpid(worker, nullptr, 0);
-  // Soon nothing happens any more.
-  uintmax_t before = size();
-  int quiet = 0;
-  for (int i = 0; i < 100 && quiet < 10; ++i) {
-    std::this_thread::sleep_for(milliseconds(50));
-    quiet = size() == before ? quiet + 1 : 0;
-    before = size();
-  }
-  EXPECT_EQ(quiet, 10);
-  EXPECT_LT(size(), 500u * 7u);
-  std::remove(file.c_str());
+  EXPECT_TRUE(Await([&] { return testing::IsDead(pids().front()); }));
+  EXPECT_LT(effects(), 500u * 7u);
 }
 
 TEST(ExecProjection, IsStartedAnewAfterAFailure) {

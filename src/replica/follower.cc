@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/fnv.h"
+#include "core/mutex.h"
 #include "core/planted_bug.h"
+#include "replica/log_identity.h"
 
 namespace muster::replica {
 namespace {
@@ -32,13 +34,13 @@ int64_t DigestOf(const events::Event& event) {
 }
 
 void FollowerPulse::Take(std::span<const events::Event> events) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   positions_.clear();
   for (const events::Event& event : events) positions_.push_back(event.position);
 }
 
 std::vector<int64_t> FollowerPulse::InFlight() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return positions_;
 }
 
@@ -74,7 +76,8 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   }
   MUSTER_ASSIGN(const auto states, model_.TakeOver(instance_, generation, fresh));
   for (const SlotState& state : states) {
-    owned[state.slot] = {state.generation, state.position, state.position, state.effects_until};
+    owned[state.slot] = {state.generation, state.position, state.position, state.effects_until,
+                         state.mark};
   }
   if (PLANTED_BUG(per_partition_checkpoints) && !slots.empty()) {
     // One checkpoint for all slots of a partition, stored under the partition's first slot.
@@ -84,6 +87,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   owned_ = std::move(owned);
   page_.reset();
   flushed_ = env_.MonoNow();
+  log_checked_ = false;
   return ReloadParked();
 }
 
@@ -159,9 +163,22 @@ Status Follower::Refresh() {
       owned.stored = state.position;
       owned.read = state.position;
       owned.effects_until = state.effects_until;
+      owned.mark = state.mark;
     }
   }
+  log_checked_ = false;
   return ReloadParked();
+}
+
+// Not when slots are acquired: a worker gets ready although the log is away.
+Status Follower::CheckLog() {
+  std::vector<SlotState> slots;
+  for (const auto& [slot, owned] : owned_) {
+    slots.push_back({.slot = slot, .position = owned.stored, .mark = owned.mark});
+  }
+  MUSTER_TRY(CheckLogIsSame(log_, instance_.projection, slots));
+  log_checked_ = true;
+  return {};
 }
 
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
@@ -173,6 +190,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
 
 Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
+  if (!log_checked_) MUSTER_TRY(CheckLog());
   const MonoTime now = env_.MonoNow();
   if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(ReloadParked());
   const bool replays = replaying_.has_value();
@@ -210,6 +228,7 @@ ReadModelProgress Follower::MovesFor(std::span<const events::Event> events) cons
     SlotMove& move = found->second;
     if (fresh) move = {event.slot, owned.generation, owned.stored, 0, 0, 0, owned.effects_until};
     move.to = event.position;
+    move.mark = events::MarkOf(event);
     ++move.handled;
     move.digest ^= DigestOf(event);
   }
@@ -223,6 +242,7 @@ Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progr
   for (const SlotMove& move : progress.moves) {
     Owned& owned = owned_[move.slot];
     owned.stored = move.to;
+    if (move.mark.position != 0) owned.mark = move.mark;
     owned.read = std::max(owned.read, move.to);
     pulse_.handled += move.handled;
   }
@@ -238,7 +258,13 @@ Status Follower::Flush() {
         {slot, owned.generation, owned.stored, owned.read, 0, 0, owned.effects_until});
   }
   flushed_ = env_.MonoNow();
+  MUSTER_TRY(CheckLog());
   if (progress.moves.empty()) return {};
+  // No event can still appear up to where a slot was read.
+  std::vector<int64_t> positions;
+  for (const SlotMove& move : progress.moves) positions.push_back(move.to);
+  MUSTER_ASSIGN(const auto marks, log_.MarksAt(positions));
+  for (size_t i = 0; i < marks.size(); ++i) progress.moves[i].mark = marks[i];
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   Status flushed = Commit(*transaction, progress);
   if (!flushed && flushed.error().code == Code::kLeaseLost) return Refresh();

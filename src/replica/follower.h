@@ -5,12 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/replica.h"
@@ -26,6 +26,7 @@ struct FollowerOptions {
   milliseconds idle_limit{3'000};        // the server ends transactions idle for longer, to release
                                          // their locks
   milliseconds idle_limit_most{60'000};  // for single events that take longer
+  milliseconds handle_timeout{60'000};   // a processor busy for longer counts as hung
   size_t page_bytes = 8 * 1024 * 1024;   // per read, and as much again with read-ahead
   int max_attempts = 5;
   milliseconds retry_delay{200};
@@ -46,8 +47,8 @@ class FollowerPulse {
   std::vector<int64_t> InFlight() const;  // positions of the events last dispatched
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<int64_t> positions_;
+  mutable Mutex mutex_;
+  std::vector<int64_t> positions_ GUARDED_BY(mutex_);
 };
 
 // Follows the log for one version of one projection: reads the events of the slots it owns, has
@@ -75,7 +76,8 @@ class Follower {
   enum class Outcome { kMoved, kIdle };
 
   // Handles the next batch: one transaction, unless an event fails. kLeaseLost: a slot has another
-  // owner; stop this follower. Other failures may be transient: call again after a pause.
+  // owner; stop this follower. kIncompatible: the checkpoints were made from another log. Other
+  // failures may be transient: call again after a pause.
   Result<Outcome> Step(std::stop_token stop);
 
   // Stores the position of slots without events. Call before an orderly stop.
@@ -113,6 +115,7 @@ class Follower {
     int64_t stored = 0;  // the checkpoint
     int64_t read = 0;    // the slot has no events between the checkpoint and here
     int64_t effects_until = kEffectsByVersion;
+    events::EventMark mark = {};  // of the checkpoint
   };
 
   static constexpr int kMaxHangs = 2;
@@ -136,6 +139,7 @@ class Follower {
   Result<events::EventPage> NextPage(bool side_effects);
   bool HasRead(int64_t position, bool side_effects);
   Status Refresh();
+  Status CheckLog();
   // follower_replay.cc
   Status ReloadParked();
   Status ReplaySome(std::stop_token stop);
@@ -159,7 +163,10 @@ class Follower {
                   Transaction& transaction);
   Result<size_t> DispatchSome(std::span<const events::Event> events, bool side_effects,
                               Transaction& transaction, std::stop_token stop);
-  Status PrepareDispatch(std::span<const events::Event> events, bool side_effects);
+  Status PrepareDispatch(std::span<const events::Event> events, bool side_effects,
+                         Transaction& transaction);
+  void NoteBusy(Transaction& transaction);
+  void NoteIdle(Transaction& transaction);
   Status Commit(Transaction& transaction, const ReadModelProgress& progress);
   ReadModelProgress MovesFor(std::span<const events::Event> events) const;
 
@@ -179,11 +186,13 @@ class Follower {
   std::map<int64_t, int> hangs_;
   MonoTime flushed_{};
   MonoTime looked_{};
+  bool log_checked_ = false;               // since the checkpoints were loaded
   std::optional<events::EventPage> page_;  // in progress
   size_t next_ = 0;                        // index of its next event
   bool page_effects_ = false;              // handled with side effects
   BatchSize batch_size_;
   milliseconds idle_limit_;
+  bool patient_ = false;   // a single event ran into the usual limit of a call
   std::set<int> orphans_;  // slots whose owner died
   int care_left_ = 0;      // how many of their events still need care
   bool noted_ = false;     // that events are in flight

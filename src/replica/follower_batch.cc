@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 
+#include "core/backoff.h"
 #include "core/guard.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
@@ -20,15 +21,18 @@ constexpr size_t kMaxBytes = 8 * 1024 * 1024;  // of a batch, except for its las
 
 class BatchTurn final : public Turn {
  public:
-  BatchTurn(Env& env, FollowerPulse& pulse, milliseconds time, std::stop_token stop)
-      : env_(env), pulse_(pulse), end_(env.MonoNow() + time), stop_(std::move(stop)) {}
+  BatchTurn(Env& env, std::function<void()> progress, milliseconds time, std::stop_token stop)
+      : env_(env),
+        progress_(std::move(progress)),
+        end_(env.MonoNow() + time),
+        stop_(std::move(stop)) {}
 
   bool Over() const override { return stop_.stop_requested() || env_.MonoNow() >= end_; }
-  void Progress() override { pulse_.Busy(env_.MonoNow()); }
+  void Progress() override { progress_(); }
 
  private:
   Env& env_;
-  FollowerPulse& pulse_;
+  const std::function<void()> progress_;
   const MonoTime end_;
   const std::stop_token stop_;
 };
@@ -96,7 +100,9 @@ Status Follower::HandleNext(std::stop_token stop) {
   const MonoTime began = env_.MonoNow();
   const auto handled = HandleBatch(events, stop);
   if (handled) {
-    batch_size_.Handled(*handled, env_.MonoNow() - began);
+    const auto took = env_.MonoNow() - began;
+    batch_size_.Handled(*handled, took);
+    patient_ = patient_ && took > options_.batch_time;
     idle_limit_ = options_.idle_limit;
     CountOrphanEvents(events.first(*handled));
     next_ += *handled;
@@ -153,38 +159,59 @@ Status Follower::Rewind(size_t tried, const Error& error) {
   MUSTER_TRY(Refresh());
   // Still ours, but at another position: an operator moved the slot.
   if (error.code == Code::kLeaseLost) return {};
-  // A single event may need longer than locks are usually granted to a process that may be gone.
-  if (tried == 1) idle_limit_ = std::min(idle_limit_ * 2, options_.idle_limit_most);
+  // A single event may need longer than locks are usually granted to a process that may be gone,
+  // and longer than a call usually takes.
+  if (tried == 1) {
+    idle_limit_ = std::min(idle_limit_ * 2, options_.idle_limit_most);
+    patient_ = true;
+  }
   return error;
 }
 
 // Passes the events to a processor, under watch.
 Status Follower::Dispatch(std::span<const events::Event> events, bool side_effects,
                           Transaction& transaction) {
-  MUSTER_TRY(PrepareDispatch(events, side_effects));
+  MUSTER_TRY(PrepareDispatch(events, side_effects, transaction));
   Status handled = Caught([&] { return processor_->Handle(events, transaction); });
-  pulse_.busy_since_ns = 0;
+  NoteIdle(transaction);
   return handled;
 }
 
 Result<size_t> Follower::DispatchSome(std::span<const events::Event> events, bool side_effects,
                                       Transaction& transaction, std::stop_token stop) {
-  BatchTurn turn(env_, pulse_, options_.batch_time, std::move(stop));
-  MUSTER_TRY(PrepareDispatch(events, side_effects));
+  BatchTurn turn(
+      env_, [&] { NoteBusy(transaction); }, options_.batch_time, std::move(stop));
+  MUSTER_TRY(PrepareDispatch(events, side_effects, transaction));
   auto handled = Caught([&] { return processor_->HandleSome(events, transaction, turn); });
-  pulse_.busy_since_ns = 0;
+  NoteIdle(transaction);
   if (!handled || (*handled >= 1 && *handled <= events.size())) return handled;
   return Error{Code::kInternal, "the processor says that it handled " + std::to_string(*handled) +
                                     " of " + std::to_string(events.size()) + " events"};
 }
 
-Status Follower::PrepareDispatch(std::span<const events::Event> events, bool side_effects) {
+Status Follower::PrepareDispatch(std::span<const events::Event> events, bool side_effects,
+                                 Transaction& transaction) {
   if (const Status built = UseProcessor(side_effects); !built) {
     return Error{Code::kUnavailable, built.error().message};  // not the events' fault
   }
   pulse_.Take(events);
-  pulse_.Busy(env_.MonoNow());
+  NoteBusy(transaction);
   return {};
+}
+
+// From now on the watch counts. The processor's calls to the read model end clearly before it takes
+// the processor for hung: a database that is silent would be blamed on the events. They end later
+// than the four fifths after which the server itself ends a statement.
+void Follower::NoteBusy(Transaction& transaction) {
+  const MonoTime now = env_.MonoNow();
+  pulse_.Busy(now);
+  model_.EndCallsBy(transaction, now + options_.handle_timeout * 9 / 10);
+}
+
+// The commit is not watched.
+void Follower::NoteIdle(Transaction& transaction) {
+  pulse_.busy_since_ns = 0;
+  model_.EndCallsBy(transaction, MonoTime::max());
 }
 
 // Handles a batch, or its first events, in one transaction; returns how many. Events of parked
@@ -192,6 +219,7 @@ Status Follower::PrepareDispatch(std::span<const events::Event> events, bool sid
 Result<size_t> Follower::HandleBatch(std::span<const events::Event> events, std::stop_token stop) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   model_.LimitIdle(*transaction, idle_limit_);
+  if (patient_) model_.AllowLongCalls(*transaction);
   if (serial_) MUSTER_TRY(model_.Serialize(*transaction, instance_));
   std::vector<events::Event> free;
   std::span<const events::Event> to_handle = events;
@@ -223,7 +251,7 @@ Result<size_t> Follower::HandleBatch(std::span<const events::Event> events, std:
 
 // For a single failing event. Transient failures are not attempts.
 Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_token stop) {
-  milliseconds delay = options_.retry_delay;
+  Backoff backoff(env_, stop, {.first = options_.retry_delay, .longest = kLongestDelay});
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
     Log(Level::kWarning, "an event failed; it will be retried",
         {{"projection", instance_.projection},
@@ -231,10 +259,7 @@ Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_
          {"position", event.position},
          {"attempt", attempt},
          {"error", error.message}});
-    if (!env_.Sleep(delay + env_.Jitter(delay / 2), stop)) {
-      return Error{Code::kCancelled, "asked to stop"};
-    }
-    delay = std::min(delay * 2, kLongestDelay);
+    if (!backoff.Pause()) return Error{Code::kCancelled, "asked to stop"};
     const auto handled = HandleBatch({&event, 1}, stop);
     if (handled) return {};
     error = handled.error();
@@ -256,7 +281,7 @@ Status Follower::Park(const events::Event& event, const Error& error) {
   progress.error = ReasonOf(error);
   MUSTER_TRY(Commit(*transaction, progress));
   parked_[event.stream] = event.slot;
-  Log(Level::kError, "a stream was parked; its events wait, the others go on",
+  Log(Level::kError, "a stream was parked; its events wait, other streams continue",
       {{"projection", instance_.projection},
        {"stream", event.stream},
        {"position", event.position},

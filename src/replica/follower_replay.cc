@@ -80,6 +80,7 @@ Status Follower::ReplaySome(std::stop_token stop) {
 Status Follower::AfterTrouble(const Error& error) {
   MUSTER_TRY(Refresh());
   if (error.code == Code::kLeaseLost) return {};
+  patient_ = true;
   return error;
 }
 
@@ -102,6 +103,7 @@ Status Follower::ReplayOneByOne(std::span<const events::Event> events, std::stop
 Status Follower::Replayed(std::span<const events::Event> events) {
   MUSTER_TRY(NoteInFlight(events));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
+  if (patient_) model_.AllowLongCalls(*transaction);
   const bool side_effects = !replaying_->quiet.contains(events.front().version);
   MUSTER_TRY(Dispatch(events, side_effects, *transaction));
   ReadModelProgress progress = InPlace(replaying_->slot);

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "events/backends.h"
+#include "replica/log_identity.h"
 #include "replica/memory_read_model.h"
 
 namespace muster::replica {
@@ -17,6 +18,46 @@ using namespace std::chrono_literals;
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 const Instance kInstance{"set", "totals", 1};
 const std::vector<int> kSlots{0, 1};
+
+// A log that can be exchanged for another, as by restoring a backup.
+class ExchangeableLog final : public events::EventLog {
+ public:
+  explicit ExchangeableLog(Env& env) : log(events::NewMemoryEventLog(env, 2)) {}
+
+  int slots() const override { return log->slots(); }
+  Result<std::vector<int64_t>> Append(std::span<const events::StreamAppend> appends) override {
+    return log->Append(appends);
+  }
+  Result<std::vector<events::Event>> ReadStream(std::string_view stream, int64_t after,
+                                                int limit) override {
+    return log->ReadStream(stream, after, limit);
+  }
+  Result<events::EventPage> ReadAll(int64_t after, int limit) override {
+    return log->ReadAll(after, limit);
+  }
+  Result<events::EventPage> Read(std::span<const events::SlotPosition> from, int limit) override {
+    return log->Read(from, limit);
+  }
+  Result<int64_t> Last() override { return log->Last(); }
+  Result<std::vector<events::EventMark>> MarksAt(std::span<const int64_t> positions) override {
+    auto marks = log->MarksAt(positions);
+    for (events::EventMark& mark : *marks) {
+      if (mark.position == deleted) mark = {};
+    }
+    return marks;
+  }
+  bool KeepsEvents() const override { return keeps_events; }
+  Result<std::vector<events::SlotLag>> Lag(std::span<const events::SlotPosition> from) override {
+    return log->Lag(from);
+  }
+  void Wait(milliseconds timeout, std::stop_token stop) override {
+    log->Wait(timeout, std::move(stop));
+  }
+
+  std::unique_ptr<events::EventLog> log;
+  bool keeps_events = true;
+  int64_t deleted = 0;  // the position of an event that is gone
+};
 
 class FollowerTest : public ::testing::Test {
  protected:
@@ -39,11 +80,21 @@ class FollowerTest : public ::testing::Test {
   };
 
   void SetUp() override {
-    follower = std::make_unique<Follower>(
+    follower = NewFollower();
+    ASSERT_TRUE(follower->Own(kSlots, 1, false));
+  }
+
+  std::unique_ptr<Follower> NewFollower() {
+    return std::make_unique<Follower>(
         *log, model, env, kInstance, /*active=*/true,
         [this](bool side_effects) { return std::make_unique<Recorder>(*this, side_effects); },
         FollowerOptions{.batch = 4, .max_attempts = 2, .retry_delay = 1ms});
-    ASSERT_TRUE(follower->Own(kSlots, 1, false));
+  }
+
+  // The log is restored from its first event on, and has other events since.
+  void RestoreLog(int streams) {
+    log->log = events::NewMemoryEventLog(env, 2);
+    for (int i = 0; i < streams; ++i) Append("other" + std::to_string(i), 1);
   }
 
   void Append(const std::string& stream, int events) {
@@ -72,7 +123,7 @@ class FollowerTest : public ::testing::Test {
   std::vector<ParkedStream> Parked() { return *model.Parked(kInstance, kSlots); }
 
   VirtualEnv env;
-  std::unique_ptr<events::EventLog> log = events::NewMemoryEventLog(env, 2);
+  std::unique_ptr<ExchangeableLog> log = std::make_unique<ExchangeableLog>(env);
   MemoryReadModel model;
   std::set<std::string> bad;
   std::unique_ptr<Follower> follower;
@@ -96,6 +147,95 @@ TEST_F(FollowerTest, AStreamThatIsStillWrittenToIsReplayedToItsEnd) {
   for (size_t i = 0; i < Handled('s').size(); ++i) {
     EXPECT_EQ(Handled('s')[i], "s" + std::to_string(i + 1));
   }
+}
+
+TEST_F(FollowerTest, ANewOwnerNoticesThatTheLogWasRestoredAndHasGrownAgain) {
+  Append("s", 3);
+  StepUntilIdle();
+  RestoreLog(20);
+  follower = NewFollower();
+  ASSERT_TRUE(follower->Own(kSlots, 2, false));
+  const size_t handled = model.Statements().size();
+  const auto outcome = follower->Step({});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::kIncompatible);
+  EXPECT_NE(outcome.error().message.find("position 3"), std::string::npos)
+      << outcome.error().message;
+  EXPECT_FALSE(follower->Flush());
+  EXPECT_EQ(model.Statements().size(), handled);
+}
+
+TEST_F(FollowerTest, AnOwnerNoticesThatTheLogWasRestoredWhileItRuns) {
+  Append("s", 3);
+  StepUntilIdle();
+  const size_t handled = model.Statements().size();
+  RestoreLog(3);  // as long as before: there is nothing new to read
+  EXPECT_EQ(*follower->Step({}), Follower::Outcome::kIdle);
+  env.Sleep(6s, {});
+  const auto outcome = follower->Step({});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::kIncompatible);
+  EXPECT_EQ(model.Statements().size(), handled);
+}
+
+// Its slot has had no event, but its checkpoint has moved: new events before it would be skipped.
+TEST_F(FollowerTest, TheOwnerOfAnIdleSlotNoticesThatTheLogWasRestored) {
+  const int idle = 1 - events::SlotOf("s", 2);
+  Append("s", 3);
+  StepUntilIdle();
+  ASSERT_TRUE(follower->Flush());
+  EXPECT_EQ(model.Slots(kInstance)->at(static_cast<size_t>(idle)).mark.position, 3);
+  RestoreLog(20);
+  follower = NewFollower();
+  ASSERT_TRUE(follower->Own({idle}, 2, false));
+  EXPECT_EQ(follower->Step({}).error().code, Code::kIncompatible);
+}
+
+TEST_F(FollowerTest, EventsThatAnotherLibraryDeletedAreNotMissed) {
+  log->keeps_events = false;
+  Append("s", 3);
+  StepUntilIdle();
+  log->deleted = 3;
+  Append("t", 1);
+  follower = NewFollower();
+  ASSERT_TRUE(follower->Own(kSlots, 2, false));
+  StepUntilIdle();
+  EXPECT_EQ(Handled('t').size(), 1u);
+}
+
+TEST_F(FollowerTest, ATableThatEndsBeforeACheckpointIsWaitedFor) {
+  log->keeps_events = false;
+  Append("s", 3);
+  StepUntilIdle();
+  // Its owner has deleted everything.
+  log->log = events::NewMemoryEventLog(env, 2);
+  env.Sleep(6s, {});
+  StepUntilIdle();
+  follower = NewFollower();
+  ASSERT_TRUE(follower->Own(kSlots, 2, false));
+  StepUntilIdle();
+  const auto warning = WarnIfLogEndsEarly(*log, "p", *model.Slots(kInstance));
+  ASSERT_TRUE(warning);
+  EXPECT_NE(warning->find("ends at position 0"), std::string::npos) << *warning;
+  // As soon as another event is where one was handled, it is not the same log.
+  Append("other", 5);
+  env.Sleep(6s, {});
+  const auto outcome = follower->Step({});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::kIncompatible);
+  EXPECT_NE(outcome.error().message.find("other columns"), std::string::npos)
+      << outcome.error().message;
+  EXPECT_EQ(*WarnIfLogEndsEarly(*log, "p", *model.Slots(kInstance)), "");
+}
+
+TEST_F(FollowerTest, AnOwnLogThatEndsBeforeACheckpointStopsItsFollower) {
+  Append("s", 3);
+  StepUntilIdle();
+  log->log = events::NewMemoryEventLog(env, 2);
+  follower = NewFollower();
+  ASSERT_TRUE(follower->Own(kSlots, 2, false));
+  EXPECT_EQ(follower->Step({}).error().code, Code::kIncompatible);
+  EXPECT_EQ(*WarnIfLogEndsEarly(*log, "p", *model.Slots(kInstance)), "");
 }
 
 TEST_F(FollowerTest, OtherStreamsGoOnWhileOneIsReplayed) {

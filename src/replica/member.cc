@@ -44,6 +44,7 @@ Member::Member(store::Store& store, Env& env, const ReplicaOptions& options, int
       projections_(std::move(projections)) {}
 
 Status Member::CheckSet(const SetView& view) const {
+  MUSTER_TRY(view.CheckNotForgotten(projections_));
   if (view.set_record.version == 0) return {};
   if (view.generation.slots != slots_) {
     return Error{Code::kIncompatible,
@@ -70,18 +71,18 @@ Status Member::Register() {
   MUSTER_ASSIGN(const SetView view, ReadSet(store_, options_.set));
   MUSTER_TRY(CheckSet(view));
   const std::string name = options_.worker.empty() ? HostName() : options_.worker;
-  // Never the same id again: whoever is declared dead stays so.
+  // Never the same id again: death is final.
   id_ = name + "-" + env_.NewId().substr(0, 12);
   state_ = MemberState{.name = name, .projections = projections_};
   lease_.reset();
   const MonoTime asked = env_.MonoNow();
-  auto lease = store::Lease::Create(store_, env_,
+  auto lease = store::Lease::Create(store_,
                                     store::Record{.kind = kReplicaKind,
                                                   .queue = kReplicaQueue,
                                                   .key = MemberKey(options_.set, id_),
                                                   .owner = id_,
                                                   .body = state_.ToBody()},
-                                    options_.heartbeat_timeout);
+                                    options_.heartbeat_timeout, env_);
   if (!lease && lease.error().code == Code::kLeaseLost) {
     return Error{Code::kUnavailable, "worker " + id_ + " could not register in time"};
   }
@@ -111,7 +112,7 @@ Status Member::Commit(store::Due due) {
                                                        : committed.error();
 }
 
-// A peer judged by the store's clock, and its word is final.
+// A peer's verdict is by the store's clock, and final.
 Error Member::WhyLost(Code code, MonoTime deadline) const {
   if (const std::optional<store::Record>& found = lease_->lost_to()) {
     const auto state = MemberState::FromBody(found->body);
@@ -134,7 +135,7 @@ Status Member::Say(MemberState::Phase phase, int64_t generation) {
 Status Member::Leave() {
   if (!lease_) return {};
   state_.phase = MemberState::Phase::kStopped;
-  // Not by the deadline of the heartbeat: past it we are only more welcome to go.
+  // Not limited by the heartbeat: a worker past its deadline may still leave.
   lease_->SetDeadline(env_.MonoNow() + kLeavePatience);
   Status left = Commit(store::Due::After(kRemembered));
   lease_->Abandon();
@@ -173,8 +174,8 @@ Status Member::Coordinate(SetView& view) {
   for (const auto& [id, member] : view.members) {
     if (member.state.Alive()) living.push_back(id);
   }
-  // Members keep their places, then come those that have waited longest, by id for want of a
-  // better order: which of them have to stand by is the same for everybody who looks.
+  // Members keep their places, then the others in order of their ids: every worker must find the
+  // same ones to stand by.
   if (view.scale && living.size() > static_cast<size_t>(*view.scale)) {
     std::stable_sort(living.begin(), living.end(), [&](const auto& a, const auto& b) {
       return generation.assignment.PartitionOf(a) >= 0 && generation.assignment.PartitionOf(b) < 0;
@@ -190,7 +191,7 @@ Status Member::Coordinate(SetView& view) {
   });
   const bool behind = view.set_record.version == 0 || generation.number < beyond_;
   if (generation.phase == Generation::Phase::kPreparing && !gone && !behind) {
-    // Who joins now has to wait for "go": otherwise a crowd could keep it from ever coming.
+    // New workers wait for "go": otherwise a crowd could delay it forever.
     differs_since_.reset();
     return Go(view);
   }
@@ -205,37 +206,47 @@ Status Member::Coordinate(SetView& view) {
   return Propose(view, std::move(living), reason, now);
 }
 
-Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
+// How long this generation has been preparing, as far as we have seen.
+nanoseconds Member::PreparingFor(const SetView& view) {
   const bool preparing = view.generation.phase == Generation::Phase::kPreparing;
   if (!preparing || preparing_ != view.generation.number) {
     preparing_ = preparing ? view.generation.number : 0;
     preparing_since_ = env_.MonoNow();
   }
-  const nanoseconds waited = env_.MonoNow() - preparing_since_;
+  return env_.MonoNow() - preparing_since_;
+}
+
+// Whether a member holds up the generation. One that is finishing a batch is alive and will be
+// ready. Replacing it would lose that batch, and as it joins again the next one would be late in
+// turn: no worker would make progress. Its own worker notices a batch that never ends, and gets the
+// time to do so.
+bool Member::IsLate(const SetView& view, const std::string& id, const MemberState& state,
+                    nanoseconds waited) const {
+  const bool busy = state.busy && !PLANTED_BUG(late_means_dead);
+  const nanoseconds patience =
+      busy ? options_.barrier_timeout + options_.handle_timeout : options_.barrier_timeout;
+  return view.generation.phase == Generation::Phase::kPreparing && waited >= patience &&
+         view.generation.assignment.PartitionOf(id) >= 0 && !state.ReadyFor(view.generation.number);
+}
+
+Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
+  const nanoseconds waited = PreparingFor(view);
   bool died = false;
   std::vector<store::Change> changes;
-  std::vector<std::string> ids;
-  for (auto& [id, member] : view.members) {
+  std::vector<std::string> ids;  // of those declared dead; empty: the record is deleted
+  for (const auto& [id, member] : view.members) {
     const bool expired = member.record.due && *member.record.due <= now;
+    const bool has_part = view.generation.assignment.PartitionOf(id) >= 0;
     if (!member.state.Alive() && member.state.phase != MemberState::Phase::kStopping) {
-      died |= view.generation.assignment.PartitionOf(id) >= 0 &&
-              member.state.phase == MemberState::Phase::kDead;
-      if (expired && view.generation.assignment.PartitionOf(id) < 0) {
+      died |= has_part && member.state.phase == MemberState::Phase::kDead;
+      if (expired && !has_part) {
         changes.push_back(store::Change::Delete(member.record));
         ids.emplace_back();
       }
       continue;
     }
-    // One that ends a batch is alive and will be ready. To replace it would lose what it has in
-    // hand, and as it joins again the next one would be late in turn: nothing would get on. A batch
-    // that never ends is its worker's to notice; that is given the time to do so.
-    const bool busy = member.state.busy && !PLANTED_BUG(late_means_dead);
-    const nanoseconds patience =
-        busy ? options_.barrier_timeout + options_.handle_timeout : options_.barrier_timeout;
-    const bool late = preparing && waited >= patience &&
-                      view.generation.assignment.PartitionOf(id) >= 0 &&
-                      !member.state.ReadyFor(view.generation.number);
-    // Nobody buries himself: who looks is alive, and the others will see it renew.
+    const bool late = IsLate(view, id, member.state, waited);
+    // A worker that looks is alive: the others will see it renew.
     if ((!expired && !late) || id == id_) continue;
     MemberState dead = member.state;
     dead.phase = MemberState::Phase::kDead;
@@ -254,8 +265,15 @@ Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
   }
   if (changes.size() > static_cast<size_t>(store::kMaxBatch)) changes.resize(store::kMaxBatch);
   if (changes.empty()) return died;
-  // Each applies only to the heartbeat that was judged: one that came since keeps its worker.
+  MUSTER_ASSIGN(const bool declared, DeclareDead(view, changes, ids));
+  return died || declared;
+}
+
+// Each change applies only to the heartbeat that was judged: a newer one keeps its worker.
+Result<bool> Member::DeclareDead(SetView& view, const std::vector<store::Change>& changes,
+                                 const std::vector<std::string>& ids) {
   MUSTER_ASSIGN(const auto written, store_.Write(changes));
+  bool died = false;
   for (size_t i = 0; i < written.size(); ++i) {
     if (!written[i].applied || ids[i].empty()) continue;
     SetView::Member& member = view.members[ids[i]];
@@ -282,8 +300,8 @@ bool Member::Settled(const std::vector<std::string>& wanted) {
 
 namespace {
 
-// Slots whose owner died, perhaps because of an event in it. Those of a generation that never ran
-// are still to be taken care of.
+// Slots whose owner died, perhaps because of one of their events, including those of a generation
+// that never ran.
 std::vector<int> OrphansOf(const SetView& view) {
   const Generation& generation = view.generation;
   std::vector<int> orphans;
@@ -349,8 +367,8 @@ Status Member::Go(SetView& view) {
   return {};
 }
 
-// Replaces the set's record, if it is still the one in `view`, and brings the view up to date. An
-// unknown outcome is left to the next look.
+// Replaces the set's record, if it is still the one in `view`, and updates the view. The next look
+// resolves an unknown outcome.
 Result<bool> Member::Swap(SetView& view, const Generation& next) {
   store::Record record = view.set_record;
   if (PLANTED_BUG(generation_without_cas)) {
@@ -358,7 +376,7 @@ Result<bool> Member::Swap(SetView& view, const Generation& next) {
     if (stored && *stored) record.version = (*stored)->version;
   }
   record.body = next.ToBody();
-  // Due now, which means nothing here, but wakes those who wait.
+  // The due time means nothing here; writing it wakes waiting workers.
   const store::Change change = store::Change::Put(record, store::Due::Now());
   MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
   if (!written.front().applied) return false;

@@ -14,10 +14,10 @@ namespace muster::replica {
 
 // One worker's part in the set: its heartbeat, and its share of coordinating.
 //
-// Nobody is in charge. Whoever looks at the set does what is to be done next, by one
-// compare-and-swap: declares those dead whose heartbeat is overdue by the store's clock, makes a
-// new generation when the living are not the members, and says "go" when all are ready. Of several
-// who try at once one succeeds, and the others see that it is done.
+// There is no leader. Each worker that looks at the set takes the next step by one
+// compare-and-swap: declares members dead whose heartbeat is overdue by the store's clock, proposes
+// a new generation when the living are not the members, and says "go" when all are ready. Of
+// concurrent attempts one succeeds.
 //
 // Used by one thread.
 class Member {
@@ -25,29 +25,29 @@ class Member {
   Member(store::Store& store, Env& env, const ReplicaOptions& options, int slots,
          std::vector<std::string> projections);
 
-  // Enters the set under a new id, pending until a generation has a place for it. kIncompatible:
-  // the set has other slots, or a projection that is not among ours.
+  // Enters the set under a new id, pending until a generation includes it. kIncompatible: the set
+  // has another number of slots, a projection that is not among ours, or forgot one that is.
   Status Register();
 
-  // Looks at the set, renews where that is due, and does what is to be done. After kLeaseLost the
-  // worker is out: it must stop all work and may register anew. Other failures pass, or the
-  // deadline does.
+  // Reads the set, renews the heartbeat if due, and coordinates. After kLeaseLost the worker is
+  // out: it must stop all work and may register again. Other failures may be transient, until the
+  // deadline.
   Result<SetView> Tick();
 
-  // Tells the set what this worker is now. kLeaseLost as from Tick.
+  // Publishes this worker's state. kLeaseLost as from Tick.
   Status Say(MemberState::Phase phase, int64_t generation);
 
-  // Leaves for good. Tries for a while, whether or not a stop was requested.
+  // Leaves the set. Retries for some seconds, even if a stop was requested.
   Status Leave();
 
-  // Fences that we met are ahead of the store: it was restored, or created anew. The next
-  // generation will be beyond them.
+  // A fence ahead of the store was found: the store was restored or recreated. The next generation
+  // will be beyond it.
   void GenerationsSeenUpTo(int64_t generation);
 
-  // Until when we surely count as alive. Past it, all work must have stopped.
+  // Until then no peer may declare us dead. Past it, all work must have stopped.
   MonoTime deadline() const { return lease_ ? lease_->deadline() : MonoTime{}; }
 
-  // How long nothing has to be looked at, unless somebody signals.
+  // How long until the next look, unless signalled.
   std::chrono::nanoseconds Rest() const;
 
   const std::string& id() const { return id_; }
@@ -56,11 +56,16 @@ class Member {
  private:
   Status CheckSet(const SetView& view) const;
   Status Renew();
-  // Stores what this worker is now.
+  // Stores this worker's state.
   Status Commit(store::Due due);
   Error WhyLost(Code code, MonoTime deadline) const;
   Status Coordinate(SetView& view);
+  std::chrono::nanoseconds PreparingFor(const SetView& view);
+  bool IsLate(const SetView& view, const std::string& id, const MemberState& state,
+              std::chrono::nanoseconds waited) const;
   Result<bool> ExpireMembers(SetView& view, WallTime now);
+  Result<bool> DeclareDead(SetView& view, const std::vector<store::Change>& changes,
+                           const std::vector<std::string>& ids);
   Status Propose(SetView& view, std::vector<std::string> members, const std::string& reason,
                  WallTime now);
   Status Go(SetView& view);
@@ -78,7 +83,7 @@ class Member {
   MonoTime renewed_{};
 
   int64_t beyond_ = 0;
-  // How long the living have differed from the members, and since when they have been the same.
+  // Since when the living have differed from the members, and since when they have not changed.
   std::vector<std::string> wanted_;
   std::optional<MonoTime> differs_since_;
   MonoTime changed_{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/mutex.h"
 #include "core/planted_bug.h"
 
 namespace muster::replica {
@@ -9,7 +10,7 @@ namespace muster::replica {
 Result<std::vector<SlotState>> MemoryReadModel::TakeOver(const Instance& instance,
                                                          int64_t generation,
                                                          std::span<const int> slots) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Model& model = models_[{instance.set, instance.projection, instance.version}];
   for (const int slot : slots) {
     const auto found = model.slots.find(slot);
@@ -42,7 +43,7 @@ Status MemoryReadModel::Commit(Transaction& transaction) {
 
 Status MemoryReadModel::Apply(const std::vector<Statement>& statements, const Instance& instance,
                               const ReadModelProgress& progress) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   MUSTER_TRY(Move(models_[{instance.set, instance.projection, instance.version}], progress));
   statements_.insert(statements_.end(), statements.begin(), statements.end());
   return {};
@@ -88,6 +89,7 @@ Status MemoryReadModel::Move(Model& model, const ReadModelProgress& progress) {
     state.handled += move.handled;
     state.digest ^= move.digest;
     state.skipped += move.skipped;
+    if (move.mark.position != 0) state.mark = move.mark;
   }
   for (const ParkedEvent& event : progress.failed) {
     model.parked[event.stream].error = progress.error;
@@ -119,7 +121,7 @@ void MemoryReadModel::Free(Model& model, const ParkedEvent& event) {
 }
 
 Status MemoryReadModel::SkipParked(const Instance& instance, const ParkedEvent& event) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Model& model = models_[{instance.set, instance.projection, instance.version}];
   if (!CheckParked(model, {.replayed = {event}})) {
     return Error{Code::kNotFound, "the event is not parked any more"};
@@ -135,7 +137,7 @@ Status MemoryReadModel::Swap(Transaction& transaction, const Instance& from, int
 
 Status MemoryReadModel::ApplySwap(const std::vector<Statement>& statements, const Instance& from,
                                   int to, int slots) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (from.version == to) return SwappedIn(from);
   Model& before = models_[{from.set, from.projection, from.version}];
   Model& after = models_[{from.set, from.projection, to}];
@@ -158,7 +160,7 @@ Status MemoryReadModel::ApplySwap(const std::vector<Statement>& statements, cons
 }
 
 Result<std::vector<SlotState>> MemoryReadModel::Slots(const Instance& instance) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<SlotState> states;
   for (const auto& [slot, state] :
        models_[{instance.set, instance.projection, instance.version}].slots) {
@@ -168,7 +170,7 @@ Result<std::vector<SlotState>> MemoryReadModel::Slots(const Instance& instance) 
 }
 
 Result<int64_t> MemoryReadModel::HighestGeneration(const std::string& set) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int64_t highest = 0;
   for (const auto& [name, model] : models_) {
     if (std::get<0>(name) != set) continue;
@@ -179,7 +181,7 @@ Result<int64_t> MemoryReadModel::HighestGeneration(const std::string& set) {
 
 Result<std::vector<ParkedStream>> MemoryReadModel::Parked(const Instance& instance,
                                                           std::span<const int> slots) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ParkedStream> streams;
   for (const auto& [name, stream] :
        models_[{instance.set, instance.projection, instance.version}].parked) {
@@ -192,7 +194,7 @@ Result<std::vector<ParkedStream>> MemoryReadModel::Parked(const Instance& instan
 
 Result<int64_t> MemoryReadModel::RequestReplay(const Instance& instance,
                                                const std::string& stream) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int64_t asked = 0;
   for (auto& [name, parked] :
        models_[{instance.set, instance.projection, instance.version}].parked) {
@@ -205,12 +207,13 @@ Result<int64_t> MemoryReadModel::RequestReplay(const Instance& instance,
 
 Status MemoryReadModel::Put(Transaction&, const Instance& instance,
                             std::span<const events::SlotPosition> slots, bool forget) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Model& model = models_[{instance.set, instance.projection, instance.version}];
   for (const events::SlotPosition& slot : slots) {
     SlotState& state = model.slots[slot.slot];
     state.slot = slot.slot;
     state.position = slot.position;
+    state.mark = {};
     if (!forget) continue;
     state.handled = 0;
     state.digest = 0;
@@ -221,7 +224,7 @@ Status MemoryReadModel::Put(Transaction&, const Instance& instance,
 }
 
 Status MemoryReadModel::Forget(Transaction&, const Instance& instance, bool unless_swapped_in) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [slot, state] :
        models_[{instance.set, instance.projection, instance.version}].slots) {
     if (unless_swapped_in && state.effects_until == kEffectsAlways) return SwappedIn(instance);
@@ -231,7 +234,7 @@ Status MemoryReadModel::Forget(Transaction&, const Instance& instance, bool unle
 }
 
 std::vector<MemoryReadModel::Statement> MemoryReadModel::Statements() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return statements_;
 }
 

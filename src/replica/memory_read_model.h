@@ -2,11 +2,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "core/mutex.h"
 #include "replica/read_model.h"
 
 namespace muster::replica {
@@ -58,9 +58,9 @@ class MemoryReadModel final : public ReadModel {
   static Status CheckParked(const Model& model, const ReadModelProgress& progress);
   static Status Move(Model& model, const ReadModelProgress& progress);
 
-  mutable std::mutex mutex_;
-  std::map<Name, Model> models_;
-  std::vector<Statement> statements_;
+  mutable Mutex mutex_;
+  std::map<Name, Model> models_ GUARDED_BY(mutex_);
+  std::vector<Statement> statements_ GUARDED_BY(mutex_);
 };
 
 // Collects statements for a MemoryReadModel.

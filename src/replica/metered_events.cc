@@ -1,6 +1,7 @@
 #include "replica/metered_events.h"
 
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace muster::replica {
 namespace {
@@ -89,7 +90,7 @@ std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const ReplicaEvent& eve
     if (event.error.empty()) return std::nullopt;
     return now;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [stage, first] = stages_.emplace(event.worker, now);
   if (first) return std::nullopt;
   const Stage before = std::exchange(stage->second, now);

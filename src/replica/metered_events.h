@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/metrics.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/replica.h"
 #include "net/tracer.h"
@@ -40,8 +40,8 @@ class MeteredEvents {
   Env& env_;
   Metrics::Histogram barrier_;
   Metrics::Histogram pause_;
-  std::mutex mutex_;
-  std::map<std::string, Stage> stages_;  // by worker
+  Mutex mutex_;
+  std::map<std::string, Stage> stages_ GUARDED_BY(mutex_);  // by worker
 };
 
 }  // namespace muster::replica

@@ -5,7 +5,7 @@
 namespace muster::replica {
 
 Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& /*env*/,
-                                                 milliseconds call_timeout) {
+                                                 const CallLimits& limits) {
   auto url = store::ParseStoreUrl(text);
   if (!url) return url.error().Within("read model");
   switch (url->backend) {
@@ -14,7 +14,7 @@ Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& text, Env& /
     case store::StoreUrl::Backend::kSqlite:
       return OpenSqliteReadModel(url->target, url->space);
     case store::StoreUrl::Backend::kPostgres:
-      return OpenPostgresReadModel(url->target, url->space, call_timeout);
+      return OpenPostgresReadModel(url->target, url->space, limits);
     default:
       break;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "replica/definitions.h"
+#include "replica/log_identity.h"
 #include "store/store.h"
 
 namespace muster::replica {
@@ -55,12 +56,14 @@ Result<InstanceStatus> StatusOfInstance(events::EventLog& log, ReadModel& model,
   status.projection = instance.projection;
   status.version = instance.version;
   MUSTER_ASSIGN(status.slots, model.Slots(instance));
-  // Read after the checkpoints, which advance with it.
-  MUSTER_ASSIGN(const int64_t last, log.Last());
+  status.same_log = CheckLogIsSame(log, instance.projection, status.slots);
+  if (!status.same_log && status.same_log.error().code != Code::kIncompatible) {
+    return status.same_log.error();
+  }
+  MUSTER_ASSIGN(status.log_warning, WarnIfLogEndsEarly(log, instance.projection, status.slots));
   std::map<int, int64_t> positions;
   for (const SlotState& slot : status.slots) {
     positions[slot.slot] = slot.position;
-    if (slot.position > last) status.log_cut_at = last;
     status.handled += slot.handled - slot.skipped;
     status.skipped += slot.skipped;
   }
@@ -77,10 +80,12 @@ Result<InstanceStatus> StatusOfInstance(events::EventLog& log, ReadModel& model,
   return status;
 }
 
-// Followers with nothing to commit would not notice that their checkpoints moved.
+// Followers with nothing to commit would not notice that their checkpoints moved. A projection that
+// starts over is part of the set again.
 Status Touch(store::Store& store, const std::string& set, const std::string& projection) {
   return ChangeDesired(store, set, projection, [](DesiredState& desired) -> Status {
     ++desired.touched;
+    desired.forgotten = false;
     return {};
   });
 }
@@ -147,7 +152,7 @@ Result<std::vector<std::string>> NotPausedYet(store::Store& store, const std::st
 
 Status ScaleSet(store::Store& store, const std::string& set, std::optional<int> workers) {
   return ChangeRecord(store, set, ScaleKey(set), [&](const std::string&) -> Result<std::string> {
-    return "{\"workers\":" + std::to_string(workers.value_or(0)) + "}";
+    return ScaleBody(workers.value_or(0));
   });
 }
 
@@ -219,9 +224,10 @@ Status SkipEvent(store::Store& store, events::EventLog& log, ReadModel& model,
                  "'muster replica status' shows where the slots are"};
   }
   MUSTER_ASSIGN(const auto transaction, model.Begin());
-  return model.Commit(*transaction, instance,
-                      {.moves = {{event.slot, slot->generation, slot->position, position, 1,
-                                  DigestOf(event), slot->effects_until, /*skipped=*/1}}});
+  return model.Commit(
+      *transaction, instance,
+      {.moves = {{event.slot, slot->generation, slot->position, position, 1, DigestOf(event),
+                  slot->effects_until, /*skipped=*/1, events::MarkOf(event)}}});
 }
 
 Result<int64_t> SkipStream(store::Store& store, events::EventLog& log, ReadModel& model,
@@ -241,15 +247,9 @@ Result<int64_t> SkipStream(store::Store& store, events::EventLog& log, ReadModel
   return skipped;
 }
 
-Status ForgetProjection(store::Store& store, ReadModel& model, const std::string& set,
-                        const std::string& projection) {
-  MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
-  MUSTER_ASSIGN(const WallTime now, store.Now());
-  const auto& ran = view.generation.projections;
-  if (std::find(ran.begin(), ran.end(), projection) == ran.end() &&
-      !view.projections.contains(projection)) {
-    return Error{Code::kNotFound, "set '" + set + "' has no projection '" + projection + "'"};
-  }
+namespace {
+
+Status CheckUnused(const SetView& view, WallTime now, const std::string& projection) {
   for (const auto& [id, member] : view.members) {
     const auto& known = member.state.projections;
     if (!member.state.Alive() || !(member.record.due > now)) continue;
@@ -257,23 +257,64 @@ Status ForgetProjection(store::Store& store, ReadModel& model, const std::string
     return Error{Code::kConflict, "worker " + id + " runs projection '" + projection + "'",
                  "stop the workers whose file has it: they would start it from the first event"};
   }
+  return {};
+}
+
+Status ReadUnused(store::Store& store, const std::string& set, const std::string& projection) {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  return CheckUnused(view, now, projection);
+}
+
+Status MarkForgotten(store::Store& store, const std::string& set, const std::string& projection,
+                     bool forgotten) {
+  return ChangeDesired(store, set, projection, [&](DesiredState& desired) -> Status {
+    desired.forgotten = forgotten;
+    return {};
+  });
+}
+
+}  // namespace
+
+Status ForgetProjection(store::Store& store, ReadModel& model, const std::string& set,
+                        const std::string& projection) {
+  MUSTER_ASSIGN(const SetView view, ReadSet(store, set));
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  const auto& ran = view.generation.projections;
+  const auto known = view.projections.find(projection);
+  const bool gone = known == view.projections.end() || known->second.forgotten;
+  if (gone && std::find(ran.begin(), ran.end(), projection) == ran.end()) {
+    return Error{Code::kNotFound, "set '" + set + "' has no projection '" + projection + "'"};
+  }
+  MUSTER_TRY(CheckUnused(view, now, projection));
+  // Before anything is removed: a worker that registers from now on is refused, and one that has
+  // registered since the first look is found by the second.
+  MUSTER_TRY(MarkForgotten(store, set, projection, true));
+  Status unused = ReadUnused(store, set, projection);
+  if (!unused) {
+    MUSTER_TRY(MarkForgotten(store, set, projection, false));
+    return unused;
+  }
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store, set, projection));
-  MUSTER_TRY(
-      ChangeRecord(store, set, SetKey(set), [&](const std::string& body) -> Result<std::string> {
-        MUSTER_ASSIGN(Generation generation, Generation::FromBody(body));
-        std::erase(generation.projections, projection);
-        return generation.ToBody();
-      }));
   for (const int version : desired.versions) {
     MUSTER_ASSIGN(const auto transaction, model.Begin());
     MUSTER_TRY(model.Forget(*transaction, {set, projection, version}, false));
     MUSTER_TRY(model.Commit(*transaction));
   }
-  MUSTER_ASSIGN(const auto stored, store.Get(kReplicaKind, ProjectionKey(set, projection)));
-  if (!stored) return {};
-  const store::Change remove = store::Change::Delete(*stored);
-  MUSTER_TRY(store.Write({&remove, 1}));
-  return {};
+  // What stays is enough to find its tables again.
+  MUSTER_TRY(ChangeDesired(store, set, projection, [](DesiredState& left) -> Status {
+    left = DesiredState{.active = left.active,
+                        .versions = {left.active},
+                        .highest = left.highest,
+                        .forgotten = true};
+    return {};
+  }));
+  if (view.set_record.version == 0) return {};
+  return ChangeRecord(store, set, SetKey(set), [&](const std::string& body) -> Result<std::string> {
+    MUSTER_ASSIGN(Generation generation, Generation::FromBody(body));
+    std::erase(generation.projections, projection);
+    return generation.ToBody();
+  });
 }
 
 Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel& model,
@@ -282,6 +323,7 @@ Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel
   MUSTER_ASSIGN(status.view, ReadSet(store, set));
   MUSTER_ASSIGN(status.now, store.Now());
   ShowExpired(status.view, status.now);
+  const std::set<std::string> serialized = status.view.Serialized();
   for (const std::string& projection : projections) {
     const auto found = status.view.projections.find(projection);
     const DesiredState desired =
@@ -292,6 +334,7 @@ Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel
       instance.active = version == desired.active;
       instance.paused = desired.paused;
       instance.definition = desired.Definition(version);
+      instance.serialized = serialized.contains(projection);
       instance.held =
           std::find(desired.held.begin(), desired.held.end(), version) != desired.held.end();
       status.instances.push_back(std::move(instance));
@@ -300,16 +343,8 @@ Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel
   return status;
 }
 
-Status CheckLogIsWhole(const SetStatus& status) {
-  for (const InstanceStatus& instance : status.instances) {
-    if (instance.log_cut_at < 0) continue;
-    return Error{Code::kCorrupt,
-                 "the event log ends at position " + std::to_string(instance.log_cut_at) +
-                     ", before what projection '" + instance.projection +
-                     "' has handled: it was replaced, or restored from a backup",
-                 "restore the log to where it was, or handle this one from the start with 'muster "
-                 "replica reset'"};
-  }
+Status CheckSameLog(const SetStatus& status) {
+  for (const InstanceStatus& instance : status.instances) MUSTER_TRY(instance.same_log);
   return {};
 }
 

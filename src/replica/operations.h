@@ -22,9 +22,6 @@ namespace muster::replica {
 Status ChangeDesired(store::Store& store, const std::string& set, const std::string& projection,
                      const std::function<Status(DesiredState&)>& change);
 
-Status PauseProjection(store::Store& store, const std::string& set, const std::string& projection,
-                       bool paused);
-
 // The workers, by name, that may still handle events of versions that should be stopped.
 Result<std::vector<std::string>> NotStoppedYet(store::Store& store, const std::string& set,
                                                const std::string& projection,
@@ -55,33 +52,18 @@ Status SkipEvent(store::Store& store, events::EventLog& log, ReadModel& model,
 Result<int64_t> SkipStream(store::Store& store, events::EventLog& log, ReadModel& model,
                            const Instance& instance, const std::string& stream);
 
-// Removes a projection from the set, with its checkpoints; its tables stay. kConflict: a live
-// worker runs it and would start it from the first event.
+// Removes a projection from the set, with its checkpoints; its tables stay. Workers that have it
+// are refused until it is reset. kConflict: a live worker runs it. After a failure, call it again.
 Status ForgetProjection(store::Store& store, ReadModel& model, const std::string& set,
                         const std::string& projection);
 
-// The status of one version of a projection.
-struct InstanceStatus {
-  std::string projection;
-  int version = 1;
-  bool active = true;
-  bool paused = false;
-  bool held = false;          // stopped until versions are swapped
-  std::string definition;     // its hash; empty: unknown
-  int64_t handled = 0;        // excluding parked and skipped
-  int64_t parked_events = 0;  // passed over, but not handled
-  int64_t skipped = 0;        // by an operator
-  int64_t unread = 0;         // after the checkpoints
-  // The end of a log that ends before a checkpoint; -1: it does not.
-  int64_t log_cut_at = -1;
-  bool lag_estimated = false;  // too many to count
-  int64_t lag_events = 0;      // all unhandled events: unread or parked
-  milliseconds lag_time{0};    // age of the oldest unhandled event
-  std::vector<ParkedStream> parked;
-  std::map<std::string, int64_t> parked_at;  // position of the first event, for the first of these
-                                             // streams
-  std::vector<SlotState> slots;
-  std::vector<events::SlotLag> lags;  // per slot
+// With details.
+struct InstanceStatus : ProjectionStatus {
+  std::vector<ParkedStream> parked = {};
+  // Position of the first event, for the first of these streams.
+  std::map<std::string, int64_t> parked_at = {};
+  std::vector<SlotState> slots = {};
+  std::vector<events::SlotLag> lags = {};  // per slot
 };
 
 struct SetStatus {
@@ -90,9 +72,8 @@ struct SetStatus {
   std::vector<InstanceStatus> instances;
 };
 
-// kCorrupt: the log has lost events that a version has handled. New ones would reuse their
-// positions and be skipped.
-Status CheckLogIsWhole(const SetStatus& status);
+// kIncompatible: the log is not the one that a version was built from; see CheckLogIsSame.
+Status CheckSameLog(const SetStatus& status);
 Result<SetStatus> StatusOf(store::Store& store, events::EventLog& log, ReadModel& model,
                            const std::string& set, const std::vector<std::string>& projections);
 

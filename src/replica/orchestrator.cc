@@ -1,19 +1,19 @@
 #include <algorithm>
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "core/backoff.h"
 #include "core/guard.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "replica/orchestrator.h"
 #include "replica/worker.h"
 
 namespace muster::replica {
 namespace {
 
-constexpr milliseconds kShortestCall{10'000};
+constexpr milliseconds kShortestCall{10'000};  // limit of a call to the read model
 
 using std::chrono::nanoseconds;
 
@@ -46,9 +46,7 @@ class ThreadRunner final : public FollowerRunner {
     if (found == threads_.end()) return true;
     FollowerThread& running = *found->second;
     running.thread.request_stop();
-    std::unique_lock lock(running.mutex);
-    if (!running.ended.wait_for(lock, patience, [&] { return running.done; })) return false;
-    lock.unlock();
+    if (!AwaitEnd(running, patience)) return false;
     threads_.erase(found);  // joins
     return true;
   }
@@ -62,18 +60,24 @@ class ThreadRunner final : public FollowerRunner {
   std::optional<Error> Failure(Follower& follower) override {
     const auto found = threads_.find(&follower);
     if (found == threads_.end()) return std::nullopt;
-    std::lock_guard lock(found->second->mutex);
+    const MutexLock lock(found->second->mutex);
     return std::exchange(found->second->failure, std::nullopt);
   }
 
  private:
   struct FollowerThread {
-    std::mutex mutex;
-    std::condition_variable ended;
-    bool done = false;
-    std::optional<Error> failure;
+    Mutex mutex;
+    std::condition_variable_any ended;
+    bool done GUARDED_BY(mutex) = false;
+    std::optional<Error> failure GUARDED_BY(mutex);
     std::jthread thread;  // destroyed first
   };
+
+  static bool AwaitEnd(FollowerThread& running, milliseconds patience) {
+    MutexLock lock(running.mutex);
+    return running.ended.wait_for(lock, patience,
+                                  [&]() REQUIRES(running.mutex) { return running.done; });
+  }
 
   void Work(FollowerThread& running, Follower& follower, std::stop_token stop) {
     Backoff backoff(env_, stop, {.first = kFirstPause, .longest = kLongestPause});
@@ -92,13 +96,13 @@ class ThreadRunner final : public FollowerRunner {
       }
       if (outcome.error().code == Code::kCancelled) continue;
       {
-        std::lock_guard lock(running.mutex);
+        const MutexLock lock(running.mutex);
         running.failure = outcome.error();
       }
       if (outcome.error().code == Code::kLeaseLost) break;
       backoff.Pause();
     }
-    std::lock_guard lock(running.mutex);
+    const MutexLock lock(running.mutex);
     running.done = true;
     running.ended.notify_all();
   }
@@ -176,9 +180,12 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     store::Store& store, events::EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
-  // A call must end well before its batch counts as hung.
-  const milliseconds timeout = std::max(kShortestCall, options.handle_timeout / 6);
-  MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env, timeout));
+  // Calls of a processor end earlier if they have to, before it counts as hung: see
+  // Follower::NoteBusy. A commit may take all of it.
+  const milliseconds usual = std::max(kShortestCall, options.handle_timeout / 6);
+  MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env,
+                                          {.usual = usual,
+                                           .longest = std::max(usual, options.handle_timeout)}));
   return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);
 }
 

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -18,21 +17,24 @@
 #include "replica/definitions.h"
 #include "replica/member.h"
 #include "replica/operations.h"
+#include "replica/orchestrator.h"
 #include "replica/rebuild.h"
 #include "replica/sql_projection.h"
 #include "store/backends.h"
+#include "support/await.h"
 #include "support/dynamodb_server.h"
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::replica {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Await;
 
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
-constexpr auto kPatience = 60s;
 
 // Records every event. The table's key makes a repeat fail.
 class Recorder final : public Projection {
@@ -102,7 +104,7 @@ class Recorder final : public Projection {
   const std::string name_;
 };
 
-class ReplicaSet : public ::testing::TestWithParam<std::string> {
+class ReplicaSets : public ::testing::TestWithParam<std::string> {
  protected:
   struct Running {
     std::shared_ptr<Recorder> recorder;
@@ -113,9 +115,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
 
   void SetUp() override {
     if (GetParam() != "postgresql") {
-      folder_ = (std::filesystem::temp_directory_path() / "muster-set-XXXXXX").string();
-      ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-      url_ = "sqlite:" + folder_ + "/set.db";
+      url_ = "sqlite:" + folder_.path() + "/set.db";
     } else {
       const std::string reason = testing::PostgresServer::Unavailable();
       if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
@@ -139,7 +139,6 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     model_.reset();
     log_.reset();
     store_.reset();
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   template <class T>
@@ -208,15 +207,6 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
     return rows ? rows->front().front().value_or("") : rows.error().message;
   }
 
-  template <class Condition>
-  static bool Await(Condition condition) {
-    const MonoTime end = RealEnv().MonoNow() + kPatience;
-    while (!condition()) {
-      if (RealEnv().MonoNow() > end) return false;
-      RealEnv().Sleep(20ms, {});
-    }
-    return true;
-  }
   bool AwaitAll(const std::string& table = "record_1") {
     return Await([&] { return Count(table) == std::to_string(appended_); });
   }
@@ -278,7 +268,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
   }
 
   Strategy strategy_ = Strategy::kRecreate;
-  std::string folder_;
+  testing::TemporaryFolder folder_;
   std::string url_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<events::EventLog> log_;
@@ -288,7 +278,7 @@ class ReplicaSet : public ::testing::TestWithParam<std::string> {
   bool has_effects_ = false;
 };
 
-TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
+TEST_P(ReplicaSets, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
   Append(400);
   Running& first = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -301,13 +291,13 @@ TEST_P(ReplicaSet, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
   ExpectCleanAudit();
 }
 
-TEST_P(ReplicaSet, WorkersShareTheEventsWhileTheyJoinAndLeave) {
+TEST_P(ReplicaSets, WorkersShareTheEventsWhileTheyJoinAndLeave) {
   for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
     JoinAndLeave(strategy);
   }
 }
 
-TEST_P(ReplicaSet, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
+TEST_P(ReplicaSets, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
   Append(100);
   // A member whose process has died: it never renews.
   ReplicaOptions options = Options();
@@ -325,7 +315,7 @@ TEST_P(ReplicaSet, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
   EXPECT_EQ(revived.error().code, Code::kLeaseLost);
 }
 
-TEST_P(ReplicaSet, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
+TEST_P(ReplicaSets, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
   Running& worker = Start();
   ASSERT_TRUE(Await([&] {
     auto view = ReadSet(*store_, "set");
@@ -339,7 +329,7 @@ TEST_P(ReplicaSet, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
   }
 }
 
-TEST_P(ReplicaSet, SeveralSetsFollowOneLogApartFromEachOther) {
+TEST_P(ReplicaSets, SeveralSetsFollowOneLogApartFromEachOther) {
   Append(100);
   Running& one = Start(Options("one"), {}, "first");
   Running& two = Start(Options("two"), {}, "second");
@@ -352,7 +342,7 @@ TEST_P(ReplicaSet, SeveralSetsFollowOneLogApartFromEachOther) {
   ExpectCleanAudit("two", "second");
 }
 
-TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
+TEST_P(ReplicaSets, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   std::atomic<bool> broken = true;
   Append(200);
   Running& worker = Start(Options(), [&](const events::Event& event) {
@@ -377,7 +367,7 @@ TEST_P(ReplicaSet, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   ExpectCleanAudit();
 }
 
-TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
+TEST_P(ReplicaSets, AProcessorThatHangsStopsNobodyElse) {
   std::mutex mutex;
   std::condition_variable released;
   bool go_on = false;
@@ -404,7 +394,7 @@ TEST_P(ReplicaSet, AProcessorThatHangsStopsNobodyElse) {
 }
 
 // A worker in its own process, which an event kills.
-TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
+TEST_P(ReplicaSets, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
   Append(120);
   int deaths = 0;
   for (bool died = true; died && deaths < 10; deaths += died) {
@@ -437,7 +427,7 @@ TEST_P(ReplicaSet, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
   EXPECT_EQ(parked->front().versions, (std::vector<int64_t>{2, 3}));
 }
 
-TEST_P(ReplicaSet, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
+TEST_P(ReplicaSets, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
   Append(12);
   ReplicaOptions options = Options();
   options.barrier_timeout = 1'500ms;
@@ -457,7 +447,7 @@ TEST_P(ReplicaSet, BatchesSlowerThanTheBarrierDoNotStopTheSet) {
   ExpectCleanAudit();
 }
 
-TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
+TEST_P(ReplicaSets, OperatorsPauseResetSkipAndRebuild) {
   Append(80);
   ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
   Running& worker = Start();
@@ -509,7 +499,7 @@ TEST_P(ReplicaSet, OperatorsPauseResetSkipAndRebuild) {
   EXPECT_EQ(audit.events, appended_ + 1);
 }
 
-TEST_P(ReplicaSet, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
+TEST_P(ReplicaSets, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   has_effects_ = true;
   std::atomic<int> appended = 0;
   std::jthread appender([&](std::stop_token stop) {
@@ -556,7 +546,7 @@ TEST_P(ReplicaSet, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   EXPECT_TRUE(model_->Parked({"set", "record", 3}, slots)->empty());
 }
 
-TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
+TEST_P(ReplicaSets, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   const auto with = [&](const std::string& value) {
     SqlProjectionSpec spec{.name = "sums", .tables = {"sums"}};
     spec.setup = {"CREATE TABLE IF NOT EXISTS {sums} (id BIGINT PRIMARY KEY, n BIGINT)"};
@@ -612,7 +602,7 @@ TEST_P(ReplicaSet, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
   Stop(second);
 }
 
-TEST_P(ReplicaSet, AProjectionIsNotForgottenWhileAWorkerHasIt) {
+TEST_P(ReplicaSets, AProjectionIsNotForgottenWhileAWorkerHasIt) {
   Append(40);
   Running& worker = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -625,7 +615,112 @@ TEST_P(ReplicaSet, AProjectionIsNotForgottenWhileAWorkerHasIt) {
   EXPECT_TRUE(model_->Slots({"set", "record", 1})->empty());
 }
 
-TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
+TEST_P(ReplicaSets, AForgottenProjectionDoesNotStartOverByItself) {
+  Append(40);
+  Stop(*[&] {
+    Running* const worker = &Start();
+    EXPECT_TRUE(AwaitAll()) << Count();
+    return worker;
+  }());
+  ASSERT_TRUE(ForgetProjection(*store_, *model_, "set", "record"));
+  EXPECT_EQ(ForgetProjection(*store_, *model_, "set", "record").error().code, Code::kNotFound);
+  // A worker whose file still has it: the tables are full, and every event would count twice.
+  Running& stale = Start();
+  stale.thread.join();
+  ASSERT_FALSE(stale.ended);
+  EXPECT_EQ(stale.ended.error().code, Code::kIncompatible);
+  EXPECT_NE(stale.ended.error().hint.find("reset"), std::string::npos);
+  EXPECT_TRUE(model_->Slots({"set", "record", 1})->empty());
+  Recorder recorder;
+  ASSERT_TRUE(ResetProjection(*store_, *log_, *model_, "set", recorder));
+  EXPECT_EQ(Count(), "0");
+  Running& again = Start();
+  EXPECT_TRUE(AwaitAll()) << Count();
+  Stop(again);
+  ExpectCleanAudit();
+}
+
+TEST_P(ReplicaSets, EmbeddersPauseReadTheStatusAndRebuild) {
+  const ReplicaSet set{"set", *store_, *log_, url_, RealEnv()};
+  Append(80);
+  Running& worker = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", true));
+  const auto paused = Must(ReadStatus(set, {"record"}));
+  ASSERT_EQ(paused.size(), 1U);
+  EXPECT_TRUE(paused.front().paused);
+  EXPECT_TRUE(paused.front().same_log);
+  EXPECT_EQ(paused.front().handled, 80);
+  EXPECT_EQ(RebuildProjection(set, worker.recorder).error().code, Code::kConflict);
+  ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
+  int64_t left = -1;
+  EXPECT_EQ(Must(RebuildProjection(set, worker.recorder, {}, [&](int64_t now) { left = now; })), 2);
+  EXPECT_GE(left, 0);
+  EXPECT_TRUE(AwaitAll("record_2")) << Count("record_2");
+  ASSERT_TRUE(RollBackRebuild(set, worker.recorder));
+  EXPECT_EQ(Must(FinishRebuild(set, worker.recorder)), 2);
+  EXPECT_EQ(Must(ReadStatus(set, {"record"})).size(), 1U);
+  Stop(worker);
+}
+
+// Restored from a backup, a log gives its positions to other events.
+TEST_P(ReplicaSets, AnotherLogThanTheCheckpointsWereMadeFromStopsTheWorker) {
+  Append(80);
+  Running& first = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  Stop(first);
+  const std::string url = url_ + "?namespace=restored";
+  log_ = Must(events::OpenEventLog(url, RealEnv(), {.slots = 16}));
+  Append(120);
+  Running& second = Start();
+  second.thread.join();
+  ASSERT_FALSE(second.ended);
+  EXPECT_EQ(second.ended.error().code, Code::kIncompatible) << second.ended.error().ToString();
+  EXPECT_NE(second.ended.error().message.find("restored"), std::string::npos);
+  EXPECT_EQ(Count(), "80");
+  const auto status = StatusOf(*store_, *log_, *model_, "set", {"record"});
+  ASSERT_TRUE(status) << status.error().ToString();
+  EXPECT_FALSE(CheckSameLog(*status));
+}
+
+// What the second version has not done cannot be done any more, and must not keep it.
+TEST_P(ReplicaSets, AfterTheLogWasReplacedAResetAndAFinishedRebuildAreEnough) {
+  Append(80);
+  Running& first = Start();
+  ASSERT_TRUE(AwaitAll()) << Count();
+  const auto set = [&] { return ReplicaSet{"set", *store_, *log_, url_, RealEnv()}; };
+  ASSERT_EQ(Must(RebuildProjection(set(), first.recorder)), 2);
+  Stop(first);
+  const Instance old{"set", "record", 1};
+  const SlotState slot = Must(model_->Slots(old)).front();
+  Must(model_->TakeOver(old, slot.generation + 1, std::vector<int>{slot.slot}));
+  const auto transaction = Must(model_->Begin());
+  ASSERT_TRUE(model_->Commit(*transaction, old,
+                             {.moves = {{.slot = slot.slot,
+                                         .generation = slot.generation + 1,
+                                         .from = slot.position,
+                                         .to = slot.position + 1,
+                                         .effects_until = slot.effects_until}},
+                              .parked = {{slot.slot, "stream-x", 1, true}},
+                              .error = "why"}));
+  EXPECT_EQ(FinishRebuild(set(), first.recorder).error().code, Code::kConflict);
+
+  log_ = Must(events::OpenEventLog(url_ + "?namespace=restored", RealEnv(), {.slots = 16}));
+  Append(120);
+  ASSERT_TRUE(ResetProjection(*store_, *log_, *model_, "set", *first.recorder));
+  const SetStatus status = Must(StatusOf(*store_, *log_, *model_, "set", {"record"}));
+  const Status same = CheckSameLog(status);
+  ASSERT_FALSE(same);
+  EXPECT_NE(same.error().hint.find("--finish"), std::string::npos) << same.error().hint;
+  const auto dropped = FinishRebuild(set(), first.recorder);
+  ASSERT_TRUE(dropped) << dropped.error().ToString();
+  EXPECT_EQ(*dropped, 1);
+  Running& second = Start();
+  EXPECT_TRUE(Await([&] { return Count("record_2") == "120"; })) << Count("record_2");
+  Stop(second);
+}
+
+TEST_P(ReplicaSets, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
   for (int i = 0; i < 3; ++i) Start();
   ASSERT_TRUE(AwaitRunning(3));
   ASSERT_TRUE(ScaleSet(*store_, "set", 1));
@@ -636,7 +731,7 @@ TEST_P(ReplicaSet, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
   ASSERT_TRUE(AwaitRunning(3));
 }
 
-TEST_P(ReplicaSet, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
+TEST_P(ReplicaSets, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
   class Thrower final : public Projection {
    public:
     const std::string& name() const override { return name_; }
@@ -652,7 +747,7 @@ TEST_P(ReplicaSet, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
   EXPECT_EQ(ended.error().code, Code::kInternal);
 }
 
-TEST_P(ReplicaSet, WhatDoesNotFitTheSetIsRefused) {
+TEST_P(ReplicaSets, WhatDoesNotFitTheSetIsRefused) {
   Running& worker = Start();
   ASSERT_TRUE(AwaitRunning(1));
   Stop(worker);
@@ -715,7 +810,7 @@ class SharedRows final : public Projection {
 };
 
 // For databases with concurrent writers.
-class SharedRowsSet : public ReplicaSet {};
+class SharedRowsSet : public ReplicaSets {};
 
 TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
   std::atomic<int> met = 0;
@@ -743,19 +838,137 @@ TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
     for (const auto& [id, member] : view.members) serial += !member.state.serial.empty();
     return serial == 2;
   }));
+  const SetStatus status = Must(StatusOf(*store_, *log_, *model_, "set", {"shared"}));
+  EXPECT_TRUE(status.instances.front().serialized);
   // The events are not to blame.
   std::vector<int> slots;
   for (int slot = 0; slot < 16; ++slot) slots.push_back(slot);
   EXPECT_TRUE(Must(model_->Parked({"set", "shared", 1}, slots)).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSet, ::testing::Values("sqlite", "postgresql"),
+TEST_P(SharedRowsSet, AStatementSlowerThanTheUsualLimitOfACallIsWaitedFor) {
+  const SqlProjectionSpec spec{.name = "slow",
+                               .tables = {"slow"},
+                               .setup = {"CREATE TABLE IF NOT EXISTS {slow} (stream text)"},
+                               .on = {{"T",
+                                       {"INSERT INTO {slow} SELECT :stream FROM (SELECT "
+                                        "pg_sleep(2)) s"}}}};
+  const auto projection = Must(NewSqlProjection(spec, SqlDialect::kPostgres));
+  std::vector<std::unique_ptr<Orchestrator>> orchestrators;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    auto model = Must(OpenReadModel(url_, RealEnv(), {.usual = 1s, .longest = 10s}));
+    orchestrators.push_back(Must(
+        NewOrchestratorOn(*store_, *log_, std::move(model), {projection}, Options(), RealEnv())));
+    threads.emplace_back([own = orchestrators.back().get()](std::stop_token stop) {
+      EXPECT_TRUE(own->Run(std::move(stop)));
+    });
+  }
+  Append(6, 6);
+  EXPECT_TRUE(Await([&] { return Count("slow") == "6"; })) << Count("slow");
+}
+
+// Its query takes as long as the database likes.
+class Silent final : public Projection {
+ public:
+  const std::string& name() const override { return name_; }
+  Result<std::unique_ptr<Processor>> Build(const ReplicaPartition&) override {
+    return std::make_unique<Asking>(*this);
+  }
+
+  std::atomic<int> asked = 0;
+
+ private:
+  class Asking final : public Processor {
+   public:
+    explicit Asking(Silent& silent) : silent_(silent) {}
+    Status Handle(std::span<const events::Event>, Transaction& transaction) override {
+      // Short ones add up, too.
+      MUSTER_TRY(transaction.Query("SELECT pg_sleep(0.3)", {}));
+      if (++silent_.asked > 3) return {};
+      MUSTER_TRY(transaction.Query("SELECT pg_sleep(7)", {}));
+      return {};
+    }
+
+   private:
+    Silent& silent_;
+  };
+
+  const std::string name_ = "silent";
+};
+
+TEST_P(SharedRowsSet, ASilentDatabaseIsNotBlamedOnTheEventThatWaitsForIt) {
+  const auto silent = std::make_shared<Silent>();
+  ReplicaOptions options = Options();
+  options.handle_timeout = 2s;
+  std::atomic<bool> parked = false;
+  options.observer = [&](const ReplicaEvent& event) {
+    parked = parked || event.kind == ReplicaEvent::Kind::kParked;
+  };
+  const auto worker = Must(NewOrchestrator(*store_, *log_, url_, {silent}, options, RealEnv()));
+  std::jthread thread([&](std::stop_token stop) { EXPECT_TRUE(worker->Run(std::move(stop))); });
+  Append(1);
+  bool suspect = false;
+  const auto handled = [&] {
+    suspect |= !Must(ReadSet(*store_, "set")).suspects.empty();
+    return Must(StatusOf(*store_, *log_, *model_, "set", {"silent"})).instances[0].handled;
+  };
+  EXPECT_TRUE(Await([&] { return handled() == 1; }));
+  EXPECT_FALSE(suspect);
+  EXPECT_FALSE(parked);
+}
+
+// Erasing or pruning, for example; its sequence goes on.
+TEST_P(SharedRowsSet, ATableWhoseOwnerDeletesTheNewestEventsIsFollowedOn) {
+  const auto run = [&](const std::string& sql) {
+    const auto transaction = Must(model_->Begin());
+    Status done = transaction->Execute(sql);
+    if (done) done = model_->Commit(*transaction);
+    ASSERT_TRUE(done) << done.error().ToString();
+  };
+  run("CREATE TABLE outbox (position bigserial PRIMARY KEY, stream text, version bigint, type "
+      "text)");
+  const auto insert = [&](int from, int to) {
+    run("INSERT INTO outbox (stream, version, type) SELECT 'stream-' || n, 1, 'T' FROM "
+        "generate_series(" +
+        std::to_string(from) + ", " + std::to_string(to) + ") n");
+  };
+  const events::EventTable table{.table = "outbox",
+                                 .position = "position",
+                                 .stream = {"stream"},
+                                 .version = "version",
+                                 .id = "",
+                                 .type = "type",
+                                 .payload = "",
+                                 .metadata = "",
+                                 .time = ""};
+  log_ = Must(events::OpenEventLog(url_, RealEnv(), {.slots = 16, .table = table}));
+  insert(1, 20);
+  Running& first = Start();
+  ASSERT_TRUE(Await([&] { return Count() == "20"; })) << Count();
+  Stop(first);
+  run("DELETE FROM outbox WHERE position > 5");
+
+  Running& second = Start();
+  ASSERT_TRUE(AwaitRunning(1));
+  const SetStatus status = Must(StatusOf(*store_, *log_, *model_, "set", {"record"}));
+  EXPECT_TRUE(CheckSameLog(status));
+  EXPECT_NE(status.instances.front().log_warning.find("ends at position 5"), std::string::npos)
+      << status.instances.front().log_warning;
+  insert(21, 30);
+  EXPECT_TRUE(Await([&] { return Count() == "30"; })) << Count();
+  EXPECT_EQ(Must(StatusOf(*store_, *log_, *model_, "set", {"record"})).instances[0].log_warning,
+            "");
+  Stop(second);
+}
+
+INSTANTIATE_TEST_SUITE_P(Databases, ReplicaSets, ::testing::Values("sqlite", "postgresql"),
                          [](const auto& backend) { return backend.param; });
 INSTANTIATE_TEST_SUITE_P(Databases, SharedRowsSet, ::testing::Values("postgresql"),
                          [](const auto& backend) { return backend.param; });
 
 // The workers use a separate store; log and read model are in SQLite.
-class GenerationStore : public ReplicaSet {
+class GenerationStore : public ReplicaSets {
  protected:
   std::unique_ptr<store::Store> OpenOwnStore() override {
     const std::string space = testing::UniqueName("replica");
@@ -771,7 +984,7 @@ class GenerationStore : public ReplicaSet {
     const std::string reason = GetParam() == "dynamodb" ? testing::DynamoDbServer::Unavailable()
                                                         : testing::OpenSearchServer::Unavailable();
     if (!reason.empty()) GTEST_SKIP() << "no " << GetParam() << ": " << reason;
-    ReplicaSet::SetUp();
+    ReplicaSets::SetUp();
   }
 };
 

@@ -35,6 +35,7 @@ struct SlotState {
   int64_t digest = 0;      // their digest; see DigestOf
   int64_t skipped = 0;     // how many of them an operator skipped
   int64_t effects_until = kEffectsByVersion;
+  events::EventMark mark = {};  // of the log's last event at or before `position`; none: not known
 
   bool operator==(const SlotState&) const = default;
 };
@@ -52,6 +53,7 @@ struct SlotMove {
   int64_t digest = 0;
   int64_t effects_until = kEffectsByVersion;  // must match the slot's
   int64_t skipped = 0;
+  events::EventMark mark = {};  // of the event at `to`, or the last one before; none: keeps the old
 };
 
 struct ParkedEvent {
@@ -101,6 +103,14 @@ class ReadModel {
   // such locks.
   virtual void LimitIdle(Transaction& /*transaction*/, milliseconds /*limit*/) {}
 
+  // Lets the calls of `transaction`, one of ours and still empty, take as long as
+  // CallLimits::longest.
+  virtual void AllowLongCalls(Transaction& /*transaction*/) {}
+
+  // No later call of `transaction`, one of ours, lasts beyond `deadline`, by the real clock. It
+  // fails like any call that takes too long.
+  virtual void EndCallsBy(Transaction& /*transaction*/, MonoTime /*deadline*/) {}
+
   // Whether the error is a deadlock between two transactions, of which this one was aborted.
   virtual bool IsDeadlock(const Error& /*error*/) const { return false; }
 
@@ -141,9 +151,9 @@ class ReadModel {
   // Requests a replay of a parked stream; empty: all. Returns their number.
   virtual Result<int64_t> RequestReplay(const Instance& instance, const std::string& stream) = 0;
 
-  // For operators, within a transaction: sets slots to positions, whatever they were and whoever
-  // owns them. The owner's next commit fails with kLeaseLost, and it continues from there. `forget`
-  // also clears counts and parked events.
+  // For operators, within a transaction: sets slots to positions, in any generation and from any
+  // position. The owner's next commit fails with kLeaseLost, and it continues from there. Marks
+  // are removed. `forget` also clears counts and parked events.
   virtual Status Put(Transaction& transaction, const Instance& instance,
                      std::span<const events::SlotPosition> slots, bool forget) = 0;
 
@@ -160,14 +170,20 @@ inline Error SwappedIn(const Instance& instance) {
           "'muster replica status' shows which version is active"};
 }
 
-// Opens a read model by database URL. `env` must outlive it. `call_timeout` is per server call.
+// How long a call to the server may take. A short limit notices a silent server early.
+struct CallLimits {
+  milliseconds usual{10'000};
+  milliseconds longest = usual;  // of transactions with AllowLongCalls
+};
+
+// Opens a read model by database URL. `env` must outlive it.
 Result<std::unique_ptr<ReadModel>> OpenReadModel(const std::string& url, Env& env,
-                                                 milliseconds call_timeout = milliseconds(10'000));
+                                                 const CallLimits& limits = {});
 
 Result<std::unique_ptr<ReadModel>> OpenSqliteReadModel(const std::string& path,
                                                        const std::string& space);
 Result<std::unique_ptr<ReadModel>> OpenPostgresReadModel(const std::string& uri,
                                                          const std::string& space,
-                                                         milliseconds call_timeout);
+                                                         const CallLimits& limits);
 
 }  // namespace muster::replica

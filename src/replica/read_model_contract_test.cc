@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "replica/read_model.h"
+#include "sql/sqlite.h"
 #include "support/postgres_server.h"
+#include "support/shared_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::replica {
 namespace {
@@ -16,25 +17,18 @@ const std::vector<int> kSlots{1, 2};
 class ReadModelContract : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    std::string url = "memory:";
     if (GetParam() == "sqlite") {
-      folder_ = (std::filesystem::temp_directory_path() / "muster-model-XXXXXX").string();
-      ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-      url = "sqlite:" + folder_ + "/read.db";
+      url_ = "sqlite:" + folder_.path() + "/read.db";
     } else if (GetParam() == "postgresql") {
       const std::string reason = testing::PostgresServer::Unavailable();
       if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
-      url = testing::PostgresServer::Shared().Url() + "?namespace=m" +
-            RealEnv().NewId().substr(0, 12);
+      url_ = testing::PostgresServer::Shared().Url() + "?namespace=" + space_;
     }
-    auto model = OpenReadModel(url, RealEnv());
+    auto model = OpenReadModel(url_, RealEnv());
     ASSERT_TRUE(model) << model.error().ToString();
     model_ = *std::move(model);
   }
-  void TearDown() override {
-    model_.reset();
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { model_.reset(); }
 
   std::vector<SlotState> TakeOver(int64_t generation) {
     auto states = model_->TakeOver(kInstance, generation, kSlots);
@@ -47,7 +41,9 @@ class ReadModelContract : public ::testing::TestWithParam<std::string> {
     return model_->Commit(**transaction, instance, progress);
   }
 
-  std::string folder_;
+  const std::string space_ = "m" + RealEnv().NewId().substr(0, 12);
+  testing::TemporaryFolder folder_;
+  std::string url_ = "memory:";
   std::unique_ptr<ReadModel> model_;
 };
 
@@ -58,6 +54,85 @@ TEST_P(ReadModelContract, SlotsStartAtZeroAndGoOnFromTheirCheckpoints) {
   EXPECT_EQ(TakeOver(2), (std::vector<SlotState>{{1, 2, 60, 4, 0x4444}, {2, 2, 55, 2, -1}}));
   EXPECT_EQ(*model_->HighestGeneration("set"), 2);
   EXPECT_EQ(*model_->HighestGeneration("other"), 0);
+}
+
+TEST_P(ReadModelContract, ACheckpointKeepsTheMarkOfItsEventUntilAnOperatorMovesIt) {
+  TakeOver(1);
+  const events::EventMark first{50, 7}, second{60, -9};
+  ASSERT_TRUE(Commit({.moves = {{.slot = 1, .generation = 1, .to = 50, .mark = first},
+                                {.slot = 2, .generation = 1, .to = 60, .mark = second}}}));
+  ASSERT_TRUE(Commit({.moves = {{.slot = 2, .generation = 1, .from = 60, .to = 70}}}));
+  auto slots = TakeOver(2);
+  EXPECT_EQ(slots[0].mark, first);
+  EXPECT_EQ(slots[1].mark, second);
+  EXPECT_EQ(*model_->Slots(kInstance), slots);
+  const auto transaction = model_->Begin();
+  const events::SlotPosition start{1, 0};
+  ASSERT_TRUE(model_->Put(**transaction, kInstance, {&start, 1}, false));
+  ASSERT_TRUE(model_->Commit(**transaction));
+  slots = *model_->Slots(kInstance);
+  EXPECT_EQ(slots[0].mark, events::EventMark{});
+  EXPECT_EQ(slots[1].mark, second);
+}
+
+TEST_P(ReadModelContract, TablesOfANewerVersionAreRefused) {
+  if (GetParam() == "memory") return;
+  if (GetParam() == "sqlite") {
+    auto db = sql::SqliteDb::Open(folder_.path() + "/read.db", sql::SqliteDb::Mode::kExisting,
+                                  std::chrono::seconds(1));
+    ASSERT_TRUE(db && (*db)->Execute("UPDATE muster_checkpoints_schema SET version = 99"));
+  } else {
+    testing::PostgresServer::Shared().Exec("INSERT INTO " + space_ +
+                                           ".checkpoints_version VALUES (99)");
+  }
+  const auto model = OpenReadModel(url_, RealEnv());
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Code::kIncompatible);
+  EXPECT_NE(model.error().message.find("the read model"), std::string::npos);
+  EXPECT_NE(model.error().message.find("99"), std::string::npos) << model.error().message;
+}
+
+// The oldest tables, from before there were versions.
+TEST_P(ReadModelContract, OlderTablesAreUpgradedWithTheirCheckpoints) {
+  if (GetParam() == "memory") return;
+  const std::string prefix = GetParam() == "sqlite" ? "muster_" : space_ + ".";
+  const std::string key = "replica_set TEXT, projection TEXT, version INTEGER, ";
+  const std::string old =
+      "DROP TABLE $checkpoints_; DROP TABLE $checkpoints; DROP TABLE $parked_events;"
+      "CREATE TABLE $checkpoints (" +
+      key +
+      "slot INTEGER, generation BIGINT NOT NULL, position BIGINT NOT NULL, handled BIGINT NOT NULL "
+      "DEFAULT 0, digest BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (replica_set, projection, version, "
+      "slot));"
+      "CREATE TABLE $parked_events (" +
+      key +
+      "stream TEXT, event_version BIGINT, PRIMARY KEY (replica_set, projection, version, stream, "
+      "event_version));"
+      "INSERT INTO $checkpoints VALUES ('set', 'totals', 1, 1, 4, 60, 3, 5)";
+  std::string sql;
+  for (const char c : old) sql += c == '$' ? prefix : std::string(1, c);
+  const std::string versions = GetParam() == "sqlite" ? "schema" : "version";
+  sql.insert(sql.find("checkpoints_;") + 12, versions);
+  model_.reset();
+  if (GetParam() == "sqlite") {
+    auto db = sql::SqliteDb::Open(folder_.path() + "/read.db", sql::SqliteDb::Mode::kExisting,
+                                  std::chrono::seconds(1));
+    const Status made = (*db)->Execute(sql);
+    ASSERT_TRUE(made) << made.error().ToString();
+  } else {
+    testing::PostgresServer::Shared().Exec(sql);
+  }
+  auto model = OpenReadModel(url_, RealEnv());
+  ASSERT_TRUE(model) << model.error().ToString();
+  model_ = *std::move(model);
+  EXPECT_EQ(*model_->Slots(kInstance), (std::vector<SlotState>{{1, 4, 60, 3, 5}}));
+  TakeOver(5);
+  ASSERT_TRUE(
+      Commit({.moves = {{.slot = 1, .generation = 5, .from = 60, .to = 70, .mark = {70, 1}}},
+              .parked = {{1, "s", 1, false}},
+              .error = "why"}));
+  EXPECT_EQ(model_->Slots(kInstance)->front().mark.position, 70);
+  ASSERT_TRUE(OpenReadModel(url_, RealEnv()));  // again
 }
 
 TEST_P(ReadModelContract, ACommitOfAnOlderGenerationFailsAndChangesNothing) {
@@ -264,6 +339,29 @@ TEST_P(ReadModelContract, AStatementThatEndsTheTransactionFailsOnSqlite) {
     ASSERT_FALSE(ended) << sql;
     EXPECT_EQ(ended.error().code, Code::kInvalid);
   }
+}
+
+// As after an upgrade: the role has what was granted before there was a table of versions.
+TEST_P(ReadModelContract, RolesThatWereGrantedTheTablesGoOnAfterTheirOwnerUpgradesThem) {
+  if (GetParam() != "postgresql") return;
+  const auto& server = testing::PostgresServer::Shared();
+  const std::string role = testing::UniqueName("limited");
+  const std::string limited =
+      server.Url() + "?options=-c%20role%3D" + role + "&namespace=" + space_;
+  server.Exec("DROP TABLE " + space_ + ".checkpoints_version; CREATE ROLE " + role +
+              "; GRANT USAGE ON SCHEMA " + space_ + " TO " + role +
+              "; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + space_ + " TO " +
+              role + "; ALTER TABLE " + space_ +
+              ".checkpoints DROP COLUMN mark, DROP COLUMN mark_position");
+  const auto early = OpenReadModel(limited, RealEnv());
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, Code::kPermission) << early.error().ToString();
+  EXPECT_NE(early.error().hint.find("owner of the tables"), std::string::npos)
+      << early.error().ToString();
+  ASSERT_TRUE(OpenReadModel(url_, RealEnv()));
+  const auto model = OpenReadModel(limited, RealEnv());
+  ASSERT_TRUE(model) << model.error().ToString();
+  EXPECT_TRUE((*model)->TakeOver(kInstance, 1, kSlots));
 }
 
 // For databases with row locks.

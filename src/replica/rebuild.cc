@@ -6,6 +6,7 @@
 #include <set>
 
 #include "replica/definitions.h"
+#include "replica/log_identity.h"
 #include "replica/operations.h"
 
 namespace muster::replica {
@@ -15,7 +16,7 @@ constexpr milliseconds kLook{200};
 constexpr milliseconds kSwapPatience{60'000};
 
 Error AskedToStop() {
-  return {Code::kCancelled, "asked to stop", "the rebuild goes on; call again"};
+  return {Code::kCancelled, "asked to stop", "the rebuild continues; call again"};
 }
 
 std::map<int, int64_t> PositionsOf(const std::vector<SlotState>& slots) {
@@ -62,7 +63,7 @@ Status Rebuild::CheckBuiltBy(const std::string& hash, int version) const {
                "drop it with --finish first"};
 }
 
-// As it was built, whatever was passed here.
+// As it was built, which may differ from what was passed here.
 Result<std::shared_ptr<Projection>> Rebuild::Built(int version) const {
   MUSTER_ASSIGN(const DesiredState desired, DesiredFor(store_, set_, name_));
   return ProjectionBy(store_, set_, given_, desired.Definition(version));
@@ -231,10 +232,16 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
 Status Rebuild::CheckEffectsDone(int version) const {
   const Instance instance{set_, name_, version};
   MUSTER_ASSIGN(const auto states, model_.Slots(instance));
+  // What is left to do was in a log that is gone: no worker will ever do it.
+  const Status same = CheckLogIsSame(log_, name_, states);
+  if (!same) return same.error().code == Code::kIncompatible ? Status() : same;
+  // The same goes for what lay beyond the end of a log that was cut.
+  MUSTER_ASSIGN(const int64_t last, log_.Last());
   std::vector<int> slots;
   for (const SlotState& state : states) {
     slots.push_back(state.slot);
-    if (state.position >= state.effects_until) continue;
+    const bool ends = state.effects_until != kEffectsAlways;  // else it was swapped in just now
+    if (state.position >= (ends ? std::min(state.effects_until, last) : kEffectsAlways)) continue;
     return Error{Code::kConflict,
                  Named(version) + " still has side effects to do, up to position " +
                      std::to_string(state.effects_until) + " of slot " + std::to_string(state.slot),

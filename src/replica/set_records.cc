@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
+#include "core/record_version.h"
 
 namespace muster::replica {
 namespace {
@@ -10,9 +11,14 @@ namespace {
 constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
                                             "stopping", "stopped", "dead"};
 
-// Missing fields keep their defaults: older versions wrote fewer.
-JsonFields Fields(const std::string& body) {
-  return JsonFields(Json::parse(body, nullptr, /*throws=*/false));
+// Of all records of a set. Those without a version are of format 0, which has the same fields.
+constexpr int64_t kFormat = 1;
+
+// Missing fields keep their defaults: older versions wrote fewer. `what`: "the record of a worker".
+Result<JsonFields> Fields(const std::string& body, std::string_view what) {
+  Json json = Json::parse(body, nullptr, /*throws=*/false);
+  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, what));
+  return JsonFields(std::move(json));
 }
 
 }  // namespace
@@ -32,7 +38,8 @@ std::string SuspectKey(const std::string& set, const std::string& projection, in
 }
 
 std::string Generation::ToBody() const {
-  Json json{{"generation", number},
+  Json json{{"v", kFormat},
+            {"generation", number},
             {"phase", phase == Phase::kRunning ? "running" : "preparing"},
             {"strategy", strategy == Strategy::kIncremental ? "incremental" : "recreate"},
             {"partitions", assignment.members.size()},
@@ -47,9 +54,10 @@ std::string Generation::ToBody() const {
 }
 
 Result<Generation> Generation::FromBody(const std::string& body) {
+  constexpr std::string_view kWhat = "the record of a replica set";
   Generation generation;
   std::string phase, strategy;
-  JsonFields fields = Fields(body);
+  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
   fields.Read("generation", generation.number)
       .Read("phase", phase)
       .Read("strategy", strategy)
@@ -60,7 +68,7 @@ Result<Generation> Generation::FromBody(const std::string& body) {
       .Read("orphans", generation.orphans)
       .Read("reason", generation.reason)
       .Read("since_ms", generation.since_ms);
-  MUSTER_TRY(fields.Check("the record of a replica set"));
+  MUSTER_TRY(fields.Check(kWhat));
   generation.phase = phase == "running" ? Phase::kRunning : Phase::kPreparing;
   generation.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
   const auto count = static_cast<int>(generation.assignment.members.size());
@@ -88,11 +96,8 @@ bool MemberState::ReadyFor(int64_t wanted) const {
 }
 
 std::string MemberState::ToBody() const {
-  Json json{{"state", PhaseName(phase)},
-            {"generation", generation},
-            {"name", name},
-            {"handled", handled},
-            {"pause_ms", pause_ms}};
+  Json json{{"v", kFormat}, {"state", PhaseName(phase)}, {"generation", generation},
+            {"name", name}, {"handled", handled},        {"pause_ms", pause_ms}};
   if (!error.empty()) json["error"] = error.substr(0, 1000);
   if (!projections.empty()) json["projections"] = projections;
   if (!stopped.empty()) json["stopped"] = stopped;
@@ -102,9 +107,10 @@ std::string MemberState::ToBody() const {
 }
 
 Result<MemberState> MemberState::FromBody(const std::string& body) {
+  constexpr std::string_view kWhat = "the record of a worker";
   MemberState member;
   std::string phase;
-  JsonFields fields = Fields(body);
+  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
   fields.Read("state", phase)
       .Read("generation", member.generation)
       .Read("name", member.name)
@@ -115,7 +121,7 @@ Result<MemberState> MemberState::FromBody(const std::string& body) {
       .Read("stopped", member.stopped)
       .Read("serial", member.serial)
       .Read("busy", member.busy);
-  MUSTER_TRY(fields.Check("the record of a worker"));
+  MUSTER_TRY(fields.Check(kWhat));
   const auto* const found = std::find(std::begin(kPhaseNames), std::end(kPhaseNames), phase);
   if (found == std::end(kPhaseNames)) {
     return Error{Code::kCorrupt, "a worker's state '" + phase + "' is not known"};
@@ -130,19 +136,19 @@ std::string DesiredState::Definition(int version) const {
 }
 
 std::string DesiredState::ToBody() const {
-  return ToJsonText(Json{{"paused", paused},
-                         {"active", active},
-                         {"versions", versions},
-                         {"held", held},
-                         {"dropping", dropping},
-                         {"highest", highest},
-                         {"definitions", definitions},
-                         {"touched", touched}});
+  Json json{{"v", kFormat},       {"paused", paused},
+            {"active", active},   {"versions", versions},
+            {"held", held},       {"dropping", dropping},
+            {"highest", highest}, {"definitions", definitions},
+            {"touched", touched}};
+  if (forgotten) json["forgotten"] = true;
+  return ToJsonText(json);
 }
 
 Result<DesiredState> DesiredState::FromBody(const std::string& body) {
+  constexpr std::string_view kWhat = "the record of a projection";
   DesiredState desired;
-  JsonFields fields = Fields(body);
+  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
   fields.Read("paused", desired.paused)
       .Read("active", desired.active)
       .Read("versions", desired.versions)
@@ -150,14 +156,16 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
       .Read("dropping", desired.dropping)
       .Read("highest", desired.highest)
       .Read("definitions", desired.definitions)
-      .Read("touched", desired.touched);
-  MUSTER_TRY(fields.Check("the record of a projection"));
+      .Read("touched", desired.touched)
+      .Read("forgotten", desired.forgotten);
+  MUSTER_TRY(fields.Check(kWhat));
   for (const int version : desired.versions) desired.highest = std::max(desired.highest, version);
   return desired;
 }
 
 std::string Suspect::ToBody() const {
-  return ToJsonText(Json{{"projection", projection},
+  return ToJsonText(Json{{"v", kFormat},
+                         {"projection", projection},
                          {"version", version},
                          {"worker", worker},
                          {"positions", positions},
@@ -165,16 +173,17 @@ std::string Suspect::ToBody() const {
 }
 
 Result<Suspect> Suspect::FromBody(const std::string& body) {
+  constexpr std::string_view kWhat = "the record of suspect events";
   Suspect suspect;
   int64_t position = 0;  // in older records, for a single event
-  JsonFields fields = Fields(body);
+  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
   fields.Read("projection", suspect.projection)
       .Read("version", suspect.version)
       .Read("worker", suspect.worker)
       .Read("positions", suspect.positions)
       .Read("position", position)
       .Read("hangs", suspect.hangs);
-  MUSTER_TRY(fields.Check("the record of suspect events"));
+  MUSTER_TRY(fields.Check(kWhat));
   if (position != 0) suspect.positions.push_back(position);
   return suspect;
 }
@@ -193,6 +202,30 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
     for (const int64_t position : suspect.positions) events[position] += times;
   }
   return events;
+}
+
+std::string ScaleBody(int workers) {
+  return ToJsonText(Json{{"v", kFormat}, {"workers", workers}});
+}
+
+std::set<std::string> SetView::Serialized() const {
+  std::set<std::string> names;
+  for (const auto& [id, member] : members) {
+    if (member.state.Alive()) names.insert(member.state.serial.begin(), member.state.serial.end());
+  }
+  return names;
+}
+
+Status SetView::CheckNotForgotten(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    const auto found = projections.find(name);
+    if (found == projections.end() || !found->second.forgotten) continue;
+    return Error{Code::kIncompatible,
+                 "projection '" + name + "' was removed from the set with 'muster replica forget'",
+                 "take it out of the file, or start it again from the first event with 'muster "
+                 "replica reset', which clears its tables"};
+  }
+  return {};
 }
 
 Result<std::vector<std::string>> ListSets(store::Store& store) {
@@ -216,9 +249,10 @@ Status ReadInto(SetView& view, const std::string& set, store::Record record) {
     view.set_record = std::move(record);
   } else if (record.key == ScaleKey(set)) {
     int most = 0;
-    JsonFields fields = Fields(record.body);
+    constexpr std::string_view kWhat = "the scale of a replica set";
+    MUSTER_ASSIGN(JsonFields fields, Fields(record.body, kWhat));
     fields.Read("workers", most);
-    MUSTER_TRY(fields.Check("the scale of a replica set"));
+    MUSTER_TRY(fields.Check(kWhat));
     if (most > 0) view.scale = most;
   } else if (record.key.starts_with(member)) {
     MUSTER_ASSIGN(MemberState state, MemberState::FromBody(record.body));

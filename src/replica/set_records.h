@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,9 @@ struct DesiredState {
   int highest = 1;                  // version numbers are never reused
   // By version: the hash of the definition it was built from. Missing: not known yet.
   std::map<std::string, std::string> definitions = {};
+  // Its checkpoints were removed, its tables were not: no worker may start it from the first event
+  // until it is reset.
+  bool forgotten = false;
   int64_t touched = 0;  // grows when checkpoints were moved, so that followers reload them
 
   // Of a version; empty: unknown.
@@ -118,15 +122,24 @@ struct SetView {
   // often that counts against each; 0: it was not alone in a death.
   std::map<int64_t, int> SuspectEvents(const std::string& projection, int version) const;
 
+  // Projections whose batches the living workers handle one at a time, because of deadlocks.
+  std::set<std::string> Serialized() const;
+
+  // kIncompatible: one of these projections was removed from the set.
+  Status CheckNotForgotten(const std::vector<std::string>& names) const;
+
   // Whether a worker has ever joined.
   bool Exists() const { return set_record.version > 0 || !members.empty(); }
 };
 
+// The body of the record ScaleKey; 0: no limit.
+std::string ScaleBody(int workers);
+
 // The names of the sets in a store.
 Result<std::vector<std::string>> ListSets(store::Store& store);
 
-// Marks workers with expired heartbeats as dead, as the next live worker will: without one, nobody
-// would. For display only.
+// Marks workers with expired heartbeats as dead, as the next live worker will if there is one.
+// For display only.
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 

@@ -73,6 +73,10 @@ class Worker {
   Status Follow(const SetView& view);
   Status Prepare(const SetView& view, const std::vector<int>& slots, int partition);
   Status EnsureFollowers(const SetView& view);
+  Result<bool> EnsureFollower(const std::shared_ptr<Projection>& given, int version,
+                              const DesiredState& desired, const SetView& view, size_t followers);
+  std::unique_ptr<Follower> NewFollower(const std::shared_ptr<Projection>& projection, int version,
+                                        bool active, milliseconds flush_every, size_t page_bytes);
   Result<std::string> HashOf(const Projection& projection, int version,
                              const DesiredState& desired);
   Result<std::shared_ptr<Projection>> DefinedBy(const std::shared_ptr<Projection>& given,

@@ -28,10 +28,7 @@ Status Worker::LookForHangs() {
 
 // Projections with serialized batches: if workers of one deadlock, all of them must know.
 std::vector<std::string> Worker::Serialized(const SetView& view) {
-  std::set<std::string> names;
-  for (const auto& [id, member] : view.members) {
-    if (member.state.Alive()) names.insert(member.state.serial.begin(), member.state.serial.end());
-  }
+  std::set<std::string> names = view.Serialized();
   for (const auto& [name, running] : running_) {
     if (running.follower->IsSerial()) names.insert(name.first);
   }
@@ -69,6 +66,7 @@ Status Worker::ManageFollowers(const SetView& view) {
         member_.GenerationsSeenUpTo(highest);
         continue;
       }
+      if (failure->code == Code::kIncompatible) return *failure;
       ReportTrouble(running.trouble, name.first + ": " + failure->message);
     } else if (running.follower->pulse().sound) {
       Recover(running.trouble);

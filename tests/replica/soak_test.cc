@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -20,6 +19,7 @@
 #include "muster/events.h"
 #include "replica/operations.h"
 #include "support/postgres_server.h"
+#include "support/temporary_folder.h"
 
 extern char** environ;
 
@@ -111,9 +111,7 @@ class Soak : public ::testing::Test {
     const std::string reason = testing::PostgresServer::Unavailable();
     if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
     server_ = std::make_unique<testing::PostgresServer>();  // its own, since it is killed
-    folder_ = (std::filesystem::temp_directory_path() / "muster-soak-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    file_ = folder_ + "/set.yaml";
+    file_ = folder_.path() + "/set.yaml";
     std::ofstream(file_) << "set: soak\nstore: " << server_->Url() << "\nevents: " << server_->Url()
                          << "\nread_model: " << server_->Url() << R"(
 batch: 200
@@ -124,10 +122,9 @@ projections:
       Added: INSERT INTO copy (stream, version) VALUES (:stream, :payload.version)
 )";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<testing::PostgresServer> server_;
-  std::string folder_;
+  testing::TemporaryFolder folder_;
   std::string file_;
 };
 
@@ -181,7 +178,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
   }
   std::vector<std::unique_ptr<WorkerProcess>> workers;
   for (int i = 0; i < kProcesses; ++i) {
-    workers.push_back(std::make_unique<WorkerProcess>(file_, folder_, i));
+    workers.push_back(std::make_unique<WorkerProcess>(file_, folder_.path(), i));
   }
   auto store = store::OpenStore(url, env);
   ASSERT_TRUE(store) << store.error().ToString();
