@@ -5,6 +5,7 @@
 
 #include "core/descriptor.h"
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace muster::work {
 namespace {
@@ -28,7 +29,7 @@ std::string WhatIsWaitedFor(const Error& why) {
 
 void Circuit::Succeeded(const std::string& item) {
   const MonoTime now = env_.MonoNow();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++successes_;
   // Its own successes say nothing about the others.
   if (const auto failed = failed_at_.find(item); failed != failed_at_.end()) ++failed->second;
@@ -38,13 +39,19 @@ void Circuit::Succeeded(const std::string& item) {
     Log(Level::kWarning, "items succeed again", {{"after_s", waited.count()}});
   }
   failures_ = 0;
+  waits_for_.clear();
   trying_ = false;
+}
+
+std::string Circuit::WaitsFor() {
+  const MutexLock lock(mutex_);
+  return waits_for_;
 }
 
 bool Circuit::Failed(const std::string& item, const Error& why) {
   const MonoTime now = env_.MonoNow();
   const uint64_t chance = env_.Random();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto before = failed_at_.find(item);
   const bool others_got_through = before != failed_at_.end() && before->second < successes_;
   if (failed_at_.size() >= kMostRemembered) failed_at_.clear();
@@ -58,6 +65,7 @@ bool Circuit::Failed(const std::string& item, const Error& why) {
   if (jitter.count() > 0)
     next_try_ += std::chrono::nanoseconds(chance % static_cast<uint64_t>(jitter.count()));
   if (failures_ >= kWorthSaying) {
+    waits_for_ = WhatIsWaitedFor(why) + ": " + why.message;
     Log(Level::kWarning, "waiting for " + WhatIsWaitedFor(why),
         {{"tries", failures_},
          {"next_try_s", std::chrono::duration_cast<std::chrono::seconds>(Pause()).count()},
@@ -76,7 +84,7 @@ bool Circuit::Await(const std::stop_token& stop) {
     const MonoTime now = env_.MonoNow();
     std::chrono::nanoseconds wait;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (failures_ == 0) return true;
       wait = next_try_ - now;
       if (wait.count() <= 0) {
@@ -92,7 +100,7 @@ bool Circuit::Await(const std::stop_token& stop) {
 
 void Circuit::Settled() {
   const MonoTime now = env_.MonoNow();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::exchange(trying_, false)) next_try_ = now;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <stop_token>
 #include <string>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "muster/store.h"
@@ -29,23 +29,27 @@ class Circuit {
   // try. False: stopped.
   bool Await(const std::stop_token& stop);
 
+  // What it waits for, and the last error; empty: items succeed.
+  std::string WaitsFor();
+
   // Call afterwards: a try that found nothing to do does not count.
   void Settled();
 
  private:
-  milliseconds Pause() const;
+  milliseconds Pause() const REQUIRES(mutex_);
 
   Env& env_;
   const milliseconds first_pause_;
-  std::mutex mutex_;
-  int64_t successes_ = 0;
-  int failures_ = 0;  // in a row
-  bool trying_ = false;
-  MonoTime since_{};
-  MonoTime next_try_{};
+  Mutex mutex_;
+  int64_t successes_ GUARDED_BY(mutex_) = 0;
+  int failures_ GUARDED_BY(mutex_) = 0;  // in a row
+  std::string waits_for_ GUARDED_BY(mutex_);
+  bool trying_ GUARDED_BY(mutex_) = false;
+  MonoTime since_ GUARDED_BY(mutex_){};
+  MonoTime next_try_ GUARDED_BY(mutex_){};
   // For each failed item, how many successes of others there had been. Bounded: the oldest are
   // dropped.
-  std::map<std::string, int64_t> failed_at_;
+  std::map<std::string, int64_t> failed_at_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::work

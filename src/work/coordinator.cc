@@ -1,13 +1,11 @@
+#include "work/coordinator.h"
+
 #include <algorithm>
 #include <set>
 
 #include "core/json.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
-#include "muster/work.h"
-#include "store/store.h"
-#include "work/circuit.h"
-#include "work/item_body.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
@@ -109,28 +107,29 @@ Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(store::Store& sto
                                                                const RunSpec& run,
                                                                const WorkTerms& terms,
                                                                const std::string& worker,
-                                                               std::shared_ptr<Circuit> circuit) {
+                                                               std::shared_ptr<WorkerState> state) {
   MUSTER_TRY(CheckRunName(run.name));
   MUSTER_TRY(Joining(store, env, run).Join());
-  if (!circuit) circuit = std::make_shared<Circuit>(env, terms.retry_delay);
+  if (!state) state = std::make_shared<WorkerState>(env, terms);
   return std::unique_ptr<WorkCoordinator>(
-      new WorkCoordinator(store, env, run, terms, worker, std::move(circuit)));
+      new WorkCoordinator(store, env, run, terms, worker, std::move(state)));
 }
 
 WorkCoordinator::WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms,
-                                 std::string worker, std::shared_ptr<Circuit> circuit)
+                                 std::string worker, std::shared_ptr<WorkerState> state)
     : store_(store),
       env_(env),
       spec_(std::move(run)),
       terms_(terms),
       worker_(std::move(worker)),
-      circuit_(std::move(circuit)),
+      state_(std::move(state)),
+      pass_(state_->gate),
       roster_(std::make_unique<RunRoster>(store, env, spec_.name)),
       targets_(std::make_unique<TargetCheck>(store, spec_.name)) {}
 
 WorkCoordinator::~WorkCoordinator() = default;
 
-Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token stop) {
+Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token stop) {
   // Read before the claim: the sink would refuse a holder that does not know the item's incarnation
   // yet.
   MUSTER_ASSIGN(const std::optional<store::Record> run, store_.Get(kRunKind, spec_.name));
@@ -139,7 +138,8 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
                  "if the store was restored or replaced, start a worker with --new-incarnation"};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
-  MUSTER_ASSIGN(auto lease, ClaimItem(stop));
+  const std::string holder = env_.NewId();
+  MUSTER_ASSIGN(std::optional<store::Lease> lease, ClaimItem(OwnerName(worker_, holder), stop));
   if (!lease) return std::nullopt;
   CancelSplitRequest();
   auto item = ItemBody::FromJson(lease->body());
@@ -154,33 +154,38 @@ Result<std::optional<WorkItem>> WorkCoordinator::AcquireNext(std::stop_token sto
       .origin = partition.collection + "/" + std::to_string(partition.shard) + "/" + partition.part,
       .since_ms = body.since_ms,
       .rank = RankOf(*item, lease->epoch()),
-      .holder = env_.NewId()};
+      .holder = holder};
   item->since_ms = env_.WallNow().time_since_epoch().count();
   item->since_read = item->progress.counts.read;
-  return WorkItem(std::move(lease), std::make_unique<ItemBody>(*std::move(item)), std::move(fence));
+  return LeasedItem(*std::move(lease), *std::move(item), std::move(fence));
 }
 
-// None: nothing is due. A store that went back may get an item from somebody who still remembers
-// how another was split before. What that other one does not know of is nobody's work.
-Result<std::unique_ptr<store::Lease>> WorkCoordinator::ClaimItem(const std::stop_token& stop) {
+// None: nothing is due. A store that went back may receive an item from a worker that remembers a
+// split which the store has forgotten. What its predecessor does not know of is not work.
+Result<std::optional<store::Lease>> WorkCoordinator::ClaimItem(const std::string& owner,
+                                                               const std::stop_token& stop) {
   const store::LeaseRequest request{
       .kind = kWorkKind,
       .queue = spec_.name,
-      .owner = worker_,
+      .owner = owner,
       .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease}};
   for (;;) {
     MUSTER_ASSIGN(std::vector<store::Lease> claimed,
-                  store::Lease::Claim(store_, env_, request, stop));
-    if (claimed.empty()) return nullptr;
+                  store::Lease::Claim(store_, request, env_, stop));
+    if (claimed.empty()) return std::nullopt;
     store::Lease& lease = claimed.front();
     const auto item = ItemBody::FromJson(lease.body());
+    if (!item && IsNewer(item.error())) {
+      static_cast<void>(lease.Release());
+      return item.error().Within("item '" + lease.key() + "'");
+    }
     // An unreadable item keeps its lease, which grows with each claim: the other items continue,
     // and the roster counts it as quarantined.
     if (!item) {
       LogUnreadable(lease.key(), item.error());
       continue;
     }
-    if (item->from.empty()) return std::make_unique<store::Lease>(std::move(lease));
+    if (item->from.empty()) return std::move(lease);
     auto given = WasSplitOff(*item);
     if (!given && given.error().code == Code::kCorrupt) {
       LogUnreadable(ItemKey(spec_.name, item->from), given.error());
@@ -190,7 +195,7 @@ Result<std::unique_ptr<store::Lease>> WorkCoordinator::ClaimItem(const std::stop
       static_cast<void>(lease.Release());
       return given.error();
     }
-    if (*given) return std::make_unique<store::Lease>(std::move(lease));
+    if (*given) return std::move(lease);
     Log(Level::kWarning, "removed an item that its predecessor does not know",
         {{"item", lease.key()}, {"from", item->from}});
     MUSTER_TRY(lease.Remove());
@@ -225,6 +230,7 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
                   store_.Scan(kWorkKind, prefix, after, store::kMaxBatch));
     for (const store::Record& record : records) {
       const auto body = ItemBody::FromJson(record.body);
+      if (!body && IsNewer(body.error())) return body.error();
       // An unreadable item counts as quarantined, which the follower does not wait for either.
       if (!body || body->partition.collection != follower.collection ||
           body->partition.shard != follower.shard || body->partition.follows) {

@@ -4,6 +4,8 @@
 #include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
+#include "work/redriven.h"
+#include "work/run_summary.h"
 
 namespace muster::work {
 namespace {
@@ -76,11 +78,12 @@ Result<ItemInfo> Describe(const store::Record& record, WallTime now) {
   ItemInfo info{.key = record.key,
                 .name = NameOf(body->partition),
                 .state = StateOf(body->state),
-                .holder = record.owner,
+                .holder = WorkerOf(record.owner),
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .partition = body->partition,
                 .progress = body->progress,
+                .counts = body->progress.counts,
                 .fraction = body->fraction,
                 .error = body->error};
   ReportWhenDue(record, now, info);
@@ -95,7 +98,7 @@ ItemInfo Unreadable(const store::Record& record, const std::string& run, const E
   ItemInfo info{.key = record.key,
                 .name = record.key.substr(run.size() + 1),
                 .state = ItemInfo::State::kUnreadable,
-                .holder = record.owner,
+                .holder = WorkerOf(record.owner),
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .error = error.ToString()};
@@ -125,7 +128,7 @@ Result<std::vector<RunInfo>> ListRuns(store::Store& store) {
                   store.Scan(kRunKind, "", after, store::kMaxBatch));
     for (const store::Record& record : records) {
       auto info = Describe(store, record);
-      if (!info && info.error().code == Code::kCorrupt) {
+      if (!info && (info.error().code == Code::kCorrupt || IsNewer(info.error()))) {
         info = RunInfo{.name = record.key, .unreadable = info.error().ToString()};
       }
       if (!info) return info.error();
@@ -142,8 +145,8 @@ Result<RunInfo> ReadRun(store::Store& store, const std::string& run) {
   return Describe(store, *record);
 }
 
-Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
-                                        const std::string& after, int limit) {
+Result<std::vector<ItemInfo>> ListItemsAsMigrated(store::Store& store, const std::string& run,
+                                                  const std::string& after, int limit) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
   MUSTER_ASSIGN(const std::vector<store::Record> records,
                 store.Scan(kWorkKind, run + "/", after, limit));
@@ -155,12 +158,23 @@ Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& 
   return items;
 }
 
+Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
+                                        const std::string& after, int limit) {
+  MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
+  MUSTER_ASSIGN(std::vector<ItemInfo> items, ListItemsAsMigrated(store, run, after, limit));
+  for (ItemInfo& item : items) item.counts = redriven.InItem(item.name, item.counts);
+  return items;
+}
+
 Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std::string& name) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
   MUSTER_ASSIGN(const std::optional<store::Record> record,
                 store.Get(kWorkKind, ItemKey(run, name)));
   if (!record) return NoItem(run, name);
-  return Describe(*record, now);
+  MUSTER_ASSIGN(ItemInfo item, Describe(*record, now));
+  MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
+  item.counts = redriven.InItem(item.name, item.counts);
+  return item;
 }
 
 Status RetryItem(store::Store& store, const std::string& run, const std::string& name) {
@@ -170,8 +184,7 @@ Status RetryItem(store::Store& store, const std::string& run, const std::string&
                    "only a quarantined item can be retried"};
     }
     body.state = ItemBody::State::kOpen;
-    body.failures = 0;
-    body.failed.clear();
+    body.ForgetFailures();
     record.attempt = 0;
     record.owner.clear();
     return {};

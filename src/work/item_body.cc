@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/json_fields.h"
+#include "core/record_version.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
 #include "muster/migrate.h"
@@ -63,6 +64,14 @@ pipeline::Partition ReadPartition(JsonFields& fields) {
 
 }  // namespace
 
+Result<Json> ParseBody(const std::string& json, std::string_view what) {
+  Json body = Json::parse(json, nullptr, /*throws=*/false);
+  MUSTER_TRY(CheckVersion(VersionOf(body), kFormat, what));
+  return body;
+}
+
+bool IsNewer(const Error& error) { return error.code == Code::kInvalid; }
+
 std::string_view StateName(ItemBody::State state) {
   for (const auto& [value, name] : kStateNames) {
     if (value == state) return name;
@@ -100,13 +109,20 @@ bool ItemBody::HasSplitOff(const ItemBody& successor) const {
   });
 }
 
+void ItemBody::ForgetFailures() {
+  failures = 0;
+  failed.clear();
+  reported = 0;
+}
+
 double ItemBody::Left() const {
   const double left = 1.0 - fraction.value_or(0.0);
   return partition.documents ? static_cast<double>(*partition.documents) * left : left;
 }
 
 std::string ItemBody::ToJson() const {
-  Json json{{"state", StateName(state)},
+  Json json{{"v", kFormat},
+            {"state", StateName(state)},
             {"partition", work::ToJson(partition)},
             {"progress", pipeline::JsonOf(progress)}};
   if (!from.empty()) json["from"] = from;
@@ -124,6 +140,7 @@ std::string ItemBody::ToJson() const {
   if (!error.empty()) json["error"] = error;
   if (failures != 0) json["failures"] = failures;
   if (!failed.empty()) json["failed"] = failed;
+  if (reported != 0) json["reported"] = reported;
   if (since_ms != 0) {
     json["since_ms"] = since_ms;
     json["since_read"] = since_read;
@@ -134,7 +151,8 @@ std::string ItemBody::ToJson() const {
 
 Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   constexpr const char* kWhat = "the body of a work item";
-  JsonFields fields(Json::parse(json, nullptr, /*throws=*/false));
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
   ItemBody body;
   std::string state;
   Json partition, progress;
@@ -153,7 +171,8 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
       .Read("until_ms", body.until_ms)
       .Read("error", body.error)
       .Read("failures", body.failures)
-      .Read("failed", body.failed);
+      .Read("failed", body.failed)
+      .Read("reported", body.reported);
   const auto* const known = std::find_if(kStateNames.begin(), kStateNames.end(),
                                          [&](const auto& pair) { return pair.second == state; });
   if (known == kStateNames.end()) fields.Mistake("its state is '" + Shortened(state) + "'");

@@ -5,10 +5,21 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
 
 namespace muster::work {
+
+// The format of the bodies of a run's records, their member `v`. Those written before there were
+// versions have none.
+inline constexpr int64_t kFormat = 1;
+
+// Parses a body. kInvalid: a newer version of muster wrote it. `what` names it in messages.
+Result<Json> ParseBody(const std::string& json, std::string_view what);
+
+// Whether a body could not be read because a newer version of muster wrote it.
+bool IsNewer(const Error& error);
 
 // The body of a work item's record.
 struct ItemBody {
@@ -29,16 +40,20 @@ struct ItemBody {
   std::string error = {};                // the last failure, for display
   int failures = 0;                      // without progress, for transient reasons
   std::vector<std::string> failed = {};  // the first two workers that failed without progress
-  int64_t since_ms = 0;                  // when its holder began, by the holder's clock, for
-                                         // display
-  int64_t since_read = 0;                // documents read by then
-  int64_t until_ms = 0;                  // when it was done
+  int reported = 0;        // the attempt that ended with a report; later ones ended silently
+  int64_t since_ms = 0;    // when its holder began, by the holder's clock, for
+                           // display
+  int64_t since_read = 0;  // documents read by then
+  int64_t until_ms = 0;    // when it was done
 
   // The parts that were split off, in order: each lies between two consecutive ends of the item.
   std::vector<pipeline::Partition> Successors() const;
 
   // Whether `successor` was split off from this item.
   bool HasSplitOff(const ItemBody& successor) const;
+
+  // Progress, or an operator, starts the counting anew.
+  void ForgetFailures();
 
   // Approximate number of documents left; if unknown, a fraction.
   double Left() const;

@@ -1,12 +1,11 @@
 #include "work/item_cursor.h"
 
 #include "core/planted_bug.h"
-#include "work/circuit.h"
 #include "work/target_check.h"
 
 namespace muster::work {
 
-ItemCursor::ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkItem& item,
+ItemCursor::ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, LeasedItem& item,
                        WorkObserver& observer, const StopRequests& stops,
                        const pipeline::Progress& start, bool kept)
     : coordinator_(coordinator),
@@ -54,7 +53,10 @@ Status ItemCursor::Save(const pipeline::Progress& progress, pipeline::Writer& wr
                                    pipeline_.transforms.TargetName(item_.partition().collection)));
   MUSTER_TRY(pipeline_.dead_letters.Flush());
   coordinator_.circuit().Succeeded(item_.name());
-  return item_.Checkpoint(progress, Fraction(progress, progress.position), kept_);
+  observer_.Waits("");
+  MUSTER_TRY(item_.Checkpoint(progress, Fraction(progress, progress.position), kept_));
+  coordinator_.pass().Leave();
+  return {};
 }
 
 std::optional<double> ItemCursor::Fraction(const pipeline::Progress& progress,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "muster/migrate.h"
-#include "muster/work.h"
+#include "work/coordinator.h"
 
 namespace muster::work {
 
@@ -9,7 +9,7 @@ namespace muster::work {
 // hands it over when it was held long enough.
 class ItemCursor final : public pipeline::WorkItemCursor {
  public:
-  ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkItem& item,
+  ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, LeasedItem& item,
              WorkObserver& observer, const StopRequests& stops, const pipeline::Progress& start,
              bool kept);
 
@@ -30,7 +30,7 @@ class ItemCursor final : public pipeline::WorkItemCursor {
 
   WorkCoordinator& coordinator_;
   pipeline::Pipeline& pipeline_;
-  WorkItem& item_;
+  LeasedItem& item_;
   WorkObserver& observer_;
   const StopRequests& stops_;
   const bool kept_;

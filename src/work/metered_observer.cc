@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace muster::work {
 namespace {
@@ -36,7 +37,7 @@ void MeteredObserver::Acquired(const WorkItem& item, const pipeline::Progress& f
                   {{"takeover", item.fence().epoch > 1 ? "true" : "false"}})
       .Add();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     seen_[item.name()] = {from.counts, env_.WallNow()};
   }
   Log(Level::kInfo, "item acquired",
@@ -51,7 +52,7 @@ void MeteredObserver::Acquired(const WorkItem& item, const pipeline::Progress& f
 void MeteredObserver::Advanced(const WorkItem& item, const pipeline::Progress& progress) {
   progress_.Add();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pipeline::Counts& seen = seen_[item.name()].counts;
     written_.Add(static_cast<double>(progress.counts.written - seen.written));
     skipped_.Add(static_cast<double>(progress.counts.skipped - seen.skipped));
@@ -74,7 +75,7 @@ void MeteredObserver::Ended(const WorkItem& item, ShardOutcome outcome, const Er
       .Add();
   InHand had;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     had = std::exchange(seen_[item.name()], {});
     seen_.erase(item.name());
   }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/metrics.h"
+#include "core/mutex.h"
 #include "muster/work.h"
 #include "net/tracer.h"
 
@@ -25,6 +25,7 @@ class MeteredObserver final : public WorkObserver {
   void Renewed(const WorkItem& item) override { observer_.Renewed(item); }
   void Split(const WorkItem& item, const pipeline::Progress& progress) override;
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override;
+  void Waits(const std::string& what) override { observer_.Waits(what); }
 
  private:
   struct InHand {
@@ -44,8 +45,8 @@ class MeteredObserver final : public WorkObserver {
   const Metrics::Counter skipped_;
   const Metrics::Counter failed_;
   const Metrics::Counter bytes_;
-  std::mutex mutex_;
-  std::map<std::string, InHand> seen_;
+  Mutex mutex_;
+  std::map<std::string, InHand> seen_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::work

@@ -5,9 +5,8 @@
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
-#include "muster/work.h"
 #include "pipeline/pipeline.h"
-#include "work/circuit.h"
+#include "work/coordinator.h"
 #include "work/item_cursor.h"
 #include "work/records.h"
 #include "work/target_check.h"
@@ -40,7 +39,7 @@ bool IsPrefix(const std::vector<std::string>& shorter, const std::vector<std::st
 class ItemMigration {
  public:
   ItemMigration(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkObserver& observer,
-                const StopRequests& stops, WorkItem& item)
+                const StopRequests& stops, LeasedItem& item)
       : coordinator_(coordinator),
         pipeline_(pipeline),
         observer_(observer),
@@ -60,6 +59,11 @@ class ItemMigration {
     if (item_.partition().follows) {
       MUSTER_ASSIGN(const bool due, coordinator_.IsItsTurn(item_));
       if (!due) return Tell(ShardOutcome::kReleased, item_.Postpone());
+    }
+    // It gives up in time for a hold that is long enough to be worth it.
+    if (item_.IsSuspect() && !coordinator_.pass().BeAlone(
+                                 item_.deadline() - coordinator_.terms().lease / 2, stops_.stop)) {
+      return Tell(ShardOutcome::kReleased, item_.Release());
     }
     const Status migrated = Migrate();
     if (migrated) return Tell(outcome_, {});
@@ -254,7 +258,7 @@ class ItemMigration {
   pipeline::Pipeline& pipeline_;
   WorkObserver& observer_;
   const StopRequests& stops_;
-  WorkItem& item_;
+  LeasedItem& item_;
   std::unique_ptr<pipeline::Writer> writer_;
   std::optional<ItemCursor> cursor_;
   pipeline::Progress start_;
@@ -290,6 +294,7 @@ Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
         coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
     for (const store::Record& record : records) {
       const auto item = ItemBody::FromJson(record.body);
+      if (!item && IsNewer(item.error())) return item.error();
       // An unreadable item is quarantined, and its collection is not one of these.
       if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
         continue;
@@ -381,7 +386,7 @@ std::string_view ShardOutcomeName(ShardOutcome outcome) {
 Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
                                       const pipeline::CollectionFilter& allowed,
                                       WorkObserver& observer, const StopRequests& stops) {
-  MUSTER_ASSIGN(std::optional<WorkItem> item, coordinator.AcquireNext(stops.stop));
+  MUSTER_ASSIGN(std::optional<LeasedItem> item, coordinator.AcquireNext(stops.stop));
   if (item) return ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
   MUSTER_ASSIGN(const bool settled, coordinator.AllSettled());
   if (settled) {

@@ -3,9 +3,7 @@
 #include "core/backoff.h"
 #include "core/interrupt.h"
 #include "core/planted_bug.h"
-#include "muster/work.h"
-#include "store/store.h"
-#include "work/item_body.h"
+#include "work/coordinator.h"
 #include "work/records.h"
 
 namespace muster::work {
@@ -98,8 +96,9 @@ class Preparation {
 
   Status WritePage() {
     const int number = done_.pages + 1;
-    // A conflict means that it already exists, which is just as good.
-    MUSTER_TRY(Retry([&] { return coordinator_.store().Write(items_); }));
+    MUSTER_ASSIGN(const std::vector<store::Written> written,
+                  Retry([&] { return coordinator_.store().Write(items_); }));
+    MUSTER_TRY(CheckItems(written));
     const std::string key = PageKey(coordinator_.run(), number);
     const store::Change change = store::Change::Put(
         store::Record{
@@ -114,13 +113,32 @@ class Preparation {
     return Save();
   }
 
+  // An item that exists is just as good if it is the same range of the source.
+  Status CheckItems(const std::vector<store::Written>& written) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (written[i].applied) continue;
+      MUSTER_ASSIGN(const std::optional<store::Record> stored, Retry([&] {
+                      return coordinator_.store().Get(kWorkKind, items_[i].record.key);
+                    }));
+      if (!stored) return Error{Code::kUnavailable, "item " + page_.items[i] + " is not there yet"};
+      const auto there = ItemBody::FromJson(stored->body);
+      if (!there) continue;  // counts as quarantined
+      MUSTER_ASSIGN(const ItemBody ours, ItemBody::FromJson(items_[i].record.body));
+      if (there->partition.end != ours.partition.end) return SourceChanged();
+    }
+    return {};
+  }
+
   // An existing page must match what we would have written.
   Status CheckPage(const std::string& key) {
     MUSTER_ASSIGN(const std::optional<store::Record> stored,
                   Retry([&] { return coordinator_.store().Get(kPageKind, key); }));
     if (!stored) return Error{Code::kUnavailable, "page " + key + " is not there yet"};
     MUSTER_ASSIGN(const PageBody body, PageBody::FromJson(stored->body));
-    if (body.items == page_.items) return {};
+    return body.items == page_.items ? Status() : SourceChanged();
+  }
+
+  Error SourceChanged() const {
     return Error{
         Code::kConflict,
         "the source has changed since the preparation of run '" + coordinator_.run() +
@@ -172,13 +190,14 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
   MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
   if (ready) return true;
   const WorkTerms& terms = coordinator.terms();
-  MUSTER_ASSIGN(std::vector<store::Lease> claimed,
-                store::Lease::Claim(coordinator.store(), coordinator.env(),
-                                    {.kind = kPrepareKind,
-                                     .queue = coordinator.run(),
-                                     .owner = coordinator.worker(),
-                                     .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
-                                    stop));
+  MUSTER_ASSIGN(
+      std::vector<store::Lease> claimed,
+      store::Lease::Claim(coordinator.store(),
+                          {.kind = kPrepareKind,
+                           .queue = coordinator.run(),
+                           .owner = OwnerName(coordinator.worker(), coordinator.env().NewId()),
+                           .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
+                          coordinator.env(), stop));
   if (claimed.empty()) {
     MUSTER_TRY(BeginAgainIfForgotten(coordinator));
     return false;
@@ -195,7 +214,7 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
     return false;
   }
   // Lost or not, the next holder resumes from what is stored.
-  if (lease.Expired()) return false;
+  if (lease.Expired() || prepared.error().code == Code::kLeaseLost) return false;
   const std::string body = lease.body();
   static_cast<void>(lease.GiveBack(body, terms.retry_delay, store::Lease::Attempts::kOneMore));
   return prepared.error().Within("preparing run '" + coordinator.run() + "'");

@@ -6,12 +6,12 @@
 #include <atomic>
 #include <iostream>
 
-#include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "store/store_wrapper.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
+#include "work/coordinator.h"
 #include "work/records.h"
 
 namespace muster::work {

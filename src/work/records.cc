@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kLongestRunName = 100;
 constexpr size_t kLetterBytes = 8;
+constexpr size_t kMostRedrivenItems = 500;  // in one record
 
 // Eight bytes each, big-endian.
 std::string PackLetters(const std::set<uint64_t>& letters) {
@@ -38,10 +39,23 @@ bool UnpackLetters(const std::string& text, std::set<uint64_t>& letters) {
 
 Json Parse(const std::string& json) { return Json::parse(json, nullptr, false); }
 
+std::string WithFormat(Json body) {
+  body["v"] = kFormat;
+  return ToJsonText(body);
+}
+
+constexpr size_t kOwnerDigits = 8;
+
 }  // namespace
 
+std::string OwnerName(const std::string& worker, const std::string& holder) {
+  return worker + "#" + holder.substr(0, kOwnerDigits);
+}
+
+std::string WorkerOf(const std::string& owner) { return owner.substr(0, owner.rfind('#')); }
+
 std::string RunBody::ToJson() const {
-  return ToJsonText(Json{{"incarnation", incarnation},
+  return WithFormat(Json{{"incarnation", incarnation},
                          {"adopts", adopts},
                          {"state", finished ? "finished"
                                    : ready  ? "ready"
@@ -56,9 +70,11 @@ std::string RunBody::ToJson() const {
 }
 
 Result<RunBody> RunBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "the body of a run";
   RunBody body;
   std::string state;
-  JsonFields fields(Parse(json));
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
   fields.Need("state", state)
       .Need("incarnation", body.incarnation)
       .Read("adopts", body.adopts)
@@ -75,46 +91,72 @@ Result<RunBody> RunBody::FromJson(const std::string& json) {
   }
   if (body.incarnation.empty()) fields.Mistake("it has no incarnation");
   if (body.pages < 0) fields.Mistake("it has less than no pages");
-  MUSTER_TRY(fields.Check("the body of a run"));
+  MUSTER_TRY(fields.Check(kWhat));
   body.finished = state == "finished";
   body.ready = body.finished || state == "ready";
   return body;
 }
 
-std::string PageBody::ToJson() const { return ToJsonText(Json{{"items", items}}); }
+std::string PageBody::ToJson() const { return WithFormat(Json{{"items", items}}); }
 
 Result<PageBody> PageBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "a page of a run";
   PageBody body;
-  JsonFields fields(Parse(json));
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
   fields.Need("items", body.items);
-  MUSTER_TRY(fields.Check("a page of a run"));
+  MUSTER_TRY(fields.Check(kWhat));
   return body;
 }
 
 std::string TargetBody::ToJson() const {
-  return ToJsonText(Json{{"target", target}, {"identity", identity}});
+  return WithFormat(Json{{"target", target}, {"identity", identity}});
 }
 
 Result<TargetBody> TargetBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "a target of a run";
   TargetBody body;
-  JsonFields fields(Parse(json));
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
   fields.Need("target", body.target).Need("identity", body.identity);
-  MUSTER_TRY(fields.Check("a target of a run"));
+  MUSTER_TRY(fields.Check(kWhat));
   return body;
 }
 
+void RedriveBody::Count(const std::string& item, bool was_skipped) {
+  ++(was_skipped ? skipped : written);
+  if (items.size() >= kMostRedrivenItems && !items.contains(item)) return;
+  Outcome& outcome = items[item];
+  ++(was_skipped ? outcome.skipped : outcome.written);
+}
+
 std::string RedriveBody::ToJson() const {
-  return ToJsonText(
-      Json{{"letters", PackLetters(letters)}, {"written", written}, {"skipped", skipped}});
+  Json by_item = Json::object();
+  for (const auto& [item, outcome] : items)
+    by_item[item] = Json::array({outcome.written, outcome.skipped});
+  return WithFormat(Json{{"letters", PackLetters(letters)},
+                         {"written", written},
+                         {"skipped", skipped},
+                         {"items", std::move(by_item)}});
 }
 
 Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "a redrive";
   RedriveBody body;
   std::string letters;
-  JsonFields fields(Parse(json));
-  fields.Read("letters", letters).Need("written", body.written).Read("skipped", body.skipped);
+  std::map<std::string, std::vector<int64_t>> by_item;
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
+  fields.Read("letters", letters)
+      .Need("written", body.written)
+      .Read("skipped", body.skipped)
+      .Read("items", by_item);
   if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
-  MUSTER_TRY(fields.Check("a redrive"));
+  for (const auto& [item, outcome] : by_item) {
+    if (outcome.size() != 2) fields.Mistake("its items are damaged");
+    if (outcome.size() == 2) body.items[item] = {outcome[0], outcome[1]};
+  }
+  MUSTER_TRY(fields.Check(kWhat));
   return body;
 }
 
@@ -148,21 +190,23 @@ Result<bool> IsFinished(store::Store& store, const std::string& run, const RunBo
 }
 
 std::string PrepareBody::ToJson() const {
-  return ToJsonText(Json{{"state", done ? "done" : "open"},
+  return WithFormat(Json{{"state", done ? "done" : "open"},
                          {"collection", collection},
                          {"partitions", partitions},
                          {"pages", pages}});
 }
 
 Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "the preparation of a run";
   PrepareBody body;
   std::string state;
-  JsonFields fields(Parse(json));
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
   fields.Read("state", state)
       .Read("collection", body.collection)
       .Read("partitions", body.partitions)
       .Need("pages", body.pages);
-  MUSTER_TRY(fields.Check("the preparation of a run"));
+  MUSTER_TRY(fields.Check(kWhat));
   body.done = state == "done";
   return body;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,14 @@ inline constexpr char kSplitRequestKind[] =
     "split_wish";                                  // RUN/NAME: an idle worker wants a part of it
 inline constexpr char kRedriveKind[] = "redrive";  // RUN/00 … RUN/ff: settled dead letters
 inline constexpr char kTargetKind[] = "target";    // RUN/INCARNATION/HASH: a collection's target
+
+// The owner of a claimed record: the worker's name and the first digits of the holder's id, which
+// is new for every claim. A store that went back in time may grant an epoch again, even to another
+// slot of the same worker; the owner tells the two apart.
+std::string OwnerName(const std::string& worker, const std::string& holder);
+
+// The worker's name in it, for display.
+std::string WorkerOf(const std::string& owner);
 
 struct RunBody {
   std::string incarnation;
@@ -60,9 +69,18 @@ struct TargetBody {
 // Some of the dead letters of a run that redrives have settled. An earlier version stored only the
 // number per file.
 struct RedriveBody {
+  struct Outcome {
+    int64_t written = 0;
+    int64_t skipped = 0;
+  };
   std::set<uint64_t> letters = {};  // their identities
   int64_t written = 0;
   int64_t skipped = 0;
+  // By the item that counts them as failed. Bounded, since a body is: letters of further items, and
+  // those of earlier versions, are only in the totals.
+  std::map<std::string, Outcome> items = {};
+
+  void Count(const std::string& item, bool was_skipped);
 
   std::string ToJson() const;
   static Result<RedriveBody> FromJson(const std::string& json);

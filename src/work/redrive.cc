@@ -1,10 +1,10 @@
 #include "work/redrive.h"
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
@@ -71,17 +71,18 @@ class AgainLetters final : public pipeline::DeadLetters {
                              .document = document,
                              .reason = letter.reason,
                              .transformed = letter.transformed}));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failed_.insert(place.identity);
     return {};
   }
   Status Flush() override { return letters_.Flush(); }
 
   // Those that did not fail.
-  std::vector<uint64_t> Settled() const {
-    std::vector<uint64_t> settled;
+  std::vector<SettledLetter> Settled() const {
+    const MutexLock lock(mutex_);
+    std::vector<SettledLetter> settled;
     for (const auto& [line, place] : taken_) {
-      if (!failed_.contains(place->identity)) settled.push_back(place->identity);
+      if (!failed_.contains(place->identity)) settled.push_back({place->identity, place->item});
     }
     return settled;
   }
@@ -89,14 +90,14 @@ class AgainLetters final : public pipeline::DeadLetters {
  private:
   pipeline::DeadLetters& letters_;
   std::map<std::string, const pipeline::LetterPlace*> taken_;  // by line
-  std::mutex mutex_;                                           // guards what follows
-  std::set<uint64_t> failed_;
+  mutable Mutex mutex_;
+  std::set<uint64_t> failed_ GUARDED_BY(mutex_);
 };
 
 // The redrive of one run.
 struct Step {
   std::optional<SettledLetters> record;  // none: its counts do not change
-  std::vector<uint64_t> settled = {};
+  std::vector<SettledLetter> settled = {};
   int64_t skipped = 0;
 };
 
@@ -216,7 +217,7 @@ class Redrive {
       step.skipped += counts.skipped;
       report_.counts += counts;
     }
-    const std::vector<uint64_t> settled = again.Settled();
+    const std::vector<SettledLetter> settled = again.Settled();
     step.settled.insert(step.settled.end(), settled.begin(), settled.end());
     return {};
   }

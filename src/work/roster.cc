@@ -197,6 +197,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
     return {};
   }
   auto body = ItemBody::FromJson(record->body);
+  if (!body && IsNewer(body.error())) return body.error().Within("item '" + key + "'");
   if (!body) {
     // No worker can process it and an operator has to look at it: counts as quarantined.
     quarantined_.push_back(item.name);
@@ -211,7 +212,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
       quarantined_.push_back(item.name);
       break;
     case ItemBody::State::kOpen:
-      open_.push_back({key, record->owner, *std::move(body)});
+      open_.push_back({key, WorkerOf(record->owner), *std::move(body)});
       break;
   }
   return {};

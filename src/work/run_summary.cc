@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "work/records.h"
+#include "work/redriven.h"
 
 namespace muster::work {
 namespace {
@@ -59,22 +59,9 @@ Result<RunSummary> RunSummary::Of(store::Store& store, const std::string& run) {
 }
 
 Status RunSummary::AddRedrives(store::Store& store, const std::string& run) {
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const RedriveBody redrive, RedriveBody::FromJson(record.body));
-      // An earlier version may have counted the same letters more than once.
-      const auto move = [&](int64_t many, int64_t& to) {
-        const int64_t moved = std::clamp<int64_t>(many, 0, std::max<int64_t>(0, counts.failed));
-        to += moved;
-        counts.failed -= moved;
-      };
-      move(redrive.written, counts.written);
-      move(redrive.skipped, counts.skipped);
-      after = record.key;
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
-  }
+  MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
+  counts = redriven.InRun(counts);
+  return {};
 }
 
 void RunSummary::Add(const ItemInfo& item) {
@@ -130,10 +117,14 @@ std::optional<milliseconds> RunSummary::Left(double rate) const {
 
 Status EachItem(store::Store& store, const std::string& run,
                 const std::function<void(const ItemInfo& item)>& each) {
+  MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
   for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<ItemInfo> items,
-                  ListItems(store, run, after, store::kMaxBatch));
-    for (const ItemInfo& item : items) each(item);
+    MUSTER_ASSIGN(std::vector<ItemInfo> items,
+                  ListItemsAsMigrated(store, run, after, store::kMaxBatch));
+    for (ItemInfo& item : items) {
+      item.counts = redriven.InItem(item.name, item.counts);
+      each(item);
+    }
     if (items.size() < static_cast<size_t>(store::kMaxBatch)) return {};
     after = items.back().key;
   }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "muster/work.h"
 
@@ -35,7 +36,7 @@ class RunSummary {
   // Adds another summary of the same run.
   void Add(const RunSummary& other);
 
-  // Moves redriven documents from `failed` to their new outcome.
+  // After all items: moves redriven documents from `failed` to their new outcome.
   Status AddRedrives(store::Store& store, const std::string& run);
 
   // Estimated number of documents in the run: started items extrapolate from their progress, and
@@ -62,6 +63,11 @@ class RunSummary {
   double sizes_ = 0;                     // of the items whose size is known
   int64_t sized_ = 0;                    // their number
 };
+
+// ListItems without redrives: `counts` are those of the progress. For totals, which AddRedrives
+// completes.
+Result<std::vector<ItemInfo>> ListItemsAsMigrated(store::Store& store, const std::string& run,
+                                                  const std::string& after, int limit);
 
 // Every item of the run, in key order.
 Status EachItem(store::Store& store, const std::string& run,

@@ -5,6 +5,7 @@
 #include "work/item_body.h"
 #include "work/item_words.h"
 #include "work/records.h"
+#include "work/settled_letters.h"
 
 namespace muster::work {
 namespace {
@@ -103,6 +104,33 @@ TEST(RunSummaryTest, NoRedriveSettlesMoreThanHasFailed) {
   const auto sum = RunSummary::Of(*store, "r");
   ASSERT_TRUE(sum) << sum.error().ToString();
   EXPECT_EQ(sum->counts, (pipeline::Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
+}
+
+TEST(RunSummaryTest, ARedriveCountsTheSameInEveryView) {
+  const auto store = store::OpenStore("memory:", RealEnv()).value();
+  std::vector<store::Change> changes;
+  for (const int shard : {0, 1}) {
+    ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c", .shard = shard});
+    item.state = ItemBody::State::kDone;
+    item.progress.counts = {.read = 10, .written = 7, .failed = 3};
+    changes.push_back(NewItem("r", item));
+  }
+  ASSERT_TRUE(store->Write(changes));
+  SettledLetters letters(*store, "r");
+  // The first digits of an identity choose the record.
+  const std::vector<SettledLetter> settled{
+      {1, "c__0__0"}, {2, "c__0__0"}, {uint64_t{1} << 60, "c__1__0"}};
+  ASSERT_TRUE(letters.Add(settled, 1));
+  ASSERT_TRUE(letters.Add(settled, 1)) << "known ones are not counted again";
+  const auto sum = RunSummary::Of(*store, "r");
+  ASSERT_TRUE(sum) << sum.error().ToString();
+  EXPECT_EQ(sum->counts, (pipeline::Counts{.read = 20, .written = 16, .skipped = 1, .failed = 3}));
+  pipeline::Counts listed;
+  ASSERT_TRUE(EachItem(*store, "r", [&](const ItemInfo& item) { listed += item.counts; }));
+  EXPECT_EQ(listed, sum->counts);
+  EXPECT_EQ(ReadItem(*store, "r", "c__0__0")->counts.failed, 1);
+  EXPECT_EQ(ReadItem(*store, "r", "c__1__0")->counts.failed, 2);
+  EXPECT_EQ(ListItems(*store, "r", "", 10)->at(1).counts.failed, 2);
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {

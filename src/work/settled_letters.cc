@@ -7,7 +7,6 @@
 #include "work/records.h"
 
 namespace muster::work {
-namespace {}  // namespace
 
 Status SettledLetters::Load() {
   for (std::string after;;) {
@@ -22,38 +21,40 @@ Status SettledLetters::Load() {
   }
 }
 
-Status SettledLetters::Add(const std::vector<uint64_t>& letters, int64_t skipped) {
-  std::map<std::string, std::vector<uint64_t>> by_key;
-  for (const uint64_t letter : letters) by_key[RedriveKey(run_, letter)].push_back(letter);
-  for (auto& [key, some] : by_key) MUSTER_TRY(AddTo(key, std::move(some), skipped));
+Status SettledLetters::Add(const std::vector<SettledLetter>& letters, int64_t skipped) {
+  std::map<std::string, std::vector<SettledLetter>> by_key;
+  for (const SettledLetter& letter : letters)
+    by_key[RedriveKey(run_, letter.identity)].push_back(letter);
+  for (const auto& [key, some] : by_key) MUSTER_TRY(AddTo(key, some, skipped));
   return {};
 }
 
 // `skipped` are those not counted in any record yet.
-Status SettledLetters::AddTo(const std::string& key, std::vector<uint64_t> letters,
+Status SettledLetters::AddTo(const std::string& key, const std::vector<SettledLetter>& letters,
                              int64_t& skipped) {
-  int64_t skips = 0;
+  int64_t left = skipped;
   const auto update =
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     RedriveBody body;
     if (stored) {
       MUSTER_ASSIGN(body, RedriveBody::FromJson(stored->body));
     }
-    const auto before = static_cast<int64_t>(body.letters.size());
-    body.letters.insert(letters.begin(), letters.end());
-    const int64_t added = static_cast<int64_t>(body.letters.size()) - before;
-    skips = std::min(skipped, added);
-    if (added == 0) return std::nullopt;
-    body.skipped += skips;
-    body.written += added - skips;
+    left = skipped;
+    const size_t before = body.letters.size();
+    for (const SettledLetter& letter : letters) {
+      if (!body.letters.insert(letter.identity).second) continue;
+      body.Count(letter.item, /*was_skipped=*/left > 0);
+      left = std::max<int64_t>(0, left - 1);
+    }
+    if (body.letters.size() == before) return std::nullopt;
     store::Record record = stored ? *std::move(stored)
                                   : store::Record{.kind = kRedriveKind, .queue = run_, .key = key};
     record.body = body.ToJson();
     return store::Change::Put(std::move(record), store::Due::Never());
   };
   MUSTER_TRY(store::Update(store_, kRedriveKind, key, update));
-  skipped -= skips;
-  settled_.insert(letters.begin(), letters.end());
+  skipped = left;
+  for (const SettledLetter& letter : letters) settled_.insert(letter.identity);
   return {};
 }
 

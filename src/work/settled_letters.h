@@ -11,6 +11,11 @@
 
 namespace muster::work {
 
+struct SettledLetter {
+  uint64_t identity = 0;
+  std::string item;  // the one that counts it as failed, by name
+};
+
 // The dead letters of a run that redrives have settled: their documents are written, or skipped by
 // a transform. Stored by the letters' identities, spread over records by their first digits, so
 // that a letter counts once, however often, from whichever file and by however many concurrent
@@ -22,11 +27,12 @@ class SettledLetters {
   Status Load();
   bool Contains(uint64_t identity) const { return settled_.contains(identity); }
 
-  // Adds letters, `skipped` of which were skipped. Known ones are not counted again.
-  Status Add(const std::vector<uint64_t>& letters, int64_t skipped);
+  // Adds letters, `skipped` of which, unknown which, were skipped. Known ones are not counted
+  // again.
+  Status Add(const std::vector<SettledLetter>& letters, int64_t skipped);
 
  private:
-  Status AddTo(const std::string& key, std::vector<uint64_t> letters, int64_t& skipped);
+  Status AddTo(const std::string& key, const std::vector<SettledLetter>& letters, int64_t& skipped);
 
   store::Store& store_;
   const std::string run_;

@@ -1,7 +1,6 @@
 #include "work/slot.h"
 
 #include "core/log.h"
-#include "work/circuit.h"
 #include "work/records.h"
 
 namespace muster::work {
@@ -21,10 +20,12 @@ class Slot {
   Result<bool> Run() {
     while (!stop_.stop_requested()) {
       if (!prepared_) MUSTER_TRY(Prepare());
-      if (!coordinator_.circuit().Await(stop_)) break;
+      if (!coordinator_.circuit().Await(stop_) || !coordinator_.pass().Enter(stop_)) break;
       auto outcome =
           MigrateNextShard(coordinator_, pipeline_, options_.allowed, observer_, next_stops_());
+      coordinator_.pass().Leave();
       coordinator_.circuit().Settled();
+      observer_.Waits(coordinator_.circuit().WaitsFor());
       if (!outcome) {
         if (!IsTransient(outcome.error().code)) return outcome.error();
         Pause("could not acquire an item; retrying", outcome.error());

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "muster/work.h"
+#include "work/coordinator.h"
 
 namespace muster::work {
 

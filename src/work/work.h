@@ -7,3 +7,4 @@
 #include "work/records.h"           // IWYU pragma: export
 #include "work/redrive.h"           // IWYU pragma: export
 #include "work/run_summary.h"       // IWYU pragma: export
+#include "work/whole_run.h"         // IWYU pragma: export

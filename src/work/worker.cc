@@ -1,11 +1,10 @@
 #include <functional>
-#include <mutex>
 #include <set>
 
 #include "core/condition.h"
 #include "core/guard.h"
+#include "core/mutex.h"
 #include "core/planted_bug.h"
-#include "work/circuit.h"
 #include "work/slot.h"
 
 namespace muster::work {
@@ -31,7 +30,7 @@ class WatchedSlot final : public WorkObserver {
   WorkCoordinator& coordinator() { return *coordinator_; }
 
   StopRequests Next() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_item_ = std::stop_source();
     abort_item_ = std::stop_source();
     lease_ends_ = MonoTime::max();
@@ -41,20 +40,20 @@ class WatchedSlot final : public WorkObserver {
   }
 
   void StopItem() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
     stop_item_.request_stop();
   }
 
   void AbortItem() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     aborting_ = true;
     abort_item_.request_stop();
   }
 
   // When its lease ends; far in the future if it holds nothing.
   MonoTime StopIfLost(MonoTime now) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (now < lease_ends_) return lease_ends_;
     lease_ends_ = MonoTime::max();
     if (PLANTED_BUG(lost_items_go_on)) return lease_ends_;
@@ -81,12 +80,13 @@ class WatchedSlot final : public WorkObserver {
     LeaseEnds(MonoTime::max());
     observer_.Ended(item, outcome, why);
   }
+  void Waits(const std::string& what) override { observer_.Waits(what); }
 
  private:
   // A renewal may shorten it: attempts without progress have longer leases.
   void LeaseEnds(MonoTime end) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       std::swap(lease_ends_, end);
       if (lease_ends_ >= end) return;
     }
@@ -96,12 +96,12 @@ class WatchedSlot final : public WorkObserver {
   std::unique_ptr<WorkCoordinator> coordinator_;
   WorkObserver& observer_;
   const std::function<void()> sooner_;
-  std::mutex mutex_;
-  std::stop_source stop_item_;
-  std::stop_source abort_item_;
-  MonoTime lease_ends_ = MonoTime::max();
-  bool ending_ = false;
-  bool aborting_ = false;
+  Mutex mutex_;
+  std::stop_source stop_item_ GUARDED_BY(mutex_);
+  std::stop_source abort_item_ GUARDED_BY(mutex_);
+  MonoTime lease_ends_ GUARDED_BY(mutex_) = MonoTime::max();
+  bool ending_ GUARDED_BY(mutex_) = false;
+  bool aborting_ GUARDED_BY(mutex_) = false;
 };
 
 class Worker {
@@ -112,19 +112,23 @@ class Worker {
   Result<WorkerReport> Run(store::Store& store, WorkObserver& observer,
                            const std::stop_token& stop) {
     RunSpec run = options_.run;
-    const auto circuit = std::make_shared<Circuit>(pipeline_.env, options_.terms.retry_delay);
+    const auto state = std::make_shared<WorkerState>(pipeline_.env, options_.terms);
     for (int i = 0; i < std::max(1, options_.slots); ++i) {
-      MUSTER_ASSIGN(auto coordinator,
-                    WorkCoordinator::Join(store, pipeline_.env, run, options_.terms,
-                                          options_.worker, circuit));
+      MUSTER_ASSIGN(
+          auto coordinator,
+          WorkCoordinator::Join(store, pipeline_.env, run, options_.terms, options_.worker, state));
       run.new_incarnation = false;  // once is enough
       slots_.push_back(
           std::make_unique<WatchedSlot>(std::move(coordinator), observer, [this] { Notify(); }));
     }
-    running_ = slots_.size();
+    {
+      const MutexLock lock(mutex_);
+      running_ = slots_.size();
+    }
     std::vector<std::function<void()>> threads{[this, &stop] { Watch(stop); }};
     for (const auto& slot : slots_) threads.emplace_back([this, &slot] { RunOne(*slot); });
     pipeline_.env.RunAll(std::move(threads));
+    const MutexLock lock(mutex_);
     if (error_) return *error_;
     WorkerReport report{.all_done = all_done_};
     std::set<std::string> quarantined;
@@ -142,7 +146,7 @@ class Worker {
           slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
           stop_.get_token());
     });
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --running_;
     if (done && *done) all_done_ = true;
     // An error one slot cannot recover from stops the others too.
@@ -151,11 +155,11 @@ class Worker {
   }
 
   void Notify() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     NotifyLocked();
   }
 
-  void NotifyLocked() {
+  void NotifyLocked() REQUIRES(mutex_) {
     notified_ = true;
     changed_.NotifyAll();
   }
@@ -196,13 +200,13 @@ class Worker {
   }
 
   bool HasFailed() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return error_.has_value();
   }
 
   // False: all slots have ended.
   bool AwaitChange(std::chrono::nanoseconds timeout, const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (running_ > 0 && !notified_) changed_.Wait(lock, timeout, stop);
     notified_ = false;
     return running_ > 0;
@@ -212,12 +216,12 @@ class Worker {
   const WorkerOptions& options_;
   std::vector<std::unique_ptr<WatchedSlot>> slots_;
   std::stop_source stop_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition changed_;
-  bool notified_ = false;
-  size_t running_ = 0;
-  bool all_done_ = false;
-  std::optional<Error> error_;
+  bool notified_ GUARDED_BY(mutex_) = false;
+  size_t running_ GUARDED_BY(mutex_) = 0;
+  bool all_done_ GUARDED_BY(mutex_) = false;
+  std::optional<Error> error_ GUARDED_BY(mutex_);
   bool aborted_ = false;  // by the watch
 };
 

@@ -5,13 +5,13 @@
 #include <set>
 #include <thread>
 
+#include "core/json.h"
 #include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "pipeline/flow/wrappers.h"
 #include "store/backends.h"
-#include "work/circuit.h"
-#include "work/item_body.h"
+#include "work/coordinator.h"
 #include "work/records.h"
 #include "work/run_summary.h"
 
@@ -38,7 +38,13 @@ class Watcher final : public WorkObserver {
     outcomes.emplace_back(item.name(), outcome);
   }
 
+  void Waits(const std::string& what) override {
+    std::lock_guard lock(mutex_);
+    if (waits.empty() || waits.back() != what) waits.push_back(what);
+  }
+
   std::function<void(const WorkItem&, const pipeline::Progress&)> on_advance;
+  std::vector<std::string> waits;
   std::atomic<int> splits = 0;
   std::vector<std::pair<std::string, ShardOutcome>> outcomes;
 
@@ -358,6 +364,9 @@ TEST_F(WorkerTest, AnOutageOfTheSinkIsWaitedForAndNoItemIsToBlame) {
   EXPECT_TRUE(report->all_done);
   EXPECT_TRUE(report->quarantined.empty());
   ExpectComplete();
+  EXPECT_NE(std::find(watcher_.waits.begin(), watcher_.waits.end(), "the sink: connection refused"),
+            watcher_.waits.end());
+  EXPECT_EQ(watcher_.waits.back(), "") << "it waits no longer";
 }
 
 TEST_F(WorkerTest, AnOutageInTheMiddleIsNoReasonToGiveUpEither) {
@@ -446,14 +455,102 @@ TEST_F(WorkerTest, WhatFailsAloneWhileOthersGetThroughNeedsTwoWorkersToBeGivenUp
   ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
   EXPECT_FALSE(item("one").FailedElsewhere());
   for (const char* worker : {"one", "one"}) {
-    WorkItem held = item(worker);
+    LeasedItem held = item(worker);
     EXPECT_FALSE(held.FailedElsewhere());
     ASSERT_TRUE(held.Fail(away, 0ms, std::nullopt, true));
   }
-  WorkItem held = item("two");
+  LeasedItem held = item("two");
   EXPECT_TRUE(held.FailedElsewhere());
   ASSERT_TRUE(held.Checkpoint(held.progress(), std::nullopt, false));
   EXPECT_FALSE(held.FailedElsewhere()) << "there was progress";
+}
+
+// A store that went back in time grants the same epoch again, to another slot of the worker.
+TEST_F(WorkerTest, TwoSlotsWithTheSameEpochAreDifferentHolders) {
+  ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
+  LeasedItem held = Join("me")->AcquireNext({}).value().value();
+  EXPECT_EQ(Item(held.name()).holder, "me");
+  store::Record record = store_->Get(kWorkKind, ItemKey("run", held.name())).value().value();
+  EXPECT_EQ(record.owner, OwnerName("me", held.fence().holder));
+  record.owner = OwnerName("me", RealEnv().NewId());
+  const store::Change change = store::Change::Put(record, store::Due::Unchanged());
+  ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
+  EXPECT_EQ(Item(held.name()).holder, "me");
+  EXPECT_FALSE(held.StillOurs().value());
+  const Status stored = held.Checkpoint(held.progress(), std::nullopt, false);
+  ASSERT_FALSE(stored);
+  EXPECT_EQ(stored.error().code, Code::kLeaseLost);
+}
+
+TEST_F(WorkerTest, AnItemWhoseHolderDisappearedIsSuspectUntilOneReports) {
+  auto coordinator = Join("me");
+  options_.terms.lease = 1ms;
+  options_.terms.max_lease = 1ms;
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  const auto acquire = [&] {
+    std::optional<LeasedItem> item = coordinator->AcquireNext({}).value();
+    while (item->name() != "orders__0__0") {
+      EXPECT_TRUE(item->Fail({Code::kInternal, "later"}, 1h, std::nullopt, false));
+      item = coordinator->AcquireNext({}).value();
+    }
+    return *std::move(item);
+  };
+  const auto disappears = [&] {
+    const auto taken = store_->Claim({.kind = kWorkKind,
+                                      .queue = "run",
+                                      .key = ItemKey("run", "orders__0__0"),
+                                      .owner = "other",
+                                      .claim_id = RealEnv().NewId(),
+                                      .lease = 1ms,
+                                      .max_lease = 1ms});
+    ASSERT_EQ(taken.value().size(), 1u);
+    RealEnv().Sleep(2ms, {});
+  };
+  LeasedItem first = acquire();
+  EXPECT_FALSE(first.IsSuspect());
+  ASSERT_TRUE(first.Fail({Code::kInvalid, "bad"}, 0ms, std::nullopt, true));
+  LeasedItem reported = acquire();
+  EXPECT_EQ(reported.attempt(), 2);
+  EXPECT_FALSE(reported.IsSuspect());
+  ASSERT_TRUE(reported.Fail({Code::kInvalid, "bad"}, 0ms, std::nullopt, true));
+  disappears();
+  LeasedItem suspect = acquire();
+  EXPECT_TRUE(suspect.IsSuspect());
+  ASSERT_TRUE(suspect.Release());
+  LeasedItem again = acquire();
+  EXPECT_TRUE(again.IsSuspect()) << "a release says nothing about it";
+  ASSERT_TRUE(again.Checkpoint(again.progress(), std::nullopt, false));
+  ASSERT_TRUE(again.Release());
+  EXPECT_FALSE(acquire().IsSuspect()) << "there was progress";
+}
+
+TEST_F(WorkerTest, RecordsOfANewerVersionAreRefusedByNameAndNumber) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  const auto set_version = [&](const char* kind, const std::string& key, int version) {
+    store::Record record = store_->Get(kind, key).value().value();
+    Json body = Json::parse(record.body);
+    EXPECT_EQ(body["v"].get<int>(), 1);
+    body["v"] = version;
+    record.body = ToJsonText(body);
+    const store::Change change = store::Change::Put(record, store::Due::AtOnce());
+    EXPECT_TRUE(store_->Write({&change, 1}).value().front().applied);
+  };
+  for (const ItemInfo& item : Items()) set_version(kWorkKind, item.key, 2);
+  const auto ran = Run();
+  ASSERT_FALSE(ran);
+  EXPECT_NE(ran.error().message.find("item 'run/orders__"), std::string::npos)
+      << ran.error().message;
+  EXPECT_NE(ran.error().message.find("in format 2"), std::string::npos) << ran.error().message;
+  EXPECT_EQ(Items()[0].attempt, 0) << "looking at it is not an attempt";
+  EXPECT_EQ(Items()[0].state, ItemInfo::State::kUnreadable);
+
+  set_version(kRunKind, "run", 3);
+  const auto joined = WorkCoordinator::Join(*store_, RealEnv(), options_.run, {}, "me");
+  ASSERT_FALSE(joined);
+  EXPECT_NE(joined.error().message.find("in format 3"), std::string::npos);
+  ASSERT_EQ(ListRuns(*store_)->size(), 1u);
+  EXPECT_NE(ListRuns(*store_)->front().unreadable.find("in format 3"), std::string::npos);
 }
 
 // Their leases were lost through no fault of theirs, say by a jump of the store's clock.
@@ -476,7 +573,7 @@ TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
   const Error away{Code::kUnavailable, "away", "", Party::kSink};
   for (int round = 0; round < 3; ++round) {
     for (int i = 1; i < options_.terms.max_attempts; ++i) disappears();
-    std::optional<WorkItem> item = coordinator->AcquireNext({}).value();
+    std::optional<LeasedItem> item = coordinator->AcquireNext({}).value();
     while (item->name() != "orders__0__0") {
       ASSERT_TRUE(item->Fail(away, 1h, std::nullopt, false));
       item = coordinator->AcquireNext({}).value();
@@ -561,7 +658,7 @@ TEST_F(WorkerTest, NameOfAnotherMigrationIsRefused) {
 TEST_F(WorkerTest, ReleasedByHandIsLostToItsHolder) {
   auto coordinator = Join("me");
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
-  WorkItem item = coordinator->AcquireNext({}).value().value();
+  LeasedItem item = coordinator->AcquireNext({}).value().value();
   ASSERT_TRUE(ReleaseItem(*store_, "run", item.name()));
   EXPECT_EQ(item.Checkpoint({.position = "000005"}, {}, false).error().code, Code::kLeaseLost);
   EXPECT_EQ(ReleaseItem(*store_, "run", item.name()).error().code, Code::kConflict);
@@ -585,40 +682,6 @@ TEST_F(WorkerTest, PreparationThatWasInterruptedIsContinued) {
   EXPECT_EQ(PageBody::FromJson(store_->Get(kPageKind, "run/000003").value()->body)->items.size(),
             500u);
   EXPECT_TRUE(store_->Get(kWorkKind, "run/orders__2499__002499").value());
-}
-
-TEST(ItemBody, SurvivesTheRoundTrip) {
-  ItemBody body = ItemBody::Of({.collection = "a__b",
-                                .shard = 3,
-                                .part = "x\xff.jsonl",
-                                .begin = std::string("\0\x01", 2),
-                                .end = "99",
-                                .documents = 12,
-                                .bytes = 34});
-  body.progress = body.progress.CutAt("50");
-  body.state = ItemBody::State::kQuarantined;
-  body.fraction = 0.25;
-  body.error = "line\n\"quoted\"";
-  body.created = 1;
-  const ItemBody back = ItemBody::FromJson(body.ToJson()).value();
-  EXPECT_EQ(back.partition, body.partition);
-  EXPECT_EQ(back.progress, body.progress);
-  EXPECT_EQ(back.state, body.state);
-  EXPECT_EQ(back.fraction, body.fraction);
-  EXPECT_EQ(back.error, body.error);
-  ASSERT_EQ(back.Successors().size(), 1u);
-  EXPECT_EQ(back.Successors()[0].begin, "50");
-  EXPECT_EQ(back.Successors()[0].end, "99");
-}
-
-TEST(ItemBody, ForeignBodyIsNamed) {
-  EXPECT_EQ(ItemBody::FromJson(R"({"not":"ours"})").error().code, Code::kCorrupt);
-}
-
-TEST(ItemKey, TooLongNameBecomesAHash) {
-  const std::string key = ItemKey("run", "orders__0__" + std::string(600, 'x'));
-  EXPECT_TRUE(key.starts_with("run/sha256-"));
-  EXPECT_LE(key.size(), store::kMaxKeyBytes);
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#include "work/item_body.h"
+
+#include <gtest/gtest.h>
+
+#include "muster/store.h"
+#include "work/records.h"
+
+namespace muster::work {
+namespace {
+
+TEST(ItemBody, SurvivesTheRoundTrip) {
+  ItemBody body = ItemBody::Of({.collection = "a__b",
+                                .shard = 3,
+                                .part = "x\xff.jsonl",
+                                .begin = std::string("\0\x01", 2),
+                                .end = "99",
+                                .documents = 12,
+                                .bytes = 34});
+  body.progress = body.progress.CutAt("50");
+  body.state = ItemBody::State::kQuarantined;
+  body.fraction = 0.25;
+  body.error = "line\n\"quoted\"";
+  body.created = 1;
+  const ItemBody back = ItemBody::FromJson(body.ToJson()).value();
+  EXPECT_EQ(back.partition, body.partition);
+  EXPECT_EQ(back.progress, body.progress);
+  EXPECT_EQ(back.state, body.state);
+  EXPECT_EQ(back.fraction, body.fraction);
+  EXPECT_EQ(back.error, body.error);
+  ASSERT_EQ(back.Successors().size(), 1u);
+  EXPECT_EQ(back.Successors()[0].begin, "50");
+  EXPECT_EQ(back.Successors()[0].end, "99");
+}
+
+TEST(ItemBody, ForeignBodyIsNamed) {
+  EXPECT_EQ(ItemBody::FromJson(R"({"not":"ours"})").error().code, Code::kCorrupt);
+}
+
+TEST(ItemKey, TooLongNameBecomesAHash) {
+  const std::string key = ItemKey("run", "orders__0__" + std::string(600, 'x'));
+  EXPECT_TRUE(key.starts_with("run/sha256-"));
+  EXPECT_LE(key.size(), store::kMaxKeyBytes);
+}
+
+// As version 0.1 wrote them, before bodies had a format.
+TEST(ItemBody, ReadsWhatWasWrittenBeforeThereWereVersions) {
+  const auto item = ItemBody::FromJson(
+      R"({"state":"open","partition":{"collection":"orders","shard":1,"begin":"","end":"",)"
+      R"("documents":20},"progress":{"position":"7","end":"9","read":7,"written":6,)"
+      R"("skipped":0,"failed":1,"bytes":14,"former_ends":["20"]},"fraction":0.5,"kept":true,)"
+      R"("successors":["orders__1__9"],"created":1,"error":"away","failures":2,"failed":["w1"],)"
+      R"("since_ms":1700000000000,"since_read":3})");
+  ASSERT_TRUE(item) << item.error().ToString();
+  EXPECT_EQ(item->partition.shard, 1);
+  EXPECT_EQ(item->progress.position, "7");
+  EXPECT_EQ(item->progress.counts.failed, 1);
+  EXPECT_EQ(item->failed, std::vector<std::string>{"w1"});
+  ASSERT_EQ(item->Successors().size(), 1u);
+  const auto run = RunBody::FromJson(
+      R"({"incarnation":"i1","adopts":false,"state":"ready","pages":1,"source":"s","sink":"t",)"
+      R"("transforms":"","selection":null,"created_ms":1700000000000})");
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_TRUE(run->ready);
+  EXPECT_EQ(run->since_ms, 1700000000000);
+}
+
+TEST(ItemBody, OwnersNameTheirWorker) {
+  EXPECT_EQ(OwnerName("host-7", "0123456789abcdef"), "host-7#01234567");
+  EXPECT_EQ(WorkerOf("host-7#01234567"), "host-7");
+  EXPECT_EQ(WorkerOf("of-an-earlier-version"), "of-an-earlier-version");
+  EXPECT_EQ(WorkerOf(""), "");
+}
+
+}  // namespace
+}  // namespace muster::work

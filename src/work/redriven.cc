@@ -1,0 +1,50 @@
+#include "work/redriven.h"
+
+#include <algorithm>
+
+namespace muster::work {
+namespace {
+
+// An earlier version may have counted the same letters more than once.
+pipeline::Counts Moved(pipeline::Counts counts, const RedriveBody::Outcome& outcome) {
+  const auto move = [&](int64_t many, int64_t& to) {
+    const int64_t moved = std::clamp<int64_t>(many, 0, std::max<int64_t>(0, counts.failed));
+    to += moved;
+    counts.failed -= moved;
+  };
+  move(outcome.written, counts.written);
+  move(outcome.skipped, counts.skipped);
+  return counts;
+}
+
+}  // namespace
+
+Result<Redriven> Redriven::Of(store::Store& store, const std::string& run) {
+  Redriven redriven;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
+      MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
+      redriven.total_.written += body.written;
+      redriven.total_.skipped += body.skipped;
+      for (const auto& [item, outcome] : body.items) {
+        RedriveBody::Outcome& sum = redriven.items_[item];
+        sum.written += outcome.written;
+        sum.skipped += outcome.skipped;
+      }
+    }
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return redriven;
+    after = records.back().key;
+  }
+}
+
+pipeline::Counts Redriven::InRun(const pipeline::Counts& counts) const {
+  return Moved(counts, total_);
+}
+
+pipeline::Counts Redriven::InItem(const std::string& item, const pipeline::Counts& counts) const {
+  const auto found = items_.find(item);
+  return found == items_.end() ? counts : Moved(counts, found->second);
+}
+
+}  // namespace muster::work

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "muster/progress.h"
+#include "muster/result.h"
+#include "muster/store.h"
+#include "work/records.h"
+
+namespace muster::work {
+
+// What redrives have made of a run's dead letters. Every view of a run or an item counts by it.
+class Redriven {
+ public:
+  static Result<Redriven> Of(store::Store& store, const std::string& run);
+
+  // The counts of the whole run, or of an item, with its redriven documents moved from `failed` to
+  // their new outcome.
+  pipeline::Counts InRun(const pipeline::Counts& counts) const;
+  pipeline::Counts InItem(const std::string& item, const pipeline::Counts& counts) const;
+
+ private:
+  RedriveBody::Outcome total_;
+  std::map<std::string, RedriveBody::Outcome> items_;
+};
+
+}  // namespace muster::work
