@@ -1,47 +1,54 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <future>
-#include <optional>
 #include <stop_token>
-#include <utility>
+#include <string>
+#include <string_view>
 
+#include "muster/result.h"
 #include "muster/task.h"
 
 namespace muster::task {
 
-// Runs `work` on a thread of its own and meanwhile says every two seconds that this call is alive.
-// `work` is asked to stop, and must then return soon, when the call is not wanted any more or its
-// time is up. Returns what `work` returns.
-template <class Work>
-auto InBackground(const states::TaskCall& call, states::TaskContext& context, Work work) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kBeat{2'000};
-  std::stop_source source;
-  const std::stop_callback forward(context.stop(), [&] { source.request_stop(); });
-  std::optional<Clock::time_point> deadline;
-  if (call.timeout) deadline = Clock::now() + *call.timeout;
-  auto result = std::async(std::launch::async, std::move(work), source.get_token());
-  auto beat = Clock::now() + kBeat;
-  while (true) {
-    auto until = beat;
-    if (deadline && !source.stop_requested()) until = std::min(until, *deadline);
-    if (result.wait_until(until) == std::future_status::ready) return result.get();
-    const auto now = Clock::now();
-    if (deadline && now >= *deadline) source.request_stop();
-    if (now >= beat) {
-      if (!context.KeepAlive()) source.request_stop();
-      beat = now + kBeat;
-    }
+using Work = std::function<Result<states::TaskOutcome>(const std::stop_token& stop)>;
+
+// Runs `work` on a thread of its own and keeps the call alive until it returns. `work` is asked to
+// stop, and must then return soon, when the result is no longer wanted or the call's time is up. A
+// failure after that time is States.Timeout. Exceptions become kInternal.
+Result<states::TaskOutcome> InBackground(const states::TaskCall& call, states::TaskContext& context,
+                                         const Work& work);
+
+// An executor whose calls begin and end in Start: nothing is left to poll or to cancel.
+//
+// It says who is to blame for a failure by its name:
+//   States.Runtime      the definition: its parameters are wrong
+//   States.Timeout      the call took longer than TimeoutSeconds
+//   FAMILY.Invalid, FAMILY.NotFound, FAMILY.Conflict, …   the data: a retry fails again
+//   FAMILY.Unavailable, FAMILY.UnknownOutcome, …          another system: a retry may succeed
+//   FAMILY.Full, FAMILY.Internal, …                       this process or its machine
+class BlockingExecutor : public states::TaskExecutor {
+ public:
+  // `family` begins the names of failures: "Copy".
+  explicit BlockingExecutor(std::string_view family) : family_(family) {}
+
+  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) final;
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
+                           states::TaskContext& context) final {
+    return Start(call, context);
   }
-}
+  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
+              states::TaskContext& /*context*/) final {}
 
-// Whether the call's own time has run out since `start`.
-inline bool IsTimeUp(const states::TaskCall& call, std::chrono::steady_clock::time_point start) {
-  return call.timeout && std::chrono::steady_clock::now() - start >= *call.timeout;
-}
+ protected:
+  // Reads the parameters; the work runs in the background. `call` and `context` outlive it. An
+  // error is the definition's fault.
+  virtual Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) = 0;
 
-inline states::TaskFailure TimedOut() { return {"States.Timeout", "the task did not end in time"}; }
+  // Names a failure of the work, by default by its code.
+  virtual states::TaskFailure FailureOf(const states::TaskCall& call, const Error& error) const;
+
+ private:
+  const std::string family_;
+};
 
 }  // namespace muster::task

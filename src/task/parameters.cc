@@ -11,10 +11,10 @@ namespace muster::task {
 Result<Parameters> Parameters::Read(const states::TaskCall& call,
                                     std::initializer_list<std::string_view> known) {
   const Parameters parameters(call);
-  if (!call.input.is_object()) return parameters.Wrong("its parameters must be an object");
+  if (!call.input.is_object()) return parameters.Wrong("parameters must be an object");
   for (const auto& [name, value] : call.input.items()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return parameters.Wrong("there is no parameter " + name);
+      return parameters.Wrong("unknown parameter " + name);
     }
   }
   return parameters;
@@ -81,7 +81,7 @@ std::string InFolder(const std::string& folder, const std::string& place) {
   const bool elsewhere = scheme.empty() && path.find("://") != path.npos;
   if (path.empty() || elsewhere || path.starts_with('/') || path.starts_with("${")) return place;
   if (scheme.empty()) return folder + end + place;
-  // Paths of URLs are percent-encoded.
+  // URL paths are percent-encoded.
   std::string encoded;
   for (const char c : folder) encoded += c == '/' ? "/" : PercentEncode(std::string_view(&c, 1));
   return std::string(scheme) + encoded + end + std::string(path);

@@ -12,26 +12,26 @@
 
 namespace muster::task {
 
-// The parameters of a call, checked: errors name the resource and the parameter.
+// The checked parameters of a call. Errors name the resource and the parameter.
 class Parameters {
  public:
-  // kInvalid: not an object, or one with a parameter that is not among `known`.
+  // kInvalid: not an object, or it has an unknown parameter.
   static Result<Parameters> Read(const states::TaskCall& call,
                                  std::initializer_list<std::string_view> known);
 
-  // A text that is not empty.
+  // A non-empty string.
   Result<std::string> Required(const std::string& name) const;
-  // The URL or path of a place, not empty. It may have references to secrets that the definition
-  // has written; kInvalid: data has brought one along.
+  // A URL or path, not empty. It may hold secret references of the definition; kInvalid: one came
+  // with data.
   Result<std::string> Place(const std::string& name) const;
-  // The same of a place that may be on this machine: where its path is relative, it lies in the
-  // folder that the parameter "folder" names, whatever folder this process works in.
+  // The same; a relative local path is resolved against the parameter "folder", if given, instead
+  // of the working directory.
   Result<std::string> PlaceInFolder(const std::string& name) const;
-  // A text; `fallback`: it is not given.
+  // A string; `fallback` if it is not given.
   Result<std::string> Optional(const std::string& name, const std::string& fallback = "") const;
-  // An object of texts; numbers and booleans become the text that they are written as.
+  // An object of strings; numbers and booleans are converted to their JSON text.
   Result<std::vector<std::pair<std::string, std::string>>> Texts(const std::string& name) const;
-  // Whatever it is; null: it is not given.
+  // Any JSON; null if it is not given.
   Json Value(const std::string& name) const;
 
   Error Wrong(const std::string& what) const;
@@ -41,12 +41,12 @@ class Parameters {
   const states::TaskCall* call_;
 };
 
-// Puts a relative path, or that of a URL such as sqlite:FILE, into a folder. What is absolute, is
-// not on this machine or begins with a reference to a secret is left as it is; so is everything if
-// there is no folder.
+// Resolves a relative path, or that of a URL such as sqlite:FILE, against a folder. Absolute paths,
+// remote URLs and those that begin with a secret reference are returned unchanged; so is everything
+// if `folder` is empty.
 std::string InFolder(const std::string& folder, const std::string& place);
 
-// What a failure is called in a state machine: FailureName("Sql", kUnknownOutcome) is
+// The name of a failure in a state machine: FailureName("Sql", kUnknownOutcome) is
 // "Sql.UnknownOutcome".
 std::string FailureName(std::string_view family, Code code);
 

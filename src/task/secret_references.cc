@@ -13,7 +13,7 @@ Error Refuse(const states::TaskCall& call, const std::string& what, const std::s
   return Error{Code::kInvalid, call.resource + ": " + what + " at " + pointer, std::move(hint)};
 }
 
-// Whether a reference begins in this piece and ends behind it: data would then say which one it is.
+// Whether a reference begins in this piece but does not end in it: data would choose the secret.
 bool IsCutOff(std::string_view piece) {
   for (size_t open = piece.find("${"); open != piece.npos; open = piece.find("${", open + 2)) {
     if (piece.find('}', open) == piece.npos) return true;
@@ -21,22 +21,22 @@ bool IsCutOff(std::string_view piece) {
   return piece.ends_with('$');
 }
 
-// The references in the text are the definition's own, each of them whole.
+// Checks that all references in the text are complete and come from the definition.
 Status CheckOrigin(const states::TaskCall& call, const std::string& pointer,
                    const std::string& text, const std::vector<std::string>& pieces) {
   if (std::any_of(pieces.begin(), pieces.end(), IsCutOff)) {
-    return Refuse(call, "data completes a reference to a secret", pointer,
-                  "write the whole reference into the definition");
+    return Refuse(call, "data completes a secret reference", pointer,
+                  "put the whole reference into the definition");
   }
   size_t written = 0;
   for (const std::string& piece : pieces) written += CountSecretReferences(piece);
   if (CountSecretReferences(text) == written) return {};
-  return Refuse(call, "data has a reference to a secret", pointer,
-                "write it into the definition: references are resolved only there");
+  return Refuse(call, "a secret reference came with data", pointer,
+                "put it into the definition: references in data are never resolved");
 }
 
-// Data between the pieces of a URL must not end the part that it stands in: `db?host=elsewhere`
-// would choose who gets the secret.
+// Data filled into a URL must not end the URL part it is in: `db?host=elsewhere` would choose who
+// gets the secret.
 Status CheckFillings(const states::TaskCall& call, const std::string& pointer,
                      const std::string& text, const std::vector<std::string>& pieces) {
   std::string expression = Regex::Escape(pieces.front());
@@ -44,8 +44,8 @@ Status CheckFillings(const states::TaskCall& call, const std::string& pointer,
     expression += "[A-Za-z0-9._~-]*" + Regex::Escape(pieces[i]);
   MUSTER_ASSIGN(const Regex plain, Regex::Compile(expression));
   if (plain.MatchesWhole(text)) return {};
-  return Refuse(call, "data that is not plain stands beside a reference to a secret", pointer,
-                "only letters, digits and . _ ~ - may be filled into a URL that has one");
+  return Refuse(call, "data with special characters in a URL with a secret reference", pointer,
+                "only letters, digits and . _ ~ - may be filled into such a URL");
 }
 
 }  // namespace

@@ -7,17 +7,16 @@
 
 namespace muster::task {
 
-// Secrets in the parameters of a call: a reference is resolved only where the definition has
-// written it (TaskCall::references). `pointer` says where in the call's input the text stands.
+// Secret references in the parameters of a call are resolved only where the definition has them
+// (TaskCall::references). `pointer` is the JSON pointer of the text in the call's input.
 
-// A text that goes out as it is: a header, a variable. References of the definition are resolved,
-// data stays as it is. kInvalid: a reference that leads nowhere, or data that adds one to a text of
-// the definition's, or completes one.
+// For a text that is sent as it is, such as a header: resolves the definition's references and
+// leaves data alone. kInvalid: a reference cannot be resolved, or data adds or completes one.
 Result<std::string> ResolveReferences(const states::TaskCall& call, const std::string& pointer,
                                       const std::string& text);
 
-// A URL, whose references are resolved when it is opened. kInvalid: data has brought one along or
-// completes one, or what it fills in beside one could change where the URL leads.
+// For a URL, whose references are resolved when it is opened. kInvalid: data adds or completes one,
+// or could change where a URL with a reference leads.
 Status CheckReferences(const states::TaskCall& call, const std::string& pointer,
                        const std::string& text);
 

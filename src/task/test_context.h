@@ -7,7 +7,7 @@
 
 namespace muster::task {
 
-// What an executor gets in tests: the real world, and a stop that the test requests.
+// The context of an executor under test: the real Env, and a stop requested by the test.
 class TestContext : public states::TaskContext {
  public:
   Env& env() override { return RealEnv(); }

@@ -95,7 +95,7 @@ class Arranger {
     groups = Groups(ranks, [&](size_t a, size_t b) { return !ordered(a, b); });
     if (PLANTED_BUG(needs_are_ignored)) return Compose(Step::Kind::kParallel, groups);
     if (groups.size() != 1) return Compose(Step::Kind::kSequence, groups);
-    // Neither: those that wait for nobody here go first, and all others wait for all of them.
+    // Neither: those without dependencies in the set go first, and all others wait for all of them.
     std::vector<size_t> first;
     std::vector<size_t> rest;
     for (const size_t rank : ranks) {

@@ -19,7 +19,7 @@ struct RankWork {
 };
 
 // What runs when: one rank, steps one after another, or steps side by side. It is what both
-// `explain` computes with and the state machine is made of, so that the one tells of the other.
+// `explain` computes with and the state machine is made of, so that they agree.
 struct Step {
   enum class Kind { kRank, kSequence, kParallel };
   Kind kind = Kind::kSequence;

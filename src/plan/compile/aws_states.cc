@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRecordsAsked = 100;  // the most that AppFlow gives at once, newest first
 
-// AppFlow extracts, Glue transforms, SNS tells, DynamoDB keeps the status.
+// AppFlow extracts, Glue transforms, SNS notifies, DynamoDB stores the status.
 class AwsStates final : public ProfileStates {
  public:
   AwsStates(const Plan& plan, RunIdentity run) : plan_(plan), run_(std::move(run)), names_(plan) {}
@@ -169,7 +169,7 @@ class AwsStates final : public ProfileStates {
             {"Parameters", parameters}};
   }
 
-  // Glue's jobs are calls that last: whoever ends the execution stops them.
+  // Glue's jobs are pending calls: ending the execution stops them.
   std::optional<Json> StopExtract() const override {
     return Json{{"Type", "Task"},
                 {"Resource", "arn:aws:states:::aws-sdk:appflow:cancelFlowExecutions"},

@@ -1,13 +1,18 @@
 #include "plan/compile/compile.h"
 
+#include <filesystem>
+
 #include "plan/compile/compile_rank.h"
 #include "plan/compile/profile_states.h"
+#include "plan/model/order.h"
+#include "states/states.h"
 
 namespace muster::plan {
 namespace {
 
 constexpr const char* kFail = "FailMigration";
 constexpr const char* kFailed = "MigrationFailed";
+constexpr size_t kIncarnationBytes = 32;  // as Env::NewId makes it
 
 class PlanCompiler {
  public:
@@ -154,7 +159,7 @@ class PlanCompiler {
     if (path != "$") chain.Add("Side" + number + "-Done", {{"Type", "Pass"}});
   }
 
-  // Where ranks go on after failures, the end tells of them.
+  // If ranks continue after failures, the migration fails at its end.
   void AddVerdict(Chain& chain) {
     Json choices = Json::array();
     for (const std::string& list : failure_lists_) {
@@ -183,6 +188,24 @@ class PlanCompiler {
 };
 
 }  // namespace
+
+Status CheckSize(const Plan& plan, const std::string& definition) {
+  if (definition.size() <= states::kMaxDefinitionBytes) return {};
+  return Error{Code::kInvalid,
+               plan.path + ": its state machine has " + std::to_string(definition.size()) +
+                   " bytes; the limit is " + std::to_string(states::kMaxDefinitionBytes),
+               "make it several plans"};
+}
+
+Status CheckRunSize(const Plan& plan, const Profile& profile) {
+  std::error_code unknown;
+  const RunIdentity longest{.name = std::string(kMaxRunNameBytes, 'n'),
+                            .id = std::string(kIncarnationBytes, 'i'),
+                            .folder = std::filesystem::current_path(unknown).string()};
+  const CompiledPlan compiled =
+      Compile(plan, profile, Arrange(plan, Order(plan)), {.inline_ranks = true, .run = longest});
+  return CheckSize(plan, ToJsonText(compiled.main.definition));
+}
 
 CompiledPlan Compile(const Plan& plan, const Profile& profile, const Arrangement& arrangement,
                      const CompileOptions& options) {

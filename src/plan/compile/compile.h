@@ -25,26 +25,32 @@ struct RankMachine {
 // A plan in Amazon States Language.
 struct CompiledPlan {
   Machine main;
-  std::vector<RankMachine> ranks;  // those that the main one starts, where ranks run as children
-  StateTable states;               // of all machines; others are not tasks
+  std::vector<RankMachine> ranks;  // that the main machine starts as children, if any
+  StateTable states;               // of all machines; other states are not tasks
 };
 
 struct CompileOptions {
-  bool inline_ranks = false;  // no children, also where the profile would have them
-  RunIdentity run = {};       // that it is for
-  // Results of tasks that are done already, by "extract/OBJECT" and "transform/SCRIPT", and of
-  // ranks that were reconciled, by "reconcile/NUMBER".
+  bool inline_ranks = false;  // no child machines, even if the profile has them
+  RunIdentity run = {};
+  // Results of tasks that earlier attempts completed, by "extract/OBJECT" and "transform/SCRIPT",
+  // and of reconciled ranks, by "reconcile/NUMBER".
   std::map<std::string, Json> done = {};
 };
+
+// kInvalid: larger than the definition of an execution may be.
+Status CheckSize(const Plan& plan, const std::string& definition);
+
+// Whether a run of the plan, under any name and in this process's working folder, passes CheckSize.
+Status CheckRunSize(const Plan& plan, const Profile& profile);
 
 // The states that an arrangement becomes with a profile:
 //
 //   InitializeMigration → Rank200 → … → CollectResults → CompleteMigration
 //
-// A rank is a Parallel of its extractions, then one of its transforms, then rows are reconciled
-// where the profile can tell. A task that fails for good
-// is told about, its siblings go on, and the plan's policy decides what follows; every way that
-// fails passes FailMigration, which makes the status FAILED.
+// A rank is a Parallel of its extractions, then one of its transforms, then a reconciliation of
+// rows where the profile has one. When a task has failed permanently, people are notified, its
+// siblings continue, and the plan's policy decides what follows; every failure leads to
+// FailMigration, which sets the status FAILED.
 CompiledPlan Compile(const Plan& plan, const Profile& profile, const Arrangement& arrangement,
                      const CompileOptions& options = {});
 

@@ -154,7 +154,7 @@ class RankCompiler {
     Json state = profile_.Notify(rank_, phase, task);
     if (plan_.on_failure != FailurePolicy::kFailFast) {
       if (state["Type"] == "Task") {
-        // Nobody to be told is no reason to lose the rank's other tasks.
+        // A failed notification must not end the rank's other tasks.
         const std::string untold = StateName(notify + "-Untold");
         state["Catch"] = CatchAll("$.untold", untold);
         branch.AddSide(

@@ -164,7 +164,7 @@ class LocalStates final : public ProfileStates {
     return loaders;
   }
 
-  // A state that tells all that are to be told, or nobody, and leaves `marker` at a path.
+  // A state that notifies all targets, if there are any, and leaves `marker` at a path.
   Json Tell(const std::string& what, Json message, const std::string& key, const Json& marker,
             const std::string& path) const {
     if (profile_.notify.empty())

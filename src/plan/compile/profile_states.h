@@ -10,13 +10,15 @@
 
 namespace muster::plan {
 
-// Which run a state machine is for; without an id, for none.
+inline constexpr size_t kMaxRunNameBytes = 70;  // executions append to it
+
+// The run that a state machine is for; without an id, none.
 struct RunIdentity {
   std::string name = {};  // RunState::id
-  std::string id = {};    // not the migration's: one of that name, on another store, is another run
+  std::string id = {};    // the incarnation: unique, where a name may exist on several stores
   int64_t attempt = 1;
-  std::string folder = {};        // where relative paths begin; empty: where the process works
-  bool unmarked_staging = false;  // what is staged may name no run: an older version began it
+  std::string folder = {};        // of relative paths; empty: the process's working folder
+  bool unmarked_staging = false;  // staged data may name no run: an older version began it
 };
 
 // What the parts of a plan are in a state machine, for one kind of profile. States find the run's
@@ -44,24 +46,24 @@ class ProfileStates {
   virtual void AddTransform(Chain& chain, const Rank& rank, const TransformTask& task,
                             const std::string& failed) const = 0;
 
-  // Looks whether all rows of a rank have arrived, from `$.extract.results` and
-  // `$.transform.results`; its result is {"failed": [], "result": …}. None: this profile cannot
-  // tell.
+  // Checks that all rows of a rank have arrived, from `$.extract.results` and
+  // `$.transform.results`; its result is {"failed": [], "result": …}. None: the profile has no such
+  // check.
   virtual std::optional<Json> Reconcile(const Rank& rank) const = 0;
   virtual std::string ReconcileName(const Rank& rank) const = 0;
 
-  // Tells people that they have not, by the error at `$.unreconciled`; leaves {"failed": [{"task":
-  // …}]} at `$.reconcile`.
+  // Notifies people that rows are missing, with the error at `$.unreconciled`; leaves {"failed":
+  // [{"task": …}]} at `$.reconcile`.
   virtual Json NotifyUnreconciled(const Rank& rank) const = 0;
 
-  // Tells people that a task has failed; leaves something in `$.failed` in any case.
+  // Notifies people that a task has failed; leaves something in `$.failed` in any case.
   virtual Json Notify(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
-  // Writes down that a migration begins, and what has become of it.
+  // Records that a migration begins, and its status later.
   virtual Json Initialize() const = 0;
   virtual Json Update(RunStatus status) const = 0;
 
-  // Stops an extraction that goes on elsewhere, by the parameters of its first state at `$.asked`
+  // Stops an extraction that continues elsewhere, by the parameters of its first state at `$.asked`
   // and that state's result at `$.answered`. None: what runs ends with the execution.
   virtual std::optional<Json> StopExtract() const = 0;
 

@@ -15,7 +15,7 @@ enum class StateRole {
   kFirst,      // begins a task that further states complete
   kStep,       // a state between the first and the last
   kLast,       // its exit is the task's success
-  kNotify,     // the task, or the rank's reconciliation, has failed: people are told
+  kNotify,     // the task, or the rank's reconciliation, has failed: people are notified
   kReconcile,  // checks the rows of the rank
   kRankDone,   // the rank has succeeded
 };

@@ -14,7 +14,7 @@ bool DoesTask(const states::TaskCall& call) { return call.part && call.part->doe
 
 }  // namespace
 
-// Keeps what a call says of its rows, and what it waits for.
+// Records the rows that a call reports, and what it waits for.
 class TaskGate::MeteredContext final : public states::TaskContext {
  public:
   MeteredContext(TaskGate& gate, states::TaskContext& inner, const std::string& state)
@@ -24,11 +24,11 @@ class TaskGate::MeteredContext final : public states::TaskContext {
   bool KeepAlive() override { return inner_.KeepAlive(); }
   std::stop_token stop() const override { return inner_.stop(); }
   void Progress(int64_t rows) override {
-    const std::lock_guard lock(gate_.mutex_);
+    const MutexLock lock(gate_.mutex_);
     gate_.rows_[state_] = rows;
   }
   void WaitsFor(const std::string& what) override {
-    const std::lock_guard lock(gate_.mutex_);
+    const MutexLock lock(gate_.mutex_);
     if (what.empty()) {
       gate_.waits_.erase(state_);
     } else {
@@ -43,13 +43,13 @@ class TaskGate::MeteredContext final : public states::TaskContext {
 };
 
 void TaskGate::SetStates(StateTable states) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   states_ = std::move(states);
 }
 
 states::TaskCall TaskGate::Labelled(const states::TaskCall& call) const {
   states::TaskCall labelled = call;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = states_.find(call.state);
   if (found == states_.end()) return labelled;
   const PlanState& state = found->second;
@@ -61,51 +61,51 @@ states::TaskCall TaskGate::Labelled(const states::TaskCall& call) const {
 }
 
 void TaskGate::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = true;
 }
 
 void TaskGate::Open() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   closed_ = false;
 }
 
 bool TaskGate::closed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_;
 }
 
 bool TaskGate::IsEmpty() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::none_of(passages_.begin(), passages_.end(),
                       [](const auto& entry) { return entry.second == Passage::kInside; });
 }
 
 TaskGate::Passage TaskGate::PassageOf(const std::string& state) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = passages_.find(state);
   return found == passages_.end() ? Passage::kNone : found->second;
 }
 
 std::map<std::string, int64_t> TaskGate::LiveRows() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return rows_;
 }
 
 std::map<std::string, std::string> TaskGate::LiveWaits() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waits_;
 }
 
 bool TaskGate::Enter(const std::string& state, bool begins) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   passages_[state] = begins && closed_ ? Passage::kHeld : Passage::kInside;
   return passages_[state] == Passage::kInside;
 }
 
 states::TaskOutcome TaskGate::Leave(const std::string& state, states::TaskOutcome outcome) {
-  const std::lock_guard lock(mutex_);
-  // What is pending goes on, wherever that is.
+  const MutexLock lock(mutex_);
+  // A pending call is still in progress, wherever it runs.
   if (std::holds_alternative<states::TaskPending>(outcome)) return outcome;
   passages_[state] =
       std::holds_alternative<states::TaskSuccess>(outcome) ? Passage::kSucceeded : Passage::kFailed;
@@ -126,8 +126,11 @@ states::TaskOutcome TaskGate::Start(const states::TaskCall& unlabelled,
 states::TaskOutcome TaskGate::Poll(const states::TaskCall& unlabelled, const Json& resume,
                                    states::TaskContext& context) {
   const states::TaskCall call = Labelled(unlabelled);
+  if (resume.is_object() && resume.contains(kHeld)) {
+    // A process that only cancels the run does not know its tasks: the call stays held.
+    return DoesTask(call) ? Start(call, context) : Held();
+  }
   if (!DoesTask(call)) return ExecutorWrapper::Poll(call, resume, context);
-  if (resume.is_object() && resume.contains(kHeld)) return Start(call, context);
   Enter(call.state, false);
   MeteredContext metered(*this, context, call.state);
   return Leave(call.state, ExecutorWrapper::Poll(call, resume, metered));

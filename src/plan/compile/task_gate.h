@@ -1,18 +1,18 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "plan/compile/state_table.h"
 #include "states/states.h"
 
 namespace muster::plan {
 
-// Passes the calls of one run on, each with the part of the plan that it is for, and knows which
-// tasks go on. Once it is closed, no task is begun: it waits until the gate is opened or its run
-// has ended. Safe to use from any thread; what it is given must outlive it.
+// Forwards the calls of one run to executors, each with the part of the plan that it is for, and
+// knows which tasks are in progress. While it is closed, no task begins: its call waits until the
+// gate is opened or the run has ended. Thread-safe. The executors must outlive it.
 class TaskGate final : public states::ExecutorWrapper {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
@@ -20,25 +20,25 @@ class TaskGate final : public states::ExecutorWrapper {
   explicit TaskGate(std::vector<states::TaskExecutor*> executors)
       : ExecutorWrapper(std::move(executors)) {}
 
-  // The states of the run whose calls pass from now on.
-  void SetStates(StateTable states);
+  // The states of the run that makes the calls.
+  void SetStates(StateTable states) EXCLUDES(mutex_);
 
-  void Close();
-  void Open();
+  void Close() EXCLUDES(mutex_);
+  void Open() EXCLUDES(mutex_);
 
-  bool closed() const;
+  bool closed() const EXCLUDES(mutex_);
 
-  // Whether no task goes on.
-  bool IsEmpty() const;
+  // Whether no task is in progress.
+  bool IsEmpty() const EXCLUDES(mutex_);
 
-  // What became of the last call of a state, here in this process.
-  Passage PassageOf(const std::string& state) const;
+  // The outcome of a state's last call in this process.
+  Passage PassageOf(const std::string& state) const EXCLUDES(mutex_);
 
-  // The rows that calls which go on have told of, by state.
-  std::map<std::string, int64_t> LiveRows() const;
+  // The rows reported by calls in progress, by state.
+  std::map<std::string, int64_t> LiveRows() const EXCLUDES(mutex_);
 
-  // What calls that go on wait for, by state.
-  std::map<std::string, std::string> LiveWaits() const;
+  // What calls in progress wait for, by state.
+  std::map<std::string, std::string> LiveWaits() const EXCLUDES(mutex_);
 
   states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override;
   states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,
@@ -50,18 +50,19 @@ class TaskGate final : public states::ExecutorWrapper {
   class MeteredContext;
 
   // The call with the part that it is for.
-  states::TaskCall Labelled(const states::TaskCall& call) const;
+  states::TaskCall Labelled(const states::TaskCall& call) const EXCLUDES(mutex_);
 
-  // False: it is closed, and the call has to wait.
-  bool Enter(const std::string& state, bool begins);
-  states::TaskOutcome Leave(const std::string& state, states::TaskOutcome outcome);
+  // False: the gate is closed, and the call must wait.
+  bool Enter(const std::string& state, bool begins) EXCLUDES(mutex_);
+  states::TaskOutcome Leave(const std::string& state, states::TaskOutcome outcome) EXCLUDES(mutex_);
 
-  mutable std::mutex mutex_;
-  bool closed_ = false;
-  StateTable states_;
-  std::map<std::string, Passage> passages_;
-  std::map<std::string, int64_t> rows_;
-  std::map<std::string, std::string> waits_;
+  mutable Mutex mutex_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  StateTable states_ GUARDED_BY(mutex_);
+  // By state.
+  std::map<std::string, Passage> passages_ GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> rows_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> waits_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::plan

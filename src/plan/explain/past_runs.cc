@@ -43,7 +43,7 @@ class PastReader {
       for (store::Record& record : page) {
         after = record.key;
         auto run = ReadRunBody(record);
-        // What cannot be read has nothing to tell; 'muster list' names it.
+        // Unreadable runs are skipped here; 'muster list' shows them.
         if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
         MUSTER_TRY(DropForeignAttempts(store_, states_, *run));
         const auto execution = states_.Find(run->attempts.front().execution);
@@ -59,7 +59,7 @@ class PastReader {
     return all;
   }
 
-  // Whether it had something to tell.
+  // Whether it had any task of use.
   Result<bool> AddRun(const Found& found) {
     MUSTER_ASSIGN(const std::optional<Plan> pinned, PinnedPlan(found.record));
     if (!pinned) return false;

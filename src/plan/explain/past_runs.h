@@ -10,7 +10,7 @@
 
 namespace muster::plan {
 
-// What runs of a plan have told of its tasks.
+// Times and rows of the tasks of a plan, from its past runs.
 struct PastRuns {
   std::vector<std::string> runs;              // their migrations, the newest first
   std::map<std::string, SecondsRange> times;  // by "extract/OBJECT" and "transform/SCRIPT"

@@ -8,7 +8,7 @@ namespace {
 
 struct Case {
   std::vector<std::string> errors;  // one of them begins the error's name
-  std::vector<std::string> words;   // one of them is in what was told; empty: whatever
+  std::vector<std::string> words;   // one of them is in the cause; empty: any cause
   Remedy remedy;
 };
 

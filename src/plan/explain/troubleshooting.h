@@ -11,7 +11,7 @@ struct Remedy {
   std::string remedy;
 };
 
-// By the name of the error and what was told with it, on every profile; none: nothing is known.
+// By the error's name and cause, on every profile. None: nothing is known.
 std::optional<Remedy> RemedyFor(const std::string& error, const std::string& cause);
 
 }  // namespace muster::plan

@@ -98,7 +98,7 @@ Status RunBeside(Plan& plan, const std::string& change, std::string_view value) 
     if (std::find(later.needs.begin(), later.needs.end(), need) == later.needs.end())
       later.needs.push_back(need);
   }
-  // Whoever waited for both by waiting for the second still does.
+  // A rank that waited for both through the second still does.
   for (Rank& rank : plan.ranks) {
     const bool waits = std::find(rank.needs.begin(), rank.needs.end(), second) != rank.needs.end();
     if (waits && std::find(rank.needs.begin(), rank.needs.end(), first) == rank.needs.end())

@@ -1,5 +1,6 @@
 #include "muster/plan.h"
 
+#include "plan/compile/compile.h"
 #include "plan/explain/explain.h"
 #include "plan/explain/what_if.h"
 #include "plan/model/plan.h"
@@ -31,7 +32,11 @@ std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& o
   if (!checked.plan) return std::move(checked.problems);
   Problems problems(path);
   CheckFiles(*checked.plan, problems);
-  return problems.Take();
+  std::vector<std::string> found = problems.Take();
+  const auto profile = checked.plan->FindProfile(options.profile);
+  const Status fits = profile ? CheckRunSize(*checked.plan, **profile) : Status();
+  if (!fits) found.push_back(fits.error().ToString());
+  return found;
 }
 
 Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options) {

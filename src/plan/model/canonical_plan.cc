@@ -28,12 +28,15 @@ std::optional<int64_t> OptionalNumber(const Json& json) {
   return json.get<int64_t>();
 }
 
-// One of `count` values.
-template <class T>
-T EnumOf(const Json& json, int count) {
-  const auto number = json.get<int>();
-  if (number < 0 || number >= count) throw Json::Exception(json.dump() + " is not known");
-  return static_cast<T>(number);
+// By name or, as older versions wrote it, by number.
+template <class Enum, size_t N>
+Enum EnumOf(const Json& json, const EnumNames<Enum, N>& names) {
+  if (json.is_string()) {
+    if (const auto value = names.Find(json.get<std::string>())) return *value;
+  } else if (const auto number = json.get<int64_t>(); number >= 0 && number < int64_t{N}) {
+    return static_cast<Enum>(number);
+  }
+  throw Json::Exception(json.dump() + " is not known");
 }
 
 void Need(bool there, const std::string& what, const std::string& name) {
@@ -81,15 +84,15 @@ Plan Read(const Json& json) {
                 rates.at("dpu_exponent"),
                 rates.at("parquet_speedup"),
                 rates.at("parquet_size")};
-  plan.on_failure = EnumOf<FailurePolicy>(json.at("on_failure"), 3);
+  plan.on_failure = EnumOf(json.at("on_failure"), kFailurePolicyNames);
   plan.poll_s = json.at("poll_s").get<int64_t>();
   for (const auto& [name, profile] : json.at("profiles").items()) {
     plan.profiles.push_back({.name = name,
-                             .kind = EnumOf<ProfileKind>(profile.at("kind"), 2),
+                             .kind = EnumOf(profile.at("kind"), kProfileKindNames),
                              .source = profile.at("source"),
                              .target = profile.at("target"),
                              .staging = profile.at("staging"),
-                             .format = EnumOf<StagingFormat>(profile.at("format"), 2),
+                             .format = EnumOf(profile.at("format"), kStagingFormatNames),
                              .notify = profile.at("notify").get<std::vector<std::string>>()});
   }
   for (const auto& [name, object] : json.at("objects").items()) {

@@ -33,7 +33,7 @@ std::string StateName(const std::string& name);
 //   Json machine = chain.Finish();
 class Chain {
  public:
-  // All that has been added and goes on anywhere goes on here.
+  // Every state added so far that needs a successor gets this one.
   void Add(const std::string& name, Json state, const CountRange& times = {{1, 0}, {1, 0}});
 
   // A state that others name; it goes on where those before go on. It is not counted: it is where
@@ -43,7 +43,7 @@ class Chain {
   // A state that others name, and that ends or names itself what follows.
   void AddOther(const std::string& name, Json state);
 
-  // Nothing added so far goes on by itself: the last state names what follows.
+  // No state added so far needs a successor: the last one names what follows.
   void Detach() { open_.clear(); }
 
   // What runs inside of a state that was added.
@@ -55,7 +55,7 @@ class Chain {
   // Of all states, in the order in which they were added.
   const std::vector<std::string>& names() const { return names_; }
 
-  // {"StartAt": …, "States": …}; what goes on nowhere ends.
+  // {"StartAt": …, "States": …}; states without a successor end the machine.
   Json Finish();
 
  private:

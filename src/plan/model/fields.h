@@ -10,7 +10,7 @@
 
 namespace muster::plan {
 
-// Collects what is wrong in a file, to tell all of it at once.
+// Collects the problems of a file, to report all of them at once.
 class Problems {
  public:
   explicit Problems(std::string origin) : origin_(std::move(origin)) {}
@@ -30,8 +30,8 @@ class Problems {
   std::vector<Problem> list_;
 };
 
-// The fields of one map: each is asked for by name, and one that nobody asked for is a problem.
-// What is wrong with a field is told, and its value left as it was.
+// The fields of one map: each is read by name, and those that are never read are problems. A field
+// with a problem is reported, and its value left unchanged.
 class FieldReader {
  public:
   FieldReader(Problems& problems, const YamlNode& node, std::string what);
@@ -41,7 +41,7 @@ class FieldReader {
   FieldReader& operator=(const FieldReader&) = delete;
 
   const YamlNode* Find(std::string_view name);
-  // The same, told when it is not there.
+  // The same; a missing one is a problem.
   const YamlNode* Need(std::string_view name);
 
   void Text(std::string_view name, std::string& value);

@@ -101,6 +101,21 @@ enum class ProfileKind { kLocal, kAws };
 enum class StagingFormat { kJson, kParquet };
 enum class FailurePolicy { kFinishRank, kFailFast, kContinue };
 
+// As plans and pinned plans name them. Older versions pinned their numbers: do not reorder.
+inline constexpr EnumNames<ProfileKind, 2> kProfileKindNames{{{
+    {ProfileKind::kLocal, "local"},
+    {ProfileKind::kAws, "aws"},
+}}};
+inline constexpr EnumNames<StagingFormat, 2> kStagingFormatNames{{{
+    {StagingFormat::kJson, "json"},
+    {StagingFormat::kParquet, "parquet"},
+}}};
+inline constexpr EnumNames<FailurePolicy, 3> kFailurePolicyNames{{{
+    {FailurePolicy::kFinishRank, "finish-rank"},
+    {FailurePolicy::kFailFast, "fail-fast"},
+    {FailurePolicy::kContinue, "continue"},
+}}};
+
 // What extract and transform mean.
 struct Profile {
   std::string name;
@@ -113,7 +128,7 @@ struct Profile {
   std::vector<std::string> notify = {};
 };
 
-// The most that may go on at a time; none: as much as there is.
+// How many may run at a time; none: unlimited.
 struct Pools {
   std::optional<int64_t> flows = {};
   std::optional<int64_t> jobs = {};

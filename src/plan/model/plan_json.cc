@@ -28,6 +28,25 @@ Json Optional(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+template <class Enum, size_t N>
+Json EnumJson(Enum value, const EnumNames<Enum, N>& names, CanonicalForm form) {
+  if (form == CanonicalForm::kNumbers) return static_cast<int>(value);
+  return names.NameOf(value);
+}
+
+Json ProfilesJson(const Plan& plan, CanonicalForm form) {
+  Json json = Json::object();
+  for (const Profile& profile : plan.profiles) {
+    json[profile.name] = {{"kind", EnumJson(profile.kind, kProfileKindNames, form)},
+                          {"source", profile.source},
+                          {"target", profile.target},
+                          {"staging", profile.staging},
+                          {"format", EnumJson(profile.format, kStagingFormatNames, form)},
+                          {"notify", profile.notify}};
+  }
+  return json;
+}
+
 void CompareInto(const std::string& where, const Json& before, const Json& after,
                  std::vector<Difference>& differences) {
   if (before == after) return;
@@ -45,7 +64,7 @@ void CompareInto(const std::string& where, const Json& before, const Json& after
 
 }  // namespace
 
-Json Canonical(const Plan& plan) {
+Json Canonical(const Plan& plan, CanonicalForm form) {
   Json json;
   json["plan"] = plan.name;
   json["variables"] = plan.variables;
@@ -71,17 +90,9 @@ Json Canonical(const Plan& plan) {
       {"dpu_exponent", plan.rates.dpu_exponent},
       {"parquet_speedup", plan.rates.parquet_speedup},
       {"parquet_size", plan.rates.parquet_size}};
-  json["on_failure"] = static_cast<int>(plan.on_failure);
+  json["on_failure"] = EnumJson(plan.on_failure, kFailurePolicyNames, form);
   json["poll_s"] = plan.poll_s;
-  json["profiles"] = Json::object();
-  for (const Profile& profile : plan.profiles) {
-    json["profiles"][profile.name] = {{"kind", static_cast<int>(profile.kind)},
-                                      {"source", profile.source},
-                                      {"target", profile.target},
-                                      {"staging", profile.staging},
-                                      {"format", static_cast<int>(profile.format)},
-                                      {"notify", profile.notify}};
-  }
+  json["profiles"] = ProfilesJson(plan, form);
   json["objects"] = Json::object();
   for (const auto& [name, object] : plan.objects) {
     Json entry{{"rows", object.rows}, {"time_s", RangeJson(object.time)}};
@@ -125,7 +136,9 @@ Plan WithoutContents(Plan plan) {
   return plan;
 }
 
-std::string HashOf(const Plan& plan) { return Sha256Hex(ToJsonText(Canonical(plan))); }
+std::string HashOf(const Plan& plan, CanonicalForm form) {
+  return Sha256Hex(ToJsonText(Canonical(plan, form)));
+}
 
 std::vector<Difference> Compare(const Plan& before, const Plan& after) {
   return CompareJson(Canonical(before), Canonical(after));

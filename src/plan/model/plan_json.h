@@ -7,19 +7,22 @@
 
 namespace muster::plan {
 
-// Everything that a plan says, defaults included and in an order of its own: two files that mean
-// the same give the same.
-Json Canonical(const Plan& plan);
+// How values of enums are written: by name; older versions wrote their numbers.
+enum class CanonicalForm { kNumbers, kNames };
 
-// The plan that Canonical has written down, but for where it stands in files, its prices, and the
-// foreign keys of its tables. kCorrupt: it is none.
+// Everything that a plan says, defaults included, in a fixed order: two files that mean the same
+// give the same.
+Json Canonical(const Plan& plan, CanonicalForm form = CanonicalForm::kNames);
+
+// The plan that Canonical wrote, in either form, without positions in files, prices, and the
+// foreign keys of its tables. kCorrupt: not such a plan.
 Result<Plan> ReadCanonical(const Json& json);
 
-// What a run pins: the SHA-256 of all that, the contents of its scripts included as far as the plan
-// has them.
-std::string HashOf(const Plan& plan);
+// What a run pins: the SHA-256 of the canonical plan, with the hashes of those scripts that were
+// read.
+std::string HashOf(const Plan& plan, CanonicalForm form = CanonicalForm::kNames);
 
-// The plan as if its scripts had not been looked at.
+// The plan as if its scripts had not been read.
 Plan WithoutContents(Plan plan);
 
 // How two plans differ.
@@ -30,7 +33,7 @@ struct Difference {
 };
 std::vector<Difference> Compare(const Plan& before, const Plan& after);
 
-// The same of what Canonical gave.
+// How two results of Canonical differ.
 std::vector<Difference> CompareJson(const Json& before, const Json& after);
 
 }  // namespace muster::plan

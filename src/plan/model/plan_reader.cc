@@ -195,11 +195,11 @@ void PlanReader::ReadProfile(const YamlEntry& entry) {
     const bool sns = target.name == "sns";
     if (profile.kind == ProfileKind::kAws && !sns) {
       problems_.Add(target.position,
-                    "on AWS failures are told to sns, not to '" + target.name + "'",
+                    "on AWS, notifications go to sns, not to '" + target.name + "'",
                     "the topic can pass them on");
     }
     if (profile.kind == ProfileKind::kLocal && !sns && target.name.find(':') == std::string::npos) {
-      problems_.Add(target.position, "'" + target.name + "' tells nobody",
+      problems_.Add(target.position, "unknown notification target '" + target.name + "'",
                     "sns, https://…, file:PATH or command:PROGRAM");
     }
     profile.notify.push_back(std::move(target.name));

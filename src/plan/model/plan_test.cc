@@ -34,6 +34,34 @@ TEST(Plan, TheExampleHasNoProblems) {
   EXPECT_EQ(ReadPlan(MUSTER_PLAN_EXAMPLE, {}).problems, std::vector<std::string>());
 }
 
+TEST(Plan, APinnedPlanNamesItsEnumsAndIsReadWithNumbersToo) {
+  const CheckedPlan checked = ParsePlan(R"(plan: p
+on_failure: continue
+profiles: {local: {source: a, target: b, staging: c, format: parquet}}
+objects: {A: {}}
+ranks: [{rank: 1, extract: [A]}]
+)",
+                                        "p.yaml", {});
+  ASSERT_TRUE(checked.plan) << checked.problems.front();
+  const Json names = Canonical(*checked.plan);
+  EXPECT_EQ(names["on_failure"], "continue");
+  EXPECT_EQ(names["profiles"]["local"]["kind"], "local");
+  EXPECT_EQ(names["profiles"]["local"]["format"], "parquet");
+  const Json numbers = Canonical(*checked.plan, CanonicalForm::kNumbers);
+  EXPECT_EQ(numbers["on_failure"], 2);
+  for (const Json& form : {names, numbers}) {
+    const auto plan = ReadCanonical(form);
+    ASSERT_TRUE(plan) << plan.error().ToString();
+    EXPECT_EQ(plan->on_failure, FailurePolicy::kContinue);
+    EXPECT_EQ(plan->profiles.front().format, StagingFormat::kParquet);
+  }
+  Json unknown = names;
+  unknown["on_failure"] = "later";
+  EXPECT_EQ(ReadCanonical(unknown).error().code, Code::kCorrupt);
+  unknown["on_failure"] = 3;
+  EXPECT_EQ(ReadCanonical(unknown).error().code, Code::kCorrupt);
+}
+
 TEST(Plan, TooManyTasksAreRefusedByNumber) {
   std::string text =
       "plan: big\nprofiles: {x: {kind: aws}}\nvariables: {customer: a, app-name: b, "

@@ -14,7 +14,7 @@
 namespace muster::plan {
 
 // For tests: runs compiled plans in memory and in virtual time, children included, against services
-// that do as they are told.
+// that behave as configured.
 class FakeWorld final : public states::TaskExecutor {
  public:
   struct Call {

@@ -14,17 +14,18 @@
 namespace muster::plan {
 namespace {
 
-constexpr size_t kMaxIdBytes = 70;         // an attempt's number is added to it
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
 constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
-constexpr int64_t kVersion = 1;            // grows when an older version could not go on with a run
+constexpr int64_t kVersion = 2;            // grows when older versions could not continue a run
+constexpr int64_t kEnumsByName = 2;        // since this version
 
 bool IsId(const std::string& id) {
-  return !id.empty() && id.size() <= kMaxIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
+  return !id.empty() && id.size() <= kMaxRunNameBytes &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
 }
 
 Json CancelMachine(const Plan& plan, const RunState& run) {
@@ -52,6 +53,14 @@ Json CancelMachine(const Plan& plan, const RunState& run) {
   return {{"StartAt", "CancelMigration"}, {"States", std::move(states)}};
 }
 
+// How the version that wrote a record has written the plan that it pins.
+CanonicalForm FormOf(const Json& body) {
+  return VersionOf(body) >= kEnumsByName ? CanonicalForm::kNames : CanonicalForm::kNumbers;
+}
+Plan AsPinnedBy(const Json& body, const Plan& plan) {
+  return body.contains("pins_scripts") ? plan : WithoutContents(plan);
+}
+
 // "objects.A.rows: 1 → 2"; a digest says nothing to a person.
 std::string TextOf(const Difference& difference, const Plan& plan) {
   for (const auto& [name, script] : plan.scripts) {
@@ -74,7 +83,7 @@ Json AnswerBefore(const Json& history, const Json& event) {
 }
 
 // What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
-// may be too much for a history: then it is what the call has answered. Null: neither tells.
+// may be too much for a history: then it is what the call has answered. Null: neither has it.
 Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
   const Json& details = MemberIn(exit, "stateExitedEventDetails");
   if (details.contains("output")) {
@@ -212,8 +221,7 @@ Result<std::optional<Plan>> PinnedPlan(const store::Record& record) {
 
 bool IsPinned(const store::Record& record, const Plan& plan) {
   const Json body = Json::parse(record.body, nullptr, false);
-  return TextIn(body, "hash") ==
-         HashOf(body.contains("pins_scripts") ? plan : WithoutContents(plan));
+  return TextIn(body, "hash") == HashOf(AsPinnedBy(body, plan), FormOf(body));
 }
 
 std::string DescribeChanges(const store::Record& record, const Plan& plan) {
@@ -221,8 +229,7 @@ std::string DescribeChanges(const store::Record& record, const Plan& plan) {
   const Json& content = MemberIn(body, "content");
   if (content.is_null()) return "its hash differs";
   std::string text;
-  const auto differences =
-      CompareJson(content, Canonical(body.contains("pins_scripts") ? plan : WithoutContents(plan)));
+  const auto differences = CompareJson(content, Canonical(AsPinnedBy(body, plan), FormOf(body)));
   for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i)
     text += (i == 0 ? "" : "; ") + TextOf(differences[i], plan);
   if (differences.size() > kMostDifferences)

@@ -23,8 +23,8 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const store::Record& record);
 Json DoneOf(const store::Record& record);
 
-// The state machine by which the migration's status becomes CANCELLED and what goes on elsewhere is
-// stopped; null: there is none. Its input has BegunExtracts beside the run's own.
+// The state machine by which the migration's status becomes CANCELLED and what continues elsewhere
+// is stopped; null: there is none. Its input has BegunExtracts beside the run's own.
 inline constexpr const char* kBegunInput = "muster:begun";
 Json CancelMachineOf(const store::Record& record);
 

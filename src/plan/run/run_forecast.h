@@ -7,7 +7,7 @@ namespace muster::plan {
 // Lists the critical path of a run, and marks its tasks.
 void FindCriticalPath(RunView& view, WallTime now);
 
-// When a run that goes on will have ended: what is left takes as long as the plan expects, at the
+// When a run in progress will end: what is left takes as long as the plan expects, at the
 // pace of what has been done.
 WallTime ExpectedEnd(const RunView& view, const Plan& plan, const LiveRun& live, WallTime now);
 

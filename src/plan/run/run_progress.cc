@@ -3,7 +3,7 @@
 namespace muster::plan {
 namespace {
 
-// Rows that were dealt with by whoever drives the run now, and since when.
+// The rows processed by the current driver of the run, and since when.
 struct Pace {
   int64_t rows = 0;
   std::optional<WallTime> since = {};

@@ -10,17 +10,17 @@
 
 namespace muster::plan {
 
-// What whoever drives a run tells of it.
+// What the driver of a run publishes.
 struct LiveRun {
-  std::map<std::string, int64_t> rows = {};       // of tasks that go on, by the state they began in
+  std::map<std::string, int64_t> rows = {};       // of tasks in progress, by their first state
   std::map<std::string, std::string> waits = {};  // what they wait for, by the same
-  // When it began to drive: what lies before is no measure of how fast things go. None: unknown.
+  // When it began to drive: rates are measured from then on. None: unknown.
   std::optional<WallTime> since = {};
 
   WallTime SinceOr(WallTime start) const { return since ? std::max(*since, start) : start; }
 };
 
-// How far a rank is that is under way.
+// The progress of a rank that is in progress.
 struct RankProgress {
   int64_t number = 0;
   size_t tasks = 0;
@@ -29,7 +29,7 @@ struct RankProgress {
   int64_t expected_rows = 0;  // by the plan, and by what was extracted
   double rows_per_s = 0;      // since it began, or was resumed
   // Until it ends, by the rows that are left and the rate so far: the rank's own, or before it has
-  // one that of the run. None: nobody can tell.
+  // one that of the run. None: unknown.
   std::optional<double> left_s = {};
 
   bool operator==(const RankProgress&) const = default;

@@ -158,7 +158,7 @@ class ReportMaker {
   }
 
   static void Ended(TaskReport& task, const Json& result, WallTime time) {
-    // Of one that has failed, the state that follows tells.
+    // A failure is reported when the state that follows is entered.
     if (result.is_object() && result.contains("Error")) return;
     // What an earlier attempt has done may stand in `done` only.
     if (!result.is_null() || task.state != PartState::kSucceeded) Succeed(task, result);

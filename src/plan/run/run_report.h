@@ -15,7 +15,7 @@ namespace muster::plan {
 enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
 std::string NameOf(PartState state);
 
-// A failure as it was told, and what experience says of failures like it.
+// A failure as reported, and the likely cause of failures like it.
 struct FailureReport {
   std::string error;
   std::string cause;
@@ -52,7 +52,7 @@ struct RankReport {
   std::string name;
   PartState state = PartState::kWaiting;
   std::vector<TaskReport> tasks = {};
-  // What muster:reconcile has counted; null: not yet, or nobody can tell.
+  // What muster:reconcile has counted; null: not yet, or the profile has no check.
   Json reconciled = {};
   std::optional<FailureReport> failure = {};  // of the reconciliation
 
@@ -73,7 +73,7 @@ struct RunReport {
   void KeepBegun();
 };
 
-// How a run stands by the history of its execution, whose states are `states`. `done` are the
+// The state of a run by the history of its execution, whose states are `states`. `done` are the
 // results of earlier attempts, as in CompileOptions; `ended`: nothing runs any more.
 RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& history,
                      const Json& done, bool ended);
@@ -82,7 +82,7 @@ RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& his
 // answered}: its parameters and its result.
 Json BegunExtracts(const RunReport& report, const Json& history);
 
-// All of it for programs: a list of ranks; docs/guide/plans.md names the fields.
+// For programs: a list of ranks; docs/guide/plans.md names the fields.
 Json ToJson(const RunReport& report);
 
 }  // namespace muster::plan

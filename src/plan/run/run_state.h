@@ -11,27 +11,28 @@
 
 namespace muster::plan {
 
-// One of a run's attempts to come to its end.
+// One attempt of a run.
 struct Attempt {
   int64_t number = 1;
   std::string execution;                // its state machine's
-  std::vector<std::string> again = {};  // tasks that it did again although they had succeeded
+  std::vector<std::string> again = {};  // tasks that it repeated although they had succeeded
 };
 
-// A migration as it stands in the store.
+// A migration as stored.
 struct RunState {
-  // What the store and commands know it by: the input migrationId, and more than that if a run of
-  // another tenant or environment has the same.
+  // Its key in the store and for commands: the input migrationId, with a suffix if a run of another
+  // tenant or environment has the same.
   std::string id;
   std::string plan;
   std::string path;         // of the plan's file, absolute
-  std::string folder = {};  // that it was begun in: relative paths begin there
+  std::string folder = {};  // where it was started: relative paths are relative to it
   std::string hash;
-  std::string incarnation = {};   // its own, whatever others are called
-  bool unmarked_staging = false;  // an older version began it, which staged without its name
+  std::string incarnation = {};   // unique, unlike its id
+  bool unmarked_staging = false;  // staged by an older version, without the run's name
   std::string profile;
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> variables = {};  // that did not come from the file
+  int64_t epoch = 0;  // of the record's lease: Drive drives it only under this claim
   int64_t attempt = 1;
   std::string execution;               // its state machine's, of this attempt
   std::vector<Attempt> attempts = {};  // the latest 100, this one last
@@ -42,7 +43,7 @@ struct RunState {
   WallTime start{};                          // of this attempt
   std::optional<WallTime> first_start = {};  // of the first one; none: an older version began it
   std::optional<WallTime> stop = {};
-  // Tasks that this attempt does again although they had succeeded; only Resume says so.
+  // Tasks that this attempt repeats although they had succeeded; set by Resume only.
   std::vector<std::string> invalidated = {};
 
   // An input, empty if it has none of that name.
@@ -53,7 +54,7 @@ struct RunState {
 
   WallTime FirstStart() const { return first_start.value_or(start); }
 
-  // In progress, and its lease is current; without a driver it goes on when it is resumed.
+  // In progress, and its lease is current. Without a driver it continues when it is resumed.
   bool driven = false;
 };
 

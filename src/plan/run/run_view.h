@@ -50,7 +50,7 @@ struct TaskView {
   std::optional<WallTime> start = {};
   std::optional<WallTime> end = {};
   std::optional<WallTime> next_try = {};
-  std::optional<int64_t> rows = {};  // also of one that goes on
+  std::optional<int64_t> rows = {};  // also while it is in progress
   int64_t expected_rows = 0;
   std::optional<FailureReport> failure = {};
   int64_t max_attempts = 1;
@@ -80,7 +80,7 @@ struct RankView {
   std::vector<TaskView> tasks = {};           // extracts first
 };
 
-// A run with all that its plan asks for and what has become of it.
+// A run with all tasks of its plan and their status.
 struct RunView {
   RunState run;
   std::vector<RankView> ranks;
@@ -93,7 +93,7 @@ struct RunView {
   const TaskView* Find(Phase phase, const std::string& name) const;
 };
 
-// How it stands is what `report` says; what it did meanwhile is from the history of its execution.
+// Statuses come from `report`, the attempts of each task from the history of the execution.
 RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
                 const Json& history, LiveRun live, WallTime now);
 

@@ -17,19 +17,24 @@
 
 namespace muster::plan {
 
-// How long whoever drives a run has it without a sign of life.
+// How long a driver holds a run without renewing it.
 inline constexpr milliseconds kRunLease{15'000};
 
-// What the store calls the records of runs.
+// Kind and queue of the records of runs.
 inline constexpr const char* kRunKind = "plan.run";
+inline constexpr const char* kRunQueue = "default";
 
-// What is to be done again although it succeeded.
+// The parts of a run to repeat although they succeeded.
 struct Again {
   std::optional<int64_t> rank = {};
   std::optional<std::string> task = {};
+
+  explicit operator bool() const { return rank || task; }
 };
 
-// What an attempt of a run did, and why it ended.
+Error NoSuchRun(const std::string& id);
+
+// What an attempt did, and why it ended.
 struct AttemptReport {
   Attempt attempt;
   RunStatus status = RunStatus::kInProgress;
@@ -37,99 +42,92 @@ struct AttemptReport {
   std::string cause;
   std::optional<WallTime> start = {};  // none: it has not begun
   std::optional<WallTime> stop = {};
-  RunReport did = {};  // the tasks that it has begun, as far as the run's plan knows them
+  RunReport did = {};  // the tasks it began that the run's plan still has
 };
 
-// For programs, without the tasks.
+// Without the tasks.
 Json ToJson(const AttemptReport& report);
 
-// Tells a person what is waited for.
+// Receives, for display, what is being waited for.
 using Sayer = std::function<void(const std::string& what)>;
 
 struct ResumeOptions {
   Again again = {};
   bool accept_changes = false;  // of the plan and its scripts
-  Sayer say = {};               // empty: nothing is said
-  std::string folder = {};      // for a run of an older version, which has not kept its own
+  Sayer say = {};               // may be empty
+  std::string folder = {};      // for a run of an older version, which did not store its own
 };
 
 // Runs of plans on a store: each is a record that pins the plan, and an execution of its state
-// machine. One process at a time drives a run: the record is leased, and renewed by Drive. A crash
-// leaves it to whoever resumes it when the lease (15 seconds) is over.
+// machine. One process at a time drives a run: it holds the record's lease, which Drive renews.
+// After a crash the run can be resumed once the lease (15 seconds) has ended.
 //
 // Thread-safe as far as the store is.
 class Runs {
  public:
-  // `gate`, if there is one, is what the states call; without it nobody can drain a run here.
+  // `gate`: the executor of `states`, if any; without one, this process cannot drain runs.
   Runs(store::Store& store, states::States& states, Env& env, TaskGate* gate = nullptr);
 
-  // Begins a migration. Relative paths of its profile begin in `folder` (empty: where each process
-  // works), also when it is resumed from another folder. kConflict: there is one of that id of the
-  // same tenant in the same environment, which says how it stands and what to do. kInvalid: inputs
-  // that are missing, unknown or no names.
+  // Begins a migration. Relative paths of its profile are relative to `folder` (empty: each
+  // process's working folder), also when it is resumed from another folder. kConflict: the tenant
+  // has one of that id in that environment; the message has its status. kInvalid: inputs that are
+  // missing, unknown or not names.
   Result<RunState> Start(const Plan& plan, const Profile& profile,
                          std::map<std::string, std::string> inputs, const std::string& folder = {});
 
-  // Goes on with one, whatever was wished before: drives it if it was left running; if it failed,
-  // begins an attempt in which nothing that succeeded is done again, but for what is asked for or
-  // changed and what depends on it (see Invalidate). kConflict: another process drives it, it is
-  // completed, or the plan or one of its scripts is not what it began with (the message says in
-  // what).
+  // Takes over a run, and drops a request to drain it. One left in progress continues; one that
+  // failed gets an attempt that repeats nothing that succeeded, except what is asked for or has
+  // changed, and what depends on it (see Invalidate). kConflict: another process drives it, it is
+  // completed, or the plan or one of its scripts has changed (the message says how).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
                           std::stop_token stop);
 
-  // The tasks that Resume would do again although they succeeded, by key.
+  // The tasks that Resume would repeat although they succeeded, by key.
   Result<std::vector<std::string>> DoneAgain(const std::string& id, const Plan& plan,
                                              const Again& again);
 
-  // Drives a run that Start or Resume has given until it has ended or a stop is requested, with
-  // this many calls at once.
+  // Drives a run that Start or Resume has returned until it has ended or a stop is requested, with
+  // this many calls at once. kLeaseLost: another process has claimed the run since; its calls here
+  // were stopped, and nothing of it is driven here any more.
   Result<RunState> Drive(const RunState& run, int threads, std::stop_token stop);
 
-  // Keeps a run ours for as long as a lease, or lets go of it. Drive does that by itself; it is for
-  // whoever drives the run's execution in another way. A run that is not ours is left alone.
-  void Renew(const std::string& id, bool release);
-
-  // Ends one that runs, at once: what it has started is cancelled as far as that is possible, and
-  // the migration's status becomes CANCELLED. A repetition finishes what a crash has left;
-  // kConflict: it has ended.
+  // Ends a running one at once: its calls are cancelled where possible, and the migration's status
+  // becomes CANCELLED. After a crash, call it again to finish. kConflict: it has ended.
   Status Cancel(const std::string& id);
 
-  // Ends one that runs when the tasks that it has begun have ended; nothing is begun any more. It
-  // is whoever drives the run that does so; if nobody does, it is driven here, with as many calls
-  // at once. Returns when it has ended or a stop is requested, which leaves the wish in force.
-  // `say` gets what is waited for, whenever that changes.
+  // Ends a running one once its current tasks have ended; no more tasks begin. The run's driver
+  // does it; a run without one is driven here, with this many calls at once. Returns when it has
+  // ended or a stop is requested, which leaves the request in force. `say` receives what is waited
+  // for, whenever that changes.
   Result<RunState> Drain(const std::string& id, int threads, const Sayer& say,
                          std::stop_token stop);
 
-  // Whether no process has a run any more, by its lease: one that was cancelled may take a while to
-  // let go of it.
+  // Whether no process holds the run's lease. After a cancel its driver may take a while to release
+  // it.
   Result<bool> IsLetGo(const std::string& id);
 
-  // Which tasks are under way, and what they wait for; empty: none is.
+  // The tasks in progress and what they wait for, for display; empty: none.
   Result<std::string> WhatIsWaitedFor(const RunState& run);
 
-  // As whoever drives the run has told lately.
+  // As last published by the run's driver.
   Result<LiveRun> Live(const RunState& run);
 
-  // What a run has done so far, rank by rank; no ranks if its plan is too large to be kept.
+  // What a run has done so far, rank by rank; no ranks if its plan is too large to be stored.
   Result<RunReport> Report(const RunState& run);
 
-  // All of a run's attempts that are known, the first of them first; each without its tasks unless
-  // they are asked for, which reads the whole history.
+  // The stored attempts of a run, oldest first. `with_tasks` reads their whole histories.
   Result<std::vector<AttemptReport>> Attempts(const RunState& run, bool with_tasks);
 
-  // The id of a run by what a person calls it: that, its migrationId, or
-  // TENANT/ENVIRONMENT/MIGRATIONID. kInvalid: several have that migrationId, and which. Whether
-  // there is one, Find says.
+  // The id of a run by its id, its migrationId or TENANT/ENVIRONMENT/MIGRATIONID. kInvalid: several
+  // have that migrationId; the message lists them. The run need not exist.
   Result<std::string> Resolve(const std::string& text);
 
-  // kNotFound: there is none.
+  // kNotFound: no such run.
   Result<RunState> Find(const std::string& id);
-  // The same with all of its tasks. kNotFound also where the plan was too large to be kept.
+  // With all of its tasks. kNotFound also if the plan was too large to be stored.
   Result<RunView> View(const std::string& id);
-  // In the order of their ids. One that cannot be read, as a newer version's, has the status
-  // kUnreadable and its cause: the others are listed all the same.
+  // In the order of their ids. One that cannot be read, such as a newer version's, has the status
+  // kUnreadable and the cause.
   Result<std::vector<RunState>> List(const std::string& after, int limit);
 
  private:
@@ -150,16 +148,25 @@ class Runs {
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const store::Record& record, const RunState& run, const Plan& plan,
                        const Again& again, std::vector<std::string>& invalidated);
-  Result<RunState> NextAttempt(store::Record record, RunState run, const Plan& plan,
+  // With the run's lease; `hash`: of the plan that it had before it was claimed.
+  Result<RunState> ResumeHeld(const store::Record& record, RunState run, const std::string& hash,
+                              const Plan& plan, const ResumeOptions& options);
+  Result<RunState> NextAttempt(const store::Record& record, RunState run, const Plan& plan,
                                const ResumeOptions& options);
-  // None: another process has it, or had it until lately.
+  // None: another process's lease has not ended.
   Result<std::optional<store::Record>> Claim(const std::string& id, std::stop_token stop);
   Result<store::Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
+  // Whether this process holds a run's record, by the claim of that epoch.
+  bool Holds(const store::Record& record, int64_t epoch) const;
+  // kLeaseLost: another process has claimed the run.
+  Status SetDue(const RunState& run, store::Due due);
+  Status Renew(const RunState& run);
+  void Release(const RunState& run);
+  Status WhileRenewing(const RunState& run, const std::function<Status()>& work);
   Status PrepareGate(const RunState& run);
-  void Attend(const RunState& run, const std::stop_token& done);
-  void Publish(const RunState& run, const LiveRun& live);
-  Result<bool> IsToDrain(const RunState& run);
-  Status DropWish(const std::string& id);
+  // Renews the lease, publishes progress and watches for a drain, until `done`. Fails once the
+  // lease is lost.
+  Status Attend(const RunState& run, const std::stop_token& done);
   Result<bool> IsDrained(const RunState& run);
   Status EndCancelled(const RunState& run, const std::string& cause);
   Status MarkCancelled(const RunState& run);

@@ -2,23 +2,27 @@
 // driver at a time. Method: the real engine on the memory store, with tasks that fail on demand.
 
 #include "plan/run/runs.h"
-#include "core/virtual_env.h"
 
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "core/env_wrapper.h"
+#include "core/virtual_env.h"
+#include "muster/plan.h"
 #include "plan/compile/compile.h"
 #include "plan/compile/profile_states.h"
 #include "plan/explain/past_runs.h"
 #include "plan/model/order.h"
 #include "plan/run/run_progress.h"
 #include "store/store_wrapper.h"
+#include "support/temporary_folder.h"
 
 namespace muster::plan {
 namespace {
@@ -147,7 +151,7 @@ TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
   EXPECT_EQ((*listed)[0].status, RunStatus::kUnreadable);
   EXPECT_NE(
       (*listed)[0].cause.find("migration 'later' was written by a newer version of muster: in "
-                              "format 1000, and this one reads up to format 1"),
+                              "format 1000, and this one reads up to format 2"),
       std::string::npos)
       << (*listed)[0].cause;
   EXPECT_EQ((*listed)[1].status, RunStatus::kCompleted);
@@ -241,18 +245,26 @@ TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
     objects += (i == 0 ? "" : ", ") + name + ": {}";
     names += (i == 0 ? "" : ", ") + name;
   }
-  const CheckedPlan large = ParsePlan(R"(plan: p
+  const muster::testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/p.yaml";
+  std::ofstream(path) << R"(plan: p
 profiles: {local: {source: a, target: b, staging: c}}
 objects: {)" + objects + R"(}
 ranks:
-  - {rank: 1, extract: [)" + names + "]}\n",
-                                      "p.yaml", {});
-  ASSERT_TRUE(large.plan) << large.problems.front();
-  auto run = runs.Start(*large.plan, large.plan->profiles.front(), kInputs);
+  - {rank: 1, extract: [)" + names +
+                             "]}\n";
+  const auto large = LoadPlan(path, {});
+  ASSERT_TRUE(large) << large.error().ToString();
+  auto run = runs.Start(*large, large->profiles.front(), kInputs);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, Code::kInvalid);
-  EXPECT_TRUE(run.error().message.starts_with("p.yaml: its state machine has "))
-      << run.error().ToString();
+  const std::string refused = path + ": its state machine has ";
+  EXPECT_TRUE(run.error().message.starts_with(refused)) << run.error().ToString();
+  // A check says so before, in the same words.
+  const std::vector<std::string> problems = CheckPlan(path);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_TRUE(problems[0].starts_with(refused)) << problems[0];
+  EXPECT_TRUE(problems[0].ends_with("the limit is 1048576 (make it several plans)")) << problems[0];
   auto inputs = kInputs;
   inputs["tenantId"] = std::string(300'000, 't');
   run = runs.Start(plan, plan.profiles.front(), inputs);
@@ -664,6 +676,42 @@ TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
   EXPECT_FALSE(tasks.calls().contains("Extract-1-A"));
 }
 
+// Acts just before the first wish is stored.
+class StoreWithALateWish final : public store::StoreWrapper {
+ public:
+  StoreWithALateWish(store::Store& inner, std::function<void()> before)
+      : StoreWrapper(inner), before_(std::move(before)) {}
+
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    if (!changes.empty() && changes.front().record.kind == "plan.wish" && before_)
+      std::exchange(before_, nullptr)();
+    return inner().Write(changes);
+  }
+
+ private:
+  std::function<void()> before_;
+};
+
+TEST_F(RunsTest, AWishToDrainThatNamesAnEarlierAttemptIsDroppedWithAMessage) {
+  ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
+  StoreWithALateWish late(*store, [&] {
+    ASSERT_TRUE(runs.Cancel("m"));
+    Expire();
+    ASSERT_TRUE(runs.Resume("m", plan, {}, {}));
+  });
+  Runs other(late, states, RealEnv(), &gate);
+  std::stop_source stop;
+  const std::jthread limit([&](const std::stop_token& done) {
+    if (RealEnv().Sleep(std::chrono::seconds(20), done)) stop.request_stop();
+  });
+  const auto drained = other.Drain("m", 2, {}, stop.get_token());
+  ASSERT_FALSE(drained);
+  EXPECT_EQ(drained.error().code, Code::kConflict);
+  EXPECT_NE(drained.error().message.find("attempt 2 continues"), std::string::npos)
+      << drained.error().message;
+  EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
+}
+
 TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   tasks.failing = {"Reconcile-Rank1"};
   const RunState failed = RunWhole();
@@ -789,7 +837,7 @@ TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {
   EXPECT_EQ(runs.Find("nobody").error().code, Code::kNotFound);
 }
 
-TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
+TEST(RunsLease, ADriverThatDisappearsIsReplacedWhenItsLeaseEnds) {
   VirtualEnv env{WallTime(std::chrono::hours(1'000))};
   const auto store = *store::OpenStore("memory:", env);
   Tasks tasks;
@@ -808,6 +856,95 @@ TEST(RunsLease, WhoeverDisappearsIsReplacedWhenItsLeaseIsOver) {
   EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
+}
+
+// The clock of a process that is suspended in its first sleep, until it is woken.
+class SuspendedEnv final : public EnvWrapper {
+ public:
+  using EnvWrapper::EnvWrapper;
+
+  MonoTime MonoNow() override {
+    const std::lock_guard lock(mutex_);
+    return inner().MonoNow() + (awake_ ? kSuspended : std::chrono::minutes(0));
+  }
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    {
+      std::unique_lock lock(mutex_);
+      if (!woken_.wait(lock, stop, [this] { return awake_; })) return false;
+    }
+    return inner().Sleep(std::min<std::chrono::nanoseconds>(duration, milliseconds(1)), stop);
+  }
+  void Wake() {
+    const std::lock_guard lock(mutex_);
+    awake_ = true;
+    woken_.notify_all();
+  }
+
+ private:
+  static constexpr std::chrono::minutes kSuspended{1};
+  std::mutex mutex_;
+  std::condition_variable_any woken_;
+  bool awake_ = false;
+};
+
+TEST_F(RunsTest, AProcessThatLostItsRunStopsAndSaysSo) {
+  SuspendedEnv env(RealEnv());
+  Runs suspended(*store, states, env, &gate);
+  tasks.Keep("Extract-1-A");
+  const auto run = suspended.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  auto driven = std::async(std::launch::async, [&] { return suspended.Drive(*run, 2, {}); });
+  tasks.AwaitCall("Extract-1-A");
+  Expire();
+  Runs next(*store, states, RealEnv());
+  const auto taken = next.Resume("m", plan, {}, {});
+  ASSERT_TRUE(taken) << taken.error().ToString();
+  const store::Record held = store->Get(kRunKind, "m").value().value();
+  env.Wake();
+  const auto lost = driven.get();
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Code::kLeaseLost);
+  EXPECT_EQ(lost.error().message,
+            "another process has taken over migration 'm'; this one has stopped");
+  EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
+  EXPECT_EQ(store->Get(kRunKind, "m").value().value().version, held.version);
+  // Nor can it begin anew under the claim that it lost.
+  EXPECT_EQ(suspended.Drive(*run, 2, {}).error().code, Code::kLeaseLost);
+  tasks.Release("Extract-1-A");
+  EXPECT_EQ(next.Drive(*taken, 2, {})->status, RunStatus::kCompleted);
+}
+
+// Writes of a run's record take effect, but their first replies are lost.
+class StoreThatLosesReplies final : public store::StoreWrapper {
+ public:
+  using store::StoreWrapper::StoreWrapper;
+
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    auto written = inner().Write(changes);
+    if (changes.front().record.kind != kRunKind || left == 0) return written;
+    --left;
+    return Error{Code::kUnknownOutcome, "the reply was lost"};
+  }
+
+  int left = 0;
+};
+
+TEST_F(RunsTest, ALostReplyDoesNotHideThatARunOrAnAttemptWasWritten) {
+  StoreThatLosesReplies losing(*store);
+  Runs unlucky(losing, states, RealEnv(), &gate);
+  losing.left = 1;
+  const auto run = unlucky.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_EQ(losing.left, 0);
+  tasks.failing = {"Extract-1-B"};
+  ASSERT_EQ(unlucky.Drive(*run, 2, {})->status, RunStatus::kFailed);
+  tasks.failing = {};
+  losing.left = 1;
+  const auto again = unlucky.Resume("m", plan, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(losing.left, 0);
+  EXPECT_EQ(again->attempt, 2);
+  EXPECT_EQ(unlucky.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
 
 // Claims take effect, but the first answer is lost.

@@ -10,7 +10,7 @@ namespace {
 using Operand = Condition::Operand;
 using Order = Condition::Order;
 
-// The longer names first, so that none is taken for the beginning of another.
+// Longer names first, so that no name matches the prefix of another.
 constexpr std::array<std::pair<std::string_view, Order>, 5> kOrders = {
     {{"LessThanEquals", Order::kLessEquals},
      {"GreaterThanEquals", Order::kGreaterEquals},
@@ -135,7 +135,7 @@ bool SetOperator(std::string_view name, Condition& condition) {
 }
 
 bool MatchesWildcard(std::string_view pattern, std::string_view text) {
-  // The last star may have to swallow more: only that choice is ever taken back.
+  // Backtracks to the last star only: it may have to match more characters.
   size_t p = 0;
   size_t t = 0;
   size_t star = std::string_view::npos;

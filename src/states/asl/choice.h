@@ -24,7 +24,7 @@ struct Condition {
   Operand operand = Operand::kString;
   Order order = Order::kEquals;
   std::string is;             // "IsPresent", …
-  Json literal;               // what is compared with
+  Json literal;               // to compare with
   std::optional<Query> path;  // instead of the literal
   std::optional<Query> jsonata;
   bool constant = false;  // a JSONata condition that is a plain true or false
@@ -32,8 +32,8 @@ struct Condition {
   Fallible<bool> Holds(const Scope& scope) const;
 };
 
-// The comparison operator of a rule by its name ("NumericLessThanPath"), into a condition; false:
-// there is no such operator.
+// Sets the comparison operator of a condition by its name ("NumericLessThanPath"). False: there is
+// no such operator.
 bool SetOperator(std::string_view name, Condition& condition);
 
 // Whether a text matches a pattern in which * stands for any characters and \* for itself.

@@ -33,7 +33,7 @@ struct ResultPathField {
   std::optional<JsonPath> path;
 };
 
-// A value that is written down, or computed: TimeoutSeconds and TimeoutSecondsPath.
+// A literal or computed value: TimeoutSeconds and TimeoutSecondsPath.
 struct Computed {
   std::optional<Json> literal;
   std::optional<Query> query;
@@ -134,7 +134,7 @@ struct State {
   std::string label;
 };
 
-// A state machine, or what a branch or an iteration runs.
+// A state machine: the outermost, or that of a branch or an iteration.
 struct Machine {
   std::string start_at;
   std::map<std::string, State> states;
@@ -144,7 +144,7 @@ struct Machine {
 struct Definition {
   std::vector<Machine> machines;  // the first is the outermost
   std::optional<int64_t> timeout_s;
-  bool uses_context = false;  // whether it may look at the input of the execution
+  bool uses_context = false;  // may read the input of the execution
   std::string comment;
 };
 
@@ -155,12 +155,12 @@ struct CheckedDefinition {
   std::vector<Problem> problems;                 // in the order of the text
 };
 
-// Reads a definition and finds all that is wrong with it at once. Without `jsonata`, expressions
-// are taken as they are.
+// Reads a definition and reports all of its problems at once. Without `jsonata`, expressions are
+// not checked.
 CheckedDefinition CheckDefinition(std::string_view text, JsonataEngine* jsonata);
 
-// Reads a definition that is to run. kInvalid names every problem as "origin:line:column: reason",
-// one a line.
+// Reads a definition to run it. kInvalid lists every problem as "origin:line:column: reason", one
+// per line.
 Result<std::shared_ptr<const Definition>> ReadDefinition(std::string_view text,
                                                          std::string_view origin,
                                                          JsonataEngine* jsonata);

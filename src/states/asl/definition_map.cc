@@ -11,56 +11,8 @@ void DefinitionReader::ReadMap(State& state, Fields& fields, const Node& node) {
   state.assign = ReadAssign(state, fields);
   ReadRetry(state, fields);
   ReadCatch(state, fields);
-  const Node* processor = fields.Object("ItemProcessor");
-  if (const Node* iterator = fields.Object("Iterator")) {
-    if (processor != nullptr)
-      source_.Add(iterator->offset,
-                  "\"Iterator\" is the old name of \"ItemProcessor\": give one of them");
-    processor = iterator;
-  }
-  if (!fields.Has("ItemProcessor") && !fields.Has("Iterator")) {
-    source_.Add(node.offset, "the Map \"" + state.name + "\" has no \"ItemProcessor\"");
-  }
-  if (processor != nullptr) {
-    Fields processor_fields(*processor, source_);
-    if (const Node* config = processor_fields.Object("ProcessorConfig")) {
-      Fields config_fields(*config, source_);
-      if (const Node* mode = config_fields.String("Mode")) {
-        state.distributed = mode->text() == "DISTRIBUTED";
-        if (!state.distributed && mode->text() != "INLINE")
-          source_.Add(mode->offset, "\"Mode\" is \"INLINE\" or \"DISTRIBUTED\"");
-      }
-      if (const Node* type = config_fields.String("ExecutionType");
-          type != nullptr && type->text() != "STANDARD" && type->text() != "EXPRESS") {
-        source_.Add(type->offset, "\"ExecutionType\" is \"STANDARD\" or \"EXPRESS\"");
-      }
-      config_fields.RejectOthers("\"ProcessorConfig\"", "");
-    }
-    state.branches.push_back(
-        ReadMachine(*processor, false, state.jsonata && jsonata_machine_, processor_fields));
-    processor_fields.RejectOthers("an item processor", "");
-  }
-  if (state.jsonata) {
-    if (const Node* items = fields.Find("Items")) {
-      state.items.field = "Items";
-      if (items->is_string()) {
-        state.items.query = ReadJsonataText(*items, source_, jsonata_);
-      } else if (items->is_array()) {
-        state.items_template = Template::ReadJsonata(*items, "Items", source_, jsonata_);
-      } else {
-        source_.Add(items->offset, "\"Items\" must be an array or JSONata");
-      }
-    }
-  } else {
-    if (const Node* items = fields.String("ItemsPath")) {
-      state.items.field = "ItemsPath";
-      auto query = Query::ParsePath(items->text());
-      if (!query)
-        source_.Add(items->offset, query.error().message);
-      else
-        state.items.query = *std::move(query);
-    }
-  }
+  ReadItemProcessor(state, fields, node);
+  ReadItems(state, fields);
   state.item_selector = ReadTemplate(state, fields, "ItemSelector");
   if (!state.jsonata && fields.Has("Parameters")) {
     if (state.item_selector)
@@ -82,6 +34,64 @@ void DefinitionReader::ReadMap(State& state, Fields& fields, const Node& node) {
   if (const Node* reader = fields.Object("ItemReader")) ReadItemReader(state, *reader);
   if (const Node* batcher = fields.Object("ItemBatcher")) ReadItemBatcher(state, *batcher);
   if (const Node* writer = fields.Object("ResultWriter")) ReadResultWriter(state, *writer);
+}
+
+void DefinitionReader::ReadItemProcessor(State& state, Fields& fields, const Node& node) {
+  const Node* processor = fields.Object("ItemProcessor");
+  if (const Node* iterator = fields.Object("Iterator")) {
+    if (processor != nullptr)
+      source_.Add(iterator->offset,
+                  "\"Iterator\" is the old name of \"ItemProcessor\": give one of them");
+    processor = iterator;
+  }
+  if (!fields.Has("ItemProcessor") && !fields.Has("Iterator")) {
+    source_.Add(node.offset, "the Map \"" + state.name + "\" has no \"ItemProcessor\"");
+  }
+  if (processor == nullptr) return;
+  Fields processor_fields(*processor, source_);
+  if (const Node* config = processor_fields.Object("ProcessorConfig"))
+    ReadProcessorConfig(state, *config);
+  state.branches.push_back(
+      ReadMachine(*processor, false, state.jsonata && jsonata_machine_, processor_fields));
+  processor_fields.RejectOthers("an item processor", "");
+}
+
+void DefinitionReader::ReadProcessorConfig(State& state, const Node& node) {
+  Fields fields(node, source_);
+  if (const Node* mode = fields.String("Mode")) {
+    state.distributed = mode->text() == "DISTRIBUTED";
+    if (!state.distributed && mode->text() != "INLINE")
+      source_.Add(mode->offset, "\"Mode\" is \"INLINE\" or \"DISTRIBUTED\"");
+  }
+  if (const Node* type = fields.String("ExecutionType");
+      type != nullptr && type->text() != "STANDARD" && type->text() != "EXPRESS") {
+    source_.Add(type->offset, "\"ExecutionType\" is \"STANDARD\" or \"EXPRESS\"");
+  }
+  fields.RejectOthers("\"ProcessorConfig\"", "");
+}
+
+void DefinitionReader::ReadItems(State& state, Fields& fields) {
+  if (!state.jsonata) {
+    const Node* items = fields.String("ItemsPath");
+    if (items == nullptr) return;
+    state.items.field = "ItemsPath";
+    auto query = Query::ParsePath(items->text());
+    if (query)
+      state.items.query = *std::move(query);
+    else
+      source_.Add(items->offset, query.error().message);
+    return;
+  }
+  const Node* items = fields.Find("Items");
+  if (items == nullptr) return;
+  state.items.field = "Items";
+  if (items->is_string()) {
+    state.items.query = ReadJsonataText(*items, source_, jsonata_);
+  } else if (items->is_array()) {
+    state.items_template = Template::ReadJsonata(*items, "Items", source_, jsonata_);
+  } else {
+    source_.Add(items->offset, "\"Items\" must be an array or JSONata");
+  }
 }
 
 void DefinitionReader::ReadItemReader(State& state, const Node& node) {

@@ -118,7 +118,7 @@ void DefinitionReader::CheckGraph(const Node& states_node, const Machine& machin
     }
     const auto found = machine.states.find(member.key);
     if (found == machine.states.end()) continue;
-    // Where a name is used says most about a mistake in it.
+    // Reported where the name is used, since that shows the mistake best.
     const auto check = [&](const Node* at) {
       if (at == nullptr || !at->is_string() || exists(at->text())) return;
       source_.Add(at->offset, "\"" + at->text() + "\" is no state of " + where);

@@ -14,25 +14,25 @@ inline constexpr size_t kMaxNameChars = 80;
 inline constexpr int kMaxMachineDepth = 100;
 inline constexpr double kMaxSeconds = 99'999'999;
 
-// How many characters, not bytes, a text has.
+// The length of a text in characters, not bytes.
 size_t CountChars(std::string_view text);
 
-// Reads the fields of one object, and reports those that nobody asked for.
+// Reads the fields of one object, and reports unknown ones.
 class Fields {
  public:
   Fields(const Node& node, Source& source) : node_(node), source_(source) {}
 
   const Node* Find(std::string_view name);
 
-  // Whether it is there at all.
+  // Whether the object has it, of any type.
   bool Has(std::string_view name) const { return node_.Find(name) != nullptr; }
 
-  // A field of the right type; null, and a problem, when it is of another.
+  // A field of this type. Null: it is missing, or of another type, which is a problem.
   const Node* String(std::string_view name);
   const Node* Object(std::string_view name);
   const Node* Array(std::string_view name);
 
-  // Fields that were asked for stay silent, all others are problems: "`what` has no field X".
+  // Reports every field that was not asked for: "`what` has no field X".
   void RejectOthers(std::string_view what, std::string_view hint);
 
  private:
@@ -41,11 +41,11 @@ class Fields {
   std::set<std::string, std::less<>> known_;
 };
 
-// Turns the text of a definition into one that runs. Used once.
+// Parses one definition.
 //
-// Machines and states in general are read in definition_reader.cc, what states have in common in
-// definition_fields.cc and definition_errors.cc, and each type of state in a file by its name or in
-// definition_states.cc.
+// definition_reader.cc reads machines and states in general, definition_fields.cc and
+// definition_errors.cc what all states have, definition_states.cc and files named by type the types
+// of states.
 class DefinitionReader {
  public:
   DefinitionReader(Source& source, JsonataEngine* jsonata) : source_(source), jsonata_(jsonata) {}
@@ -62,6 +62,9 @@ class DefinitionReader {
   void ReadFail(State& state, Fields& fields);
   void ReadParallel(State& state, Fields& fields, const Node& node);
   void ReadMap(State& state, Fields& fields, const Node& node);
+  void ReadItemProcessor(State& state, Fields& fields, const Node& node);
+  void ReadProcessorConfig(State& state, const Node& node);
+  void ReadItems(State& state, Fields& fields);
   void ReadItemReader(State& state, const Node& node);
   void ReadItemBatcher(State& state, const Node& node);
   void ReadResultWriter(State& state, const Node& node);
@@ -88,7 +91,7 @@ class DefinitionReader {
   JsonataEngine* jsonata_;
   Definition definition_;
   bool jsonata_machine_ = false;
-  std::set<std::string> names_;  // of all states: they must differ throughout the definition
+  std::set<std::string> names_;  // of all states: unique within the definition
   int depth_ = 0;
 };
 

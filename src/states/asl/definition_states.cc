@@ -18,7 +18,7 @@ void DefinitionReader::ReadPass(State& state, Fields& fields) {
 
 void DefinitionReader::CheckResource(const Node& node) {
   if (node.is_object()) {
-    // CloudFormation puts the name in later.
+    // CloudFormation substitutes the name later.
     const bool reference = node.members.size() == 1 && (node.members[0].key == "Ref" ||
                                                         node.members[0].key.starts_with("Fn::"));
     if (!reference) source_.Add(node.offset, "\"Resource\" must be a string");

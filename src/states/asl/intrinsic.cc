@@ -18,12 +18,12 @@ constexpr size_t kMaxTextChars = 10'000;
 constexpr int64_t kMaxRangeItems = 1'000;
 
 using Arguments = std::vector<Json>;
-// The error is what went wrong, for the words that AWS puts around it.
+// The error is the reason alone; the caller adds the rest of AWS's message.
 using Answer = Expected<Json, std::string>;
 
 Unexpected<std::string> Bad(std::string what) { return Unexpected(std::move(what)); }
 
-// AWS rounds as Java does: halves go up, also below zero.
+// As AWS and Java round: halves go up, also below zero.
 Expected<int64_t, std::string> Whole(const Json& value) {
   if (value.is_number_integer()) return value.get<int64_t>();
   if (!value.is_number_float()) return Bad("Expected a number but got: " + ToJsonText(value));
@@ -33,7 +33,7 @@ Expected<int64_t, std::string> Whole(const Json& value) {
   return static_cast<int64_t>(rounded);
 }
 
-// Objects and arrays inside a text are written as Java's collections write themselves.
+// Objects and arrays inside a text are formatted like Java collections.
 std::string JavaText(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) {
@@ -215,7 +215,7 @@ Answer JsonMerge(const Arguments& arguments) {
   return merged;
 }
 
-// The generator of java.util.Random, so that a seed means the same as on AWS.
+// java.util.Random, so that a seed gives the same numbers as on AWS.
 class JavaRandom {
  public:
   explicit JavaRandom(int64_t seed) : state_((static_cast<uint64_t>(seed) ^ kMultiplier) & kMask) {}
@@ -276,7 +276,7 @@ Answer MathAdd(const Arguments& arguments) {
   return sum;
 }
 
-// Every character of the second argument separates, and what is empty does not count.
+// Every character of the second argument is a delimiter; empty pieces are dropped.
 Answer StringSplit(const Arguments& arguments) {
   if (!arguments[0].is_string() || !arguments[1].is_string())
     return Bad("The arguments must be strings.");
@@ -325,7 +325,7 @@ Answer Call(const std::string& name, const Arguments& arguments, Env& env) {
 std::vector<std::string> Intrinsic::LiteralPieces() const {
   const Json* pattern = arguments.empty() ? nullptr : std::get_if<Json>(&arguments[0]);
   if (name != "Format" || pattern == nullptr || !pattern->is_string()) return {};
-  // A mark where an argument goes; a template that has it itself is not looked into.
+  // Marks the place of an argument; a template that contains the mark itself is not split.
   constexpr char kMark = '\x1f';
   if (pattern->get_ref<const std::string&>().find(kMark) != std::string::npos) return {};
   Arguments values(arguments.size(), Json(std::string(1, kMark)));

@@ -24,14 +24,14 @@ struct Intrinsic {
   std::string name;  // without "States."
   std::vector<Argument> arguments;
 
-  // kInvalid says what is wrong: an unknown function, a wrong number of arguments, bad syntax, more
-  // than ten calls inside each other.
+  // kInvalid: an unknown function, a wrong number of arguments, bad syntax, or more than ten nested
+  // calls.
   static Result<std::shared_ptr<const Intrinsic>> Parse(std::string_view text);
 
   Fallible<Json> Evaluate(const Scope& scope) const;
 
-  // Of a Format whose template is a literal: what the template itself puts into the text, in pieces
-  // with an argument between each two. Empty: it is another call.
+  // Of a Format with a literal template: the literal pieces of the text, with an argument between
+  // each two. Empty: any other call.
   std::vector<std::string> LiteralPieces() const;
 };
 

@@ -107,7 +107,7 @@ class Parser {
     return Intrinsic::Argument(std::move(literal));
   }
 
-  // The text keeps its escapes of braces, which only Format understands.
+  // Escaped braces stay escaped: only Format interprets them.
   Result<Intrinsic::Argument> Quoted() {
     std::string value;
     for (++at_; at_ < text_.size() && text_[at_] != '\''; ++at_) {

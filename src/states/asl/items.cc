@@ -10,7 +10,8 @@ namespace {
 
 Error Bad(std::string what) { return {Code::kInvalid, std::move(what)}; }
 
-// The rows of a CSV text (RFC 4180: quotes may hold delimiters, line ends and doubled quotes).
+// The rows of a CSV text (RFC 4180: quoted fields may contain delimiters, line ends and doubled
+// quotes).
 Result<std::vector<std::vector<std::string>>> ParseCsv(const std::string& text, char delimiter) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> row;

@@ -4,8 +4,7 @@
 
 namespace muster::states {
 
-// Whether two values are equal as JSON: the order of members does not count, nor how a number is
-// written.
+// Whether two values are equal as JSON, whatever the order of members and the format of numbers.
 bool JsonEqual(const Json& a, const Json& b);
 
 }  // namespace muster::states

@@ -43,7 +43,7 @@ class Collector {
   Json Take() { return std::move(found_); }
 
  private:
-  // Every node on the way down may be where the rest of the path begins.
+  // The rest of the path may match from any descendant.
   void Scan(const Json& node, Steps steps) {
     Apply(node, steps);
     if (!node.is_structured()) return;
@@ -78,7 +78,7 @@ class Collector {
       if (const Json* member = Member(node, step.names.front())) Walk(*member, rest);
       return;
     }
-    // Several names at the end give one object of them, as Jayway does.
+    // Several names in the last step give one object, as in Jayway's library.
     if (!node.is_object()) return;
     if (!rest.empty()) {
       for (const std::string& name : step.names) {

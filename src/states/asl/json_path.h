@@ -14,32 +14,32 @@ namespace muster::states {
 
 struct FilterNode;
 
-// A JSONPath as AWS evaluates it (which is as Jayway's Java library does): child, index, slice,
-// wildcard, deep scan and filter steps from "$". Immutable, cheap to copy, safe to share.
+// A JSONPath with the semantics of AWS, which are those of Jayway's Java library: child, index,
+// slice, wildcard, deep scan and filter steps from "$". Immutable, cheap to copy, safe to share.
 class JsonPath {
  public:
-  // Reads a path. kInvalid says what is wrong at which character.
+  // Parses a path. kInvalid has the reason and the character.
   static Result<JsonPath> Parse(std::string_view text);
 
   const std::string& text() const { return text_; }
 
-  // Whether it can name one node only: then Find gives that node and not a list.
+  // Whether it can match one node only: then Find returns that node, not a list.
   bool definite() const { return definite_; }
 
-  // Whether it may be written to: children and array elements, one of each.
+  // Whether it can be written to: it has only single children and array elements.
   bool IsReference() const;
 
   bool IsRoot() const { return steps_.empty(); }
 
-  // The node of a definite path, or null if there is none. Nothing is copied.
+  // The node of a definite path, without a copy. Null: no such node.
   const Json* FindNode(const Json& root) const;
 
-  // The value of a definite path, or all that an indefinite one matches, as an array. The error is
-  // why there is none, in Jayway's words.
+  // The value of a definite path, or all matches of an indefinite one as an array. The error has
+  // the text that Jayway's library would give.
   Expected<Json, std::string> Find(const Json& root) const;
 
-  // Puts a value where a reference path points to, making the objects on the way there. False:
-  // something on the way is neither an object nor an array with that element.
+  // Sets the value at a reference path, creating objects on the way. False: a node on the way is
+  // neither an object nor an array with that element.
   bool Put(Json& root, Json value) const;
 
   struct Step {

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = FilterNode::Kind;
 
-// The value of an operand; none: its path leads nowhere.
+// The value of an operand. None: its path matches nothing.
 std::optional<Json> ValueOf(const FilterNode& operand, const Json& item, const Json& root) {
   if (operand.kind == Kind::kLiteral) return operand.literal;
   const Json& start = operand.kind == Kind::kRootPath ? root : item;

@@ -22,8 +22,8 @@ struct FilterNode {
   std::optional<Regex> regex = {};
 };
 
-// What steps lead to from a node: the one value of a definite path, a list of an indefinite one;
-// none: nothing.
+// The result of steps from a node: the value of a definite path, or a list for an indefinite one.
+// None: no match.
 std::optional<Json> FindSteps(const std::vector<JsonPath::Step>& steps, const Json& start,
                               const Json& root);
 

@@ -15,22 +15,22 @@ namespace muster::states {
 // Evaluates JSONata as Step Functions does: with its additional functions, without $eval, and
 // within limits of time and memory.
 //
-// Safe to use from any thread.
+// Thread-safe.
 class JsonataEngine {
  public:
   virtual ~JsonataEngine() = default;
 
   using Bindings = std::vector<std::pair<std::string, const Json*>>;  // "$name" by name
 
-  // The value; none: undefined. The error is JSONata's code and words: "T1006: Attempted to …".
+  // The value; none: undefined. The error has JSONata's code and text: "T1006: Attempted to …".
   virtual Expected<std::optional<Json>, std::string> Evaluate(const std::string& expression,
                                                               const Bindings& bindings) = 0;
 
-  // Whether it can be read at all.
+  // Whether it can be parsed.
   virtual Status Check(const std::string& expression) = 0;
 };
 
-// The reference implementation, see base/jsonata.h. `env` must outlive it.
+// The reference implementation, see script/jsonata.h. `env` must outlive it.
 std::unique_ptr<JsonataEngine> NewJsonataEngine(Env& env);
 
 }  // namespace muster::states

@@ -83,8 +83,7 @@ Result<std::string> PathParser::ParseQuoted() {
   const char quote = text_[at_++];
   std::string value;
   while (!End() && text_[at_] != quote) {
-    // Only the quote itself and the backslash are escaped; before anything else it stands for
-    // itself.
+    // A backslash escapes the quote and itself; before any other character it is literal.
     if (text_[at_] == '\\' && at_ + 1 < text_.size() &&
         (text_[at_ + 1] == '\'' || text_[at_ + 1] == '\\')) {
       ++at_;
@@ -133,7 +132,7 @@ Result<Step> PathParser::ParseNumbers() {
     return value;
   };
   Step step{.kind = Step::Kind::kIndices};
-  // "(@.length-1)" is the old way to count from the end.
+  // "(@.length-1)" is the old syntax for counting from the end.
   const bool from_end = Take("(@.length");
   std::optional<int64_t> first = number();
   if (from_end) {
@@ -166,8 +165,7 @@ Result<FilterPtr> PathParser::ParseFilter() {
   return filter;
 }
 
-// One node for all parts of "a || b || c": a chain of them would need a level of the stack for
-// each.
+// One node for all parts of "a || b || c": nested nodes would need a stack frame for each.
 Result<FilterPtr> PathParser::ParseOr() {
   if (++depth_ > kMaxDepth) return Wrong("nested too deep");
   FilterNode any{.kind = FilterNode::Kind::kOr};
@@ -260,7 +258,7 @@ Result<FilterPtr> PathParser::ParseOperand() {
   std::string literal(text_.substr(at_, end - at_));
   if (c == '[') std::replace(literal.begin(), literal.end(), '\'', '"');
   Json value = Json::parse(literal, nullptr, false);
-  // A word without quotes is taken for a text.
+  // An unquoted word is a string.
   if (value.is_discarded() && c != '[' && !literal.empty()) value = literal;
   if (value.is_discarded()) return Wrong("expected a value");
   at_ = end;

@@ -10,7 +10,7 @@
 
 namespace muster::states {
 
-// Reads JSONPaths, alone or inside a filter. Used for one text and thrown away.
+// Parses one JSONPath, alone or inside a filter.
 class PathParser {
  public:
   explicit PathParser(std::string_view text, size_t at = 0) : text_(text), at_(at) {}
@@ -18,10 +18,10 @@ class PathParser {
   // The whole text is one path from "$".
   Result<std::vector<JsonPath::Step>> ParseWhole();
 
-  // The steps from here on, up to the first character that cannot belong to a path.
+  // The steps from here to the first character that cannot belong to a path.
   Result<std::vector<JsonPath::Step>> ParseSteps();
 
-  // "?( … )" of a filter, from behind the "?".
+  // The "( … )" of a filter, after the "?".
   Result<std::shared_ptr<const FilterNode>> ParseFilter();
 
   size_t at() const { return at_; }

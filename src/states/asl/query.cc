@@ -13,7 +13,7 @@ constexpr std::string_view kExecutionInput = "$.Execution.Input";
 bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// What follows "$.Execution.Input"; none: the path does not begin so.
+// What follows "$.Execution.Input"; none: another path.
 std::optional<std::string> InExecutionInput(std::string_view path) {
   if (!path.starts_with(kExecutionInput)) return std::nullopt;
   const std::string_view rest = path.substr(kExecutionInput.size());
@@ -21,8 +21,8 @@ std::optional<std::string> InExecutionInput(std::string_view path) {
   return std::string(rest);
 }
 
-// Whether a path into the context certainly leads to something else: to "$.Map.Item.Value", to
-// "$.Execution.Name", but not to "$.Execution", "$" or "$['Execution']".
+// Whether a path into the context certainly avoids the execution's input, as "$.Map.Item.Value" and
+// "$.Execution.Name" do, but not "$.Execution", "$" or "$['Execution']".
 bool IsBesideExecutionInput(std::string_view path) {
   if (path.size() < 3 || !path.starts_with("$.") || !IsNameStart(path[2])) return false;
   if (!path.starts_with(kExecution)) return true;
@@ -30,7 +30,7 @@ bool IsBesideExecutionInput(std::string_view path) {
   return rest.size() > 1 && rest[0] == '.' && IsNameStart(rest[1]) && !rest.starts_with(".Input");
 }
 
-// Which members of $states a JSONata expression may look at.
+// The members of $states that a JSONata expression may read.
 struct UsedStates {
   bool input = false;
   bool result = false;
@@ -40,7 +40,7 @@ struct UsedStates {
 
   static UsedStates By(std::string_view text) {
     constexpr UsedStates kAll{true, true, true, true, true};
-    // It may lead from what was named to its parent.
+    // "%" leads to the parent of what was named.
     if (text.find('%') != std::string_view::npos) return kAll;
     UsedStates used;
     constexpr std::string_view kStates = "$states";
@@ -180,7 +180,7 @@ Fallible<Json> Query::EvaluateJsonata(const Scope& scope, std::string_view field
                               .location = std::string(field)});
   };
   if (scope.jsonata == nullptr) return fail("cannot be evaluated: this engine has no JSONata.");
-  // To hand over what is large costs more than most expressions.
+  // Binding a large value costs more than evaluating most expressions.
   const UsedStates used = UsedStates::By(text);
   Json states = Json::object();
   if (used.input) states["input"] = *scope.input;

@@ -13,8 +13,8 @@
 
 namespace muster::states {
 
-// Something that is computed from what a state can see: a path into its input ("$.a"), the context
-// ("$$.Execution.Name") or a variable ("$name.a"), an intrinsic function, or a JSONata expression.
+// An expression over what a state can see: a path into its input ("$.a"), the context
+// ("$$.Execution.Name") or a variable ("$name.a"), an intrinsic function, or JSONata.
 // Immutable and safe to share.
 struct Query {
   enum class Kind { kInput, kContext, kVariable, kIntrinsic, kJsonata };
@@ -37,14 +37,14 @@ struct Query {
   static bool LooksLikeJsonata(std::string_view text);
   static Result<Query> ParseJsonata(std::string_view text);
 
-  // The node that a definite path names, without a copy; null: none, or this is no such path.
+  // The node of a definite path, without a copy. Null: no such node, or not a definite path.
   const Json* FindNode(const Scope& scope) const;
 
-  // `field` is what AWS calls the place in the definition when it fails: "value.$",
+  // `field`: the place in the definition as AWS's error messages name it: "value.$",
   // "Output/result".
   Fallible<Json> Evaluate(const Scope& scope, std::string_view field) const;
 
-  // Of a path: its value, or why there is none, in Jayway's words.
+  // The value of a path. The error has the text that Jayway's library would give.
   Expected<Json, std::string> Find(const Scope& scope) const;
 
  private:
@@ -52,7 +52,7 @@ struct Query {
   Fallible<Json> EvaluateJsonata(const Scope& scope, std::string_view field) const;
 };
 
-// What JSONata calls the type of a value.
+// JSONata's name for the type of a value.
 std::string_view JsonataType(const Json& value);
 
 }  // namespace muster::states

@@ -6,7 +6,7 @@
 namespace muster::states {
 namespace {
 
-// Enough for every definition that AWS takes, and far from what a stack can bear.
+// More than any definition on AWS has, and far below what overflows a stack.
 constexpr int kMaxDepth = 400;
 
 class Reader {
@@ -69,7 +69,7 @@ class Reader {
     }
   }
 
-  // A scalar is small enough to be left to the library, once it is known where it ends.
+  // The JSON library parses the scalar, once its end is known.
   bool Scalar(Node& node) {
     const size_t start = at_;
     if (text_[at_] == '"') {

@@ -11,15 +11,15 @@
 
 namespace muster::states {
 
-// Something wrong in a definition, and where.
+// A problem in a definition, with its position.
 struct Problem {
   TextPosition position;
   std::string message;
-  // Whether the machine cannot be run with it. The rest is what AWS's own tools refuse.
+  // The machine cannot run. Other problems are only rejected by AWS's tools.
   bool fatal = true;
 };
 
-// A JSON value that remembers where it stands in its text.
+// A JSON value with its position in the text.
 struct Node {
   struct Member;
 
@@ -46,8 +46,8 @@ struct Node::Member {
   Node value;
 };
 
-// Reads JSON with positions. A key twice in one object is a problem but no end; what is not JSON at
-// all ends it: the last problem says why, and there is no root.
+// Parses JSON with positions. A duplicate key is a problem, but parsing continues. Invalid JSON
+// ends it: the last problem has the reason, and there is no root.
 struct Source {
   std::string_view text;
   std::unique_ptr<Node> root;

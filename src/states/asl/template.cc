@@ -72,7 +72,7 @@ Template Template::ReadJsonPath(const Node& node, Source& source) {
   if (!constant) return result;
   const bool object = result.kind_ == Kind::kObject;
   Template literal;
-  // Members that were refused are not in the literal: the definition will not run anyway.
+  // Rejected members are missing in the literal: the definition will not run anyway.
   literal.literal_ = MakeValue(node.ToJson());
   if (object) literal.members_ = std::move(result.members_);
   return literal;

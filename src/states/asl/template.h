@@ -13,24 +13,24 @@ namespace muster::states {
 
 using SecretPieces = std::map<std::string, std::vector<std::string>>;
 
-// A JSON value with parts that are computed: Parameters, ResultSelector, Arguments, Output, Assign.
-// Immutable once it was read.
+// A JSON value with computed parts: Parameters, ResultSelector, Arguments, Output, Assign.
+// Immutable once read.
 class Template {
  public:
-  // Reads a payload template. `field` is its name in the definition. What is wrong goes to the
-  // source's problems.
+  // Reads a payload template. `field` is its name in the definition. Problems are added to the
+  // source.
   static Template ReadJsonPath(const Node& node, Source& source);
   static Template ReadJsonata(const Node& node, const std::string& field, Source& source,
                               JsonataEngine* jsonata);
 
   Fallible<Value> Evaluate(const Scope& scope) const;
 
-  // Each member of an object by itself, as Assign needs them.
+  // Evaluates each member of an object separately, for Assign.
   Fallible<Variables> EvaluateMembers(const Scope& scope) const;
 
-  // Where the value has references to secrets that stand in the template itself: by JSON pointer,
-  // the pieces of the text which are the template's own. What a path or JSONata gives is data and
-  // has none; of a States.Format with a literal template, those of the template count.
+  // References to secrets that the template itself contains: by JSON pointer, the literal pieces of
+  // the text. Results of paths and JSONata are data and have none; of a States.Format with a
+  // literal template, the pieces of that template count.
   SecretPieces SecretReferences() const;
 
   // The names of the members of an object.
@@ -45,12 +45,12 @@ class Template {
   Kind kind_ = Kind::kLiteral;
   Value literal_;
   Query query_;
-  std::string field_;  // what AWS calls this place
+  std::string field_;  // as AWS's messages name this place
   std::vector<std::pair<std::string, Template>> members_;
   std::vector<Template> items_;
 };
 
-// Reads one string of JSONata, "{% … %}", and reports what is wrong with it.
+// Reads one string of JSONata, "{% … %}", and reports its problems.
 std::optional<Query> ReadJsonataText(const Node& node, Source& source, JsonataEngine* jsonata);
 
 }  // namespace muster::states

@@ -9,8 +9,8 @@
 
 namespace muster::states {
 
-// A time in the format that the language asks for, RFC 3339 with a capital T and Z or an offset:
-// "2016-03-14T01:59:00.123Z". None: it is not one.
+// Parses a time in the format of the language, RFC 3339 with a capital T and Z or an offset:
+// "2016-03-14T01:59:00.123Z". None: not such a time.
 struct Timestamp {
   int64_t seconds = 0;
   int64_t nanos = 0;

@@ -2,49 +2,28 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/env_wrapper.h"
 #include "muster/states.h"
-#include "states/asl/definition.h"
 #include "states/asl/jsonata_engine.h"
-#include "states/durable/agenda.h"
+#include "states/durable/driver_signals.h"
 #include "states/durable/holder.h"
+#include "states/durable/machine_cache.h"
 
 namespace muster::states {
-
-// Definitions that were read once, by the key of their text.
-class MachineCache {
- public:
-  MachineCache(store::Store& store, JsonataEngine* jsonata) : store_(store), jsonata_(jsonata) {}
-
-  Result<std::shared_ptr<const Definition>> Find(const std::string& key);
-  // That of a flow. kCorrupt: it has no such state.
-  Result<std::shared_ptr<const Definition>> FindFor(const FlowRecord& record);
-  // Only if it was read or put before; null: it was not.
-  std::shared_ptr<const Definition> Known(const std::string& key);
-  void Put(const std::string& key, std::shared_ptr<const Definition> definition);
-
- private:
-  store::Store& store_;
-  JsonataEngine* jsonata_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Definition>> machines_;
-};
 
 // How many children of a flow may run at once.
 int64_t MostOpen(const ChildrenProgress& children);
 
-// Ends a flow from outside: its branches and what its call has started are left to whoever claims
-// it next, if there are any.
+// Ends a flow from outside. Its next holder ends its branches, and cancels its call.
 void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,
              const Failure& failure, WallTime now);
 
-// The store's clock without asking for it: what it said at the last claim, and what has passed
-// since. Times in records are judged by it, not by the clocks of processes, which differ.
+// The store's time, without asking for it: that of the last claim plus what has passed since. Times
+// in records are compared with it, because the clocks of processes differ.
 class StoreClock final : public EnvWrapper {
  public:
   explicit StoreClock(Env& env) : EnvWrapper(env) {}
@@ -64,25 +43,26 @@ class StoreClock final : public EnvWrapper {
   MonoTime at_;
 };
 
-// Claims flows and drives each from effect to effect. One thread's; any number may work on a store.
+// Claims flows and drives each from effect to effect. Used by one thread; any number of drivers may
+// work on a store.
 class Driver {
  public:
   Driver(store::Store& store, Env& env, const std::vector<TaskExecutor*>& executors,
          const StatesOptions& options, MachineCache& machines, JsonataEngine* jsonata,
-         Agenda& agenda);
+         DriverSignals& signals);
 
-  // Takes what is due and drives it until it waits or ends. False: nothing was due. Fails only when
-  // no waiting can mend it.
+  // Claims due flows and drives them until they wait or end. False: nothing was due. A transient
+  // error may be tried again.
   Result<bool> WorkOnce(std::stop_token stop);
 
-  // Ends a flow that may be somebody else's, unless it has ended.
+  // Ends a flow, held or not, unless it has ended.
   Status EndFrom(const std::string& key, FlowStatus status, const Failure& failure);
 
  private:
   // What is left to do once a flow's record is written.
-  enum class Next { kRest, kCall, kStartChildren, kLookForCallback, kTellParent };
+  enum class Next { kRest, kCall, kStartChildren, kLookForCallback, kNotifyParent };
 
-  // A flow in hand.
+  // A claimed flow.
   struct Drive {
     Drive(store::Lease lease, FlowRecord record)
         : holder(std::move(lease), std::move(record)), log(holder.flow_record()) {}
@@ -94,12 +74,12 @@ class Driver {
     std::unique_ptr<Interpreter> interpreter;
     store::Due due = store::Due::Never();
     bool release = true;
-    bool deferred = false;  // what is to be written may be lost with the power
+    bool deferred = false;  // the write may be lost with the power
     bool orphaned = false;  // a branch whose execution has ended
     Next next = Next::kRest;
   };
 
-  // What an executor sees while the thread waits for it.
+  // What an executor sees during a call.
   class CallContext final : public TaskContext {
    public:
     CallContext(Driver& driver, Drive& drive, std::stop_token stop);
@@ -121,27 +101,33 @@ class Driver {
   Result<std::vector<std::unique_ptr<Drive>>> Claim(std::stop_token stop);
   Result<std::unique_ptr<Drive>> Open(store::Lease lease);
   Status LookAtExecution(Drive& drive);
-  // Gives the flow what it waited for and runs it up to its next effect. Only reads the store.
+  // Provides what the flow waited for, and runs it to its next effect. Only reads the store.
   Status Advance(Drive& drive);
   void Decide(Drive& drive);
+  void DecideEnd(Drive& drive, WallTime now);
+  void Hold(Drive& drive, Next next);
   Status CommitAll(std::vector<std::unique_ptr<Drive>>& drives);
-  // What comes after a commit, until the flow rests.
+  // Does what follows a commit, until the flow waits or ends.
   Status Finish(Drive& drive, std::stop_token stop);
   Status Commit(Drive& drive);
 
   Status Call(Drive& drive, std::stop_token stop);
+  static TaskOutcome Ask(Drive& drive, TaskExecutor* executor, const TaskCall& call,
+                         CallContext& context);
+  void Accept(Drive& drive, TaskOutcome outcome);
+  std::optional<WallTime> NextCallbackPoll(FlowRecord& record, WallTime now) const;
   Status LookForCallback(Drive& drive);
   Result<bool> TakeCallback(Drive& drive);
   Status StartChildren(Drive& drive);
   Status SettleChildren(Drive& drive);
-  // What became of a Map's children; refers to `drive`.
+  // The results of a Map's children; refers to `drive`.
   ChildResults ResultsOf(Drive& drive);
   Result<std::vector<ChildResult>> ResultsFrom(Drive& drive, int64_t from);
   Status AbortChildren(Drive& drive, const ChildrenProgress& children);
   Status CleanUp(Drive& drive);
-  // How many.
-  size_t TellParents();
-  void TellParent(const std::string& key);
+  // Makes parents of ended branches due. Returns how many there were.
+  size_t NotifyParents();
+  void NotifyParent(const std::string& key);
   bool TimedOut(const Drive& drive);
   void TimeOut(Drive& drive);
   TaskExecutor* ExecutorFor(const std::string& resource) const;
@@ -152,11 +138,11 @@ class Driver {
   const StatesOptions& options_;
   MachineCache& machines_;
   JsonataEngine* jsonata_;
-  Agenda& agenda_;
+  DriverSignals& signals_;
   FlowCodec codec_;
   int batch_ = 1;                  // how many records the next claim takes
-  std::set<std::string> parents_;  // those with branches that have ended
-  // Of executions whose branches were claimed lately, by key and start.
+  std::set<std::string> parents_;  // of branches that have ended, to be notified
+  // Inputs of recent executions, by key and start.
   std::map<std::pair<std::string, WallTime>, Value> inputs_;
 };
 

@@ -15,9 +15,13 @@ constexpr int kScanPage = 100;
 constexpr int64_t kMaxOpenChildren = 1'000;
 constexpr size_t kChildrenPerWrite = 100;
 constexpr milliseconds kFirstPoll{20};
+
+// Many branches that end at about the same time wake their parent once.
+constexpr int64_t kFewChildren = 16;
+constexpr milliseconds kGatherDelay{100};
 constexpr milliseconds kLongestPoll{15'000};
 
-// The index of the child that a key belongs to; -1: the key is foreign.
+// The index of the child with this key; -1: not a child's key.
 int64_t IndexOf(std::string_view key) {
   return ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)).value_or(-1);
 }
@@ -30,7 +34,7 @@ int64_t MostOpen(const ChildrenProgress& children) {
              : std::min(kMaxOpenChildren, children.concurrency);
 }
 
-// Children are made before the parent says so: one that exists already is as good.
+// Children are created before the parent's record counts them; creating one again has no effect.
 Status Driver::StartChildren(Drive& drive) {
   FlowRecord& record = drive.record();
   Flow& flow = drive.flow();
@@ -81,12 +85,12 @@ Status Driver::StartChildren(Drive& drive) {
   record.poll = kFirstPoll;
   Decide(drive);
   Status committed = Commit(drive);
-  // One of them is for this thread.
-  if (begun > 1) agenda_.Leave(begun - 1);
+  // This thread takes one of them itself.
+  if (begun > 1) signals_.SignalDue(begun - 1);
   return committed;
 }
 
-// Looks at those that are still open, accounts for each that has ended, and goes on when all have.
+// Accounts for children that have ended since the last look, and continues when all have.
 Status Driver::SettleChildren(Drive& drive) {
   FlowRecord& record = drive.record();
   Flow& flow = drive.flow();
@@ -102,7 +106,7 @@ Status Driver::SettleChildren(Drive& drive) {
                   store_.Scan(kKind, prefix, after, kScanPage));
     for (const store::Record& stored : page) {
       after = stored.key;
-      // Deeper branches share the beginning of the key.
+      // Deeper branches share the prefix.
       if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
       const int64_t index = IndexOf(stored.key);
       if (index < children.settled_below || children.settled.contains(index) ||
@@ -127,7 +131,7 @@ Status Driver::SettleChildren(Drive& drive) {
   if (children.settled_below == children.total) {
     return drive.interpreter->ChildrenSucceeded(flow, ResultsOf(drive));
   }
-  // Looking at many takes time: the more there are, the less often.
+  // The more children are open, the more a look costs, and the less often it is taken.
   const milliseconds least = std::max(kFirstPoll, milliseconds(children.open() / 2));
   record.poll = progress ? least : std::min(kLongestPoll, std::max(least, record.poll * 2));
   return {};
@@ -160,7 +164,7 @@ Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from)
     more = page.size() == static_cast<size_t>(kScanPage);
     for (const store::Record& stored : page) {
       after = stored.key;
-      // Deeper branches share the beginning of the key.
+      // Deeper branches share the prefix.
       if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
       const int64_t index = IndexOf(stored.key);
       if (index < 0) continue;
@@ -178,7 +182,7 @@ Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from)
   return results;
 }
 
-// Ends every child that runs. One that is being driven notices at its next write.
+// Ends every running child. Its holder notices at its next write.
 Status Driver::AbortChildren(Drive& drive, const ChildrenProgress& children) {
   const FlowRecord& record = drive.record();
   const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
@@ -249,6 +253,31 @@ Status Driver::CleanUp(Drive& drive) {
   }
   record.cleanup = false;
   return {};
+}
+
+size_t Driver::NotifyParents() {
+  const std::set<std::string> parents = std::exchange(parents_, {});
+  for (const std::string& key : parents) NotifyParent(key);
+  return parents.size();
+}
+
+void Driver::NotifyParent(const std::string& key) {
+  signals_.AddEndedBranch(key);
+  auto parent = store_.Get(kKind, key);
+  // Its holder sees that the branch has ended when it releases the record.
+  if (parent && *parent && !(*parent)->owner.empty()) return;
+  signals_.TakeEndedBranch(key);
+  // It polls its branches: this only makes it due earlier.
+  if (!parent || !*parent || !(*parent)->due) return;
+  if (*(*parent)->due <= env_.WallNow()) return;
+  auto decoded = codec_.Decode(**parent);
+  if (!decoded || decoded->flow.wants != Wants::kChildren || !decoded->flow.children) return;
+  const milliseconds delay =
+      decoded->flow.children->open() <= kFewChildren ? milliseconds(0) : kGatherDelay;
+  if (*(*parent)->due <= env_.WallNow() + delay) return;
+  const store::Change change =
+      store::Change::Put(**std::move(parent), store::Due::After(delay), true);
+  static_cast<void>(store_.Write({&change, 1}));
 }
 
 }  // namespace muster::states

@@ -7,7 +7,7 @@
 
 namespace muster::states {
 
-// Passes each call on to the first of several executors that runs its resource; they must outlive
+// Forwards each call to the first of several executors that runs its resource; they must outlive
 // it. Derive, and override what differs.
 class ExecutorWrapper : public TaskExecutor {
  public:

@@ -16,7 +16,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// A body ends with its history, which stays text, and begins with how long that end is.
+// A body ends with its history, which stays text, and begins with the length of that text.
 constexpr std::string_view kTail = "{\"tail\":";
 constexpr std::string_view kEvents = ",\"events\":[";
 constexpr std::string_view kEnd = "]}";
@@ -46,8 +46,8 @@ std::string TextOf(ondemand::value& value) {
 Value ValueOf(ondemand::value& value) { return MakeValue(JsonOf(value)); }
 WallTime TimeOf(ondemand::value& value) { return FromMillis(value.get_int64()); }
 
-// One member of a stored object: written unless it has its default, and read if it is there.
-// `with_items`: the items of a Map are kept in the record.
+// One member of a stored object: written unless it has its default value, read if present.
+// `with_items`: the items of a Map are stored in the record.
 template <class T>
 struct Field {
   std::string_view name;
@@ -95,7 +95,7 @@ void Take(ondemand::value& value, WallTime& to) { to = TimeOf(value); }
 void Take(ondemand::value& value, std::optional<WallTime>& to) { to = TimeOf(value); }
 void Take(ondemand::value& value, std::optional<int64_t>& to) { to = value.get_int64(); }
 void Take(ondemand::value& value, Wants& to) {
-  // Version 0 of a record has its number.
+  // Records of version 0 have its number.
   const auto known = value.type() == ondemand::json_type::number
                          ? std::optional(static_cast<Wants>(int64_t(value.get_int64())))
                          : kWants.Find(std::string_view(value.get_string()));
@@ -126,7 +126,7 @@ constexpr auto Plain(std::string_view name) {
                   [](ondemand::value& value, T& to) { Take(value, to.*kMember); }};
 }
 
-// What has succeeded needs neither its input nor its variables.
+// A flow that succeeded needs neither its input nor its variables.
 bool NeedsInput(const Flow& flow) { return flow.status != FlowStatus::kSucceeded; }
 
 void PutVariables(const Flow& from, bool /*with_items*/, ObjectText& json, std::string_view name) {
@@ -152,7 +152,7 @@ constexpr Field<Flow> Children(std::string_view name) {
           [](ondemand::value& value, Flow& to) { to.*kMember = ChildrenFromJson(JsonOf(value)); }};
 }
 
-// SaysRunning looks for the state and the status at the beginning.
+// SaysRunning expects the state and the status at the beginning.
 constexpr std::array<Field<Flow>, 25> kFlowFields{{
     Plain<&Flow::state>("state"),
     Plain<&Flow::status>("status"),
@@ -194,7 +194,7 @@ constexpr std::array<Field<Flow>, 25> kFlowFields{{
      [](ondemand::value& value, Flow& to) { Take(value, to.input); }},
     {"item",
      [](const Flow& from, bool, ObjectText& json, std::string_view name) {
-       // An item is most often its iteration's input as well.
+       // Usually the item is also its iteration's input.
        if (from.map_value != from.input) Put(json, name, from.map_value);
      },
      [](ondemand::value& value, Flow& to) { Take(value, to.map_value); }},
@@ -218,7 +218,7 @@ void WriteFields(const std::array<Field<T>, N>& fields, const T& from, bool with
   for (const Field<T>& field : fields) field.write(from, with_items, json, field.name);
 }
 
-// What is not in the table is left out.
+// Members that are not in the table are ignored.
 template <class T, size_t N>
 void ReadField(const std::array<Field<T>, N>& fields, std::string_view name, ondemand::value& value,
                T& to) {
@@ -229,7 +229,7 @@ void ReadField(const std::array<Field<T>, N>& fields, std::string_view name, ond
   }
 }
 
-// What the interpreter relies on.
+// Checks what the interpreter relies on.
 void CheckFlow(const Flow& flow) {
   if (flow.ended()) return;
   const bool calls = flow.wants == Wants::kTask || flow.wants == Wants::kCallback;

@@ -7,17 +7,17 @@
 
 namespace muster::states {
 
-// The format of a body. Version 0 had no `v`, and numbers for what a flow wants and a call is for.
+// The version of a body's format. Version 0 had no `v`, and numbers instead of names of enums.
 inline constexpr int64_t kFlowVersion = 1;
 
-// What the body of a record says, in JSON. Items that are kept elsewhere are left out.
+// The body of a record as JSON text. Items that are stored in parts are left out.
 std::string BodyToJson(const FlowRecord& record);
 
-// And back, into the record. If the body is in parts, these are all it says: their keys are the
-// answer. Throws an exception if it is no body of ours. A store may write members in any order.
+// Parses a body into the record. If the body is stored in parts, returns their keys, which are all
+// it has. Throws if it is malformed. Members may be in any order, as some stores change it.
 Json BodyFromJson(const std::string& body, FlowRecord& record);
 
-// An event as it is stored, in JSON. A payload of more than 8 KiB is left out and marked so.
+// A stored event as JSON text. A payload of more than 8 KiB is dropped and marked as truncated.
 std::string EventToStored(const Event& event);
 Event EventFromStored(Json&& json);
 

@@ -15,7 +15,7 @@ constexpr EnumNames<Purpose, 3> kPurposes{{{
     {Purpose::kWriteResults, "write_results"},
 }}};
 
-// One member of a stored object: written unless it has its default, and read if it is there.
+// One member of a stored object: written unless it has its default value, read if present.
 template <class T>
 struct Field {
   const char* name;
@@ -69,7 +69,7 @@ void Take(Json& json, std::set<int64_t>& value) {
   for (const Json& element : json) value.insert(element.get<int64_t>());
 }
 void Take(Json& json, Purpose& value) {
-  // Version 0 of a record has its number.
+  // Records of version 0 have its number.
   const auto known = json.is_number_integer()
                          ? std::optional(static_cast<Purpose>(json.get<int64_t>()))
                          : kPurposes.Find(json.get<std::string>());
@@ -104,7 +104,7 @@ constexpr std::array<Field<TaskProgress>, 8> kTaskFields{{
     Plain<&TaskProgress::purpose>("purpose"),
     {"input",
      [](const TaskProgress& from, Json& json, const char* name) {
-       // What a call writes is gathered again by the process that makes it.
+       // The process that makes the call collects its content again.
        if (from.purpose != Purpose::kWriteResults) Put(json, name, from.input);
      },
      [](Json& member, TaskProgress& to) { Take(member, to.input); }},

@@ -5,16 +5,15 @@
 
 namespace muster::states {
 
-// Parts of a flow as they are stored in its record. Reading throws an exception if it is not one of
-// ours.
+// Members of a stored flow. Reading throws if they are malformed.
 Json TaskToJson(const TaskProgress& task);
 TaskProgress TaskFromJson(Json json);
 
-// A pending call that is to be cancelled.
+// A pending call to cancel.
 Json CancelToJson(const TaskProgress& call);
 TaskProgress CancelFromJson(const Json& json);
 
-// `with_items`: the items are kept in the record.
+// `with_items`: the items are stored in the record.
 Json ChildrenToJson(const ChildrenProgress& children, bool with_items);
 ChildrenProgress ChildrenFromJson(Json json);
 

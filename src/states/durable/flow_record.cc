@@ -15,7 +15,7 @@ constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
 constexpr size_t kItemPieceBytes = 64 * 1024;
 constexpr int64_t kMaxInlineEvents = 100;
-// The record is written several times for every event: it must not carry many large ones along.
+// The record is written several times per event: it must not hold many large ones.
 constexpr size_t kMaxInlineEventBytes = 32 * 1024;
 
 store::Record Part(std::string key, const Json& body) {
@@ -23,7 +23,7 @@ store::Record Part(std::string key, const Json& body) {
       .kind = kPartKind, .queue = "none", .key = std::move(key), .body = ToJsonText(body)};
 }
 
-// Cuts a text into parts, at the boundaries of characters.
+// Splits a text into parts, at character boundaries.
 std::vector<store::Change> Cut(const std::string& text, const std::string& key,
                                std::vector<std::string>& keys) {
   std::vector<store::Change> changes;
@@ -31,7 +31,7 @@ std::vector<store::Change> Cut(const std::string& text, const std::string& key,
     size_t end = std::min(start + kPartBytes, text.size());
     while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     const std::string part_key = key + "." + std::to_string(keys.size());
-    // What names it is written later, and does not survive without it.
+    // Deferred: a loss of power that takes it also takes the record that names it, written later.
     changes.push_back(store::Change::Put(Part(part_key, text.substr(start, end - start)),
                                          store::Due::Never(), true));
     keys.push_back(part_key);
@@ -44,7 +44,7 @@ std::string PieceKey(const StoredItems& items, size_t piece) {
   return items.key + "." + std::to_string(piece);
 }
 
-// Cuts the items of a Map, or what a Parallel gives to all its branches, into pieces.
+// Splits the items of a Map, or the common input of a Parallel's branches, into pieces.
 std::vector<store::Change> CutItems(const ChildrenProgress& children, StoredItems& stored) {
   std::vector<store::Change> changes;
   const auto add = [&](int64_t first, const std::string& text) {
@@ -89,7 +89,7 @@ std::string KeyOf(const std::string& execution, const std::string& path) {
 
 bool SaysRunning(std::string_view body) {
   if (body.starts_with("{\"status\":\"RUNNING\"")) return true;  // the rest is in parts
-  // Inside of a string these quotes would be escaped: the first match is the flow itself.
+  // Inside a string these quotes would be escaped: the first match is the flow's own.
   constexpr std::string_view kFlow = "\"flow\":{\"state\":\"";
   size_t at = body.find(kFlow);
   if (at == std::string_view::npos) return false;
@@ -101,8 +101,8 @@ bool SaysRunning(std::string_view body) {
 
 FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
   Encoded encoded;
-  // Keys of parts hold the epoch and the version: a holder that lost its record cannot overwrite
-  // those of the next.
+  // Keys of parts contain the epoch and the version: a holder that lost its record cannot overwrite
+  // the parts of the next one.
   const std::string stamp =
       std::to_string(record.record.epoch) + "-" + std::to_string(record.record.version);
   const auto& children = record.flow.children ? record.flow.children : record.flow.failed_children;

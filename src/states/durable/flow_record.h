@@ -12,52 +12,51 @@ namespace muster::states {
 
 // Executions and their branches are records of one kind: "NAME", and "NAME/PATH" for a branch.
 inline constexpr char kKind[] = "states";
-// What does not fit into a record: bodies, items, older history. A part is a JSON string, which the
-// record that names it gives a meaning and a version.
+// What does not fit into a record: bodies, items, older history. A part is a JSON string; its
+// meaning and version follow from the record that names it.
 inline constexpr char kPartKind[] = "states.part";
 inline constexpr char kMachineKind[] = "states.machine";
 inline constexpr char kCallbackKind[] = "states.callback";
 inline constexpr int64_t kCallbackVersion = 1;
 
-// Where the items of a Map are that are too many for its record: pieces of some items each, so that
-// those that are wanted can be had without the others.
+// The items of a Map that do not fit into its record: in pieces of some items each, so that one
+// piece can be loaded without the others.
 struct StoredItems {
   struct Piece {
-    int64_t first = 0;  // the child that its first item is for
-    int64_t parts = 1;  // how many parts it is in: more than one if an item is very large
+    int64_t first = 0;  // the index of the child that gets its first item
+    int64_t parts = 1;  // more than one if an item is very large
   };
-  std::string key = {};  // what the keys of the parts begin with; empty: they are in the record
+  std::string key = {};  // the prefix of the parts' keys; empty: the items are in the record
   std::vector<Piece> pieces = {};
 };
 
-// What the record of an execution or branch says.
+// The record of an execution or branch, decoded.
 struct FlowRecord {
-  store::Record record;  // as it is stored, to the best of our knowledge
+  store::Record record;  // as last read or written
   std::string execution;
   std::string machine;  // the key of its definition
-  ExecutionInfo info;   // its input only of an execution itself
+  ExecutionInfo info;   // without the input in branches
   Flow flow;
   std::optional<WallTime> deadline = {};    // of the whole execution
   std::optional<WallTime> stop = {};        // when it ended
-  std::string parent = {};                  // the key of the flow that it is a branch of
+  std::string parent = {};                  // the key of its parent flow
   bool apart = false;                       // a child of a distributed Map, with its own history
-  std::string within = {};                  // the key of the nearest such child that it is part of
-  bool cleanup = false;                     // ended; its branches may not know yet
-  std::optional<TaskProgress> cancel = {};  // a call to be cancelled
-  milliseconds poll{0};                     // since when it waits for branches in vain
-  StoredItems items = {};                   // where the items of its Map are, if not here
-  std::vector<std::string> chunks = {};     // where the older history is
-  std::string events = {};                  // the younger history, as it is stored
-  int64_t inline_events = 0;                // how many events that is
+  std::string within = {};                  // the key of the nearest such child around it
+  bool cleanup = false;                     // it has ended, its branches perhaps not yet
+  std::optional<TaskProgress> cancel = {};  // a call to cancel
+  milliseconds poll{0};                     // the current polling interval
+  StoredItems items = {};                   // of its Map, if not in the record
+  std::vector<std::string> chunks = {};     // the parts of the older history
+  std::string events = {};                  // the recent history, as stored
+  int64_t inline_events = 0;                // the number of events in it
   int64_t first_event = 0;                  // the id before its first event
-  int64_t event_count = 0;                  // events of its own
+  int64_t event_count = 0;                  // of its own
   int64_t branch_events = 0;                // of branches that have ended
 
   bool is_root() const { return parent.empty(); }
 };
 
-// Appends to the history of a record. What is there already stays text: whoever drives a flow never
-// reads it.
+// Appends to the history of a record. Earlier events stay text: driving a flow never reads them.
 class FlowLog final : public EventLog {
  public:
   explicit FlowLog(FlowRecord& record) : record_(record) {}
@@ -68,13 +67,13 @@ class FlowLog final : public EventLog {
   FlowRecord& record_;
 };
 
-// Turns records into bodies and back. What is too large for one record goes into parts, which are
-// written before the record that names them and are never changed.
+// Encodes and decodes records. What is too large for one record goes into parts, which are written
+// before the record that names them and never change.
 class FlowCodec {
  public:
   explicit FlowCodec(store::Store& store) : store_(store) {}
 
-  // The new body of a record, and the parts that must be there before it.
+  // The new body of a record, and the parts to write before it.
   struct Encoded {
     std::string body;
     std::vector<store::Change> parts;
@@ -83,7 +82,7 @@ class FlowCodec {
 
   Result<FlowRecord> Decode(store::Record record) const;
 
-  // The item for a child, and perhaps some that follow, into the flow.
+  // Loads the item for a child, and perhaps some that follow, into the flow.
   Status LoadItems(FlowRecord& record, int64_t index) const;
 
   // All events of a record, older ones included.
@@ -101,7 +100,7 @@ class FlowCodec {
 
 std::string KeyOf(const std::string& execution, const std::string& path);
 
-// Whether the body of a record says that its flow runs, without reading the rest of it.
+// Whether the flow of a body is running, without parsing the body.
 bool SaysRunning(std::string_view body);
 
 }  // namespace muster::states

@@ -9,7 +9,7 @@ bool IsStateEvent(const std::string& type) {
   return type.ends_with("StateEntered") || type.ends_with("StateExited");
 }
 
-// "TaskFailed" → "taskFailedEventDetails"; the eight kinds of entering share one.
+// "TaskFailed" → "taskFailedEventDetails"; all types of entering a state share one name.
 std::string DetailsKey(const std::string& type) {
   if (type.ends_with("StateEntered")) return "stateEnteredEventDetails";
   if (type.ends_with("StateExited")) return "stateExitedEventDetails";

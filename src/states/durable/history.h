@@ -18,11 +18,11 @@ struct Event {
   std::string type;
   WallTime time{};
   std::string name = {};   // of the state or the Map
-  Value payload = {};      // input, output or parameters, whichever the type has
-  bool truncated = false;  // it has one, but that was too large to be kept
+  Value payload = {};      // input, output or parameters, depending on the type
+  bool truncated = false;  // the payload was too large to be stored
   std::string error = {};
   std::string cause = {};
-  Json details = {};  // what else the type has: resource, index, …; null: nothing
+  Json details = {};  // other fields of the type: resource, index, …; null: none
 
   // As GetExecutionHistory shows it: {"timestamp":…,"type":…,"id":…,"previousEventId":…,
   // "stateEnteredEventDetails":{…}}.
@@ -32,7 +32,7 @@ struct Event {
   Json ToShort() const;
 };
 
-// Where a running flow writes its history. Gives ids.
+// Receives the history of a running flow, and assigns ids.
 class EventLog {
  public:
   virtual ~EventLog() = default;
@@ -55,7 +55,7 @@ class MemoryEventLog final : public EventLog {
   std::vector<Event> events_;
 };
 
-// The most events that an execution may have.
+// Per execution.
 inline constexpr int64_t kMaxEvents = 25'000;
 
 }  // namespace muster::states

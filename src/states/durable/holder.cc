@@ -50,7 +50,8 @@ Status Holder::Commit(Pending pending) {
   return CommitRecord(std::move(pending.next), pending.due, pending.deferred);
 }
 
-// A record never names a part that is not there. One that exists is ours, from an earlier try.
+// Parts are written before the record that names them. One that exists is ours, from an earlier
+// try.
 Status Holder::WriteParts(std::span<const store::Change> parts) {
   while (!parts.empty()) {
     const auto some = parts.first(std::min(kPartsPerWrite, parts.size()));

@@ -11,8 +11,8 @@
 
 namespace muster::states {
 
-// A flow whose record is leased. Every change holds only while the lease does; kLeaseLost means
-// that another process goes on with the flow, or has ended it.
+// A flow whose record is leased. Changes succeed only while the lease lasts; kLeaseLost: another
+// process continues the flow, or has ended it.
 class Holder {
  public:
   Holder(store::Lease lease, FlowRecord record);
@@ -22,7 +22,7 @@ class Holder {
   MonoTime deadline() const { return lease_.deadline(); }
   bool Expired() const { return lease_.Expired(); }
 
-  // The change that stores what the record says now. `release`: it has no holder afterwards.
+  // The change that stores the record as it is now. `release`: it has no owner afterwards.
   struct Pending {
     store::Record next;
     std::vector<store::Change> parts;
@@ -33,16 +33,16 @@ class Holder {
   };
   Pending Prepare(store::Due due, bool release, bool deferred);
 
-  // Gives it back as it was claimed, due at once.
+  // Returns it as it was claimed, due at once.
   Pending PrepareReturn() const;
 
   // Makes one change, its parts first.
   Status Commit(Pending pending);
 
-  // A change that was written together with others, in a write that was sent at `asked`.
+  // The change was applied by a write of several, sent at `asked`.
   void Applied(Pending pending, int64_t version, MonoTime asked);
 
-  // Keeps the claim for another `lease`.
+  // Extends the lease.
   Status Renew(milliseconds lease);
 
  private:

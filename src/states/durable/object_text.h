@@ -8,8 +8,8 @@
 
 namespace muster::states {
 
-// A JSON object, written member by member: records are written so often that a tree which is only
-// made to be written costs more than all else. Keys need no escapes.
+// Writes a JSON object member by member: records are written so often that building a tree first
+// would dominate the cost. Keys must need no escapes.
 class ObjectText {
  public:
   ObjectText& Raw(std::string_view key, std::string_view json) {

@@ -10,7 +10,7 @@
 namespace muster::states {
 namespace {
 
-// A day like any other: what a case gives must not depend on when it is run.
+// Any day: the result of a case must not depend on when it runs.
 constexpr char kStart[] = "2026-01-01T00:00:00Z";
 
 std::string Short(const Json& json) {

@@ -6,12 +6,12 @@
 
 namespace muster::states {
 
-// How a state fails: an error name, which Retry and Catch look at, and a cause for people. Either
-// may be missing: a Fail state need not give any.
+// Why a state failed: an error name, which Retry and Catch match, and a cause for people. A Fail
+// state may leave out either.
 struct Failure {
   std::string error = {};
   std::string cause = {};
-  // Found by the interpreter itself, not by a task or a Fail state: AWS says in which state.
+  // Raised by the interpreter, not by a task or a Fail state: AWS adds the state to the cause.
   bool internal = true;
   // Of States.QueryEvaluationError: the field that could not be evaluated.
   std::string location = {};
@@ -37,7 +37,7 @@ inline Unexpected<Failure> RuntimeFailure(std::string cause) {
 
 }  // namespace muster::states
 
-// Passes a failure of `expression` on to the caller, or declares or assigns its value.
+// Returns the failure of `expression` to the caller, or declares or assigns its value.
 #define STATES_ASSIGN(target, expression) \
   STATES_ASSIGN_INNER(MUSTER_CONCAT(states_result_, __LINE__), target, expression)
 #define STATES_ASSIGN_INNER(result, target, expression)      \

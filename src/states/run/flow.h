@@ -12,22 +12,22 @@
 
 namespace muster::states {
 
-// What the interpreter has to be given before a flow can go on.
+// What a flow needs before the interpreter can continue it.
 enum class Wants {
   kNothing,   // it has ended, see `status`
   kTask,      // the call in `task`
-  kCallback,  // somebody who sends the token of `task`
-  kTimer,     // that `due` passes
+  kCallback,  // an answer for the token of `task`
+  kTimer,     // the time `due`
   kChildren,  // the branches or iterations in `children`
 };
 
 // A flow is never kUnreadable.
 using FlowStatus = ExecutionStatus;
 
-// The status of a name that NameOf gives a flow; none: there is no such status.
+// The status with this name, as NameOf gives it. None: no status of a flow.
 std::optional<FlowStatus> FindFlowStatus(std::string_view name);
 
-// A call of a Task, or one that a Map needs to read its items or write its results.
+// A call of a Task, or one by which a Map reads its items or writes its results.
 struct TaskProgress {
   enum class Purpose { kTask, kReadItems, kWriteResults };
   Purpose purpose = Purpose::kTask;
@@ -43,18 +43,18 @@ struct TaskProgress {
 
 // The branches of a Parallel or the iterations of a Map.
 struct ChildrenProgress {
-  // Of a Map: an item, or a batch of them, for each child; in a store perhaps only some of them.
+  // Of a Map: an item, or a batch of them, for each child; on a store, perhaps only some of them.
   Value items = {};
-  int64_t items_from = 0;  // the child that the first of these items is for
+  int64_t items_from = 0;  // the index of the child that gets the first of these items
   bool shared = false;     // of a Parallel: one value for all
   int64_t total = 0;
-  int64_t concurrency = 0;  // 0: as many as there are
+  int64_t concurrency = 0;  // 0: unlimited
   int64_t started = 0;
   int64_t failed = 0;
   int64_t tolerated_count = 0;
   double tolerated_percentage = 0;
-  // In a store: those that have ended and were accounted for, all below the first number and the
-  // ones in the set.
+  // On a store: the children that have ended and were accounted for are all below the first number,
+  // and those in the set.
   int64_t settled_below = 0;
   std::set<int64_t> settled = {};
 
@@ -65,30 +65,30 @@ struct ChildrenProgress {
 struct ResultsFile {
   std::string key;
   std::string body;
-  std::string list = {};  // in the manifest: "SUCCEEDED", "FAILED" or "PENDING"; empty: it is that
-  int64_t next = 0;       // the child that the next file of the list goes on with; -1: none is left
+  std::string list = {};  // "SUCCEEDED", "FAILED" or "PENDING"; empty: the manifest itself
+  int64_t next = 0;       // the first child of the list's next file; -1: none is left
 };
 
-// How far a ResultWriter has come.
+// The progress of a ResultWriter.
 struct ResultsProgress {
-  Json parameters = {};         // of the call: the bucket
-  std::string folder = {};      // what the names of its files begin with
-  std::string list = {};        // which is being written: "SUCCEEDED", …; empty: the manifest
-  bool only_succeeded = false;  // there is nothing for the other lists
-  int64_t next = 0;             // the child that the next file begins with
-  Json files = {};              // those that are there, by list
-  std::optional<Failure> failure = {};   // what the Map fails with once all is written
-  std::optional<ResultsFile> file = {};  // being written; not kept in a store
+  Json parameters = {};                  // of the call: the bucket
+  std::string folder = {};               // the prefix of its files' names
+  std::string list = {};                 // being written: "SUCCEEDED", …; empty: the manifest
+  bool only_succeeded = false;           // the other lists are empty
+  int64_t next = 0;                      // the first child of the next file
+  Json files = {};                       // written so far, by list
+  std::optional<Failure> failure = {};   // of the Map, once all is written
+  std::optional<ResultsFile> file = {};  // being written; not stored
 };
 
-// One sequence of states: an execution, or a branch or iteration of one. It is all that must be
-// known to go on with it, anywhere.
+// One sequence of states: an execution, or a branch or iteration of one. It holds everything that
+// any process needs to continue it.
 struct Flow {
   int machine = 0;      // which machine of the definition
   std::string path;     // of the branch; empty: the execution itself
   std::string state;    // the state it is in, or enters next
   Value input;          // the state's raw input
-  Variables variables;  // all that can be read here
+  Variables variables;  // all that are visible here
   FlowStatus status = FlowStatus::kRunning;
   Wants wants = Wants::kNothing;
 
@@ -104,7 +104,7 @@ struct Flow {
   std::optional<WallTime> due;
   std::optional<TaskProgress> task;
   std::optional<ChildrenProgress> children;
-  std::optional<ChildrenProgress> failed_children;  // what a redrive goes on with
+  std::optional<ChildrenProgress> failed_children;  // where a redrive continues
   std::optional<ResultsProgress> results;
 
   std::optional<int64_t> map_index;  // of an iteration

@@ -7,11 +7,12 @@
 #include "states/asl/definition.h"
 #include "states/durable/history.h"
 #include "states/run/flow.h"
+#include "states/run/payload.h"
 #include "states/run/results.h"
 
 namespace muster::states {
 
-// What all flows of an execution share.
+// Common to all flows of an execution.
 struct ExecutionInfo {
   std::string name;
   std::string machine_name = "machine";
@@ -20,11 +21,9 @@ struct ExecutionInfo {
   int64_t redrive_count = 0;
 };
 
-inline constexpr size_t kMaxPayloadBytes = 262'144;
-
-// Runs states. It never waits and calls nobody: a flow runs until it wants something (Flow::wants),
-// and goes on when it is given that. Whoever drives it decides where flows are kept and who makes
-// the calls, so that the same code runs a machine in memory and in a store.
+// Runs states. It neither waits nor makes calls: a flow runs until it wants something
+// (Flow::wants), and continues when its driver provides that. The driver decides where flows are
+// stored and who makes the calls, so that the same code runs a machine in memory and on a store.
 //
 // Used by one thread at a time.
 class Interpreter {
@@ -35,33 +34,33 @@ class Interpreter {
   // The flow of a new execution, which has not entered its first state yet.
   Flow Begin();
 
-  // Goes on until the flow wants something or has ended.
+  // Continues until the flow wants something or has ended.
   void Run(Flow& flow);
 
   // The call was answered.
   void TaskSucceeded(Flow& flow, Json result);
   void TaskFailed(Flow& flow, Failure failure);
-  // A call with ".sync" or ".waitForTaskToken" was accepted and goes on elsewhere.
+  // A call with ".sync" or ".waitForTaskToken" was accepted and continues elsewhere.
   void TaskSubmitted(Flow& flow, const Json& answer);
-  // It took longer than it may.
+  // The call exceeded its timeout, or its heartbeat's.
   void TaskTimedOut(Flow& flow, bool heartbeat);
 
   // `due` has passed.
   void TimerFired(Flow& flow);
 
   // Makes the next child of a flow that wants children. A failure (of its ItemSelector) fails the
-  // state: it is to be passed to ChildrenFailed.
+  // state: pass it to ChildrenFailed.
   Fallible<Flow> StartChild(Flow& parent);
 
-  // A child has ended. True: it failed, and more than may be tolerated have.
+  // A child has ended. True: it failed, and with it more children than are tolerated.
   bool ChildEnded(Flow& parent, const Flow& child);
 
-  // All children have ended well enough, or not. An error is one of `children`; then nothing has
-  // happened.
+  // The children have ended, with no more failures than tolerated, or with more. An error comes
+  // from `children`; then nothing has changed.
   Status ChildrenSucceeded(Flow& parent, const ChildResults& children);
   void ChildrenFailed(Flow& parent, Failure failure);
 
-  // Before a call that writes results of children is made: fills in its input.
+  // Fills in the input of a call that writes results of children, before it is made.
   Status FillResults(Flow& parent, const ChildResults& children);
 
   // Ends a flow because its siblings failed or the execution was stopped.
@@ -89,7 +88,11 @@ class Interpreter {
   void ResultsWritten(Flow& flow);
   std::string MachineOfChildren(const Flow& flow) const;
   std::string MapRun(const Flow& flow) const;
+  void AskForItems(Flow& flow, const ScopeHolder& scope, const Value& input);
+  Fallible<Json> ItemsOf(const State& state, const ScopeHolder& scope, const Json& input) const;
   Fallible<void> PlanMap(Flow& flow, const ScopeHolder& scope, Json items);
+  Fallible<Json> BatchesOf(const Flow& flow, const ScopeHolder& scope, const Json& items) const;
+  Fallible<double> PercentageOf(const State& state, const ScopeHolder& scope) const;
   Fallible<Json> ReadItems(const Flow& flow, const Json& answer);
   void RunPass(Flow& flow);
   void RunChoice(Flow& flow);
@@ -97,8 +100,11 @@ class Interpreter {
   void RunFail(Flow& flow);
 
   Fallible<Value> EffectiveInput(const Flow& flow) const;
-  // With the state's result: selects, combines, assigns, leaves the state.
+  // Leaves the state with its result: assigns variables, and makes the output.
   void Complete(Flow& flow, const Value& result, const Value& assign_input);
+  Fallible<Value> OutputByJsonata(const Flow& flow, const Value& result, bool has_result) const;
+  Fallible<Value> OutputByPaths(const Flow& flow, const Value& result) const;
+  static Fallible<Value> SelectOutput(const State& state, const ScopeHolder& scope, Value output);
   void Leave(Flow& flow, Value output, const Variables& assigned, const std::string& next);
   void StateFailed(Flow& flow, Failure failure);
   bool Retry(Flow& flow, const Failure& failure);
@@ -116,15 +122,11 @@ class Interpreter {
   EventLog& log_;
 };
 
-// Where the children of a flow's current state are found: the beginning of their paths, and each
-// one's path.
+// The paths of the children of a flow's current state: their common prefix, and each child's.
 std::string ChildPrefix(const Flow& parent);
 std::string ChildPath(const Flow& parent, int64_t index);
 
-// How many bytes a value has as JSON text, or more than `limit` as soon as that is clear.
-size_t JsonBytes(const Json& value, size_t limit);
-
-// Whether an error is one of those that a retrier or catcher names.
+// Whether a retrier or catcher with these names applies to a failure.
 bool MatchesError(const std::vector<std::string>& names, const Failure& failure);
 
 }  // namespace muster::states

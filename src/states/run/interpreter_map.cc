@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxPathBytes = 350;
 
-// Keys in the store are bounded; a branch nested very deep is known by a hash of its path.
+// Keys in the store are bounded: a deeply nested branch is named by the hash of its path.
 std::string Shortened(std::string path) {
   if (path.size() <= kMaxPathBytes) return path;
   return "~" + Sha256Hex(path);
@@ -64,61 +64,59 @@ void Interpreter::AttemptMap(Flow& flow) {
                                        std::to_string(**concurrency) + "' instead."});
   }
   flow.children = ChildrenProgress{.concurrency = concurrency->value_or(0)};
-  if (state.item_reader) {
-    Add(flow, "MapStateStarted", {}, {}, {}, {{"length", 0}});
-    TaskProgress task{.purpose = TaskProgress::Purpose::kReadItems,
-                      .resource = state.item_reader->resource,
-                      .input = *input};
-    task.token = info_.name + ":" + flow.path + ":" + std::to_string(flow.entry) + ":" +
-                 std::to_string(flow.retry_count) + ":items";
-    if (state.item_reader->parameters) {
-      auto parameters = state.item_reader->parameters->Evaluate(*scope);
-      if (!parameters) return StateFailed(flow, std::move(parameters).error());
-      task.input = *std::move(parameters);
-    }
-    flow.task = std::move(task);
-    flow.wants = Wants::kTask;
-    return;
+  if (state.item_reader) return AskForItems(flow, scope, *input);
+  auto items = ItemsOf(state, scope, **input);
+  if (!items) return StateFailed(flow, std::move(items).error());
+  Add(flow, "MapStateStarted", {}, {}, {}, {{"length", items->size()}});
+  StartItems(flow, *std::move(items));
+}
+
+void Interpreter::AskForItems(Flow& flow, const ScopeHolder& scope, const Value& input) {
+  const State& state = StateOf(flow);
+  Add(flow, "MapStateStarted", {}, {}, {}, {{"length", 0}});
+  TaskProgress task{.purpose = TaskProgress::Purpose::kReadItems,
+                    .resource = state.item_reader->resource,
+                    .input = input};
+  task.token = info_.name + ":" + flow.path + ":" + std::to_string(flow.entry) + ":" +
+               std::to_string(flow.retry_count) + ":items";
+  if (state.item_reader->parameters) {
+    auto parameters = state.item_reader->parameters->Evaluate(*scope);
+    if (!parameters) return StateFailed(flow, std::move(parameters).error());
+    task.input = *std::move(parameters);
   }
-  Json items;
+  flow.task = std::move(task);
+  flow.wants = Wants::kTask;
+}
+
+Fallible<Json> Interpreter::ItemsOf(const State& state, const ScopeHolder& scope,
+                                    const Json& input) const {
   if (state.items_template) {
-    auto evaluated = state.items_template->Evaluate(*scope);
-    if (!evaluated) return StateFailed(flow, std::move(evaluated).error());
-    items = **evaluated;
-  } else if (state.items.query && state.jsonata) {
-    auto evaluated = state.items.query->Evaluate(*scope, "Items");
-    if (!evaluated) return StateFailed(flow, std::move(evaluated).error());
-    items = *std::move(evaluated);
-    if (!items.is_array()) {
-      return StateFailed(
-          flow, {.error = kQueryError,
-                 .cause = "The JSONata expression '" + state.items.query->text +
-                          "' specified for the field 'Items' returned an unexpected result type. "
-                          "Expected 'array', but was '" +
-                          std::string(JsonataType(items)) + "' for value: " + ToJsonText(items),
-                 .location = "Items"});
-    }
-  } else if (state.items.query) {
+    STATES_ASSIGN(const Value items, state.items_template->Evaluate(*scope));
+    return *items;
+  }
+  if (state.items.query && state.jsonata) {
+    STATES_ASSIGN(Json items, state.items.query->Evaluate(*scope, "Items"));
+    if (items.is_array()) return items;
+    return Unexpected(
+        Failure{.error = kQueryError,
+                .cause = "The JSONata expression '" + state.items.query->text +
+                         "' specified for the field 'Items' returned an unexpected result type. "
+                         "Expected 'array', but was '" +
+                         std::string(JsonataType(items)) + "' for value: " + ToJsonText(items),
+                .location = "Items"});
+  }
+  if (state.items.query) {
     auto found = state.items.query->Find(*scope);
     if (!found)
-      return StateFailed(
-          flow, {.error = kRuntime,
-                 .cause = "Invalid path '" + state.items.query->text + "' : " + found.error()});
-    items = *std::move(found);
-    if (!items.is_array()) {
-      return StateFailed(flow, {.error = kRuntime,
-                                .cause = "Reference path \"" + state.items.query->text +
-                                         "\" must point to array."});
-    }
-  } else {
-    items = **input;
-    if (!items.is_array()) {
-      const std::string cause = "Map state input must be an array but was: " + ToJsonText(items);
-      return StateFailed(flow, {.error = state.jsonata ? kQueryError : kRuntime, .cause = cause});
-    }
+      return RuntimeFailure("Invalid path '" + state.items.query->text + "' : " + found.error());
+    if (found->is_array()) return *std::move(found);
+    return RuntimeFailure("Reference path \"" + state.items.query->text +
+                          "\" must point to array.");
   }
-  Add(flow, "MapStateStarted", {}, {}, {}, {{"length", items.size()}});
-  StartItems(flow, std::move(items));
+  if (input.is_array()) return input;
+  return Unexpected(
+      Failure{.error = state.jsonata ? kQueryError : kRuntime,
+              .cause = "Map state input must be an array but was: " + ToJsonText(input)});
 }
 
 Fallible<Json> Interpreter::ReadItems(const Flow& flow, const Json& answer) {
@@ -150,8 +148,8 @@ void Interpreter::StartItems(Flow& flow, Json items) {
     Add(flow, "MapRunStarted", {}, {}, {}, {{"mapRunArn", MapRun(flow)}});
   flow.wants = Wants::kChildren;
   if (flow.children->total > 0) return;
-  const auto nobody = [](int64_t) { return std::vector<ChildResult>{}; };
-  static_cast<void>(ChildrenSucceeded(flow, nobody));
+  const auto none = [](int64_t) { return std::vector<ChildResult>{}; };
+  static_cast<void>(ChildrenSucceeded(flow, none));
 }
 
 Fallible<void> Interpreter::PlanMap(Flow& flow, const ScopeHolder& scope, Json items) {
@@ -160,57 +158,67 @@ Fallible<void> Interpreter::PlanMap(Flow& flow, const ScopeHolder& scope, Json i
   STATES_ASSIGN(const std::optional<int64_t> count, Number(state.tolerated_count, scope));
   if (count && *count < 0) return RuntimeFailure("ToleratedFailureCount cannot be negative.");
   children.tolerated_count = count.value_or(0);
-  const Computed& percentage = state.tolerated_percentage;
-  if (percentage.literal) children.tolerated_percentage = percentage.literal->get<double>();
-  if (percentage.query) {
-    Json value;
-    if (state.jsonata) {
-      STATES_ASSIGN(value, percentage.query->Evaluate(*scope, percentage.field));
-    } else {
-      auto found = percentage.query->Find(*scope);
-      if (!found)
-        return RuntimeFailure("Invalid path '" + percentage.query->text + "' : " + found.error());
-      value = *std::move(found);
-    }
-    if (!value.is_number()) {
-      const std::string shown = value.is_string() ? value.get<std::string>() : ToJsonText(value);
-      return RuntimeFailure("The " + percentage.field + " field refers to value \"" + shown +
-                            "\" which is not a valid float: " + percentage.query->text);
-    }
-    children.tolerated_percentage = value.get<double>();
-  }
-  if (children.tolerated_percentage < 0 || children.tolerated_percentage > 100) {
-    return RuntimeFailure("ToleratedFailurePercentage must be between 0 and 100.");
-  }
+  STATES_ASSIGN(children.tolerated_percentage, PercentageOf(state, scope));
   if (state.item_batcher) {
-    Json selected = Json::array();
-    Flow iteration = flow;
-    for (size_t i = 0; i < items.size(); ++i) {
-      iteration.map_index = static_cast<int64_t>(i);
-      iteration.map_value = MakeValue(items[i]);
-      const ScopeHolder item_scope(*this, iteration, (*scope).input);
-      if (state.item_selector) {
-        STATES_ASSIGN(const Value item, state.item_selector->Evaluate(*item_scope));
-        selected.push_back(*item);
-      } else {
-        selected.push_back(items[i]);
-      }
-    }
-    STATES_ASSIGN(const std::optional<int64_t> most_items,
-                  Number(state.item_batcher->max_items, scope));
-    STATES_ASSIGN(const std::optional<int64_t> most_bytes,
-                  Number(state.item_batcher->max_bytes, scope));
-    Value batch_input;
-    if (state.item_batcher->batch_input) {
-      STATES_ASSIGN(batch_input, state.item_batcher->batch_input->Evaluate(*scope));
-    }
-    items = MakeBatches(
-        selected, batch_input ? *batch_input : Json(), most_items.value_or(INT64_MAX),
-        static_cast<size_t>(most_bytes.value_or(static_cast<int64_t>(kMaxPayloadBytes))));
+    STATES_ASSIGN(items, BatchesOf(flow, scope, items));
   }
   children.total = static_cast<int64_t>(items.size());
   children.items = MakeValue(std::move(items));
   return {};
+}
+
+Fallible<double> Interpreter::PercentageOf(const State& state, const ScopeHolder& scope) const {
+  const Computed& computed = state.tolerated_percentage;
+  double percentage = computed.literal ? computed.literal->get<double>() : 0;
+  if (computed.query) {
+    Json value;
+    if (state.jsonata) {
+      STATES_ASSIGN(value, computed.query->Evaluate(*scope, computed.field));
+    } else {
+      auto found = computed.query->Find(*scope);
+      if (!found)
+        return RuntimeFailure("Invalid path '" + computed.query->text + "' : " + found.error());
+      value = *std::move(found);
+    }
+    if (!value.is_number()) {
+      const std::string shown = value.is_string() ? value.get<std::string>() : ToJsonText(value);
+      return RuntimeFailure("The " + computed.field + " field refers to value \"" + shown +
+                            "\" which is not a valid float: " + computed.query->text);
+    }
+    percentage = value.get<double>();
+  }
+  if (percentage < 0 || percentage > 100)
+    return RuntimeFailure("ToleratedFailurePercentage must be between 0 and 100.");
+  return percentage;
+}
+
+Fallible<Json> Interpreter::BatchesOf(const Flow& flow, const ScopeHolder& scope,
+                                      const Json& items) const {
+  const State& state = StateOf(flow);
+  Json selected = Json::array();
+  Flow iteration = flow;
+  for (size_t i = 0; i < items.size(); ++i) {
+    iteration.map_index = static_cast<int64_t>(i);
+    iteration.map_value = MakeValue(items[i]);
+    const ScopeHolder item_scope(*this, iteration, (*scope).input);
+    if (state.item_selector) {
+      STATES_ASSIGN(const Value item, state.item_selector->Evaluate(*item_scope));
+      selected.push_back(*item);
+    } else {
+      selected.push_back(items[i]);
+    }
+  }
+  STATES_ASSIGN(const std::optional<int64_t> most_items,
+                Number(state.item_batcher->max_items, scope));
+  STATES_ASSIGN(const std::optional<int64_t> most_bytes,
+                Number(state.item_batcher->max_bytes, scope));
+  Value batch_input;
+  if (state.item_batcher->batch_input) {
+    STATES_ASSIGN(batch_input, state.item_batcher->batch_input->Evaluate(*scope));
+  }
+  return MakeBatches(
+      selected, batch_input ? *batch_input : Json(), most_items.value_or(INT64_MAX),
+      static_cast<size_t>(most_bytes.value_or(static_cast<int64_t>(kMaxPayloadBytes))));
 }
 
 Fallible<Flow> Interpreter::StartChild(Flow& parent) {
@@ -268,7 +276,7 @@ bool Interpreter::ChildEnded(Flow& parent, const Flow& child) {
       100.0 * static_cast<double>(children.failed) / static_cast<double>(children.total);
   const bool by_count = children.failed > children.tolerated_count;
   const bool by_percentage = percentage > children.tolerated_percentage;
-  // Whichever is given must hold; without any, nothing is tolerated.
+  // Each limit that is given must hold; without any, nothing is tolerated.
   if (state.tolerated_count && state.tolerated_percentage) return by_count || by_percentage;
   if (state.tolerated_percentage) return by_percentage;
   return by_count;

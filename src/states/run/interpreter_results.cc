@@ -27,7 +27,7 @@ Status Interpreter::ChildrenSucceeded(Flow& parent, const ChildResults& children
   }
   Json outputs = Json::array();
   size_t bytes = 0;
-  // More than may ever be passed on need not be gathered: what follows cannot make it less.
+  // Stops above the limit of a payload: more outputs cannot bring it below.
   for (int64_t from = 0; bytes <= kMaxPayloadBytes;) {
     MUSTER_ASSIGN(const std::vector<ChildResult> page, children(from));
     if (page.empty()) break;
@@ -69,7 +69,7 @@ void Interpreter::ChildrenFailed(Flow& parent, Failure failure) {
   FailChildren(parent, std::move(failure));
 }
 
-// Children that have succeeded need not do so again when the execution is redriven.
+// Keeps the children, so that a redrive does not repeat those that succeeded.
 void Interpreter::FailChildren(Flow& flow, Failure failure) {
   std::optional<ChildrenProgress> children = std::move(flow.children);
   flow.children.reset();
@@ -78,8 +78,8 @@ void Interpreter::FailChildren(Flow& flow, Failure failure) {
   if (flow.status == FlowStatus::kFailed) flow.failed_children = std::move(children);
 }
 
-// One call for each file, the manifest last. What a call is to write is gathered only when it is
-// made, from children that no longer change.
+// One call for each file, the manifest last. The content is collected when the call is made, from
+// children that no longer change.
 void Interpreter::WriteResults(Flow& flow, std::optional<Failure> failure) {
   const ResultWriter& writer = *StateOf(flow).result_writer;
   auto input = EffectiveInput(flow);
@@ -126,7 +126,7 @@ Status Interpreter::FillResults(Flow& parent, const ChildResults& children) {
   return {};
 }
 
-// A file is there: the next, or what follows from all of them.
+// A file is written: continues with the next one, or ends the Map.
 void Interpreter::ResultsWritten(Flow& flow) {
   ResultsProgress& results = *flow.results;
   const ResultsFile file = *std::move(results.file);

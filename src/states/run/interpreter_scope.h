@@ -4,6 +4,16 @@
 
 namespace muster::states {
 
+// Shared by the files that implement the interpreter.
+
+const Value& EmptyObject();
+
+// "TaskStateEntered"
+std::string EventType(const State& state, std::string_view what);
+
+// `input` with `value` at `path`.
+Fallible<Value> PutAt(const JsonPath& path, const Value& input, const Json& value);
+
 // What the expressions of a flow's state can see. Lives for one step of the interpreter.
 class Interpreter::ScopeHolder {
  public:

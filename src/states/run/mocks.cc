@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/json.h"
+#include "core/mutex.h"
 
 namespace muster::states {
 namespace {
@@ -75,7 +76,7 @@ Result<std::vector<MockExecutor::Answer>> MockExecutor::ReadAnswers(const std::s
     }
     if (!good)
       return Bad("state '" + state + "': '" + range +
-                 "' is no number of a call, nor a range of them");
+                 "' is neither the number of a call nor a range");
     if (body.is_object() && body.contains("Return")) {
       answer.outcome = TaskSuccess{body["Return"]};
     } else if (body.is_object() && body.contains("Throw") && body["Throw"].is_object()) {
@@ -91,7 +92,7 @@ Result<std::vector<MockExecutor::Answer>> MockExecutor::ReadAnswers(const std::s
 bool MockExecutor::Runs(std::string_view /*resource*/) const { return true; }
 
 TaskOutcome MockExecutor::Start(const TaskCall& call, TaskContext& /*context*/) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int64_t number = calls_[call.state]++;
   const auto found = answers_.find(call.state);
   if (found != answers_.end()) {

@@ -2,26 +2,25 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/result.h"
 #include "muster/task.h"
 
 namespace muster::states {
 
-// Answers of tasks that are written down instead of called for: for each state, what its n-th call
-// gives.
+// Answers calls of tasks from a table: for each state, the outcome of its n-th call.
 //
 //   {"Charge": {"0": {"Throw": {"Error": "Busy", "Cause": "later"}}, "1-9": {"Return": {"ok":
 //   true}}}}
 //
-// or the whole mock configuration of AWS Step Functions Local, of which one test case is chosen.
+// or a whole mock configuration of AWS Step Functions Local, with the name of a test case.
 class MockExecutor final : public TaskExecutor {
  public:
-  // `machine` names the state machine in a whole configuration; empty: its only one. kInvalid says
-  // what is wrong with the mocks.
+  // `machine` names the state machine in a whole configuration; empty: its only one. kInvalid: not
+  // such a table.
   static Result<std::unique_ptr<MockExecutor>> FromJson(const Json& json,
                                                         const std::string& machine,
                                                         const std::string& test_case);
@@ -41,8 +40,8 @@ class MockExecutor final : public TaskExecutor {
   static Result<std::vector<Answer>> ReadAnswers(const std::string& state, const Json& json);
 
   std::map<std::string, std::vector<Answer>> answers_;  // by state
-  std::mutex mutex_;
-  std::map<std::string, int64_t> calls_;
+  Mutex mutex_;
+  std::map<std::string, int64_t> calls_ GUARDED_BY(mutex_);  // so far, by state
 };
 
 }  // namespace muster::states

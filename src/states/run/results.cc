@@ -8,7 +8,7 @@
 namespace muster::states {
 namespace {
 
-// A file is gathered in memory, and 100,000 children may each give 256 KiB.
+// A file is built in memory, and 100,000 children may have 256 KiB of output each.
 constexpr size_t kMostFileBytes = size_t{4} << 20;
 
 constexpr char kAccount[] = "arn:aws:states:us-east-1:111111111111:";
@@ -37,7 +37,7 @@ std::string ListAfter(const ResultsProgress& progress, const std::string& list) 
   return "";
 }
 
-// What a child adds to a list: nothing, itself, or all elements of what it gave.
+// What a child adds to a list: nothing, its output, or all elements of its output.
 void AddEntries(const ChildResult& child, const ResultWriter& writer, const std::string& machine,
                 Json& entries) {
   if (child.status != FlowStatus::kSucceeded || writer.transformation == "NONE") {

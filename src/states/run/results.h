@@ -11,7 +11,7 @@
 
 namespace muster::states {
 
-// What became of one child of a distributed Map.
+// The result of one child of a distributed Map.
 struct ChildResult {
   int64_t index = 0;
   std::string name = {};
@@ -23,25 +23,25 @@ struct ChildResult {
   WallTime stop = {};
 };
 
-// The children of a Map from an index on, in order, at most some hundred at a time. None: there are
-// no more. May be asked for the same ones again and then answers the same.
+// Returns the children of a Map from an index on, in order, a hundred or so at a time; none at the
+// end. Repeatable.
 using ChildResults = std::function<Result<std::vector<ChildResult>>(int64_t from)>;
 
-// A child as a ResultWriter shows it that transforms nothing. Those that did not succeed are always
-// shown like this.
+// A child in the format of a ResultWriter without a transformation, which is always used for those
+// that did not succeed.
 Json DescribeChild(const ChildResult& child, const std::string& machine);
 
-// What a Map gives whose results stay in its output: of all that have succeeded.
+// The output of a Map that does not write its results: those of all children that succeeded.
 Json InlineResults(const std::vector<ChildResult>& children, const ResultWriter& writer,
                    const std::string& machine);
 
-// The next file that is to be written, of bounded size. Files are named and filled the same by
-// whoever asks: one that was perhaps written is simply written again.
+// The next file to write, of bounded size. Its name and content are the same whenever and wherever
+// it is made, so that a write of unknown outcome can be repeated.
 Result<ResultsFile> NextResultsFile(const ResultsProgress& progress, const ResultWriter& writer,
                                     const std::string& machine, const std::string& map_run,
                                     const ChildResults& children);
 
-// Notes that a file was written.
+// Records that a file was written.
 void ResultsFileWritten(ResultsProgress& progress, const ResultsFile& file);
 
 }  // namespace muster::states

@@ -42,7 +42,7 @@ class Runner {
   }
 
  private:
-  // A history and who writes it: the execution's, or that of a child of a distributed Map.
+  // A history with its interpreter: the execution's, or that of a child of a distributed Map.
   struct Scene {
     Scene(std::shared_ptr<const Definition> definition, ExecutionInfo info, Env& env,
           JsonataEngine* jsonata)
@@ -61,7 +61,8 @@ class Runner {
     std::map<size_t, ChildResult> results = {};
   };
 
-  // Drives whoever can go on, or waits for the first timer. False: the execution is over.
+  // Drives the flows that can continue, or waits for the first timer. False: the execution has
+  // ended.
   bool Next(Branch& root) {
     if (stop_.stop_requested())
       return EndAll(root, FlowStatus::kAborted, {.error = "", .cause = "asked to stop"});
@@ -72,7 +73,7 @@ class Runner {
       Drive(branch);
       return true;
     }
-    // Nobody is left who could do anything: not even a broken driver may wait for ever.
+    // No flow can continue: without this, a bug in the driver would wait forever.
     if (timers_.empty())
       return EndAll(root, FlowStatus::kFailed,
                     {.error = kRuntime, .cause = "nothing is left to do"});
@@ -212,7 +213,7 @@ class Runner {
     }
     if (parent.flow.children->started < parent.flow.children->total) return StartChildren(parent);
     if (!parent.running.empty()) return;
-    // What is in memory can always be had.
+    // Cannot fail: everything is in memory.
     static_cast<void>(interpreter.ChildrenSucceeded(parent.flow, ResultsOf(parent)));
     ready_.push_back(&parent);
   }

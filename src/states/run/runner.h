@@ -15,13 +15,12 @@ struct RunResult {
   std::vector<Event> events;
 };
 
-// Runs one execution from its beginning to its end in memory, one call at a time. Nothing is
-// stored. Waits are the Env's: with a VirtualEnv they take no time. Whoever waits for a callback is
-// taken to have got it with the answer of the call.
+// Runs one execution to its end in memory, one call at a time. Waits use the Env: with a VirtualEnv
+// they take no time. A call that waits for a callback gets the call's own answer as the callback's.
 RunResult RunInMemory(std::shared_ptr<const Definition> definition, ExecutionInfo info, Env& env,
                       JsonataEngine* jsonata, TaskExecutor& executor, std::stop_token stop = {});
 
-// What an executor is told about a call. `state` is the one that the flow is in.
+// The call of a flow for an executor. `state`: the flow's current one.
 TaskCall CallOf(const Flow& flow, const State& state, const ExecutionInfo& info, WallTime now);
 
 }  // namespace muster::states

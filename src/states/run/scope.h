@@ -12,25 +12,24 @@
 
 namespace muster::states {
 
-// A value that is handed from state to state without being copied.
+// A value that is passed from state to state without a copy.
 using Value = std::shared_ptr<const Json>;
 
 inline Value MakeValue(Json json) { return std::make_shared<const Json>(std::move(json)); }
 
 using Variables = std::map<std::string, Value>;
 
-// What an expression can see. It refers to what its owner keeps alive, for the time of one
-// evaluation.
+// What an expression can see. Refers to values that its owner keeps alive during one evaluation.
 struct Scope {
   const Json* input = nullptr;           // "$", or $states.input
   const Variables* variables = nullptr;  // "$name"
-  // "$$", made when first asked for. The input of the execution in it may be large: without `whole`
-  // it may be left out.
+  // "$$", made on first use. Without `whole`, it may lack the execution's input, which may be
+  // large.
   std::function<const Json&(bool whole)> context;
-  const Json* execution_input = nullptr;  // what would be left out
+  const Json* execution_input = nullptr;  // that it may lack
   const Json* result = nullptr;           // $states.result
   const Json* error_output = nullptr;     // $states.errorOutput
-  Env* env = nullptr;                     // chance
+  Env* env = nullptr;                     // for random numbers
   JsonataEngine* jsonata = nullptr;
 };
 

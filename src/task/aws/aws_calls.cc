@@ -16,10 +16,12 @@ bool OnlyReads(std::string_view action) {
                      [&](const char* prefix) { return action.starts_with(prefix); });
 }
 
-// No answer, or none that counts.
+// No usable answer.
 states::TaskFailure NotSent(const AwsNaming& naming, const Error& error) {
+  // Without credentials or a region, nothing was sent.
+  const bool sent = error.code != Code::kInvalid && error.code != Code::kNotFound;
   return {std::string(naming.prefix) + std::string(kClientError),
-          "Unable to execute HTTP request: " + error.ToString()};
+          (sent ? "Unable to execute HTTP request: " : "") + error.ToString()};
 }
 
 states::TaskFailure Refused(const AwsService& service, const AwsNaming& naming,

@@ -15,12 +15,12 @@
 
 namespace muster::task {
 
-// How an integration names its errors. Step Functions calls what it has optimised through another
-// SDK than the rest, and it shows.
+// How an integration names its errors. Step Functions uses another SDK for its optimised
+// integrations, with other names.
 struct AwsNaming {
   std::string_view prefix;   // "DynamoDB" in DynamoDB.ConditionalCheckFailedException
   std::string_view service;  // "AmazonDynamoDBv2" in causes
-  std::string_view general;  // the exception for errors without a class of their own, if optimised
+  std::string_view general;  // optimised: the exception for errors without their own class
   bool optimised = true;
 };
 
@@ -34,17 +34,17 @@ struct AwsReply {
 template <class T>
 using OrFailure = Expected<T, states::TaskFailure>;
 
-// Makes single calls for the executor of AWS's services. Thread-safe.
+// Makes single calls of AWS services. Thread-safe.
 class AwsCalls {
  public:
   explicit AwsCalls(AwsClient& client) : client_(client) {}
 
-  // One action, with parameters as Step Functions has them. Where the action has a parameter that
-  // makes a repetition harmless, it is filled from `token` unless it is given.
+  // One action, with parameters named as in Step Functions. If the action has an idempotency
+  // parameter, it is derived from `token` unless it is given.
   OrFailure<AwsReply> Call(const AwsService& service, std::string_view action, Json parameters,
                            const AwsNaming& naming, const std::string& token, std::stop_token stop);
 
-  // A request that is made by hand. A status of 400 or more is a failure.
+  // A prepared request. A status of 400 or more is a failure.
   OrFailure<net::HttpResponse> Send(const AwsService& service, const net::HttpRequest& request,
                                     bool repeatable, const AwsNaming& naming, std::stop_token stop);
 
@@ -52,13 +52,13 @@ class AwsCalls {
   AwsClient& client_;
 };
 
-// Whether asking again later may help: the service was not reached, or had no time.
+// Whether a retry may succeed: the service was not reached, or is overloaded.
 bool IsPassingFailure(const states::TaskFailure& failure);
 
-// A UUID that follows from a token: what services accept as a name or client token.
+// A UUID derived from a token, which services accept as a name or client token.
 std::string UuidOf(std::string_view token);
 
-// Adds what the optimised integrations add to a result about the answer itself.
+// Adds the response metadata that optimised integrations put into their results.
 void AddSdkMetadata(Json& result, const net::HttpResponse& response);
 
 }  // namespace muster::task

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <chrono>
 
+#include "core/backoff.h"
 #include "core/url.h"
 #include "net/sigv4.h"
 #include "task/aws/aws_protocol.h"
@@ -15,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kTries = 3;
-constexpr milliseconds kFirstPause{200};
+constexpr Backoff::Pauses kPauses{.first = milliseconds(100), .longest = milliseconds(2'000)};
 
 template <size_t N>
 bool IsOneOf(std::string_view code, const std::array<const char*, N>& codes) {
@@ -90,7 +91,7 @@ Result<net::HttpResponse> AwsClient::SendOnce(const Target& target, net::HttpReq
   if (target.host == "iam") region = region.starts_with("cn-") ? "cn-north-1" : "us-east-1";
   WallTime now = env_.WallNow();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     now += ahead_;
   }
   MUSTER_TRY(net::SignRequest(request, credentials,
@@ -99,13 +100,13 @@ Result<net::HttpResponse> AwsClient::SendOnce(const Target& target, net::HttpReq
   return http_.Send(request, stop);
 }
 
-// Whether the server's clock differs so much that another signature may help.
+// Whether the server's clock differs so much that signing again may help.
 bool AwsClient::LearnTime(const net::HttpResponse& response) {
   const auto date = response.Header("Date");
   const auto theirs = date ? net::ParseHttpDate(*date) : std::nullopt;
   if (!theirs) return false;
   const auto ahead = *theirs - env_.WallNow();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::chrono::abs(ahead - ahead_) < std::chrono::minutes(1)) return false;
   ahead_ = ahead;
   return true;
@@ -113,7 +114,7 @@ bool AwsClient::LearnTime(const net::HttpResponse& response) {
 
 Result<net::HttpResponse> AwsClient::Send(const Target& target, const net::HttpRequest& request,
                                           bool repeatable, std::stop_token stop) {
-  milliseconds pause = kFirstPause;
+  Backoff backoff(env_, stop, kPauses);
   for (int tries = 1;; ++tries) {
     auto response = SendOnce(target, request, stop);
     bool again = false;
@@ -130,10 +131,7 @@ Result<net::HttpResponse> AwsClient::Send(const Target& target, const net::HttpR
       again = code == Code::kUnavailable || (code == Code::kUnknownOutcome && repeatable);
     }
     if (!again || tries == kTries) return response;
-    if (!env_.Sleep(pause / 2 + env_.Jitter(pause / 2), stop)) {
-      return Error{Code::kCancelled, "stopped while waiting to ask AWS again"};
-    }
-    pause *= 2;
+    if (!backoff.Pause()) return Error{Code::kCancelled, "stopped before retrying a call of AWS"};
   }
 }
 

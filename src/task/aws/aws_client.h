@@ -1,12 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "net/aws_credentials.h"
@@ -17,11 +17,11 @@ namespace muster::task {
 // Sends requests to AWS, signed with the credentials that AWS's own tools would use.
 //
 // The region is AWS_REGION or AWS_DEFAULT_REGION. AWS_ENDPOINT_URL_SERVICE (by the service's
-// name: AWS_ENDPOINT_URL_DYNAMODB) and AWS_ENDPOINT_URL name another server to speak to.
+// name: AWS_ENDPOINT_URL_DYNAMODB) and AWS_ENDPOINT_URL name another endpoint.
 //
-// What fails for a moment (not reached, throttled) is tried three times with growing pauses, like
-// AWS's SDKs do; what may have been applied (no answer, or a server's error) only if `repeatable`.
-// When the server's clock disagrees with this machine's, its time is signed from then on.
+// Transient failures (unreachable, throttled) are tried three times with backoff, as in AWS's SDKs;
+// requests of unknown outcome (no answer, or a server error) only if `repeatable`. If the server's
+// clock differs from this machine's, later requests are signed with the server's time.
 //
 // Thread-safe. `env` must outlive it.
 class AwsClient {
@@ -34,12 +34,12 @@ class AwsClient {
     std::string_view signing;  // the service's name in signatures
   };
 
-  // `request.url` is the path, and the query if there is one. Every complete answer is a response,
-  // whatever its status. Errors as HttpClient's, and as AwsCredentialChain's.
+  // `request.url` is the path and query. Every complete answer is a response, whatever its status.
+  // Errors as HttpClient's and AwsCredentialChain's.
   Result<net::HttpResponse> Send(const Target& target, const net::HttpRequest& request,
                                  bool repeatable, std::stop_token stop);
 
-  // kInvalid: neither of the variables is set.
+  // kInvalid: neither variable is set.
   Result<std::string> Region() const;
 
  private:
@@ -52,15 +52,15 @@ class AwsClient {
   const net::AwsSurroundings at_;
   net::AwsCredentialChain credentials_;
   net::HttpClient http_;
-  std::mutex mutex_;
-  std::chrono::milliseconds ahead_{0};  // the server's clock, compared with ours
+  Mutex mutex_;
+  std::chrono::milliseconds ahead_ GUARDED_BY(mutex_){0};  // the server's clock, minus ours
 };
 
-// Whether an answer says "not now": nothing was applied, a later try may succeed.
+// Whether the request was throttled: nothing was applied, a retry may succeed.
 bool IsThrottled(const net::HttpResponse& response);
 
-// Whether calls of AWS can be signed: that there are credentials, and a region. kInvalid says what
-// is missing and how to give it. Calls no service of AWS but for an instance's or container's own.
+// Checks that there are credentials and a region to sign calls with. kInvalid: what is missing, and
+// how to set it. Calls no service except the metadata service of an instance or container.
 Status CheckAwsAccess(Env& env, const std::stop_token& stop);
 
 }  // namespace muster::task

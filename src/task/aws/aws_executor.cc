@@ -88,30 +88,40 @@ class AwsExecutor : public states::TaskExecutor {
           "Credentials: assuming another role is not supported; run with that "
           "role's credentials instead"};
     }
-    return InBackground(call, context,
-                        [&](std::stop_token stop) { return Begin(call, std::move(stop)); });
+    return Outcome(call, context, [&](const std::stop_token& stop) { return Begin(call, stop); });
   }
 
   states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,
                            states::TaskContext& context) override {
-    return InBackground(call, context, [&](std::stop_token stop) -> states::TaskOutcome {
+    return Outcome(call, context, [&](const std::stop_token& stop) {
       const auto integration = ParseIntegration(call.resource);
       if (integration && integration->service == "glue") {
-        return PollGlueJob(calls_, call, resume, poll_after_, std::move(stop));
+        return PollGlueJob(calls_, call, resume, poll_after_, stop);
       }
       const bool parse = integration && integration->pattern == "sync:2";
-      return PollExecution(calls_, call, resume, parse, poll_after_, std::move(stop));
+      return PollExecution(calls_, call, resume, parse, poll_after_, stop);
     });
   }
 
   void Cancel(const states::TaskCall& /*call*/, const Json& resume,
               states::TaskContext& /*context*/) override {
-    // Not within the call's own time, which is over.
+    // Without the call's stop token: its time is over.
     if (resume.contains("JobRunId")) StopGlueJob(calls_, resume, {});
     if (resume.contains("ExecutionArn")) StopExecution(calls_, resume, {});
   }
 
  private:
+  // The work names its failures; an error is an exception that was thrown.
+  template <class Ask>
+  static states::TaskOutcome Outcome(const states::TaskCall& call, states::TaskContext& context,
+                                     const Ask& ask) {
+    auto outcome = InBackground(
+        call, context,
+        [&](const std::stop_token& stop) -> Result<states::TaskOutcome> { return ask(stop); });
+    if (outcome) return *std::move(outcome);
+    return states::TaskFailure{"States.Runtime", outcome.error().ToString()};
+  }
+
   states::TaskOutcome Begin(const states::TaskCall& call, std::stop_token stop) {
     const auto integration = ParseIntegration(call.resource);
     if (!integration) return InvokeLambda(calls_, call, std::move(stop));

@@ -12,8 +12,8 @@ constexpr const char* kTokenArgument = "--muster-token";
 
 const AwsService& Glue() { return *FindAwsService("glue"); }
 
-// Glue has no client tokens: a run that an earlier try has started is known by its argument. Runs
-// come newest first.
+// Glue has no client tokens: the run of an earlier try is recognised by an argument. Runs are
+// listed newest first.
 OrFailure<std::optional<std::string>> FindRun(AwsCalls& calls, const std::string& job,
                                               const std::string& token, std::stop_token stop) {
   Json parameters = {{"JobName", job}, {"MaxResults", 200}};
@@ -52,7 +52,7 @@ states::TaskOutcome StartGlueJob(AwsCalls& calls, const states::TaskCall& call, 
       result = std::move(reply->body);
       if (!wait) AddSdkMetadata(result, reply->http);
     } else {
-      // Without an answer the run may be there all the same.
+      // Without an answer, the run may have started.
       if (!IsPassingFailure(reply.error())) return std::move(reply).error();
       run = FindRun(calls, job, call.token, stop);
       if (!run || !*run) return std::move(reply).error();
@@ -68,7 +68,7 @@ states::TaskOutcome PollGlueJob(AwsCalls& calls, const states::TaskCall& call, c
   const Json parameters = {{"JobName", resume["JobName"]}, {"RunId", resume["JobRunId"]}};
   auto reply = calls.Call(Glue(), "GetJobRun", parameters, kNaming, call.token, stop);
   if (!reply) {
-    // The job goes on, whether we can ask or not.
+    // The job continues even while it cannot be queried.
     if (IsPassingFailure(reply.error())) return states::TaskPending{resume, poll_after};
     return std::move(reply).error();
   }
@@ -82,7 +82,7 @@ states::TaskOutcome PollGlueJob(AwsCalls& calls, const states::TaskCall& call, c
 }
 
 void StopGlueJob(AwsCalls& calls, const Json& resume, std::stop_token stop) {
-  // Whether that succeeds is nobody's business any more: the task has ended.
+  // Best effort: the task has ended.
   (void)calls.Call(Glue(), "BatchStopJobRun",
                    {{"JobName", resume["JobName"]}, {"JobRunIds", {resume["JobRunId"]}}}, kNaming,
                    "", std::move(stop));

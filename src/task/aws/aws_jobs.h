@@ -9,9 +9,9 @@
 
 namespace muster::task {
 
-// What has started and goes on in AWS: a run of a Glue job, or an execution of a state machine.
-// Each is found again by the call's token. `wait`: the task ends when the job has, not when it has
-// started.
+// Jobs that continue in AWS after the call: a run of a Glue job, or an execution of a state
+// machine. Each is found again by the call's token. `wait`: the task ends when the job ends, not
+// when it has started.
 
 states::TaskOutcome StartGlueJob(AwsCalls& calls, const states::TaskCall& call, bool wait,
                                  std::chrono::milliseconds poll_after, std::stop_token stop);
@@ -19,7 +19,7 @@ states::TaskOutcome PollGlueJob(AwsCalls& calls, const states::TaskCall& call, c
                                 std::chrono::milliseconds poll_after, std::stop_token stop);
 void StopGlueJob(AwsCalls& calls, const Json& resume, std::stop_token stop);
 
-// `parse`: the result holds the execution's output as JSON, not as text (.sync:2).
+// `parse`: the result has the execution's output as JSON, not as text (.sync:2).
 states::TaskOutcome StartExecution(AwsCalls& calls, const states::TaskCall& call, bool wait,
                                    std::chrono::milliseconds poll_after, std::stop_token stop);
 states::TaskOutcome PollExecution(AwsCalls& calls, const states::TaskCall& call, const Json& resume,
@@ -27,7 +27,7 @@ states::TaskOutcome PollExecution(AwsCalls& calls, const states::TaskCall& call,
                                   std::stop_token stop);
 void StopExecution(AwsCalls& calls, const Json& resume, std::stop_token stop);
 
-// lambda:invoke, or a function's own ARN as the resource.
+// lambda:invoke, or a function's ARN as the resource.
 states::TaskOutcome InvokeLambda(AwsCalls& calls, const states::TaskCall& call,
                                  std::stop_token stop);
 bool IsLambdaFunction(std::string_view resource);

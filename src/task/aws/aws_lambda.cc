@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr AwsNaming kNaming{"Lambda", "AWSLambda", "AWSLambdaException"};
 
-// Lambda speaks REST; of its actions only Invoke is called here.
+// Lambda has a REST API; only Invoke is called.
 constexpr AwsService kLambda{.name = "lambda",
                              .error_name = "Lambda",
                              .host = "lambda",
@@ -27,7 +27,7 @@ std::string TextOr(const Json& input, const char* name, const std::string& other
   return found != input.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-// What a function returned; text that is no JSON stands for itself.
+// A function's result; text that is not JSON is returned as a string.
 Json PayloadOf(const std::string& body) {
   if (body.empty()) return nullptr;
   Json value = Json::parse(body, nullptr, false);
@@ -66,7 +66,7 @@ states::TaskOutcome InvokeLambda(AwsCalls& calls, const states::TaskCall& call,
   if (settings.contains("ClientContext")) {
     request.headers.emplace_back("X-Amz-Client-Context", TextOr(settings, "ClientContext", ""));
   }
-  // The longest that a function may run, and a little more.
+  // The longest that a function may run, plus a margin.
   request.timeout =
       std::min<std::chrono::milliseconds>(call.timeout.value_or(15min) + 10s, 15min + 10s);
   auto response = calls.Send(kLambda, request, false, kNaming, std::move(stop));

@@ -35,7 +35,7 @@ states::TaskOutcome StartExecution(AwsCalls& calls, const states::TaskCall& call
   if (parameters.contains("Input") && !parameters["Input"].is_string()) {
     parameters["Input"] = ToJsonText(parameters["Input"]);
   }
-  // A name of our own makes a repetition harmless.
+  // A name derived from the token makes a repeat harmless.
   const bool named_here = !parameters.contains("Name");
   if (named_here) parameters["Name"] = UuidOf(call.token);
   auto reply = calls.Call(StepFunctions(), "StartExecution", parameters, kNaming, call.token, stop);
@@ -47,7 +47,7 @@ states::TaskOutcome StartExecution(AwsCalls& calls, const states::TaskCall& call
     result = reply->body;
     AddSdkMetadata(result, reply->http);
   } else {
-    // Of the same name and already over: an earlier try has started it.
+    // An execution of this name has ended: an earlier try started it.
     if (!named_here || reply.error().error != "StepFunctions.ExecutionAlreadyExistsException") {
       return std::move(reply).error();
     }
@@ -80,7 +80,7 @@ states::TaskOutcome PollExecution(AwsCalls& calls, const states::TaskCall& call,
 }
 
 void StopExecution(AwsCalls& calls, const Json& resume, std::stop_token stop) {
-  // Whether that succeeds is nobody's business any more: the task has ended.
+  // Best effort: the task has ended.
   (void)calls.Call(StepFunctions(), "StopExecution", {{"ExecutionArn", resume["ExecutionArn"]}},
                    kNaming, "", std::move(stop));
 }

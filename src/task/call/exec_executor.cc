@@ -1,6 +1,5 @@
 #include "task/call/exec_executor.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -19,7 +18,7 @@ constexpr std::string_view kResource = "muster:exec";
 Error Wrong(const std::string& what) { return Error{Code::kInvalid, "muster:exec: " + what}; }
 
 Result<ProcessSpec> ReadSpec(const states::TaskCall& call) {
-  if (!call.input.is_object()) return Wrong("its parameters must be an object");
+  if (!call.input.is_object()) return Wrong("parameters must be an object");
   ProcessSpec spec;
   for (const auto& [name, value] : call.input.items()) {
     if (name == "Command") {
@@ -43,10 +42,10 @@ Result<ProcessSpec> ReadSpec(const states::TaskCall& call) {
     } else if (name == "Input") {
       spec.input = ToJsonText(value) + "\n";
     } else {
-      return Wrong("there is no parameter " + name);
+      return Wrong("unknown parameter " + name);
     }
   }
-  if (spec.command.empty() || spec.command[0].empty()) return Wrong("Command names no program");
+  if (spec.command.empty() || spec.command[0].empty()) return Wrong("Command is empty");
   spec.environment.emplace_back("MUSTER_TASK_TOKEN", call.token);
   spec.log = [&call](std::string_view line) {
     Log(Level::kInfo, "program", {{"state", call.state}, {"says", line}});
@@ -60,10 +59,10 @@ states::TaskOutcome OutcomeOf(const ProcessResult& result) {
   }
   Json output = nullptr;
   if (result.output.find_first_not_of(" \t\r\n") != std::string::npos) {
-    auto parsed = ParseJson(result.output, "its output");
+    auto parsed = ParseJson(result.output, "output");
     if (!parsed && result.exit_code == 0 && result.signal == 0) {
-      return states::TaskFailure{
-          "Exec.BadOutput", "what the program printed is not JSON: " + parsed.error().ToString()};
+      return states::TaskFailure{"Exec.BadOutput",
+                                 "the program's output is not JSON: " + parsed.error().ToString()};
     }
     if (parsed) output = *std::move(parsed);
   }
@@ -78,28 +77,27 @@ states::TaskOutcome OutcomeOf(const ProcessResult& result) {
   return states::TaskFailure{name, Redact(result.error_end)};
 }
 
-class ExecExecutor : public states::TaskExecutor {
+class ExecExecutor final : public BlockingExecutor {
  public:
+  ExecExecutor() : BlockingExecutor("Exec") {}
+
   bool Runs(std::string_view resource) const override { return resource == kResource; }
 
-  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
-    const auto spec = ReadSpec(call);
-    if (!spec) return states::TaskFailure{"States.Runtime", spec.error().ToString()};
-    const auto start = std::chrono::steady_clock::now();
-    const auto result = InBackground(
-        call, context, [&](std::stop_token stop) { return RunProcess(*spec, std::move(stop)); });
-    if (!result) return states::TaskFailure{"Exec.NotStarted", result.error().ToString()};
-    if (result->signal != 0 && IsTimeUp(call, start)) return TimedOut();
-    return OutcomeOf(*result);
+ protected:
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
+    MUSTER_ASSIGN(ProcessSpec spec, ReadSpec(call));
+    return Work([spec = std::move(spec),
+                 &context](const std::stop_token& stop) -> Result<states::TaskOutcome> {
+      MUSTER_ASSIGN(const ProcessResult result, RunProcess(spec, context.env(), stop));
+      return OutcomeOf(result);
+    });
   }
 
-  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
-                           states::TaskContext& context) override {
-    return Start(call, context);
+  // A machine that is out of processes is not the program's fault.
+  states::TaskFailure FailureOf(const states::TaskCall& call, const Error& error) const override {
+    if (error.code == Code::kInvalid) return {"Exec.NotStarted", error.ToString()};
+    return BlockingExecutor::FailureOf(call, error);
   }
-
-  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
-              states::TaskContext& /*context*/) override {}
 };
 
 }  // namespace

@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "core/json.h"
+#include "support/await.h"
+#include "support/processes.h"
+#include "support/temporary_folder.h"
 #include "task/test_context.h"
 
 namespace muster::task {
@@ -18,14 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-class ExecExecutorTest : public testing::Test {
+class ExecExecutorTest : public ::testing::Test {
  protected:
-  ExecExecutorTest() {
-    std::string pattern = testing::TempDir() + "/muster-exec-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~ExecExecutorTest() override { std::filesystem::remove_all(folder_); }
-
   states::TaskOutcome Start(const Json& input, std::optional<milliseconds> timeout = {}) {
     return executor_->Start({.resource = "muster:exec",
                              .input = input,
@@ -53,7 +48,8 @@ class ExecExecutorTest : public testing::Test {
     return failure == nullptr ? states::TaskFailure{} : *failure;
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::unique_ptr<states::TaskExecutor> executor_ = MakeExecExecutor();
   TestContext context_;
   std::map<std::string, std::vector<std::string>> references_;  // those of the definition
@@ -117,22 +113,21 @@ TEST_F(ExecExecutorTest, ATimeOutEndsTheWholeGroup) {
       Failure(Shell("sleep 1000 & echo $! > child; sleep 1000", milliseconds(300)));
   EXPECT_EQ(failure.error, "States.Timeout");
   EXPECT_LT(steady_clock::now() - start, milliseconds(20'000));
-  pid_t child = 0;
-  std::ifstream(folder_ + "/child") >> child;
-  ASSERT_GT(child, 0);
-  // Ended, though its new parent may not have noticed yet.
-  while (kill(child, 0) == 0) {
-    std::string state;
-    std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
-    std::getline(stat, state);
-    if (state.empty() || state.find(") Z") != std::string::npos) break;
-    ASSERT_LT(steady_clock::now() - start, milliseconds(20'000)) << state;
-  }
+  const std::vector<pid_t> child = testing::ReadPids(folder_ + "/child");
+  ASSERT_EQ(child.size(), 1u);
+  // Its new parent may not have reaped it yet.
+  EXPECT_TRUE(testing::Await([&] { return testing::IsDead(child.front()); }));
+}
+
+TEST_F(ExecExecutorTest, AProgramThatCatchesTheSignalHasStillTimedOut) {
+  const auto failure =
+      Failure(Shell("trap 'exit 7' TERM; while :; do sleep 0.1; done", milliseconds(300)));
+  EXPECT_EQ(failure.error, "States.Timeout");
 }
 
 TEST_F(ExecExecutorTest, AStopEndsTheProgram) {
   std::jthread stopper([&] {
-    while (!std::filesystem::exists(folder_ + "/started")) std::this_thread::yield();
+    EXPECT_TRUE(testing::Await([&] { return temporary_.Has("started"); }));
     context_.stopping.request_stop();
   });
   EXPECT_EQ(Failure(Shell("touch started; sleep 1000")).error, "Exec.Signal.15");

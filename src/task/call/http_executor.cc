@@ -27,7 +27,7 @@ std::string ScalarText(const Json& value) {
   return value.is_string() ? value.get<std::string>() : ToJsonText(value);
 }
 
-// name=value&name=value, arrays as the same name again.
+// name=value&name=value; an array repeats its name.
 std::string Form(const Json& values) {
   std::string form;
   const auto add = [&](const std::string& name, const Json& value) {
@@ -78,7 +78,7 @@ void SetBody(const Json& body, net::HttpRequest& request) {
 
 Result<net::HttpRequest> ReadRequest(const states::TaskCall& call) {
   const Json& input = call.input;
-  if (!input.is_object()) return Wrong("its parameters must be an object");
+  if (!input.is_object()) return Wrong("parameters must be an object");
   for (const char* name : {"ApiEndpoint", "Method"}) {
     if (!input.contains(name) || !input[name].is_string()) {
       return Wrong(std::string(name) + " must be a string");
@@ -86,8 +86,8 @@ Result<net::HttpRequest> ReadRequest(const states::TaskCall& call) {
   }
   if (input.contains("Authentication")) {
     return Wrong(
-        "Authentication by a connection is not supported: put what the API wants into "
-        "Headers, with a reference to the secret such as ${env:API_TOKEN}");
+        "Authentication (an EventBridge connection) is not supported: set Headers instead, with "
+        "a secret reference such as ${env:API_TOKEN}");
   }
   net::HttpRequest request{.method = input["Method"], .url = input["ApiEndpoint"]};
   if (input.contains("Headers")) MUSTER_TRY(ReadHeaders(call, request));
@@ -134,35 +134,38 @@ Json ResultOf(const net::HttpResponse& response) {
           {"StatusText", StatusText(response.status)}};
 }
 
-class HttpExecutor : public states::TaskExecutor {
+states::TaskOutcome OutcomeOf(const net::HttpResponse& response) {
+  Json result = ResultOf(response);
+  if (response.status < 300) return states::TaskSuccess{std::move(result)};
+  return states::TaskFailure{"States.Http.StatusCode." + std::to_string(response.status),
+                             Redact(ToJsonText(result))};
+}
+
+class HttpExecutor final : public BlockingExecutor {
  public:
+  HttpExecutor() : BlockingExecutor("Http") {}
+
   bool Runs(std::string_view resource) const override {
     return resource == "muster:http" || resource == "arn:aws:states:::http:invoke";
   }
 
-  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
-    const auto request = ReadRequest(call);
-    if (!request) return states::TaskFailure{"States.Runtime", request.error().ToString()};
-    const auto start = std::chrono::steady_clock::now();
-    const auto response = InBackground(
-        call, context, [&](std::stop_token stop) { return http_.Send(*request, std::move(stop)); });
-    if (!response) {
-      if (IsTimeUp(call, start)) return TimedOut();
-      return states::TaskFailure{"States.Http.Socket", response.error().ToString()};
-    }
-    Json result = ResultOf(*response);
-    if (response->status < 300) return states::TaskSuccess{std::move(result)};
-    return states::TaskFailure{"States.Http.StatusCode." + std::to_string(response->status),
-                               Redact(ToJsonText(result))};
+ protected:
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& /*context*/) override {
+    MUSTER_ASSIGN(net::HttpRequest request, ReadRequest(call));
+    return Work([this, request = std::move(request)](
+                    const std::stop_token& stop) -> Result<states::TaskOutcome> {
+      MUSTER_ASSIGN(const net::HttpResponse response, http_.Send(request, stop));
+      return OutcomeOf(response);
+    });
   }
 
-  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
-                           states::TaskContext& context) override {
-    return Start(call, context);
+  // A request that cannot be sent stays so however often it is retried.
+  states::TaskFailure FailureOf(const states::TaskCall& /*call*/,
+                                const Error& error) const override {
+    if (net::IsAnswerTooLarge(error)) return {"States.DataLimitExceeded", error.ToString()};
+    const bool invalid = error.code == Code::kInvalid;
+    return {invalid ? "States.Runtime" : "States.Http.Socket", error.ToString()};
   }
-
-  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
-              states::TaskContext& /*context*/) override {}
 
  private:
   net::HttpClient http_;

@@ -96,6 +96,12 @@ TEST_F(HttpExecutorTest, NoAnswerIsAFailure) {
             "States.Timeout");
 }
 
+TEST_F(HttpExecutorTest, WhatNoRetryCanChangeIsNotAFailureOfTheNetwork) {
+  EXPECT_EQ(Failure(Start({{"Method", "GET"}, {"ApiEndpoint", "no url"}})).error, "States.Runtime");
+  reply_ = Answer(200, std::string(300'000, 'x'));
+  EXPECT_EQ(Failure(Start({{"Method", "GET"}})).error, "States.DataLimitExceeded");
+}
+
 TEST_F(HttpExecutorTest, WrongParametersAreRefused) {
   references_ = {{"/Headers/A", {"${env:MUSTER_NO_SUCH_VARIABLE}"}}};
   for (const char* input :

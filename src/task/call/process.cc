@@ -13,20 +13,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
 #include "core/process_group.h"
 
 namespace muster::task {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr size_t kErrorEnd = 4096;
 constexpr size_t kMaxLine = 4096;
 constexpr milliseconds kTick{100};
 
-// Splits what arrives into lines.
+// Splits a stream into lines.
 class Lines {
  public:
   explicit Lines(const std::function<void(std::string_view)>& log) : log_(log) {}
@@ -48,7 +48,7 @@ class Lines {
   std::string line_;
 };
 
-// A write to a program that does not read any more is an error of that write, not the end of ours.
+// Writing to a program that no longer reads must fail with EPIPE instead of killing this process.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -72,9 +72,10 @@ class WithoutSigpipe {
 
 class Running {
  public:
-  Running(const ProcessSpec& spec, const ProcessGroup& group, pid_t pid, Descriptor in,
+  Running(const ProcessSpec& spec, Env& env, const ProcessGroup& group, pid_t pid, Descriptor in,
           Descriptor out, Descriptor err)
       : spec_(spec),
+        env_(env),
         group_(group),
         pid_(pid),
         ended_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))),
@@ -91,7 +92,7 @@ class Running {
       if (stop.stop_requested() || result_.overflowed) End();
       Exchange(kTick);
     }
-    // A program that it has left behind may keep the pipes open, and is not waited for.
+    // Background processes it left may hold the pipes open: do not wait for them.
     group_.Signal(SIGKILL);
     Reap();
     while (Exchange(milliseconds(0))) {
@@ -117,16 +118,16 @@ class Running {
   }
 
   void End() {
-    const auto now = Clock::now();
-    if (asked_ == Clock::time_point{}) {
+    const MonoTime now = env_.MonoNow();
+    if (!asked_) {
       asked_ = now;
       group_.Signal(SIGTERM);
-    } else if (now - asked_ >= spec_.grace) {
+    } else if (now - *asked_ >= spec_.grace) {
       group_.Signal(SIGKILL);
     }
   }
 
-  // Moves what can be moved. False: nothing came.
+  // Transfers what is ready. False: nothing was read.
   bool Exchange(milliseconds wait) {
     std::array<pollfd, 4> ends = {pollfd{in_.get(), POLLOUT, 0}, pollfd{out_.get(), POLLIN, 0},
                                   pollfd{err_.get(), POLLIN, 0}, pollfd{ended_.get(), POLLIN, 0}};
@@ -159,7 +160,7 @@ class Running {
     const ssize_t count = write(in_.get(), rest.data(), rest.size());
     if (count > 0) written_ += static_cast<size_t>(count);
     const bool broken = count < 0 && errno != EAGAIN && errno != EINTR;
-    // That a program does not read all of its input is its own business.
+    // A program need not read all of its input.
     if (broken || written_ == spec_.input.size()) in_.Close();
   }
 
@@ -176,6 +177,7 @@ class Running {
   }
 
   const ProcessSpec& spec_;
+  Env& env_;
   const ProcessGroup& group_;
   const pid_t pid_;
   Descriptor ended_;  // readable once the program has ended
@@ -184,13 +186,13 @@ class Running {
   Descriptor err_;
   Lines lines_;
   size_t written_ = 0;
-  Clock::time_point asked_{};
+  std::optional<MonoTime> asked_;  // when it got SIGTERM
   ProcessResult result_;
 };
 
 }  // namespace
 
-Result<ProcessResult> RunProcess(const ProcessSpec& spec, std::stop_token stop) {
+Result<ProcessResult> RunProcess(const ProcessSpec& spec, Env& env, const std::stop_token& stop) {
   MUSTER_ASSIGN(Pipe in, MakePipe());
   MUSTER_ASSIGN(Pipe out, MakePipe());
   MUSTER_ASSIGN(Pipe err, MakePipe());
@@ -204,7 +206,8 @@ Result<ProcessResult> RunProcess(const ProcessSpec& spec, std::stop_token stop) 
   in.read.Close();
   out.write.Close();
   err.write.Close();
-  return Running(spec, *group, pid, std::move(in.write), std::move(out.read), std::move(err.read))
+  return Running(spec, env, *group, pid, std::move(in.write), std::move(out.read),
+                 std::move(err.read))
       .Finish(stop);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/env.h"
 #include "muster/result.h"
 
 namespace muster::task {
@@ -28,14 +29,14 @@ struct ProcessResult {
   int signal = 0;
   std::string output;       // of standard output, up to the limit
   std::string error_end;    // the last 4 KiB of standard error
-  bool overflowed = false;  // it printed more than it may, and was ended
+  bool overflowed = false;  // terminated: it printed more than the limit
 };
 
-// Runs a program to its end, in a process group of its own, which is ended with it: nothing it has
-// started in the group survives. Ended early on `stop` and when it prints too much, and killed when
-// this process ends, however it does.
+// Runs a program in a process group of its own, which is killed when the program ends: nothing it
+// started in the group survives. Terminated early on `stop` and when it prints too much, and killed
+// when this process ends, even on SIGKILL.
 //
-// kInvalid: it could not be started; says why.
-Result<ProcessResult> RunProcess(const ProcessSpec& spec, std::stop_token stop);
+// kInvalid: it could not be started, and why. kUnavailable: out of processes or descriptors.
+Result<ProcessResult> RunProcess(const ProcessSpec& spec, Env& env, const std::stop_token& stop);
 
 }  // namespace muster::task

@@ -13,18 +13,19 @@ constexpr int64_t kMaxSqlRows = 10'000;
 
 // One statement for one database.
 struct SqlCall {
-  std::string place;  // of SQLite the path, of PostgreSQL the URI; secrets expanded
+  bool sqlite = false;
+  std::string place;  // SQLite: the path; PostgreSQL: the URI; secrets expanded
   std::string sql;
   Json parameters = Json::array();
   std::string token;
   std::chrono::milliseconds timeout{600'000};
 };
 
-// The rows of a query, as objects; kFull for more than kMaxSqlRows.
+// The rows of a query, as objects: at most kMaxSqlRows, or one more if there are more.
 Result<Json> QuerySqlite(const SqlCall& call);
 Result<Json> QueryPostgres(const SqlCall& call);
 
-// How many rows a statement has changed. Happens once for a token.
+// The number of rows changed. Executed once per token.
 Result<int64_t> ExecuteSqlite(const SqlCall& call);
 Result<int64_t> ExecutePostgres(const SqlCall& call);
 

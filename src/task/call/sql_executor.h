@@ -8,20 +8,21 @@ namespace muster::task {
 
 // Runs SQL, for the resource `muster:sql`:
 //   {"Database": "postgresql://app:${env:PGPASSWORD}@db/sales"   or "sqlite:/srv/sales.db",
-//    "Execute": "UPDATE orders SET state = $1 WHERE state = $2",   something that changes, or
-//    "Query": "SELECT count(*) AS n FROM orders",                 something that only reads
+//    "Execute": "UPDATE orders SET state = $1 WHERE state = $2",   a write, or
+//    "Query": "SELECT count(*) AS n FROM orders",                 a read
 //    "Parameters": ["done", "open"]}                              $1, $2, … (SQLite: ?1, ?2, …)
-// One statement a call. A SQLite file must exist, and is switched to its write-ahead log.
+// One statement per call. A SQLite file must exist, and is switched to write-ahead logging.
 //
-// The result of Query is {"Rows": [{COLUMN: VALUE, …}, …], "RowCount": N}, at most 10,000 rows; of
-// Execute {"RowCount": N}, the rows that it has changed.
+// Query returns {"Rows": [{COLUMN: VALUE, …}, …], "RowCount": N}, at most 10,000 rows; Execute
+// {"RowCount": N}, the number of rows changed.
 //
-// Execute happens once for a token: in the same transaction the token is written into the table
-// muster_task of that database, and a repetition gives the first answer. When nobody knows whether
-// the commit went through, that table is asked.
+// Execute takes effect once per token: the same transaction writes the token into the database's
+// table muster_task, and a repeat returns the first answer. After a commit of unknown outcome, that
+// table is read.
 //
-// Failures: Sql.Invalid, Sql.Unavailable, Sql.Conflict and so on, by what went wrong, with the
-// database's words as the cause; States.DataLimitExceeded. SQLite's statements cannot be stopped.
+// Failures: Sql.Invalid (the statement), Sql.Conflict (a constraint), Sql.Unavailable and so on,
+// with the database's message as the cause; States.DataLimitExceeded (too many rows). SQLite's
+// statements cannot be stopped.
 std::unique_ptr<states::TaskExecutor> MakeSqlExecutor();
 
 }  // namespace muster::task

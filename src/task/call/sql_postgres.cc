@@ -17,20 +17,35 @@ Result<sql::PgResult> Say(sql::PgConnection& connection, std::string sql, bool w
   return connection.Execute(statement, sql::PgParams());
 }
 
-// A literal whose type the server finds out from where it stands.
+// A literal without a type: the server infers it.
 std::string Literal(const Json& value) {
   if (value.is_null()) return "NULL";
   return sql::PgLiteral(value.is_string() ? value.get<std::string>() : ToJsonText(value));
 }
 
-// Parameters by the server's own PREPARE, which finds out their types.
-Result<sql::PgResult> RunWith(sql::PgConnection& connection, const std::string& sql,
-                              const Json& parameters, bool writes) {
-  if (parameters.empty()) return Say(connection, sql, writes);
+// A statement that the server does not understand is the caller's mistake.
+Error Refused(Error error) {
+  if (error.code == Code::kInternal && error.message.find("[42") != std::string::npos) {
+    error.code = Code::kInvalid;
+  }
+  return error;
+}
+
+// Binds parameters with the server's own PREPARE, which infers their types.
+Result<sql::PgResult> RunPrepared(sql::PgConnection& connection, const std::string& sql,
+                                  const Json& parameters, bool writes) {
   MUSTER_TRY(Say(connection, "PREPARE " + std::string(kPrepared) + " AS " + sql, false));
   std::string values;
   for (const Json& value : parameters) values += (values.empty() ? "" : ", ") + Literal(value);
   return Say(connection, "EXECUTE " + std::string(kPrepared) + "(" + values + ")", writes);
+}
+
+Result<sql::PgResult> RunWith(sql::PgConnection& connection, const std::string& sql,
+                              const Json& parameters, bool writes) {
+  auto result = parameters.empty() ? Say(connection, sql, writes)
+                                   : RunPrepared(connection, sql, parameters, writes);
+  if (!result) return Refused(result.error());
+  return result;
 }
 
 Result<std::optional<int64_t>> Earlier(sql::PgConnection& connection, const std::string& token) {
@@ -42,7 +57,7 @@ Result<std::optional<int64_t>> Earlier(sql::PgConnection& connection, const std:
   return std::optional<int64_t>(found.Int64(0, 0));
 }
 
-// Creating it on every call would make callers wait for each other.
+// CREATE TABLE on every call would serialise callers.
 Status MakeTable(sql::PgConnection& connection) {
   MUSTER_ASSIGN(const sql::PgResult there,
                 Say(connection, "SELECT to_regclass('muster_task') IS NOT NULL", false));
@@ -50,7 +65,7 @@ Status MakeTable(sql::PgConnection& connection) {
   auto made = Say(connection,
                   "CREATE TABLE IF NOT EXISTS muster_task "
                   "(token text PRIMARY KEY, changed bigint NOT NULL)");
-  // Two at once: the other one has made it.
+  // A concurrent caller created it.
   if (!made && made.error().code != Code::kConflict) return std::move(made).error();
   return {};
 }
@@ -62,15 +77,13 @@ Result<Json> QueryPostgres(const SqlCall& call) {
   const std::string limit = std::to_string(kMaxSqlRows + 1);
   std::string sql = call.sql;
   sql.erase(sql.find_last_not_of(" \t\r\n;") + 1);
-  // The server knows best how its types look in JSON. The line's end ends a comment, too.
-  MUSTER_ASSIGN(
-      const sql::PgResult result,
-      RunWith(*connection,
-              "SELECT coalesce(json_agg(row_to_json(t.*)), '[]')::text, count(*) FROM (SELECT * "
-              "FROM (" +
-                  sql + "\n) q LIMIT " + limit + ") t",
-              call.parameters, false));
-  if (result.Int64(0, 1) > kMaxSqlRows) return Error{Code::kFull, "more than 10,000 rows"};
+  // The server converts its types to JSON. The newline ends a trailing comment.
+  MUSTER_ASSIGN(const sql::PgResult result,
+                RunWith(*connection,
+                        "SELECT coalesce(json_agg(row_to_json(t.*)), '[]')::text FROM (SELECT * "
+                        "FROM (" +
+                            sql + "\n) q LIMIT " + limit + ") t",
+                        call.parameters, false));
   return ParseJson(result.Text(0, 0), "the rows");
 }
 

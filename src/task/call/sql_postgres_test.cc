@@ -84,6 +84,9 @@ TEST_F(SqlPostgresTest, AFailedCallLeavesNothingAndMayBeRepeated) {
 TEST_F(SqlPostgresTest, AQueryOnlyReads) {
   Run({{"Execute", "INSERT INTO t (id) VALUES (1)"}});
   EXPECT_NE(ErrorName({{"Query", "DELETE FROM t RETURNING id"}}), "no error");
+  EXPECT_EQ(ErrorName({{"Execute", "SELEKT 1"}}), "Sql.Invalid");
+  EXPECT_EQ(ErrorName({{"Query", "SELECT nothing FROM t WHERE id = $1"}, {"Parameters", {1}}}),
+            "Sql.Invalid");
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "1");
 }
 

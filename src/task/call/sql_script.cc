@@ -9,7 +9,7 @@ namespace {
 
 bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Goes over a script; each Skip… begins at what it skips and ends behind it.
+// A cursor over a script; each Skip… moves from the start of a token to its end.
 class SqlScanner {
  public:
   explicit SqlScanner(std::string_view text) : text_(text) {}
@@ -67,7 +67,7 @@ class SqlScanner {
     at_ = std::min(at_, text_.size());
   }
 
-  // A doubled quote ends one quoted part and begins the next: no case of its own.
+  // A doubled quote is read as the end of one quoted part and the start of the next.
   void SkipQuoted(char quote, bool escapes) {
     for (++at_; !AtEnd(); ++at_) {
       if (escapes && Peek() == '\\') {

@@ -15,12 +15,11 @@ struct SqlStatement {
   size_t line = 1;  // where it begins
 };
 
-// The statements of a script for DuckDB or PostgreSQL: semicolons in quotes, dollar quotes and
-// comments end nothing. What is never closed belongs to the last statement: the database says so.
+// Splits a script for DuckDB or PostgreSQL at its semicolons, ignoring those in quotes, dollar
+// quotes and comments. An unclosed quote extends to the end: the database reports it.
 std::vector<SqlStatement> SplitSqlScript(std::string_view script);
 
-// What DuckDB says of a statement, as an error about a place in the script: "file:12: statement 3:
-// …", on one line.
+// DuckDB's error about a statement, located in the script: "file:12: statement 3: …", on one line.
 Error ScriptError(const Error& error, const std::string& file, const SqlStatement& statement,
                   size_t number);
 

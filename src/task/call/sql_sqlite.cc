@@ -12,7 +12,7 @@ Result<std::unique_ptr<sql::SqliteDb>> Open(const SqlCall& call) {
                              std::chrono::milliseconds(5'000));
 }
 
-// Texts are referred to: `texts` must live until the statement has run.
+// `texts` holds the bound strings: it must outlive the statement.
 void BindAll(sql::SqliteStatement& statement, const Json& parameters,
              std::vector<std::string>& texts) {
   texts.reserve(parameters.size());
@@ -32,6 +32,13 @@ void BindAll(sql::SqliteStatement& statement, const Json& parameters,
       statement.BindAt(index, std::string_view(texts.back()));
     }
   }
+}
+
+// A statement that SQLite does not understand is the caller's mistake.
+Result<sql::SqliteStatement> PrepareGiven(sql::SqliteDb& db, const std::string& sql) {
+  auto statement = db.Prepare(sql);
+  if (statement || statement.error().code != Code::kInternal) return statement;
+  return Error{Code::kInvalid, statement.error().message, statement.error().hint};
 }
 
 Json ValueOf(const sql::SqliteStatement& statement, int column) {
@@ -68,7 +75,7 @@ Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call) {
   int64_t changed = 0;
   {
     std::vector<std::string> texts;
-    MUSTER_ASSIGN(auto statement, db.Prepare(call.sql));
+    MUSTER_ASSIGN(auto statement, PrepareGiven(db, call.sql));
     BindAll(statement, call.parameters, texts);
     MUSTER_ASSIGN(const int64_t before, db.QueryInt("SELECT total_changes()"));
     while (true) {
@@ -90,15 +97,13 @@ Result<Json> QuerySqlite(const SqlCall& call) {
   MUSTER_ASSIGN(auto db, Open(call));
   MUSTER_TRY(db->Execute("PRAGMA query_only = ON"));
   std::vector<std::string> texts;
-  MUSTER_ASSIGN(auto statement, db->Prepare(call.sql));
+  MUSTER_ASSIGN(auto statement, PrepareGiven(*db, call.sql));
   BindAll(statement, call.parameters, texts);
   Json rows = Json::array();
   while (true) {
     MUSTER_ASSIGN(const bool more, statement.Step());
     if (!more) return rows;
-    if (static_cast<int64_t>(rows.size()) == kMaxSqlRows) {
-      return Error{Code::kFull, "more than 10,000 rows"};
-    }
+    if (static_cast<int64_t>(rows.size()) > kMaxSqlRows) return rows;
     Json row = Json::object();
     for (int column = 0; column < statement.columns(); ++column) {
       row[std::string(statement.ColumnName(column))] = ValueOf(statement, column);

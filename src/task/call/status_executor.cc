@@ -1,8 +1,8 @@
 #include "task/call/status_executor.h"
 
 #include <array>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "core/run_status.h"
 #include "core/secrets.h"
 #include "core/url.h"
@@ -22,8 +22,8 @@ struct StatusCall {
   std::string tenant;
   std::string migration;
   RunStatus status = RunStatus::kInProgress;
-  std::string started_at;    // counts once: a migration that is resumed began before
-  std::string completed_at;  // empty: as it was
+  std::string started_at;    // ignored if already set: a resumed migration keeps its start
+  std::string completed_at;  // empty: unchanged
 
   Json Over(Json before) const {
     Json after{{"tenant_id", tenant}, {"migration_id", migration}, {"status", NameOf(status)}};
@@ -97,20 +97,24 @@ class StatusExecutor : public states::TaskExecutor {
               states::TaskContext& /*context*/) override {}
 
  private:
-  Result<Json> KeepIn(const StatusCall& status) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!store_) {
-        MUSTER_ASSIGN(store_, store::OpenStore(url_, env_));
-      }
+  // Opened once, and then used without the mutex.
+  Result<store::Store*> Open() {
+    const MutexLock lock(mutex_);
+    if (!store_) {
+      MUSTER_ASSIGN(store_, store::OpenStore(url_, env_));
     }
-    return Keep(*store_, status);
+    return store_.get();
+  }
+
+  Result<Json> KeepIn(const StatusCall& status) {
+    MUSTER_ASSIGN(store::Store* const store, Open());
+    return Keep(*store, status);
   }
 
   Env& env_;
   const std::string url_;
-  std::mutex mutex_;  // of opening
-  std::unique_ptr<store::Store> store_;
+  Mutex mutex_;
+  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -10,21 +10,21 @@
 
 namespace muster::task {
 
-// Keeps the status of migrations, for the resource `muster:status`:
+// Records the status of migrations, for the resource `muster:status`:
 //   {"tenant_id": "acme", "migration_id": "m-1", "status": "IN_PROGRESS",
 //    "started_at": "2025-01-20T10:00:00Z", "completed_at": "…"}
-// The status is IN_PROGRESS, COMPLETED, FAILED or CANCELLED. What is not given keeps its value, but
-// a migration that is IN_PROGRESS (again) is not completed. The result is the whole status.
+// The status is IN_PROGRESS, COMPLETED, FAILED or CANCELLED. Omitted fields keep their values,
+// except that IN_PROGRESS clears completed_at. The result is the whole status.
 //
-// It lies in the store, one record a migration: kind "migration_status", key TENANT/MIGRATION (each
+// Stored as one record per migration: kind "migration_status", key TENANT/MIGRATION (each
 // percent-encoded), the fields above as its body. The store is opened at the first call. A repeated
 // call changes nothing.
 //
-// Failures: Status.Invalid, Status.Unavailable and so on, by what the store says. `env` must
-// outlive it.
+// Failures: Status.Invalid, Status.Unavailable and so on, by the store's error. `env` must outlive
+// it.
 std::unique_ptr<states::TaskExecutor> MakeStatusExecutor(Env& env, std::string store_url);
 
-// The status of a migration; none: it has none.
+// The status of a migration, if any.
 Result<std::optional<Json>> FindMigrationStatus(store::Store& store, const std::string& tenant,
                                                 const std::string& migration);
 

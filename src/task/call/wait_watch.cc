@@ -1,14 +1,11 @@
 #include "task/call/wait_watch.h"
 
-#include <condition_variable>
-#include <mutex>
-
 #include "core/guard.h"
 
 namespace muster::task {
 
-WaitWatch::WaitWatch(What what, OnWait say, std::chrono::milliseconds patience)
-    : what_(std::move(what)), say_(std::move(say)), patience_(patience) {
+WaitWatch::WaitWatch(What what, OnWait say, Env& env, std::chrono::milliseconds patience)
+    : what_(std::move(what)), say_(std::move(say)), env_(env), patience_(patience) {
   if (!say_) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     LogThrown("what is waited for", [&] { Watch(stop); });
@@ -16,11 +13,8 @@ WaitWatch::WaitWatch(What what, OnWait say, std::chrono::milliseconds patience)
 }
 
 void WaitWatch::Watch(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any ended;
-  std::unique_lock lock(mutex);
   std::string said;
-  while (!ended.wait_for(lock, stop, patience_, [] { return false; }) && !stop.stop_requested()) {
+  while (env_.Sleep(patience_, stop)) {
     const std::string what = what_();
     if (what != said) say_(what);
     said = what;

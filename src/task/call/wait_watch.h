@@ -4,18 +4,19 @@
 #include <string>
 #include <thread>
 
+#include "muster/env.h"
 #include "task/data/load_fence.h"
 
 namespace muster::task {
 
-// Says what is waited for while this exists, if that is longer than a few seconds: `what` is asked
-// now and then, on a thread of its own (empty: for nothing), and `say` gets each answer that is
-// new, and an empty one at the end. Both must outlive it.
+// While it lives, reports what the caller waits for, once that takes a few seconds. A thread of its
+// own calls `what` now and then (empty: nothing), and `say` with each new answer, and with an empty
+// one at the end. Both, and `env`, must outlive it.
 class WaitWatch {
  public:
   using What = std::function<std::string()>;
 
-  WaitWatch(What what, OnWait say, std::chrono::milliseconds patience = kPatience);
+  WaitWatch(What what, OnWait say, Env& env, std::chrono::milliseconds patience = kPatience);
 
   static constexpr std::chrono::milliseconds kPatience{3'000};
 
@@ -24,8 +25,9 @@ class WaitWatch {
 
   const What what_;
   const OnWait say_;
+  Env& env_;
   const std::chrono::milliseconds patience_;
-  std::jthread thread_;  // the last to be made, the first to end
+  std::jthread thread_;  // last: uses the other members
 };
 
 }  // namespace muster::task

@@ -24,15 +24,15 @@ Status ColumnTypes::Note(std::string_view object) {
   return {};
 }
 
-// Documents of one source mostly have the same fields in the same order: the next one is guessed.
+// Documents of one source mostly have the same fields in the same order: try the next one first.
 Result<size_t> ColumnTypes::Find(std::string_view raw_key, size_t guess) {
   if (guess < columns_.size() && columns_[guess].raw_key == raw_key) return guess;
   std::string name = pipeline::UnescapeJson(raw_key);
   const auto found = by_name_.find(name);
   if (found != by_name_.end()) return found->second;
   if (columns_.size() == kMaxColumns) {
-    return Error{Code::kInvalid,
-                 "the documents have more than " + std::to_string(kMaxColumns) + " fields in all"};
+    return Error{Code::kInvalid, "the documents have more than " + std::to_string(kMaxColumns) +
+                                     " distinct fields"};
   }
   by_name_[name] = columns_.size();
   columns_.push_back({.name = std::move(name), .raw_key = std::string(raw_key)});

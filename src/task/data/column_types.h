@@ -11,27 +11,27 @@
 
 namespace muster::task {
 
-// Finds out which columns documents have and which type of DuckDB's holds all values of each:
-// VARCHAR for texts (whatever they look like), BIGINT, DOUBLE, BOOLEAN; JSON for what is nested,
-// mixed, or an integer beyond 64 bits. Not thread-safe.
+// Infers the columns of documents, and for each the DuckDB type that holds all its values: VARCHAR
+// for strings (whatever they contain), BIGINT, DOUBLE, BOOLEAN; JSON for nested or mixed values and
+// for integers beyond 64 bits. Not thread-safe.
 class ColumnTypes {
  public:
   static constexpr size_t kMaxColumns = 4'096;
 
-  // A column that is there even if no document has it.
+  // Adds a column even if no document has it.
   void Expect(const std::string& name);
 
-  // Notes the fields of a document, a valid JSON object. kInvalid: there are too many columns.
+  // Adds the fields of a document, a valid JSON object. kInvalid: too many columns.
   Status Note(std::string_view object);
 
-  // In the order in which they were seen.
+  // Names and types, in the order first seen.
   std::vector<std::pair<std::string, std::string>> Columns() const;
 
  private:
   enum class Kind { kNone, kText, kInteger, kReal, kBoolean, kJson };
   struct Column {
     std::string name;
-    std::string raw_key;  // as in the documents, escapes and all
+    std::string raw_key;  // as in the documents, with escapes
     Kind kind = Kind::kNone;
   };
   static Kind KindOf(std::string_view value);

@@ -1,18 +1,20 @@
 #include "task/data/copy_executor.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/secrets.h"
-#include "core/sha256.h"
 #include "core/url.h"
 #include "muster/migrate.h"
 #include "pipeline/pipeline.h"
 #include "sql/duckdb.h"
 #include "task/background.h"
 #include "task/data/column_types.h"
+#include "task/data/copy_run.h"
+#include "task/data/load_fence.h"
+#include "task/data/staged_rows.h"
 #include "task/data/staged_views.h"
 #include "task/data/staging.h"
 #include "task/parameters.h"
@@ -22,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kWriteBytes = size_t{1} << 20;
-constexpr int64_t kRowsTold = 1'000;
+constexpr int kMaxRestarts = 3;
+constexpr milliseconds kRestartPause{200};
 
 struct CopyCall {
   std::string source;
@@ -132,113 +134,20 @@ class PartialFile {
   const std::string path_;
 };
 
-// Writes documents as lines.
-class LineWriter {
- public:
-  static Result<LineWriter> Create(const std::string& path) {
-    MUSTER_ASSIGN(auto output, pipeline::CreateFileOutput(path, pipeline::Compression::kNone,
-                                                          pipeline::FileAccess::kOwner));
-    return LineWriter(std::move(output));
-  }
-
-  Status Add(std::string_view body) {
-    const size_t begin = buffer_.size();
-    buffer_ += body;
-    // Line ends stand between the parts of a document only, where spaces do as well.
-    std::replace_if(
-        buffer_.begin() + static_cast<std::ptrdiff_t>(begin), buffer_.end(),
-        [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    buffer_ += '\n';
-    return buffer_.size() < kWriteBytes ? Status() : Drain();
-  }
-
-  Result<int64_t> Finish() {
-    MUSTER_TRY(Drain());
-    MUSTER_ASSIGN(const uint64_t bytes, output_->Flush());
-    return static_cast<int64_t>(bytes);
-  }
-
-  std::string Sha256() { return digest_->Hex(); }
-
- private:
-  explicit LineWriter(std::unique_ptr<pipeline::FileOutput> output) : output_(std::move(output)) {}
-
-  Status Drain() {
-    MUSTER_TRY(output_->Append(buffer_));
-    digest_->Add(buffer_);
-    buffer_.clear();
-    return {};
-  }
-
-  std::unique_ptr<pipeline::FileOutput> output_;
-  std::string buffer_;
-  std::unique_ptr<muster::Sha256> digest_ = std::make_unique<muster::Sha256>();
-};
-
-Result<std::string> Sha256OfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string buffer(kWriteBytes, '\0');
-  Sha256 digest;
-  while (file) {
-    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    digest.Add(std::string_view(buffer).substr(0, static_cast<size_t>(file.gcount())));
-  }
-  if (!file.eof()) return Error{Code::kUnavailable, path + " cannot be read again"};
-  return digest.Hex();
-}
-
-struct CopyCount {
-  int64_t rows = 0;
-  int64_t unreadable = 0;
-  std::string first_defect;  // of them
-};
-
 std::string RowsText(int64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
-states::TaskFailure TooManyUnreadable(const CopyCall& call, const CopyCount& count) {
+states::TaskFailure TooManyUnreadable(const CopyCall& call, const pipeline::Counts& counts,
+                                      const std::string& first_reason) {
   const std::string file =
       fs::path(call.staging.PathOf(call.object, ".failed.jsonl")).filename().string();
   const Error error{Code::kCorrupt,
-                    RowsText(count.unreadable) + " of " + call.object + " cannot be read, " +
-                        std::to_string(*call.max_unreadable) + " may be (" + RowsText(count.rows) +
-                        " can); the first: " + count.first_defect + "; all are in " +
-                        call.staging.Place() + file,
+                    RowsText(counts.failed) + " of " + call.object + " cannot be read, " +
+                        std::to_string(*call.max_unreadable) + " may be (" +
+                        RowsText(counts.written) + " can); the first: " + first_reason +
+                        "; all are in " + call.staging.Place() + file,
                     "correct them in the source, or allow for them by 'max_unreadable' of the "
                     "object or the plan"};
   return {"Copy.Unreadable", Redact(error.ToString())};
-}
-
-// Reads all partitions of the object into `lines`, and what is no row into the dead letters.
-Status CopyRows(pipeline::Source& source, const CopyCall& call, LineWriter& lines,
-                ColumnTypes& types, CopyCount& count, states::TaskContext& context,
-                const std::stop_token& stop) {
-  const std::string failed_path = call.staging.PathOf(call.object, ".failed.jsonl");
-  std::error_code ignored;
-  fs::remove(failed_path, ignored);
-  MUSTER_ASSIGN(const auto dead_letters, pipeline::OpenDeadLetters(failed_path, call.migration));
-  MUSTER_ASSIGN(const std::vector<pipeline::Partition> partitions, source.Partitions(call.object));
-  for (const pipeline::Partition& partition : partitions) {
-    MUSTER_ASSIGN(const auto reader, source.Read(partition, "", stop));
-    while (true) {
-      if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
-      MUSTER_ASSIGN(const auto document, reader->Next());
-      if (!document) break;
-      if (!document->defect.empty()) {
-        if (count.unreadable++ == 0) count.first_defect = document->defect;
-        MUSTER_TRY(dead_letters->Add({.collection = call.object,
-                                      .target = call.object,
-                                      .item = call.token,
-                                      .document = *document,
-                                      .reason = document->defect,
-                                      .transformed = true}));
-        continue;
-      }
-      MUSTER_TRY(types.Note(document->body));
-      MUSTER_TRY(lines.Add(document->body));
-      if (++count.rows % kRowsTold == 0) context.Progress(count.rows);
-    }
-  }
-  return dead_letters->Flush();
 }
 
 // Turns staged lines into a Parquet file beside them.
@@ -280,71 +189,188 @@ Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
   return pipeline::PublishFile(parquet.path(), path);
 }
 
-Result<states::TaskOutcome> Copy(const CopyCall& call, states::TaskContext& context,
-                                 const std::stop_token& stop) {
-  Env& env = context.env();
-  Manifest manifest{.object = call.object,
-                    .format = call.format,
-                    .source = WithoutPassword(call.source),
-                    .tenant = call.tenant,
-                    .migration = call.migration,
-                    .run = call.staging.owner().run,
-                    .token = call.token};
-  MUSTER_ASSIGN(const auto earlier, Earlier(call));
-  if (earlier) return states::TaskOutcome(states::TaskSuccess{ResultOf(call, *earlier)});
-  MUSTER_ASSIGN(const auto source, pipeline::OpenSource(call.source, env));
-  MUSTER_ASSIGN(const pipeline::Collection collection, FindObject(*source, call));
-  MUSTER_TRY(call.staging.Begin(call.object));
-
-  ColumnTypes types;
-  ExpectColumns(collection, types);
-  const PartialFile partial(call, env, ".jsonl");
-  MUSTER_ASSIGN(LineWriter lines, LineWriter::Create(partial.path()));
-  CopyCount count;
-  MUSTER_TRY(CopyRows(*source, call, lines, types, count, context, stop));
-  if (call.max_unreadable && count.unreadable > *call.max_unreadable) {
-    MUSTER_TRY(call.staging.KeepFailed(call.object));
-    return states::TaskOutcome(TooManyUnreadable(call, count));
-  }
-  manifest.rows = count.rows;
-  manifest.failed = count.unreadable;
-  MUSTER_ASSIGN(manifest.bytes, lines.Finish());
-  manifest.columns = types.Columns();
-
-  MUSTER_TRY(PublishRows(call, env, partial.path(), lines.Sha256(), manifest, stop));
-  MUSTER_TRY(call.staging.Publish(manifest));
-  return states::TaskOutcome(states::TaskSuccess{ResultOf(call, manifest)});
+// Whether nothing is worth keeping for the next try: it would fail in the same way, or needs the
+// room on the disk.
+bool IsFinal(Code code) {
+  if (code == Code::kFull) return true;
+  return !IsTransient(code) && code != Code::kCancelled && code != Code::kLeaseLost;
 }
 
-class CopyExecutor : public states::TaskExecutor {
+// One call: drives the copy's work run to its end, makes the staged file of its pieces, and
+// publishes it.
+class Copying {
  public:
+  Copying(const CopyCall& call, const CopyPlan& plan, store::Store& store,
+          const work::WorkTerms& terms, states::TaskContext& context, std::stop_token stop)
+      : call_(call),
+        source_name_(plan.source),
+        folder_(plan.folder),
+        run_(store, context.env(), plan, terms),
+        context_(context),
+        stop_(std::move(stop)) {}
+
+  Result<states::TaskOutcome> Run() {
+    // Asked before the manifest, which another process may be about to publish.
+    MUSTER_ASSIGN(const bool resumes, run_.HasBegun());
+    MUSTER_ASSIGN(const auto earlier, Earlier(call_));
+    if (earlier) {
+      std::error_code failed;
+      // Left by a process that crashed after it had published the object.
+      if (fs::exists(folder_, failed)) CleanUp();
+      return Success(*earlier);
+    }
+    MUSTER_ASSIGN(source_, pipeline::OpenSource(call_.source, context_.env()));
+    MUSTER_ASSIGN(collection_, FindObject(*source_, call_));
+    if (!resumes) MUSTER_TRY(call_.staging.Begin(call_.object));
+    auto outcome = Copy();
+    for (int i = 0; !outcome && i < kMaxRestarts; ++i) {
+      // Another process that shares the copy has completed it, and removed its run.
+      if (const auto shared = Earlier(call_); shared && *shared) {
+        CleanUp();
+        return Success(**shared);
+      }
+      if (outcome.error().code != Code::kIncompatible || stop_.stop_requested()) break;
+      // Pieces were lost, or another process has begun it anew.
+      MUSTER_TRY(run_.Remove());
+      context_.env().Sleep(context_.env().Jitter(kRestartPause), stop_);
+      MUSTER_ASSIGN(const bool has_begun, run_.HasBegun());
+      if (!has_begun) MUSTER_TRY(call_.staging.Begin(call_.object));
+      outcome = Copy();
+    }
+    if (!outcome && IsFinal(outcome.error().code)) CleanUp();
+    return outcome;
+  }
+
+ private:
+  states::TaskOutcome Success(const Manifest& manifest) const {
+    return states::TaskSuccess{ResultOf(call_, manifest)};
+  }
+
+  // Best effort: the next copy of this object removes what is left.
+  void CleanUp() { static_cast<void>(run_.Remove()); }
+
+  Result<states::TaskOutcome> Copy() {
+    MUSTER_TRY(run_.Begin());
+    MUSTER_TRY(run_.Drive(
+        *source_, collection_, [this](int64_t rows) { context_.Progress(rows); }, stop_));
+    MUSTER_ASSIGN(const CopiedRows copied, run_.Rows());
+    const std::string failed_path = call_.staging.PathOf(call_.object, ".failed.jsonl");
+    const PartialFile fresh(call_, context_.env(), ".failed");
+    MUSTER_ASSIGN(const StagedLetters letters,
+                  PublishLetters(copied.letters, fresh.path(), failed_path));
+    if (call_.max_unreadable && copied.counts.failed > *call_.max_unreadable) {
+      MUSTER_TRY(call_.staging.KeepFailed(call_.object));
+      CleanUp();
+      return states::TaskOutcome(TooManyUnreadable(call_, copied.counts, letters.first_reason));
+    }
+    MUSTER_ASSIGN(const Manifest manifest, Stage(copied));
+    MUSTER_TRY(call_.staging.Publish(manifest));
+    // Of processes that were killed here, or share the copy and need theirs no longer.
+    call_.staging.RemovePartial(call_.object);
+    CleanUp();
+    return Success(manifest);
+  }
+
+  // Makes the object's file; it counts when its manifest is published.
+  Result<Manifest> Stage(const CopiedRows& copied) {
+    ColumnTypes types;
+    ExpectColumns(collection_, types);
+    const PartialFile partial(call_, context_.env(), ".jsonl");
+    auto joined = JoinRows(copied.pieces, partial.path(), types, stop_);
+    // A piece was deleted: the copy begins anew.
+    if (!joined && joined.error().code == Code::kNotFound)
+      joined.error().code = Code::kIncompatible;
+    MUSTER_ASSIGN(const StagedRows staged, std::move(joined));
+    if (staged.rows != copied.counts.written) {
+      return Error{Code::kIncompatible, call_.object + ": " + RowsText(copied.counts.written) +
+                                            " were copied, " + RowsText(staged.rows) + " are left"};
+    }
+    Manifest manifest{.object = call_.object,
+                      .format = call_.format,
+                      .rows = staged.rows,
+                      .failed = copied.counts.failed,
+                      .bytes = staged.bytes,
+                      .source = source_name_,
+                      .tenant = call_.tenant,
+                      .migration = call_.migration,
+                      .run = call_.staging.owner().run,
+                      .token = call_.token,
+                      .columns = types.Columns()};
+    MUSTER_TRY(PublishRows(call_, context_.env(), partial.path(), staged.sha256, manifest, stop_));
+    return manifest;
+  }
+
+  const CopyCall& call_;
+  const std::string source_name_;
+  const std::string folder_;
+  CopyRun run_;
+  states::TaskContext& context_;
+  const std::stop_token stop_;
+  std::unique_ptr<pipeline::Source> source_;
+  pipeline::Collection collection_;
+};
+
+class CopyExecutor final : public BlockingExecutor {
+ public:
+  CopyExecutor(Env& env, std::string store_url, const work::WorkTerms& terms)
+      : BlockingExecutor("Copy"), env_(env), store_url_(std::move(store_url)), terms_(terms) {}
+
   bool Runs(std::string_view resource) const override { return resource == "muster:copy"; }
 
-  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
-    const auto copy = ReadCall(call);
-    if (!copy) return states::TaskFailure{"States.Runtime", copy.error().ToString()};
-    const auto start = std::chrono::steady_clock::now();
-    auto result = InBackground(
-        call, context, [&](const std::stop_token& stop) { return Copy(*copy, context, stop); });
-    if (result) return *std::move(result);
-    if (IsTimeUp(call, start)) return TimedOut();
-    return states::TaskFailure{FailureName("Copy", result.error().code),
-                               Redact(result.error().ToString())};
+ protected:
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
+    MUSTER_ASSIGN(CopyCall copy, ReadCall(call));
+    return Work([this, copy = std::move(copy), &context](const std::stop_token& stop) {
+      return Copy(copy, context, stop);
+    });
   }
 
-  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
-                           states::TaskContext& context) override {
-    return Start(call, context);
+ private:
+  Result<states::TaskOutcome> Copy(const CopyCall& call, states::TaskContext& context,
+                                   const std::stop_token& stop) {
+    MUSTER_ASSIGN(store::Store* const store, OpenedStore());
+    MUSTER_ASSIGN(std::string folder, call.staging.CopyFolder(call.object));
+    const CopyPlan plan{.object = call.object,
+                        .call = CallOfToken(call.token),
+                        .source = WithoutPassword(call.source),
+                        .identity = call.source,
+                        .place = call.staging.Place() + call.object,
+                        .run_name = call.migration,
+                        .folder = std::move(folder)};
+    return Copying(call, plan, *store, terms_, context, stop).Run();
   }
 
-  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
-              states::TaskContext& /*context*/) override {}
+  Result<store::Store*> OpenedStore() {
+    const MutexLock lock(mutex_);
+    if (!store_) {
+      MUSTER_ASSIGN(store_, store::OpenStore(store_url_, env_));
+    }
+    return store_.get();
+  }
+
+  Env& env_;
+  const std::string store_url_;
+  const work::WorkTerms terms_;
+  Mutex mutex_;
+  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::unique_ptr<states::TaskExecutor> MakeCopyExecutor() {
-  return std::make_unique<CopyExecutor>();
+work::WorkTerms CopyTerms() {
+  // An item has one holder for as long as it takes: each hand-over would add a piece for nothing.
+  // Its lease need not be short: the next call releases what a dead process held, and the first row
+  // may take hours (Salesforce runs a bulk job first).
+  constexpr milliseconds kLease = std::chrono::hours(13);
+  return {.lease = kLease,
+          .max_lease = kLease,
+          .max_hold = milliseconds(0),
+          .idle_wait = milliseconds(500)};
+}
+
+std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env, std::string store_url,
+                                                       const work::WorkTerms& terms) {
+  return std::make_unique<CopyExecutor>(env, std::move(store_url), terms);
 }
 
 }  // namespace muster::task

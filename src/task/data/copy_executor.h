@@ -1,10 +1,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "muster/env.h"
 #include "muster/task.h"
+#include "muster/work.h"
 
 namespace muster::task {
+
+// How the items of a copy are leased and checkpointed.
+work::WorkTerms CopyTerms();
 
 // Stages one object of a source as a file, for the resource `muster:copy`:
 //   {"source": "csv:data",             any source of the pipeline; secrets by reference
@@ -12,21 +18,30 @@ namespace muster::task {
 //    "staging": "staging/acme",        a folder of this migration alone
 //    "format": "jsonl",                or "parquet"
 //    "tenant": "acme", "migration": "m-1",
-//    "max_unreadable": 0}              optional: so many rows may be unreadable; all by default
+//    "max_unreadable": 0}              optional: how many rows may be unreadable; all by default
 //
 // The result is {"rows": N, "bytes": N, "file": PATH, "failed": N}: rows are in the file, failed
-// ones (what the source could not give as a row) with their reasons in OBJECT.failed.jsonl beside
-// it. The file appears whole or not at all, and counts from the moment its manifest is there, with
-// rows, bytes, SHA-256, source and columns.
+// ones, which could not be read, with their reasons in OBJECT.failed.jsonl beside it. The file
+// appears complete or not at all, and counts as soon as its manifest exists, with rows, bytes,
+// SHA-256, source and columns.
 //
 // More unreadable rows than `max_unreadable` are Copy.Unreadable: all rows are read, so that
-// OBJECT.failed.jsonl has every one that is wrong, and the object is not staged.
+// OBJECT.failed.jsonl lists every unreadable one, and the object is not staged.
 //
 // A repetition with the same token finds the manifest and copies nothing; another call replaces
 // file and manifest. A folder that holds the object of another tenant or migration is refused.
 //
+// The copy is a run of leased work items in the store, driven by this process and named after the
+// call: after a crash, a time-out, a stop or a transient failure the next call of the same task
+// goes on where the copy was, and processes that make the same call share it. Pieces lie in
+// .OBJECT.copy of the folder; those of a folder in S3 in the temporary folder of this machine.
+//
 // Failures: Copy.NotFound (the source has no such object), Copy.Conflict (another migration's
 // folder), Copy.Full, Copy.Unavailable and so on, by what went wrong; States.Timeout.
-std::unique_ptr<states::TaskExecutor> MakeCopyExecutor();
+//
+// `store_url`: opened when needed. With "memory:" only this executor can resume a copy.
+std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env = RealEnv(),
+                                                       std::string store_url = "memory:",
+                                                       const work::WorkTerms& terms = CopyTerms());
 
 }  // namespace muster::task

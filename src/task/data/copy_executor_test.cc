@@ -153,8 +153,11 @@ TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
 TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   folder_.Write("staging/User.0123.jsonl.partial", "{\"I");
+  folder_.Write("staging/User.Role.0123.jsonl.partial", "{\"I");
   Succeed(Call("User"));
   EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.0123.jsonl.partial"));
+  EXPECT_TRUE(std::filesystem::exists(StagingFolder() + "/User.Role.0123.jsonl.partial"))
+      << "it is another object's";
 }
 
 TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
@@ -233,7 +236,7 @@ TEST_F(CopyExecutorTest, WrongParametersAreNamed) {
   EXPECT_EQ(Fail(call).cause, "muster:copy: format must be jsonl or parquet");
   call = Call("User");
   call.input["stagng"] = "x";
-  EXPECT_EQ(Fail(call).cause, "muster:copy: there is no parameter stagng");
+  EXPECT_EQ(Fail(call).cause, "muster:copy: unknown parameter stagng");
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ Result<std::optional<std::string>> CheckOpen(const LoadFence& fence, const Store
   if (stored.attempt > fence.attempt) {
     return Error{Code::kLeaseLost,
                  "attempt " + std::to_string(stored.attempt) + " of " + fence.task +
-                     " has begun to load: attempt " + std::to_string(fence.attempt) +
+                     " has started loading; attempt " + std::to_string(fence.attempt) +
                      " is out of date",
-                 "nothing was loaded by this one"};
+                 "this one loaded nothing"};
   }
   if (stored.call == fence.call) return stored.result;
   return std::optional<std::string>();
@@ -21,9 +21,8 @@ Result<std::optional<std::string>> CheckOpen(const LoadFence& fence, const Store
 
 Status CheckHeld(const LoadFence& fence, int64_t epoch, const StoredLoad& stored) {
   if (stored.epoch == epoch) return {};
-  return Error{Code::kLeaseLost,
-               "another process has begun to load " + fence.task + " since this one was heard of",
-               "nothing was loaded by this one"};
+  return Error{Code::kLeaseLost, "another process has started loading " + fence.task,
+               "this one loaded nothing"};
 }
 
 }  // namespace muster::task

@@ -1,7 +1,6 @@
 #include "task/data/postgres_fence.h"
 
 #include <chrono>
-#include <thread>
 
 #include "core/number.h"
 
@@ -14,11 +13,11 @@ constexpr const char* kCreate =
     "epoch bigint NOT NULL, call text NOT NULL, result text, holder_pid integer, holder_since "
     "timestamptz, updated timestamptz NOT NULL DEFAULT now())";
 
-// How long a session is waited for that may not be ended.
+// How long to wait for a session that we may not terminate.
 constexpr std::chrono::minutes kHolderWait{5};
 constexpr std::chrono::milliseconds kLookAgain{500};
 
-// Nothing but the COMMIT at the end of a transaction leaves a doubt.
+// Inside a transaction: only the COMMIT can have an unknown outcome.
 sql::PgStatement Inside(std::string sql) {
   return {.name = "", .sql = std::move(sql), .writes = false, .text_results = true};
 }
@@ -34,7 +33,7 @@ Result<StoredLoad> StoredIn(const sql::PgResult& answer, const LoadFence& fence,
     return Error{
         Code::kConflict,
         connection.Place() + ": the row of " + fence.task + " is gone from muster_transform",
-        "do not delete rows of a run while it is running"};
+        "do not delete its rows while a run is in progress"};
   }
   StoredLoad stored{.run = std::string(answer.Text(0, 0)),
                     .attempt = ParseNumber<int64_t>(answer.Text(0, 1)).value_or(0),
@@ -62,7 +61,7 @@ Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
                                           "NULL"),
                                    sql::PgParams()));
   if (there.rows() > 0) return {};
-  // CREATE TABLE IF NOT EXISTS alone can fail when two do it at once.
+  // Concurrent CREATE TABLE IF NOT EXISTS can fail.
   const sql::PgStatement lock =
       Inside("SELECT pg_advisory_xact_lock(hashtext('muster_transform'))");
   const sql::PgStatement create = Inside(kCreate);
@@ -71,8 +70,8 @@ Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
   const auto made = connection.Execute(calls);
   if (made || made.error().code != Code::kPermission) return made ? Status() : made.error();
   return Error{Code::kPermission, made.error().message,
-               "transforms keep there what they have loaded: let the role create tables in the "
-               "first schema of its search_path, or create it: " +
+               "transforms record there what they have loaded: allow the role to create tables in "
+               "the first schema of its search_path, or create it: " +
                    std::string(kCreate)};
 }
 
@@ -100,7 +99,7 @@ Result<std::optional<std::string>> PostgresFence::TryTake(sql::PgConnection& con
   return result;
 }
 
-// Ends the session that has opened it last; the answer says which that was.
+// Terminates the session that last opened it, and describes that session.
 Result<std::string> PostgresFence::EndHolder(sql::PgConnection& connection) const {
   const std::string holder =
       " FROM muster_transform t JOIN pg_stat_activity a ON a.pid = t.holder_pid AND "
@@ -113,11 +112,11 @@ Result<std::string> PostgresFence::EndHolder(sql::PgConnection& connection) cons
                 connection.Execute(Inside("SELECT a.pid, coalesce(a.usename, '')" + holder),
                                    sql::PgParams()));
   if (found.rows() == 0) return std::string("another session");
-  const std::string who = "the session of an earlier try, process " +
-                          std::string(found.Text(0, 0)) + " of " + std::string(found.Text(0, 1));
+  const std::string who = "an earlier try's session, process " + std::string(found.Text(0, 0)) +
+                          " of " + std::string(found.Text(0, 1));
   const auto ended =
       connection.Execute(Inside("SELECT pg_terminate_backend(a.pid)" + holder), sql::PgParams());
-  // One of another role is not ours to end.
+  // We may not terminate sessions of another role.
   if (!ended && ended.error().code != Code::kPermission) return ended.error();
   return who;
 }
@@ -125,22 +124,21 @@ Result<std::string> PostgresFence::EndHolder(sql::PgConnection& connection) cons
 Result<std::optional<std::string>> PostgresFence::Take(sql::PgConnection& connection,
                                                        const std::stop_token& stop) {
   MUSTER_TRY(EnsureTable(connection));
-  const auto end = std::chrono::steady_clock::now() + kHolderWait;
+  const MonoTime end = env_.MonoNow() + kHolderWait;
   bool said = false;
   for (int tries = 0;; ++tries) {
     auto taken = TryTake(connection);
     if (taken && said) say_("");
-    // Where all is well nothing is left open but by a result that was found.
+    // A committed take leaves no transaction open; a found result or a failure does.
     if (!connection.lost() && (!taken || *taken)) MUSTER_TRY(Say(connection, "ROLLBACK"));
     if (taken || !IsLockTimeout(taken.error())) return taken;
-    if (std::chrono::steady_clock::now() >= end) return taken;
+    if (env_.MonoNow() >= end) return taken;
     MUSTER_ASSIGN(const std::string who, EndHolder(connection));
     if (tries == 2 && say_) {
       said = true;
       say_(who + ", which is loading " + fence_.task);
     }
-    if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
-    std::this_thread::sleep_for(kLookAgain);
+    if (!env_.Sleep(kLookAgain, stop)) return Error{Code::kCancelled, "stopped"};
   }
 }
 
@@ -174,7 +172,7 @@ Result<std::string> DescribeBlocker(sql::PgConnection& connection, int32_t pid) 
           sql::PgParams()));
   if (found.rows() == 0) return std::string();
   const auto text = [&](int column) { return std::string(found.Text(0, column)); };
-  return "a lock that process " + text(0) + " of " + text(1) + " holds at " + connection.Place() +
+  return "a lock held by process " + text(0) + " of " + text(1) + " at " + connection.Place() +
          ", " + text(2) + " in a transaction since " + text(3);
 }
 

@@ -18,7 +18,7 @@ int64_t NumberIn(const Json& result, const std::string& field) {
   return found != result.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
-// What SQLite calls "feed.posts".
+// The name of "feed.posts" in SQLite.
 std::string Joined(std::string table) {
   std::replace(table.begin(), table.end(), '.', '_');
   return table;
@@ -26,8 +26,8 @@ std::string Joined(std::string table) {
 
 class Reconciliation {
  public:
-  Reconciliation(const ReconcileJob& job, std::stop_token stop)
-      : job_(job), stop_(std::move(stop)) {}
+  Reconciliation(const ReconcileJob& job, Env& env, std::stop_token stop)
+      : job_(job), env_(env), stop_(std::move(stop)) {}
 
   Result<Reconciled> Run() {
     if (job_.extracted.is_object() && !job_.extracted.empty()) MUSTER_TRY(CheckStaging());
@@ -51,7 +51,7 @@ class Reconciliation {
       unreadable_ += NumberIn(result, "failed");
       MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
       if (!manifest) {
-        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, none is staged");
+        Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, none are staged");
         continue;
       }
       MUSTER_TRY(MakeStagedViews(*db, job_.staging, {*manifest}));
@@ -66,7 +66,7 @@ class Reconciliation {
   }
 
   Status CheckScripts() {
-    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target));
+    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target, env_));
     for (const ExpectedLoad& script : job_.scripts) {
       if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
       const Json result = job_.transformed.value(script.script, Json());
@@ -88,10 +88,10 @@ class Reconciliation {
     rejected_ += rejected;
     if (read != loaded + rejected)
       Mismatch(script.script + ": " + std::to_string(read) + " rows were selected, " +
-               Fate(loaded, rejected) + ": the target keeps some out");
+               Fate(loaded, rejected) + ": the target dropped some");
   }
 
-  // An object may have been staged anew since the script has read it.
+  // An object may have been staged again after the script read it.
   Status CompareWithStaging(const ExpectedLoad& script, const Json& result) {
     const Json objects = result.value("objects", Json::object());
     for (const auto& [object, rows] : objects.items()) {
@@ -99,7 +99,7 @@ class Reconciliation {
       const int64_t seen = NumberIn(objects, object);
       if (!manifest || manifest->rows == seen) continue;
       Mismatch(script.script + ": " + std::to_string(seen) + " rows of " + object +
-               " were there when it ran, " + std::to_string(manifest->rows) + " are staged now");
+               " were staged when it ran, " + std::to_string(manifest->rows) + " are staged now");
     }
     return {};
   }
@@ -108,7 +108,7 @@ class Reconciliation {
     for (const auto& [table, object] : script.counts) {
       MUSTER_ASSIGN(const TargetTable described, target.Describe(script.schema, table));
       const Json objects = result.value("objects", Json::object());
-      // Whoever does not name an object does not read it.
+      // The script does not name the object, so it does not read it.
       if (!objects.contains(object)) continue;
       const int64_t staged = NumberIn(objects, object);
       const int64_t loaded = NumberIn(result.value("tables", Json::object()), described.name);
@@ -123,7 +123,7 @@ class Reconciliation {
   Status CheckKeys(const ExpectedLoad& script, const Json& result, TransformTarget& target) {
     const Json tables = result.value("tables", Json::object());
     for (const auto& [name, rows] : tables.items()) {
-      // The schema and what joins them stand before the table's own name.
+      // Strips the schema and its separator.
       const size_t begin = script.schema.empty() ? 0 : script.schema.size() + 1;
       MUSTER_ASSIGN(const TargetTable table, target.Describe(script.schema, name.substr(begin)));
       MUSTER_ASSIGN(const KeyCheck check, target.CheckKeys(table));
@@ -132,7 +132,7 @@ class Reconciliation {
         const std::string loader = LoaderOf(violation.parent, script.references);
         found_.orphans.push_back(
             violation.ToString() +
-            (loader.empty() ? ": no rank that " + script.script + " refers to loads it" : loader));
+            (loader.empty() ? ": no rank that " + script.script + " references loads it" : loader));
       }
     }
     return {};
@@ -145,6 +145,7 @@ class Reconciliation {
   void Mismatch(std::string text) { found_.mismatches.push_back(std::move(text)); }
 
   const ReconcileJob& job_;
+  Env& env_;
   const std::stop_token stop_;
   Reconciled found_;
   int64_t extracted_ = 0;
@@ -158,15 +159,15 @@ class Reconciliation {
 
 }  // namespace
 
-Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop) {
+Result<Reconciled> Reconcile(const ReconcileJob& job, Env& env, const std::stop_token& stop) {
   const InterruptScope interrupt(stop);
-  return Reconciliation(job, stop).Run();
+  return Reconciliation(job, env, stop).Run();
 }
 
 std::string ParentIn(const std::string& message) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAround{
       {{" to what ", " does not have"},      // KeyViolation's own words
-       {"not present in table \"", "\""}}};  // PostgreSQL's
+       {"not present in table \"", "\""}}};  // PostgreSQL
   for (const auto& [before, after] : kAround) {
     size_t begin = message.find(before);
     if (begin == message.npos) continue;
@@ -180,7 +181,7 @@ std::string LoaderOf(const std::string& parent, const std::map<std::string, int6
   std::string loaders;
   for (const auto& [table, rank] : references) {
     const bool whole = parent == table || parent == Joined(table);
-    // PostgreSQL's own words have the table without its schema.
+    // PostgreSQL's message has the table without its schema.
     if (!whole && parent != table.substr(table.find('.') + 1)) continue;
     const std::string loader = "rank " + std::to_string(rank) + " loads " + table;
     if (whole) return ": " + loader;

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "core/json.h"
+#include "muster/env.h"
 #include "muster/result.h"
 #include "task/data/staging.h"
 
 namespace muster::task {
 
-// What a script should have loaded, as in reconcile_executor.h.
+// What a script should have loaded; see reconcile_executor.h.
 struct ExpectedLoad {
   std::string script;
   std::string schema;
@@ -31,19 +32,18 @@ struct ReconcileJob {
 
 struct Reconciled {
   Json counts;                          // the task's result
-  std::vector<std::string> mismatches;  // rows that are missing or too many
-  std::vector<std::string> orphans;     // rows whose parents are missing
+  std::vector<std::string> mismatches;  // missing or surplus rows
+  std::vector<std::string> orphans;     // rows without parents
 };
 
-// Counts and compares.
-Result<Reconciled> Reconcile(const ReconcileJob& job, const std::stop_token& stop);
+// Counts and compares rows.
+Result<Reconciled> Reconcile(const ReconcileJob& job, Env& env, const std::stop_token& stop);
 
-// The table that lacks a row, of all that the message about a violated foreign key speaks of;
-// empty: it names none.
+// The parent table named in a message about a violated foreign key; empty: none.
 std::string ParentIn(const std::string& message);
 
-// ": rank 2600 loads feed.posts" if a rank is known to load the parent, as some database writes its
-// name; else empty.
+// ": rank 2600 loads feed.posts" if the rank that loads the parent is known, else empty. `parent`
+// is written as by PostgreSQL or SQLite.
 std::string LoaderOf(const std::string& parent, const std::map<std::string, int64_t>& references);
 
 }  // namespace muster::task

@@ -9,10 +9,10 @@
 namespace muster::task {
 namespace {
 
-constexpr size_t kMostTold = 20;
+constexpr size_t kMaxListed = 20;
 constexpr const char* kMismatchHint =
-    "look at what the script leaves out or joins twice; if it groups rows on purpose, say so by "
-    "'counts' in the plan";
+    "check which rows the script omits or duplicates; if it groups rows on purpose, set 'counts' "
+    "in the plan";
 
 Result<ExpectedLoad> ReadScript(const std::string& name, const Json& json,
                                 const Parameters& parameters) {
@@ -25,7 +25,7 @@ Result<ExpectedLoad> ReadScript(const std::string& name, const Json& json,
     const Json references = json.value("references", Json::object());
     for (const auto& [table, rank] : references.items()) load.references[table] = rank;
   } catch (const Json::Exception&) {
-    return parameters.Wrong("scripts: what " + name + " should load is not said");
+    return parameters.Wrong("scripts: " + name + " needs schema, table, counts and references");
   }
   return load;
 }
@@ -61,9 +61,9 @@ Result<ReconcileCall> ReadCall(const states::TaskCall& call) {
 
 std::string ListOf(const std::vector<std::string>& all) {
   std::string text;
-  for (size_t i = 0; i < std::min(all.size(), kMostTold); ++i)
+  for (size_t i = 0; i < std::min(all.size(), kMaxListed); ++i)
     text += (i == 0 ? "" : "; ") + all[i];
-  if (all.size() > kMostTold) text += "; and " + std::to_string(all.size() - kMostTold) + " more";
+  if (all.size() > kMaxListed) text += "; and " + std::to_string(all.size() - kMaxListed) + " more";
   return text;
 }
 
@@ -84,29 +84,21 @@ states::TaskOutcome OutcomeOf(const Reconciled& found, const std::string& rank) 
                              error.ToString()};
 }
 
-class ReconcileExecutor final : public states::TaskExecutor {
+class ReconcileExecutor final : public BlockingExecutor {
  public:
+  ReconcileExecutor() : BlockingExecutor("Reconcile") {}
+
   bool Runs(std::string_view resource) const override { return resource == "muster:reconcile"; }
 
-  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
-    const auto read = ReadCall(call);
-    if (!read) return states::TaskFailure{"States.Runtime", read.error().ToString()};
-    const auto start = std::chrono::steady_clock::now();
-    const auto found = InBackground(
-        call, context, [&](const std::stop_token& stop) { return Reconcile(read->job, stop); });
-    if (found) return OutcomeOf(*found, read->rank);
-    if (IsTimeUp(call, start)) return TimedOut();
-    return states::TaskFailure{FailureName("Reconcile", found.error().code),
-                               Redact(found.error().ToString())};
+ protected:
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
+    MUSTER_ASSIGN(ReconcileCall read, ReadCall(call));
+    return Work([read = std::move(read),
+                 &context](const std::stop_token& stop) -> Result<states::TaskOutcome> {
+      MUSTER_ASSIGN(const Reconciled found, Reconcile(read.job, context.env(), stop));
+      return OutcomeOf(found, read.rank);
+    });
   }
-
-  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
-                           states::TaskContext& context) override {
-    return Start(call, context);
-  }
-
-  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
-              states::TaskContext& /*context*/) override {}
 };
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST_P(ReconcileTest, RowsThatTheTargetKeepsOutAreMissed) {
   EXPECT_TRUE(failure.cause.starts_with(
       "rank 600: rows are missing: load-people: 3 rows were selected, 1 were loaded and 1 "
       "rejected: "
-      "the target keeps some out; " +
+      "the target dropped some; " +
       Table("people") +
       ": 3 rows of Person are staged, 1 were loaded and 1 rejected by load-people"))
       << failure.cause;
@@ -177,7 +177,7 @@ TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
   std::ofstream(folder_.path() + "/staging/Site.jsonl", std::ios::trunc) << "";
   EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, 0 are staged"), std::string::npos);
   std::filesystem::remove(folder_.path() + "/staging/Site.manifest.json");
-  EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, none is staged"), std::string::npos);
+  EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, none are staged"), std::string::npos);
 }
 
 TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
@@ -188,7 +188,7 @@ TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
   const states::TaskFailure failure = Fail();
   EXPECT_EQ(failure.error, "Reconcile.Mismatch");
   EXPECT_NE(
-      failure.cause.find("load-people: 3 rows of Person were there when it ran, 4 are staged"),
+      failure.cause.find("load-people: 3 rows of Person were staged when it ran, 4 are staged"),
       std::string::npos)
       << failure.cause;
   Load("people");

@@ -13,13 +13,13 @@ class SqliteFence {
  public:
   explicit SqliteFence(LoadFence fence) : fence_(std::move(fence)) {}
 
-  // Opens it: from now on no other session can load. As CheckOpen. A transaction by itself.
+  // Opens it: from now on no other session can load. As CheckOpen. In a transaction of its own.
   Result<std::optional<std::string>> Take(sql::SqliteDb& db);
 
-  // Within a write transaction. As CheckHeld.
+  // Within the load's transaction. As CheckHeld.
   Status Check(sql::SqliteDb& db) const;
 
-  // Within the same.
+  // Records the result, within the same transaction.
   Status Keep(sql::SqliteDb& db, const std::string& result) const;
 
  private:

@@ -16,7 +16,7 @@ std::string StagedRowsSql(const std::string& path, const std::string& format,
     types +=
         (types.empty() ? "" : ", ") + sql::DuckIdentifier(name) + ": " + sql::DuckLiteral(type);
   }
-  // One row may be as large as the pipeline's largest document.
+  // As large as the pipeline's largest document.
   return "read_json(" + sql::DuckLiteral(path) + ", format = 'newline_delimited', columns = {" +
          types + "}, maximum_object_size = 33554432)";
 }

@@ -47,8 +47,8 @@ Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
     }
     return manifest;
   } catch (const Json::Exception&) {
-    return Error{Code::kCorrupt, path + " is no manifest of a staged object",
-                 "delete it, and the object is staged anew"};
+    return Error{Code::kCorrupt, path + " is not a manifest of a staged object",
+                 "delete it; the object is then staged again"};
   }
 }
 
@@ -80,7 +80,7 @@ Result<Staging> Staging::At(const std::string& folder, StagingOwner owner) {
     return staging;
   }
   if (folder.find("://") != std::string::npos) {
-    return Error{Code::kInvalid, "staging: '" + folder + "' is no folder on this machine",
+    return Error{Code::kInvalid, "staging: '" + folder + "' is not a folder on this machine",
                  "give the path of one, or s3://BUCKET/PREFIX"};
   }
   std::error_code failed;
@@ -97,6 +97,12 @@ std::string Staging::PathOf(const std::string& object, const std::string& ending
   std::string name = PercentEncode(object);
   if (name.starts_with('.')) name.replace(0, 1, "%2E");
   return folder_ + "/" + name + ending;
+}
+
+Result<std::string> Staging::CopyFolder(const std::string& object) const {
+  const std::string name = NameIn(PathOf(object, ".copy"));
+  if (bucket_) return bucket_->CopyFolder(name);
+  return folder_ + "/." + name;
 }
 
 bool Staging::IsOwn(const Manifest& manifest) const {
@@ -152,18 +158,28 @@ Result<std::vector<Manifest>> Staging::ListAny() const {
   return all;
 }
 
-Status Staging::Begin(const std::string& object) const {
+void Staging::RemovePartial(const std::string& object) const {
   std::error_code failed;
-  MUSTER_TRY(MakePrivateFolders(folder_));
-  // What a killed process has left. One that is still writing is not wanted any more, and fails.
   const std::string begin = fs::path(PathOf(object, ".")).filename().string();
   for (const auto& entry : fs::directory_iterator(folder_, failed)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(begin) && name.ends_with(".partial")) {
+    // OBJECT.ID.FORMAT.partial, not that of OBJECT.OTHER.
+    if (!name.starts_with(begin)) continue;
+    const size_t id_end = name.find('.', begin.size());
+    if (id_end == std::string::npos) continue;
+    const std::string rest = name.substr(id_end);
+    if (rest == ".jsonl.partial" || rest == ".parquet.partial" || rest == ".failed.partial") {
       std::error_code ignored;
       fs::remove(entry.path(), ignored);
     }
   }
+}
+
+Status Staging::Begin(const std::string& object) const {
+  std::error_code failed;
+  MUSTER_TRY(MakePrivateFolders(folder_));
+  // Left by a killed process. One that still writes is no longer wanted, and fails.
+  RemovePartial(object);
   // From here on until Publish the object is not staged.
   fs::remove(PathOf(object, std::string(kManifest)), failed);
   if (failed) return FileError("removing", PathOf(object, std::string(kManifest)), failed.value());

@@ -11,22 +11,22 @@
 
 namespace muster::task {
 
-// What a staging folder says of one object in it. The folder belongs to one migration of one
-// tenant; an object lies in OBJECT.jsonl or OBJECT.parquet, and counts only once its manifest,
-// OBJECT.manifest.json, is there: that is written last. The folder may be one in S3.
+// Describes one object in a staging folder. The folder belongs to one migration of one tenant; an
+// object is OBJECT.jsonl or OBJECT.parquet, and counts only once its manifest,
+// OBJECT.manifest.json, exists: that is written last. The folder may be in S3.
 struct Manifest {
   std::string object = {};
   std::string file = {};    // its name in the folder
   std::string format = {};  // "jsonl" or "parquet"
   int64_t rows = 0;
-  int64_t failed = 0;       // what the source could not give as a row: in OBJECT.failed.jsonl
+  int64_t failed = 0;       // unreadable rows, which are in OBJECT.failed.jsonl
   int64_t bytes = 0;        // of the file
   std::string sha256 = {};  // of the file
   std::string source = {};  // without passwords
   std::string tenant = {};
   std::string migration = {};
-  std::string run = {};    // the incarnation; empty: an older version has staged it, or no run
-  std::string token = {};  // of the call that has staged it
+  std::string run = {};    // the incarnation; empty: staged by an older version, or without a run
+  std::string token = {};  // of the call that staged it
   // The type that DuckDB reads each column as.
   std::vector<std::pair<std::string, std::string>> columns = {};
 };
@@ -34,50 +34,56 @@ struct Manifest {
 class Parameters;
 class StagingBucket;
 
-// Whose objects count in a staging folder: a run before may have had the same name and folder.
+// Whose objects count in a staging folder: an earlier run may have had the same name and folder.
 struct StagingOwner {
   std::string run = {};   // the incarnation; empty: all count
-  bool unmarked = false;  // those count as well that name no run
+  bool unmarked = false;  // objects that name no run count as well
 };
 
-// One folder of staged objects, on this machine or in S3. What is in S3 is made, and read, in a
-// folder on this machine that is gone with the last copy of this.
+// A folder of staged objects, on this machine or in S3. Files for S3 are made, and read, in a local
+// folder that is removed with the last copy of this object.
 class Staging {
  public:
-  // A path, or s3://BUCKET/PREFIX. kInvalid: it is neither.
+  // A path, or s3://BUCKET/PREFIX. kInvalid: neither.
   static Result<Staging> At(const std::string& folder, StagingOwner owner = {});
 
   // On this machine; an absolute path.
   const std::string& folder() const { return folder_; }
   const StagingOwner& owner() const { return owner_; }
 
-  // What a person knows it by, with a slash at its end.
+  // For display, with a trailing slash.
   std::string Place() const;
 
-  // Where something of an object lies: PathOf("User", ".jsonl"). Names that are no file names are
+  // The path of a file of an object: PathOf("User", ".jsonl"). Names that cannot be file names are
   // percent-encoded.
   std::string PathOf(const std::string& object, const std::string& ending) const;
 
-  // None: the object is not staged by the owner. kCorrupt: the manifest makes no sense.
+  // Where an unfinished copy of an object is made, on this machine. It outlives this process, so
+  // that the copy can be resumed.
+  Result<std::string> CopyFolder(const std::string& object) const;
+
+  // None: the owner has not staged it. kCorrupt: the manifest is damaged.
   Result<std::optional<Manifest>> Find(const std::string& object) const;
-  // The same, whichever run has staged it.
+  // The same, whichever run staged it.
   Result<std::optional<Manifest>> FindAny(const std::string& object) const;
-  // All that the owner has staged, by name.
+  // All objects the owner has staged, by name.
   Result<std::vector<Manifest>> List() const;
 
-  // Makes the folder, and room for an object: nobody finds it until Publish.
+  // Creates the folder and removes the object's manifest: until Publish it is not staged.
   Status Begin(const std::string& object) const;
   Status Publish(const Manifest& manifest) const;
+  // Removes files of an object that were never completed.
+  void RemovePartial(const std::string& object) const;
 
-  // Whether the object's file is there as its manifest says.
+  // Whether the object's file exists with the size in its manifest.
   Result<bool> IsWhole(const Manifest& manifest) const;
-  // Its file lies in folder() afterwards.
+  // Downloads its file to folder(), if necessary.
   Status Bring(const Manifest& manifest) const;
 
-  // What cannot be read of an object is kept, or there is none.
+  // Uploads OBJECT.failed.jsonl, or removes it there if there is none here.
   Status KeepFailed(const std::string& object) const;
 
-  // A file in folder() that is no object is kept, or was removed.
+  // The same for any file in folder() that is not an object.
   Status Keep(const std::string& name) const;
 
  private:
@@ -88,10 +94,10 @@ class Staging {
 
   std::string folder_;
   StagingOwner owner_;
-  std::shared_ptr<StagingBucket> bucket_;  // null: it is on this machine only
+  std::shared_ptr<StagingBucket> bucket_;  // null: on this machine
 };
 
-// The folder that the parameters of a call name: staging, folder, staging_run, staging_unmarked.
+// The folder given by the parameters staging, folder, staging_run and staging_unmarked of a call.
 Result<Staging> StagingOf(const Parameters& parameters);
 
 }  // namespace muster::task

@@ -1,10 +1,14 @@
 #include "task/data/staging_bucket.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/file.h"
 #include "core/sha256.h"
 #include "pipeline/pipeline.h"
 
@@ -34,6 +38,22 @@ Result<std::shared_ptr<StagingBucket>> StagingBucket::Open(const std::string& te
   return std::shared_ptr<StagingBucket>(new StagingBucket(std::move(location), std::move(folder)));
 }
 
+// The same for every process, and predictable: a folder that another user has made is refused.
+Result<std::string> StagingBucket::CopyFolder(const std::string& name) {
+  std::error_code failed;
+  const std::string temporary = fs::temp_directory_path(failed).string();
+  if (failed) return FileError("find", "the temporary folder", failed.value());
+  const std::string folder = temporary + "/muster-copy-" + std::to_string(geteuid()) + "-" +
+                             Sha256Hex(client_.Place() + name).substr(0, 24);
+  MUSTER_TRY(MakePrivateFolders(folder));
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0) return FileError("open", folder, errno);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+    return Error{Code::kPermission, folder + " is not a folder of this user alone", "remove it"};
+  }
+  return folder;
+}
+
 Result<std::string> StagingBucket::ReadAll(const std::string& name) {
   MUSTER_ASSIGN(const uint64_t size, client_.Size(name));
   return client_.Read(name, 0, size);
@@ -44,7 +64,7 @@ Status StagingBucket::Bring(const std::string& name, int64_t bytes, const std::s
   std::error_code failed;
   if (fs::exists(path, failed)) return {};
   const Error other{Code::kConflict, client_.Place() + name + " is not what its manifest says",
-                    "somebody stages it anew: try again"};
+                    "it is being staged again: retry"};
   MUSTER_ASSIGN(const uint64_t size, client_.Size(name));
   if (size != static_cast<uint64_t>(bytes)) return other;
   MUSTER_ASSIGN(const auto output,

@@ -7,8 +7,8 @@
 
 namespace muster::task {
 
-// A staging folder in S3, and a folder on this machine, gone with it, in which its files are made
-// and to which they are brought to be read. Its URL is that of S3Location:
+// A staging folder in S3, and a local folder, removed with this object, for files to be uploaded
+// and downloaded. Its URL is that of S3Location:
 // s3://BUCKET/PREFIX?region=…&endpoint=….
 class StagingBucket {
  public:
@@ -20,10 +20,13 @@ class StagingBucket {
   net::S3Client& client() { return client_; }
   const std::string& folder() const { return folder_; }
 
-  // kNotFound: there is none.
+  // A folder on this machine for unfinished work by this name. It is not removed with this object.
+  Result<std::string> CopyFolder(const std::string& name);
+
+  // kNotFound: no such file.
   Result<std::string> ReadAll(const std::string& name);
 
-  // Brings a file of this size and digest, unless it is here. kConflict: it is another one.
+  // Downloads a file, unless it is here. kConflict: it has another size or digest.
   Status Bring(const std::string& name, int64_t bytes, const std::string& sha256);
 
  private:

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRejected = "_rejected";
-constexpr const char* kRows = "muster_rows";  // what the SELECT gave
+constexpr const char* kRows = "muster_rows";  // the result of the SELECT
 
-// The script's words, in lower case: enough to know which objects it may read.
+// The script's words in lower case, to find the objects it may read.
 std::set<std::string> WordsOf(const std::string& text) {
   std::set<std::string> words;
   std::string word;
@@ -40,11 +40,11 @@ std::string Lower(std::string text) {
 
 class Transformation {
  public:
-  Transformation(const TransformJob& job, std::stop_token stop)
-      : job_(job), stop_(std::move(stop)) {}
+  Transformation(const TransformJob& job, Env& env, std::stop_token stop)
+      : job_(job), env_(env), stop_(std::move(stop)) {}
 
   Result<Json> Run() {
-    MUSTER_ASSIGN(target_, OpenTransformTarget(job_.target, job_.on_wait));
+    MUSTER_ASSIGN(target_, OpenTransformTarget(job_.target, env_, job_.on_wait));
     MUSTER_ASSIGN(const auto earlier, target_->Take(job_.fence, stop_));
     if (earlier) return ParseJson(*earlier, "the result in muster_transform");
     MUSTER_ASSIGN(db_, OpenStagedDuckDb(job_.staging));
@@ -68,7 +68,7 @@ class Transformation {
   }
 
  private:
-  // Rows that a statement has made for a table of the target.
+  // Rows that a statement has produced for a table of the target.
   struct MadeRows {
     SqlStatement statement;
     size_t number = 0;  // of the statement, in the script
@@ -95,11 +95,11 @@ class Transformation {
     }
     if (selected_) return {};
     return Error{Code::kInvalid,
-                 job_.script + ": no SELECT gives the rows of " + job_.Argument("TARGET_TABLE")};
+                 job_.script + ": no SELECT for the rows of " + job_.Argument("TARGET_TABLE")};
   }
 
-  // Everything is worked out and checked before the target's transaction begins: it keeps others
-  // from its rows, and a server ends one in which nothing happens.
+  // Everything is computed and checked before the target's transaction begins: that holds locks,
+  // and a server ends one that is idle.
   Status LoadAll() {
     for (MadeRows& made : made_) {
       if (const Status checked = Check(made); !checked)
@@ -115,20 +115,20 @@ class Transformation {
     return {};
   }
 
-  // When the answer is lost, another connection finds out what became of it.
+  // A commit of unknown outcome is resolved on another connection.
   Status Commit(const std::string& result) {
     const Status committed = target_->Commit(result);
     if (committed) return {};
     const Error& error = committed.error();
     if (error.code != Code::kUnknownOutcome) return error.Within(job_.script);
-    const auto again = OpenTransformTarget(job_.target, job_.on_wait);
+    const auto again = OpenTransformTarget(job_.target, env_, job_.on_wait);
     if (!again) return error.Within(job_.script);
     const auto kept = (*again)->Take(job_.fence, stop_);
     if (!kept) return error.Within(job_.script);
     if (*kept) return {};
     return Error{
         Code::kUnavailable,
-        job_.script + ": the connection was lost, and nothing was loaded: " + error.message};
+        job_.script + ": the connection was lost and nothing was loaded: " + error.message};
   }
 
   Status OfferObjects() {
@@ -137,7 +137,7 @@ class Transformation {
     if (!staged) return {};
     const std::set<std::string> words = WordsOf(job_.text);
     const std::string text = Lower(job_.text);
-    // Others may have to be brought from far away.
+    // Only those: an object in a bucket has to be downloaded.
     std::vector<Manifest> mentioned;
     for (const Manifest& one : *staged) {
       if (words.contains(Lower(one.object))) objects_[one.object] = one.rows;
@@ -156,8 +156,8 @@ class Transformation {
       return NoteFurtherTables();
     }
     if (selected_) {
-      return Error{Code::kInvalid, "this is a second SELECT: which rows are meant?",
-                   "join them by UNION ALL, or make a table in the schema target"};
+      return Error{Code::kInvalid, "a second SELECT: only one may give the rows to load",
+                   "combine them with UNION ALL, or create a table in the schema target"};
     }
     selected_ = true;
     MUSTER_TRY(
@@ -165,11 +165,11 @@ class Transformation {
     return NoteSelected();
   }
 
-  // What a person who mistypes an object, or runs a script before its extraction, needs to know.
+  // Helps when an object's name is misspelt, or the script runs before its extraction.
   Error WithHint(Error error) const {
     if (error.message.find("Table with name") != std::string::npos) {
       error.hint = staged_.empty() ? "nothing is staged in " + job_.staging.Place()
-                                   : "staged are " + staged_.substr(0, 1'000);
+                                   : "staged objects: " + staged_.substr(0, 1'000);
     }
     return error;
   }
@@ -238,7 +238,7 @@ class Transformation {
     return rows;
   }
 
-  // Finds out what is to be loaded where, and whether that can be.
+  // Determines what is loaded where, and checks that it can be.
   Status Check(MadeRows& made) {
     MUSTER_ASSIGN(made.rows, Describe(made.from));
     made.rows.where = made.where;
@@ -255,7 +255,7 @@ class Transformation {
   static Status CheckColumns(const RowsToLoad& rows, const TargetTable& table) {
     if (table.key.empty()) {
       return Error{Code::kInvalid, table.name + " has no primary key",
-                   "without one a repetition would load rows twice: declare it"};
+                   "declare one: without it, a repeated load would duplicate rows"};
     }
     const auto has = [](const std::vector<std::string>& all, const std::string& one) {
       return std::find(all.begin(), all.end(), one) != all.end();
@@ -263,19 +263,19 @@ class Transformation {
     for (const std::string& column : rows.columns) {
       if (has(table.columns, column)) continue;
       return Error{Code::kInvalid, table.name + " has no column '" + column + "'",
-                   "it has " + ColumnList(table.columns, PlainName)};
+                   "its columns are " + ColumnList(table.columns, PlainName)};
     }
     for (const std::string& column : table.key) {
       if (has(rows.columns, column)) continue;
-      return Error{Code::kInvalid, "the rows have no column '" + column +
-                                       "', which is of the primary key of " + table.name};
+      return Error{Code::kInvalid,
+                   "the rows lack column '" + column + "' of the primary key of " + table.name};
     }
     return {};
   }
 
   static std::string PlainName(std::string_view name) { return std::string(name); }
 
-  // The same on every database: what they say of such rows differs, or is nothing.
+  // Checked here, since databases differ in how they treat such rows.
   Status CheckKeys(const RowsToLoad& rows, const TargetTable& table) {
     const std::string key = ColumnList(table.key, sql::DuckIdentifier);
     std::string missing;
@@ -284,9 +284,10 @@ class Transformation {
     }
     MUSTER_ASSIGN(const int64_t nulls, Count(rows.from, rows.where + " AND (" + missing + ")"));
     if (nulls > 0) {
-      return Error{Code::kInvalid,
-                   std::to_string(nulls) + " rows for " + table.name + " have no key (" + key + ")",
-                   "give them one, or reject them by the column _rejected"};
+      return Error{
+          Code::kInvalid,
+          std::to_string(nulls) + " rows for " + table.name + " have a null key (" + key + ")",
+          "give them one, or reject them with the column _rejected"};
     }
     std::string example;
     MUSTER_TRY(db_->Query("SELECT CAST(to_json(struct_pack(" + Packed(table.key) +
@@ -298,7 +299,7 @@ class Transformation {
                           }));
     if (example.empty()) return {};
     return Error{Code::kInvalid, "several rows for " + table.name + " have the key " + example,
-                 "group them, or reject all but one by the column _rejected"};
+                 "group them, or reject all but one with the column _rejected"};
   }
 
   static std::string Packed(const std::vector<std::string>& columns) {
@@ -315,6 +316,7 @@ class Transformation {
   }
 
   const TransformJob& job_;
+  Env& env_;
   const std::stop_token stop_;
   std::unique_ptr<sql::DuckDb> db_;
   std::unique_ptr<TransformTarget> target_;
@@ -338,10 +340,10 @@ std::string TransformJob::Argument(std::string_view name) const {
   return {};
 }
 
-Result<Json> RunTransform(const TransformJob& job, const std::stop_token& stop) {
-  // Without a commit nothing has happened, and whether there was one the target knows.
+Result<Json> RunTransform(const TransformJob& job, Env& env, const std::stop_token& stop) {
+  // May be interrupted anywhere: without a commit nothing happened, and the target records commits.
   const InterruptScope interrupt(stop);
-  return Transformation(job, stop).Run();
+  return Transformation(job, env, stop).Run();
 }
 
 }  // namespace muster::task

@@ -13,9 +13,9 @@
 
 namespace muster::task {
 
-// One script to be run, as in transform_executor.h.
+// A script to run, as in transform_executor.h.
 struct TransformJob {
-  std::string script;  // its path, for a person
+  std::string script;  // its path, for messages
   std::string text;
   Staging staging;
   std::string target;
@@ -24,11 +24,11 @@ struct TransformJob {
   std::function<void(int64_t rows)> progress = {};  // of the table that is being loaded
   OnWait on_wait = {};
 
-  // Empty: it is not given.
+  // Empty if not given.
   std::string Argument(std::string_view name) const;
 };
 
-// Runs it; the answer is the task's result, also if another try of the same call has committed it.
-Result<Json> RunTransform(const TransformJob& job, const std::stop_token& stop);
+// Runs it. The result is the task's, even if an earlier try of the same call committed it.
+Result<Json> RunTransform(const TransformJob& job, Env& env, const std::stop_token& stop);
 
 }  // namespace muster::task

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxScriptBytes = size_t{4} << 20;
 
-// The script's text. What links and dots make of its path must lie inside the plan's folder.
+// The script's text. Its canonical path must be inside the plan's folder.
 Result<std::string> ReadScript(const std::string& folder, const std::string& script) {
   std::error_code failed;
   const fs::path root = fs::canonical(folder, failed);
@@ -31,12 +31,12 @@ Result<std::string> ReadScript(const std::string& folder, const std::string& scr
   const fs::path path = fs::weakly_canonical(root / script, failed);
   const fs::path relative = path.lexically_relative(root);
   if (failed || relative.empty() || *relative.begin() == ".." || relative == ".") {
-    return Error{Code::kPermission, "the script '" + script + "' is outside the plan's folder",
+    return Error{Code::kInvalid, "the script '" + script + "' is outside the plan's folder",
                  "move it below " + folder};
   }
   if (!fs::exists(path, failed)) {
-    return Error{Code::kNotFound, "there is no script '" + script + "' in " + folder,
-                 "write it, or correct its name in the plan"};
+    return Error{Code::kNotFound, "script '" + script + "' not found in " + folder,
+                 "create it, or correct its name in the plan"};
   }
   return ReadFile(path.string(), kMaxScriptBytes);
 }
@@ -48,11 +48,11 @@ Result<LoadFence> FenceOf(const states::TaskCall& call, const TransformJob& job,
   const Json run = parameters.Value("run");
   LoadFence fence{.task = CallOfToken(call.token), .run = {}, .call = CallOfToken(call.token)};
   if (!run.is_object()) {
-    // An execution of the same name may be another one: what it has loaded says nothing.
+    // Another execution may have had the same name: what that loaded does not count.
     fence.run = env.NewId();
     return fence;
   }
-  // As a list, so that no part is mistaken for another.
+  // A JSON list keeps the parts apart.
   fence.task = ToJsonText(Json::array({tenant, migration, job.Argument("ENTITY_NAME")}));
   fence.run = TextIn(run, "id");
   fence.attempt = NumberIn(run, "attempt");
@@ -90,50 +90,49 @@ std::map<std::string, int64_t> ReferencesOf(const states::TaskCall& call) {
   return references;
 }
 
-Result<Json> Run(TransformJob& job, const states::TaskCall& call, const std::stop_token& stop) {
+Result<Json> Run(TransformJob& job, const states::TaskCall& call, Env& env,
+                 const std::stop_token& stop) {
   MUSTER_ASSIGN(job.text, ReadScript(call.input.value("plan_folder", "."), job.script));
   const std::string pinned = call.input.value("sha256", std::string());
   if (!pinned.empty() && pinned != Sha256Hex(job.text)) {
-    return Error{Code::kIncompatible, job.script + " was edited since the run began",
-                 "undo that, or resume the run with --accept-changes"};
+    return Error{Code::kIncompatible, job.script + " was edited after the run began",
+                 "undo the edit, or resume the run with --accept-changes"};
   }
-  return RunTransform(job, stop);
+  return RunTransform(job, env, stop);
 }
 
-class TransformExecutor : public states::TaskExecutor {
+class TransformExecutor final : public BlockingExecutor {
  public:
+  TransformExecutor() : BlockingExecutor("Transform") {}
+
   bool Runs(std::string_view resource) const override { return resource == "muster:transform"; }
 
-  states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
-    auto job = ReadCall(call, context.env());
-    if (!job) return states::TaskFailure{"States.Runtime", job.error().ToString()};
-    job->on_wait = [&call, &context](const std::string& what) {
+ protected:
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
+    MUSTER_ASSIGN(TransformJob job, ReadCall(call, context.env()));
+    job.on_wait = [&call, &context](const std::string& what) {
       context.WaitsFor(what);
       if (what.empty()) return;
       Log(Level::kWarning, "a transform waits", {{"task", call.state}, {"for", what}});
     };
-    job->progress = [&context](int64_t rows) { context.Progress(rows); };
-    const auto start = std::chrono::steady_clock::now();
-    auto result = InBackground(call, context,
-                               [&](const std::stop_token& stop) { return Run(*job, call, stop); });
-    if (result) return states::TaskSuccess{*std::move(result)};
-    if (IsTimeUp(call, start)) return TimedOut();
-    const Error& error = result.error();
-    if (error.message.find(kForeignKeyViolated) == std::string::npos)
-      return states::TaskFailure{FailureName("Transform", error.code), Redact(error.ToString())};
+    job.progress = [&context](int64_t rows) { context.Progress(rows); };
+    return Work([job = std::move(job), &call,
+                 &context](const std::stop_token& stop) mutable -> Result<states::TaskOutcome> {
+      MUSTER_ASSIGN(Json result, Run(job, call, context.env(), stop));
+      return states::TaskOutcome(states::TaskSuccess{std::move(result)});
+    });
+  }
+
+  // Names the rank that loads the missing parent of a foreign key.
+  states::TaskFailure FailureOf(const states::TaskCall& call, const Error& error) const override {
+    if (error.message.find(kForeignKeyViolated) == std::string::npos) {
+      return BlockingExecutor::FailureOf(call, error);
+    }
     const Error named{error.code,
                       error.message + LoaderOf(ParentIn(error.message), ReferencesOf(call)),
                       error.hint};
-    return states::TaskFailure{"Transform.ForeignKey", Redact(named.ToString())};
+    return {"Transform.ForeignKey", named.ToString()};
   }
-
-  states::TaskOutcome Poll(const states::TaskCall& call, const Json& /*resume*/,
-                           states::TaskContext& context) override {
-    return Start(call, context);
-  }
-
-  void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
-              states::TaskContext& /*context*/) override {}
 };
 
 }  // namespace

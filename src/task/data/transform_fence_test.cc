@@ -65,7 +65,7 @@ class FenceTest : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<TransformTarget> Open() {
-    auto target = OpenTransformTarget(url_);
+    auto target = OpenTransformTarget(url_, RealEnv());
     if (!target) throw std::runtime_error(target.error().ToString());
     return *std::move(target);
   }
@@ -145,21 +145,23 @@ TEST_P(FenceTest, AnEarlierAttemptIsRefused) {
   const auto refused = Open()->Take(kFence, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kLeaseLost);
-  EXPECT_NE(refused.error().message.find("attempt 2 of t/m/load has begun to load"),
+  EXPECT_NE(refused.error().message.find("attempt 2 of t/m/load has started loading"),
             std::string::npos)
       << refused.error().message;
 }
 
 TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
-  auto holder = OpenTransformTarget(url_).value();
+  auto holder = OpenTransformTarget(url_, RealEnv()).value();
   LoadFence other = kFence;
   other.task = "t/m/other";
   ASSERT_FALSE(*holder->Take(other, {}));
   std::promise<std::string> said;
-  auto waiting = OpenTransformTarget(url_, [&, once = std::make_shared<std::once_flag>()](
-                                               const std::string& what) {
-                   std::call_once(*once, [&] { said.set_value(what); });
-                 }).value();
+  auto waiting =
+      OpenTransformTarget(url_, RealEnv(),
+                          [&, once = std::make_shared<std::once_flag>()](const std::string& what) {
+                            std::call_once(*once, [&] { said.set_value(what); });
+                          })
+          .value();
   ASSERT_FALSE(*waiting->Take(kFence, {}));
   // The row that the other one has not committed yet.
   ASSERT_TRUE(LoadOne(*holder));
@@ -168,7 +170,8 @@ TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
     return waiting->Commit("{}");
   });
   const std::string what = said.get_future().get();
-  EXPECT_NE(what.find(sqlite() ? "the write lock of " : "a lock that process "), std::string::npos)
+  EXPECT_NE(what.find(sqlite() ? "the write lock of " : "a lock held by process "),
+            std::string::npos)
       << what;
   ASSERT_TRUE(holder->Commit("{}"));
   EXPECT_TRUE(loaded.get());

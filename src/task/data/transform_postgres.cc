@@ -10,11 +10,11 @@ namespace muster::task {
 namespace {
 
 constexpr size_t kSendBytes = size_t{256} << 10;
-// Of one statement: loading millions of rows into a table with indexes takes its time.
+// For one statement: loading millions of rows into an indexed table takes long.
 constexpr std::chrono::hours kStatementTime{4};
 
-// Of every foreign key of a table: its parent for a person and for SQL, how their columns are
-// compared, that the child's are not null, and these with their values.
+// For every foreign key of a table: the parent's name for messages and for SQL, the join condition,
+// the condition that the child's columns are not null, and those columns with their values.
 constexpr const char* kForeignKeys = R"(
 SELECT n.nspname || '.' || p.relname, quote_ident(n.nspname) || '.' || quote_ident(p.relname),
        string_agg('child.' || quote_ident(a.attname) || ' = parent.' || quote_ident(b.attname),
@@ -61,24 +61,32 @@ void AppendCopyValue(std::string& line, const sql::DuckValue& value) {
 Error Named(const Error& error) {
   if (error.message.find("[55P03]") != std::string::npos) {
     return Error{error.code, error.message,
-                 "another session has kept what is to be loaded locked for ten minutes: end it"};
+                 "another session has held a lock on the table for ten minutes: end it"};
   }
-  if (error.message.find("[23503]") == std::string::npos) return error;
-  return Error{Code::kConflict, std::string(kForeignKeyViolated) + error.message, kForeignKeyHint};
+  if (error.message.find("[23503]") != std::string::npos) {
+    return Error{Code::kConflict, std::string(kForeignKeyViolated) + error.message,
+                 kForeignKeyHint};
+  }
+  // A row that breaks another constraint is the data's fault, not a concurrent change.
+  if (error.message.find("[23") != std::string::npos) {
+    return Error{Code::kInvalid, error.message, error.hint};
+  }
+  return error;
 }
 
 class PostgresTarget : public TransformTarget {
  public:
   PostgresTarget(std::unique_ptr<sql::PgConnection> connection, std::string uri, int32_t pid,
-                 OnWait on_wait)
+                 Env& env, OnWait on_wait)
       : connection_(std::move(connection)),
         uri_(std::move(uri)),
         pid_(pid),
+        env_(env),
         on_wait_(std::move(on_wait)) {}
 
   Result<std::optional<std::string>> Take(const LoadFence& fence,
                                           const std::stop_token& stop) override {
-    fence_.emplace(fence, on_wait_);
+    fence_.emplace(fence, env_, on_wait_);
     return fence_->Take(*connection_, stop);
   }
 
@@ -95,7 +103,7 @@ class PostgresTarget : public TransformTarget {
     return target;
   }
 
-  // By way of a table of the session's own: COPY cannot replace rows.
+  // Through a temporary table: COPY cannot replace rows.
   Result<int64_t> Load(sql::DuckDb& db, const RowsToLoad& rows, const TargetTable& table,
                        const std::stop_token& stop) override {
     MUSTER_TRY(BeginOnce());
@@ -107,11 +115,12 @@ class PostgresTarget : public TransformTarget {
         sql::PgCopyIn::Start(*connection_, "COPY muster_load (" + columns + ") FROM STDIN"));
     MUSTER_TRY(copy.Ready());
     if (Status sent = Send(db, rows, copy, stop); !sent) {
-      static_cast<void>(copy.Abandon("the rows cannot be read"));
+      static_cast<void>(copy.Abandon("cannot read the rows"));
       return sent.error();
     }
     MUSTER_ASSIGN(const auto refusal, copy.End());
-    if (refusal) return Error{Code::kInvalid, table.name + ": " + refusal->message};
+    if (refusal)
+      return Error{sql::PgCodeOf(refusal->sqlstate), table.name + ": " + refusal->message};
     MUSTER_ASSIGN(const sql::PgResult inserted,
                   Ask("INSERT INTO " + table.sql + " (" + columns + ") SELECT " + columns +
                       " FROM muster_load" + UpsertClause(rows, table, sql::PgIdentifier)));
@@ -140,7 +149,7 @@ class PostgresTarget : public TransformTarget {
                         " AS child WHERE " + text(3) + " AND NOT EXISTS (SELECT FROM " + text(1) +
                         " AS parent WHERE " + text(2) + ")"));
       const auto rows = ParseNumber<int64_t>(orphans.Text(0, 0));
-      if (!rows) return Error{Code::kInternal, "a count of rows is not a number"};
+      if (!rows) return Error{Code::kInternal, "a row count is not a number"};
       if (*rows == 0) continue;
       check.violations.push_back({.child = table.name,
                                   .parent = text(0),
@@ -151,18 +160,18 @@ class PostgresTarget : public TransformTarget {
   }
 
  private:
-  // The row that says who may load is locked all the while: a session that is stopped in here is
-  // known by it, and can be ended.
+  // Holds the lock on the fence's row until the end, so that the session of a suspended process is
+  // found by it and can be terminated.
   Status BeginOnce() {
     if (begun_) return {};
     MUSTER_TRY(Say("BEGIN"));
     begun_ = true;
     MUSTER_TRY(fence_->Lock(*connection_));
-    watch_ = std::make_unique<WaitWatch>([this] { return Blocker(); }, on_wait_);
+    watch_ = std::make_unique<WaitWatch>([this] { return Blocker(); }, on_wait_, env_);
     return {};
   }
 
-  // On the thread of the watch, by a connection of its own.
+  // Called on the watch's thread, with a connection of its own.
   std::string Blocker() {
     if (!looking_ || !looking_->Usable()) {
       auto opened = sql::PgConnection::Open({.uri = uri_});
@@ -206,16 +215,17 @@ class PostgresTarget : public TransformTarget {
   const std::unique_ptr<sql::PgConnection> connection_;
   const std::string uri_;
   const int32_t pid_;
+  Env& env_;
   const OnWait on_wait_;
   std::optional<PostgresFence> fence_;
   bool begun_ = false;
-  std::unique_ptr<sql::PgConnection> looking_;  // for other sessions
-  std::unique_ptr<WaitWatch> watch_;            // which uses it
+  std::unique_ptr<sql::PgConnection> looking_;  // used by the watch
+  std::unique_ptr<WaitWatch> watch_;            // last: uses the other members
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri,
+Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri, Env& env,
                                                             const OnWait& on_wait) {
   MUSTER_ASSIGN(auto connection, sql::PgConnection::Open(
                                      {.uri = uri,
@@ -224,7 +234,8 @@ Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& u
                                                    {"lock_timeout", "10min"}}}));
   const sql::PgStatement ask{.name = "", .sql = "SELECT pg_backend_pid()", .writes = false};
   MUSTER_ASSIGN(const sql::PgResult pid, connection->Execute(ask, sql::PgParams()));
-  return std::make_unique<PostgresTarget>(std::move(connection), uri, pid.Int32(0, 0), on_wait);
+  return std::make_unique<PostgresTarget>(std::move(connection), uri, pid.Int32(0, 0), env,
+                                          on_wait);
 }
 
 }  // namespace muster::task

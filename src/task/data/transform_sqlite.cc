@@ -11,7 +11,7 @@
 namespace muster::task {
 namespace {
 
-// Scripts of one rank load the same file at the same time: each waits for the others' turns.
+// The scripts of a rank load the same file concurrently and take turns.
 constexpr std::chrono::milliseconds kWriteLockWait{600'000};
 
 std::string AsSqliteTakesIt(const std::string& column, const std::string& type) {
@@ -24,7 +24,7 @@ std::string AsSqliteTakesIt(const std::string& column, const std::string& type) 
 }
 
 std::string WriteLockOf(const std::string& path) {
-  return "the write lock of " + path + ", which another connection holds";
+  return "the write lock of " + path + ", held by another connection";
 }
 
 void BindValue(sql::SqliteStatement& statement, int index, const sql::DuckValue& value) {
@@ -39,12 +39,19 @@ void BindValue(sql::SqliteStatement& statement, int index, const sql::DuckValue&
   }
 }
 
+// A row that breaks a constraint is the data's fault, not a concurrent change: a retry fails again.
+// Foreign keys are checked at the end.
+Error RowError(Error error) {
+  if (error.code == Code::kConflict) error.code = Code::kInvalid;
+  return error;
+}
+
 bool IsWhole(const std::string& type) {
   return type.ends_with("INT") || type.ends_with("INTEGER") || type == "BOOLEAN";
 }
 
-// Whether values that differ for DuckDB differ in a column of SQLite, too: its type may change them
-// ('01' and '1' in an INTEGER column), and its collation may not tell them apart ('A' and 'a').
+// Whether values that differ in DuckDB also differ in an SQLite column: its type may convert them
+// ('01' and '1' in an INTEGER column), and its collation may treat them as equal ('A' and 'a').
 bool TellsApart(pipeline::SqliteTable::Form form, const std::string& collation,
                 const std::string& type) {
   const bool real = type == "DOUBLE" || type == "FLOAT";
@@ -62,11 +69,11 @@ bool TellsApart(pipeline::SqliteTable::Form form, const std::string& collation,
   }
 }
 
-// The keys of rows that are loaded, by SQLite's own rules: of two that are the same the second
-// would replace the first, and both would count as loaded.
+// Finds duplicate keys by SQLite's own rules: the second row would replace the first, and both
+// would count as loaded.
 class SqliteKeys {
  public:
-  // Null: DuckDB has compared them by rules that say the same.
+  // Null: not needed, DuckDB compares these keys in the same way.
   static Result<std::unique_ptr<SqliteKeys>> For(sql::SqliteDb& db, const RowsToLoad& rows,
                                                  const TargetTable& table) {
     MUSTER_ASSIGN(const pipeline::SqliteTable described,
@@ -93,7 +100,7 @@ class SqliteKeys {
     return keys;
   }
 
-  // kInvalid: a row before has the same key.
+  // kInvalid: an earlier row has the same key.
   Status Add(std::span<const sql::DuckValue> values) {
     for (size_t i = 0; i < places_.size(); ++i)
       BindValue(insert_, static_cast<int>(i + 1), values[places_[i]]);
@@ -104,9 +111,9 @@ class SqliteKeys {
       key += (i == 0 ? "" : ", ") + names_[i] + " = " + TextOf(values[places_[i]]);
     return Error{
         Code::kInvalid,
-        "several rows for " + table_ + " have the same key by SQLite's rules, one is " + key,
-        "the column's type or collation takes them for the same: group them, or reject "
-        "all but one by the column _rejected"};
+        "several rows for " + table_ + " have the same key by SQLite's rules, for example " + key,
+        "the column's type or collation treats them as equal: group them, or reject all but one "
+        "with the column _rejected"};
   }
 
   Status End() {
@@ -117,7 +124,7 @@ class SqliteKeys {
  private:
   SqliteKeys(sql::SqliteDb& db, std::string table) : db_(db), table_(std::move(table)) {}
 
-  // Of a column in the primary key: that may have another one than the column itself.
+  // Of a column in the primary key, which may differ from that of the column itself.
   static Result<std::string> CollationOf(sql::SqliteDb& db, const std::string& table,
                                          const std::string& column) {
     MUSTER_ASSIGN(auto find, db.Prepare("SELECT x.coll FROM pragma_index_list(?1) l JOIN "
@@ -129,7 +136,7 @@ class SqliteKeys {
     return found ? std::string(find.Text(0)) : std::string("BINARY");
   }
 
-  // A declared type as it can be declared again; one that cannot says little of values.
+  // A declared type that can be declared again; empty if it cannot.
   static std::string PlainType(const std::string& type) {
     const bool plain = std::all_of(type.begin(), type.end(), [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ' ' || c == '_';
@@ -155,12 +162,12 @@ class SqliteKeys {
 
 class SqliteTarget : public TransformTarget {
  public:
-  SqliteTarget(std::unique_ptr<sql::SqliteDb> db, std::string path, OnWait on_wait)
-      : db_(std::move(db)), path_(std::move(path)), on_wait_(std::move(on_wait)) {}
+  SqliteTarget(std::unique_ptr<sql::SqliteDb> db, std::string path, Env& env, OnWait on_wait)
+      : db_(std::move(db)), path_(std::move(path)), env_(env), on_wait_(std::move(on_wait)) {}
 
   Result<std::optional<std::string>> Take(const LoadFence& fence,
                                           const std::stop_token& /*stop*/) override {
-    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_);
+    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_, env_);
     fence_.emplace(fence);
     return fence_->Take(*db_);
   }
@@ -196,7 +203,7 @@ class SqliteTarget : public TransformTarget {
         BindValue(insert, static_cast<int>(i + 1), values[i]);
       }
       if (keys) MUSTER_TRY(keys->Add(values));
-      MUSTER_TRY(insert.Run());
+      if (const Status inserted = insert.Run(); !inserted) return RowError(inserted.error());
       taken += db_->Changes();
       return {};
     };
@@ -210,7 +217,7 @@ class SqliteTarget : public TransformTarget {
     MUSTER_TRY(fence_->Keep(*db_, result));
     Status committed = transaction_->Commit();
     if (committed || committed.error().code != Code::kConflict) return committed;
-    // SQLite says that a key is violated, not which one; the transaction is still open to be asked.
+    // SQLite does not say which key is violated; the transaction is still open, so look.
     for (const TargetTable& table : loaded_) {
       MUSTER_ASSIGN(const KeyCheck check, CheckKeys(table));
       if (check.violations.empty()) continue;
@@ -226,7 +233,7 @@ class SqliteTarget : public TransformTarget {
       KeyViolation violation;
       int64_t rowid = 0;
     };
-    std::map<int64_t, Found> found;  // by the key's number
+    std::map<int64_t, Found> found;  // by the key's id
     MUSTER_ASSIGN(auto check, db_->Prepare("PRAGMA foreign_key_check(" + table.sql + ")"));
     while (true) {
       MUSTER_ASSIGN(const bool more, check.Step());
@@ -247,11 +254,11 @@ class SqliteTarget : public TransformTarget {
   }
 
  private:
-  // The write lock is taken as late as possible: the script's own work holds nobody up.
+  // Takes the write lock as late as possible, so that running a script blocks no one.
   Status BeginOnce() {
     if (transaction_) return {};
     MUSTER_TRY(db_->Execute("PRAGMA foreign_keys = ON"));
-    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_);
+    const WaitWatch watch([this] { return WriteLockOf(path_); }, on_wait_, env_);
     MUSTER_ASSIGN(sql::SqliteTransaction begun, sql::SqliteTransaction::Begin(*db_));
     transaction_ = std::make_unique<sql::SqliteTransaction>(std::move(begun));
     MUSTER_TRY(fence_->Check(*db_));
@@ -264,7 +271,7 @@ class SqliteTarget : public TransformTarget {
     while (true) {
       MUSTER_ASSIGN(const bool more, list.Step());
       if (!more) return keys;
-      // A key of several columns has a line for each.
+      // A key has a row per column.
       if (list.Int(1) == 0) ++keys;
     }
   }
@@ -292,6 +299,7 @@ class SqliteTarget : public TransformTarget {
 
   const std::unique_ptr<sql::SqliteDb> db_;
   const std::string path_;
+  Env& env_;
   const OnWait on_wait_;
   std::optional<SqliteFence> fence_;
   std::unique_ptr<sql::SqliteTransaction> transaction_;
@@ -300,12 +308,12 @@ class SqliteTarget : public TransformTarget {
 
 }  // namespace
 
-Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path,
+Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path, Env& env,
                                                           const OnWait& on_wait) {
-  // To be opened it may have to be switched to write-ahead logging, for which it must be free.
-  const WaitWatch watch([&] { return WriteLockOf(path); }, on_wait);
+  // Opening may have to switch to write-ahead logging, which waits for other connections.
+  const WaitWatch watch([&] { return WriteLockOf(path); }, on_wait, env);
   MUSTER_ASSIGN(auto db, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, kWriteLockWait));
-  return std::make_unique<SqliteTarget>(std::move(db), path, on_wait);
+  return std::make_unique<SqliteTarget>(std::move(db), path, env, on_wait);
 }
 
 }  // namespace muster::task

@@ -10,7 +10,7 @@
 namespace muster::task {
 namespace {
 
-// A page is in memory as a whole.
+// A page is held in memory.
 constexpr int64_t kPageRows = 50'000;
 
 }  // namespace
@@ -20,18 +20,18 @@ std::string KeyViolation::ToString() const {
          (rows == 1 ? "s" : "") + " to what " + parent + " does not have: " + example;
 }
 
-Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text,
+Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text, Env& env,
                                                              const OnWait& on_wait) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme == "sqlite") {
     MUSTER_ASSIGN(const std::string path, pipeline::SqliteFileOf(url, "target"));
-    return OpenSqliteTarget(path, on_wait);
+    return OpenSqliteTarget(path, env, on_wait);
   }
   if (url.scheme == "postgresql" || url.scheme == "postgres") {
     MUSTER_ASSIGN(const std::string uri, sql::PostgresUri(url, "target", {}));
-    return OpenPostgresTarget(uri, on_wait);
+    return OpenPostgresTarget(uri, env, on_wait);
   }
-  return Error{Code::kInvalid, "there is no target '" + url.scheme + ":'",
+  return Error{Code::kInvalid, "unknown target '" + url.scheme + ":'",
                "use sqlite:FILE or postgresql://USER@HOST/DATABASE"};
 }
 

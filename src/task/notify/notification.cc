@@ -1,36 +1,17 @@
 #include "task/notify/notification.h"
 
-#include <fstream>
 #include <thread>
 
-#include "core/file.h"
 #include "core/secrets.h"
 #include "net/http.h"
 #include "task/call/process.h"
+#include "task/notify/notification_file.h"
 
 namespace muster::task {
 namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 constexpr size_t kMaxSnsSubject = 100;
-
-// Whether a line of the file has this key already. Half a line that a crash has left does not
-// count.
-bool HasKey(const std::string& path, const std::string& dedupe) {
-  const std::string begin = "{\"dedupe\":" + ToJsonText(Json(dedupe)) + ",";
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(begin) && Json::parse(line, nullptr, false).is_object()) return true;
-  }
-  return false;
-}
-
-// One at a time looks and appends, so that a key is there once.
-Status AppendToFile(const std::string& path, const Notification& news) {
-  AppendFile file(path);
-  MUSTER_TRY(file.Append(news.Line(), [&] { return HasKey(path, news.dedupe); }));
-  return file.Sync();
-}
 
 Status Post(const std::string& url, const Notification& news, const std::stop_token& stop) {
   net::HttpClient http;
@@ -43,23 +24,23 @@ Status Post(const std::string& url, const Notification& news, const std::stop_to
                            .timeout = kPatience},
                           stop));
   if (response.status / 100 == 2) return {};
-  return Error{Code::kUnavailable, "it answered with status " + std::to_string(response.status)};
+  return Error{Code::kUnavailable, "HTTP status " + std::to_string(response.status)};
 }
 
-Status RunCommand(const std::string& command, const Notification& news,
+Status RunCommand(const std::string& command, const Notification& news, Env& env,
                   const std::stop_token& stop) {
   ProcessSpec spec{
       .command = {"/bin/sh", "-c", command},
       .environment = {{"MUSTER_SUBJECT", news.subject}, {"MUSTER_DEDUPE", news.dedupe}}};
   spec.input = ToJsonText(news.message) + "\n";
-  MUSTER_ASSIGN(const ProcessResult result, RunProcess(spec, stop));
-  if (result.signal != 0) return Error{Code::kUnavailable, "it did not end in time"};
+  MUSTER_ASSIGN(const ProcessResult result, RunProcess(spec, env, stop));
+  if (result.signal != 0) return Error{Code::kUnavailable, "the command did not finish in time"};
   if (result.exit_code == 0) return {};
-  return Error{Code::kUnavailable, "it ended with " + std::to_string(result.exit_code) + ": " +
-                                       Redact(result.error_end)};
+  return Error{Code::kUnavailable,
+               "exit code " + std::to_string(result.exit_code) + ": " + Redact(result.error_end)};
 }
 
-// What a call to AWS gets: it is wanted until the courier is to stop.
+// The context of a call to SNS: wanted until the courier stops.
 class DeliveryContext final : public states::TaskContext {
  public:
   DeliveryContext(Env& env, std::stop_token stop) : env_(env), stop_(std::move(stop)) {}
@@ -75,7 +56,7 @@ class DeliveryContext final : public states::TaskContext {
 
 Status Publish(const std::string& topic, const Notification& news, states::TaskExecutor& aws,
                Env& env, const std::stop_token& stop) {
-  if (topic.empty()) return Error{Code::kInvalid, "no topic is given", "name it by its ARN"};
+  if (topic.empty()) return Error{Code::kInvalid, "no topic given", "set `topic` to its ARN"};
   const states::TaskCall publish{
       .resource = "arn:aws:states:::sns:publish",
       .input = Json{{"TopicArn", topic},
@@ -106,18 +87,18 @@ Status CheckTarget(const std::string& target) {
     if (target.starts_with(start)) return {};
   }
   if (target == "sns") return {};
-  return Error{Code::kInvalid, "muster:notify: there is no target '" + target + "'",
+  return Error{Code::kInvalid, "muster:notify: unknown notification target '" + target + "'",
                "use file:PATH, https://…, command:PROGRAM, sns or arn:aws:sns:…"};
 }
 
 Status Deliver(const Notification& news, states::TaskExecutor& aws, Env& env,
                const std::stop_token& stop) {
   if (CountSecretReferences(news.target) != news.references) {
-    return Error{Code::kInvalid, "data has a reference to a secret in the target",
-                 "write it into the definition: references are resolved only there"};
+    return Error{Code::kInvalid, "the target has a secret reference that came with data",
+                 "put it into the definition: references in data are never resolved"};
   }
   MUSTER_ASSIGN(const std::string place, ExpandSecrets(news.target));
-  // A program may take as long as it likes; we don't wait for it.
+  // Bounds every kind of delivery, a command's too.
   std::stop_source over;
   const std::stop_callback stopped(stop, [&] { over.request_stop(); });
   const std::jthread clock([&](const std::stop_token& done) {
@@ -125,8 +106,9 @@ Status Deliver(const Notification& news, states::TaskExecutor& aws, Env& env,
   });
   if (place == "sns" || place.starts_with("arn:"))
     return Publish(place == "sns" ? news.topic : place, news, aws, env, over.get_token());
-  if (place.starts_with("file:")) return AppendToFile(place.substr(5), news);
-  if (place.starts_with("command:")) return RunCommand(place.substr(8), news, over.get_token());
+  if (place.starts_with("file:")) return AppendNotification(place.substr(5), news);
+  if (place.starts_with("command:"))
+    return RunCommand(place.substr(8), news, env, over.get_token());
   return Post(place, news, over.get_token());
 }
 

@@ -9,25 +9,24 @@
 
 namespace muster::task {
 
-// News for one target.
+// A notification for one target.
 struct Notification {
   std::string target;
   std::string subject;
   Json message;
   std::string dedupe;
   std::string topic;  // for the target sns
-  // How many references to secrets the definition has written into the target: all that it may
-  // have.
+  // The number of secret references that the definition has in `target`: more came with data.
   size_t references = 0;
 
-  // {"dedupe": …, "subject": …, "message": …}, as targets get it.
+  // {"dedupe": …, "subject": …, "message": …}, as sent to targets.
   std::string Line() const;
 };
 
-// kInvalid: there is no such target.
+// kInvalid: an unknown kind of target.
 Status CheckTarget(const std::string& target);
 
-// Delivers it, within 20 seconds, or says why that was not possible. `aws` makes the calls to SNS.
+// Delivers it within 20 seconds. `aws` makes the calls to SNS.
 Status Deliver(const Notification& news, states::TaskExecutor& aws, Env& env,
                const std::stop_token& stop);
 

@@ -1,14 +1,14 @@
 #include "task/notify/notify_executor.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <thread>
 
+#include "core/condition.h"
 #include "core/guard.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "task/parameters.h"
 #include "task/secret_references.h"
@@ -16,7 +16,7 @@
 namespace muster::task {
 namespace {
 
-// One that hangs holds up a quarter of the deliveries.
+// A target that hangs holds up a quarter of the deliveries.
 constexpr int kCouriers = 4;
 constexpr milliseconds kLookAgain{1'000};
 constexpr milliseconds kLastPatience{10'000};
@@ -24,17 +24,25 @@ constexpr milliseconds kLastPatience{10'000};
 class NotifyExecutor final : public Notifier {
  public:
   NotifyExecutor(states::TaskExecutor& aws, Env& env, std::string url)
-      : aws_(aws), env_(env), url_(std::move(url)) {}
+      : aws_(aws), env_(env), url_(std::move(url)), changed_(env) {}
 
   ~NotifyExecutor() override {
     std::set<std::string> unsettled;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       unsettled = migrations_;
+      for (const std::string& migration : settled_) unsettled.erase(migration);
     }
     for (const std::string& migration : unsettled) {
-      if (!settled_.contains(migration)) static_cast<void>(Settle(migration, kLastPatience));
+      static_cast<void>(Settle(migration, kLastPatience));
     }
+    // All at once: otherwise one that is still at work takes what another has given back.
+    std::vector<std::jthread> couriers;
+    {
+      const MutexLock lock(mutex_);
+      couriers.swap(couriers_);
+    }
+    for (std::jthread& courier : couriers) courier.request_stop();
   }
   NotifyExecutor(const NotifyExecutor&) = delete;
   NotifyExecutor& operator=(const NotifyExecutor&) = delete;
@@ -62,29 +70,30 @@ class NotifyExecutor final : public Notifier {
               states::TaskContext& /*context*/) override {}
 
   Status DeliverFor(const std::string& migration) override {
-    MUSTER_TRY(Open());
-    const std::lock_guard lock(mutex_);
-    if (migrations_.insert(migration).second) MUSTER_TRY(outbox_->TakeBack(migration));
+    MUSTER_ASSIGN(Outbox* const outbox, Open());
+    const MutexLock lock(mutex_);
+    if (migrations_.insert(migration).second) MUSTER_TRY(outbox->TakeBack(migration));
     while (couriers_.size() < static_cast<size_t>(kCouriers))
-      couriers_.emplace_back([this](const std::stop_token& stop) { Work(stop); });
-    changed_.notify_all();
+      couriers_.emplace_back([this, outbox](const std::stop_token& stop) { Work(*outbox, stop); });
+    changed_.NotifyAll();
     return {};
   }
 
   Result<std::vector<Letter>> Settle(const std::string& migration, milliseconds patience) override {
-    MUSTER_TRY(Open());
+    MUSTER_ASSIGN(Outbox* const outbox, Open());
     const MonoTime end = env_.MonoNow() + patience;
     while (true) {
-      MUSTER_ASSIGN(auto letters, outbox_->List(migration));
+      MUSTER_ASSIGN(auto letters, outbox->List(migration));
       const bool settled = std::all_of(letters.begin(), letters.end(), [](const Letter& letter) {
         return letter.delivered || !letter.error.empty();
       });
-      std::unique_lock lock(mutex_);
-      if (settled || env_.MonoNow() >= end) {
+      const bool late = env_.MonoNow() >= end;
+      MutexLock lock(mutex_);
+      if (settled || late) {
         settled_.insert(migration);
         return letters;
       }
-      changed_.wait_for(lock, milliseconds(50));
+      changed_.Wait(lock, milliseconds(50));
     }
   }
 
@@ -118,67 +127,73 @@ class NotifyExecutor final : public Notifier {
     return migration;
   }
 
-  Status Open() {
-    const std::lock_guard lock(mutex_);
-    if (outbox_) return {};
+  // Opened once, and then used without the mutex.
+  Result<Outbox*> Open() {
+    const MutexLock lock(mutex_);
+    if (outbox_) return outbox_.get();
     MUSTER_ASSIGN(store_, store::OpenStore(url_, env_));
     outbox_ = std::make_unique<Outbox>(*store_, env_);
-    return {};
+    return outbox_.get();
   }
 
   Status Queue(const std::string& migration, const std::vector<Notification>& letters) {
-    MUSTER_TRY(Open());
-    for (const Notification& news : letters) MUSTER_TRY(outbox_->Add(migration, news));
+    MUSTER_ASSIGN(Outbox* const outbox, Open());
+    for (const Notification& news : letters) MUSTER_TRY(outbox->Add(migration, news));
     return DeliverFor(migration);
   }
 
-  // A courier: looks everywhere, then waits for news or for letters that are due again.
-  void Work(const std::stop_token& stop) {
+  // A courier: delivers what is due, then waits for more.
+  void Work(Outbox& outbox, const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       std::set<std::string> migrations;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         migrations = migrations_;
       }
       bool found = false;
       for (const std::string& migration : migrations) {
         LogThrown("notifications of '" + migration + "'",
-                  [&] { found = DeliverOne(migration, stop) || found; });
+                  [&] { found = DeliverOne(outbox, migration, stop) || found; });
       }
       if (found) continue;
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
+      MutexLock lock(mutex_);
+      changed_.Wait(lock, kLookAgain, stop);
     }
   }
 
   // False: there was nothing to deliver. A store that does not answer is asked again later.
-  bool DeliverOne(const std::string& migration, const std::stop_token& stop) {
-    auto taken = outbox_->Take(migration, stop);
+  bool DeliverOne(Outbox& outbox, const std::string& migration, const std::stop_token& stop) {
+    auto taken = outbox.Take(migration, stop);
     if (!taken || !*taken) return false;
     const auto letter = Outbox::Read((*taken)->record());
     if (!letter) {
       Log(Level::kError, "a notification cannot be read", {{"error", letter.error().message}});
-      static_cast<void>(outbox_->SetAside(**taken));
-      changed_.notify_all();
+      static_cast<void>(outbox.SetAside(**taken));
+      NotifyAll();
       return true;
     }
     const Status delivered = Deliver(letter->news, aws_, env_, stop);
-    // In time for the next process: nobody waits for the lease.
-    static_cast<void>(outbox_->Settle(**taken, delivered, !stop.stop_requested()));
-    changed_.notify_all();
+    // Also on a stop: the next process then need not wait for the lease to expire.
+    static_cast<void>(outbox.Settle(**taken, delivered, !stop.stop_requested()));
+    NotifyAll();
     return true;
+  }
+
+  void NotifyAll() {
+    const MutexLock lock(mutex_);
+    changed_.NotifyAll();
   }
 
   states::TaskExecutor& aws_;
   Env& env_;
   const std::string url_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::unique_ptr<store::Store> store_;
-  std::unique_ptr<Outbox> outbox_;
-  std::set<std::string> migrations_;
-  std::set<std::string> settled_;
-  std::vector<std::jthread> couriers_;  // the last: they use all of the above
+  Mutex mutex_;
+  Condition changed_;
+  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
+  std::unique_ptr<Outbox> outbox_ GUARDED_BY(mutex_);
+  std::set<std::string> migrations_ GUARDED_BY(mutex_);
+  std::set<std::string> settled_ GUARDED_BY(mutex_);
+  std::vector<std::jthread> couriers_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -179,7 +179,7 @@ TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndKeepsNobodyWaiting) {
   std::map<std::string, std::string> errors;
   for (const Letter& letter : Letters()) errors[letter.news.target] = letter.error;
   EXPECT_NE(errors[server.Url("/hook")].find("status 500"), std::string::npos);
-  EXPECT_NE(errors["command:exit 3"].find("it ended with 3"), std::string::npos);
+  EXPECT_NE(errors["command:exit 3"].find("exit code 3"), std::string::npos);
   EXPECT_EQ(errors["file:" + path], "");
   EXPECT_FALSE(Read(path).empty());
   while (calls < 2) std::this_thread::yield();
@@ -214,7 +214,8 @@ TEST_F(NotifyExecutorTest, APipeThatNobodyReadsIsAFailure) {
 }
 
 TEST_F(NotifyExecutorTest, ATargetThatNobodyKnowsIsRefused) {
-  EXPECT_NE(std::get<states::TaskFailure>(Start({"pigeon:home"})).cause.find("there is no target"),
+  EXPECT_NE(std::get<states::TaskFailure>(Start({"pigeon:home"}))
+                .cause.find("unknown notification target"),
             std::string::npos);
 }
 

@@ -39,7 +39,7 @@ Status Outbox::Add(const std::string& migration, const Notification& news) {
                                                  {"dedupe", news.dedupe},
                                                  {"topic", news.topic},
                                                  {"references", news.references}})};
-  // Whether this or an earlier call has put it there is all the same.
+  // A conflict means that an earlier call has added it.
   const auto written = store_.Write({{store::Change::Put(record, store::Due::Now())}});
   return written ? Status() : Status(written.error());
 }
@@ -50,7 +50,7 @@ Result<std::optional<store::Lease>> Outbox::Take(const std::string& migration,
                                     .queue = migration,
                                     .owner = "courier",
                                     .terms = {.lease = kLease, .max_lease = kLease}};
-  MUSTER_ASSIGN(auto taken, store::Lease::Claim(store_, env_, request, std::move(stop)));
+  MUSTER_ASSIGN(auto taken, store::Lease::Claim(store_, request, env_, std::move(stop)));
   if (taken.empty()) return std::nullopt;
   return std::move(taken.front());
 }
@@ -89,12 +89,12 @@ Status Outbox::SetAside(store::Lease& lease) {
   return Commit(lease, lease.body(), store::Due::Never());
 }
 
-// What could not be stored is delivered again: receivers know it by its key.
+// If this fails, it is delivered again: receivers recognise it by its key.
 Status Outbox::Commit(store::Lease& lease, std::string body, store::Due due) {
   store::Record next = lease.record();
   next.owner.clear();
   next.body = std::move(body);
-  // A delivery that took longer than the lease counts, unless another process has begun one.
+  // A delivery that outlived the lease counts, unless another process has claimed the letter.
   lease.SetDeadline(env_.MonoNow() + kCommitPatience);
   return lease.Commit(std::move(next), due);
 }

@@ -1,0 +1,154 @@
+// Resuming a run: who may, and what the next attempt does.
+
+#include "core/planted_bug.h"
+#include "plan/model/data_flow.h"
+#include "plan/model/plan_json.h"
+#include "plan/run/run_attempts.h"
+#include "plan/run/run_body.h"
+#include "plan/run/runs.h"
+#include "plan/run/side_records.h"
+#include "store/store.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr milliseconds kLookEvery{500};
+constexpr milliseconds kPatience = kRunLease + kRunLease / 3;
+
+Error ResumedByAnother(const std::string& id) {
+  return {Code::kConflict, "another process has resumed migration '" + id + "'"};
+}
+
+Error IsCompleted(const std::string& id) {
+  return {Code::kConflict, "migration '" + id + "' is completed",
+          "'muster retry " + id + " --rank N' does a part of it again"};
+}
+
+}  // namespace
+
+// A driver that died leaves the record claimed until its lease ends: worth waiting for. One that is
+// alive renews it in that time.
+Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::stop_token stop) {
+  int64_t seen = 0;
+  const MonoTime end = env_.MonoNow() + kPatience;
+  while (true) {
+    MUSTER_ASSIGN(auto claimed, Claim(id, stop));
+    if (claimed) return *std::move(claimed);
+    if (PLANTED_BUG(runs_are_taken_from_their_drivers)) return Read(id);
+    MUSTER_ASSIGN(const store::Record record, Read(id));
+    if (seen == 0 && say) {
+      say("another process has driven migration '" + id + "' until lately: waiting up to " +
+          std::to_string(
+              std::chrono::duration_cast<std::chrono::seconds>(end - env_.MonoNow()).count()) +
+          " s for its lease to end");
+    }
+    const bool renewed = seen != 0 && record.version != seen;
+    seen = record.version;
+    if (renewed || env_.MonoNow() >= end)
+      return Error{Code::kConflict, "another process drives migration '" + id + "'",
+                   "'muster status " + id + "' shows its progress"};
+    if (!env_.Sleep(kLookEvery, stop)) return Error{Code::kCancelled, "stopped"};
+  }
+}
+
+Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
+  MUSTER_ASSIGN(const Json history, HistoryOf(run));
+  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &plan));
+  AddDone(plan, states, history, done);
+  return done;
+}
+
+// The results that a new attempt keeps.
+Result<Json> Runs::DoneFor(const store::Record& record, const RunState& run, const Plan& plan,
+                           const Again& again, std::vector<std::string>& invalidated) {
+  MUSTER_ASSIGN(std::set<std::string> tasks, TasksOf(plan, again));
+  MUSTER_ASSIGN(Json done, DoneSoFar(plan, run, DoneOf(record)));
+  if (!IsPinned(record, plan)) {
+    MUSTER_ASSIGN(std::set<std::string> changed, ChangedSince(record, plan));
+    tasks.merge(changed);
+    // A changed plan may put rows elsewhere.
+    ForgetReconciled(plan, done);
+  }
+  invalidated = Invalidate(plan, tasks, done);
+  return done;
+}
+
+Result<std::vector<std::string>> Runs::DoneAgain(const std::string& id, const Plan& plan,
+                                                 const Again& again) {
+  MUSTER_ASSIGN(const store::Record record, Read(id));
+  MUSTER_ASSIGN(const RunState run, Describe(record));
+  std::vector<std::string> invalidated;
+  MUSTER_TRY(DoneFor(record, run, plan, again, invalidated));
+  return invalidated;
+}
+
+Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
+                              std::stop_token stop) {
+  MUSTER_ASSIGN(const store::Record before, Read(id));
+  MUSTER_ASSIGN(const RunState seen, Describe(before));
+  if (!PLANTED_BUG(plans_are_not_pinned) && !IsPinned(before, plan) && !options.accept_changes) {
+    return Error{Code::kConflict,
+                 "the plan of migration '" + id +
+                     "' has changed since it began: " + DescribeChanges(before, plan),
+                 "undo that, or accept it with --accept-changes"};
+  }
+  MUSTER_TRY(TasksOf(plan, options.again));
+  if (seen.status == RunStatus::kCompleted && !options.again) return IsCompleted(id);
+  MUSTER_ASSIGN(const store::Record record, Take(id, options.say, stop));
+  MUSTER_ASSIGN(RunState run, Describe(record));
+  auto resumed = ResumeHeld(record, run, seen.hash, plan, options);
+  if (!resumed) Release(run);
+  return resumed;
+}
+
+Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
+                                  const std::string& hash, const Plan& plan,
+                                  const ResumeOptions& options) {
+  // While this process waited, another may have completed the run, or resumed it with another plan.
+  if (!PLANTED_BUG(completed_runs_are_begun_again)) {
+    if (run.hash != hash) return ResumedByAnother(run.id);
+    if (run.status == RunStatus::kCompleted && !options.again) return IsCompleted(run.id);
+  }
+  MUSTER_TRY(DropDrainRequest(store_, run.id));
+  if (run.status == RunStatus::kInProgress) {
+    // Its driver is gone, perhaps before it had started the execution. A version that compiles the
+    // same plan to another machine continues with the one that was started.
+    MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
+    if (!options.again && IsPinned(record, plan)) {
+      if (!begun) MUSTER_TRY(Begin(plan, run, DoneOf(record)));
+      return run;
+    }
+    // The started machine does not do what is asked for now.
+    if (begun) {
+      MUSTER_TRY(WhileRenewing(run, [&] {
+        return EndCancelled(run, "to go on by another plan, or to do parts of it again");
+      }));
+    }
+  }
+  return NextAttempt(record, std::move(run), plan, options);
+}
+
+Result<RunState> Runs::NextAttempt(const store::Record& record, RunState run, const Plan& plan,
+                                   const ResumeOptions& options) {
+  MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, options.again, run.invalidated));
+  // Runs of an older version have none.
+  if (run.incarnation.empty()) run.incarnation = env_.NewId();
+  if (run.folder.empty()) run.folder = options.folder;
+  AddAttempt(run);
+  run.hash = HashOf(plan);
+  run.variables = plan.given;
+  run.status = RunStatus::kInProgress;
+  MUSTER_TRY(Compiled(plan, run, done));
+  const std::string body = RunBody(run, plan, done);
+  MUSTER_TRY(store::Update(
+      store_, kRunKind, run.id,
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+        if (!stored || !Holds(*stored, run.epoch)) return ResumedByAnother(run.id);
+        stored->body = body;
+        return store::Change::Put(*std::move(stored), store::Due::After(kRunLease));
+      }));
+  MUSTER_TRY(Begin(plan, run, done));
+  return run;
+}
+
+}  // namespace muster::plan
