@@ -16,52 +16,24 @@ states::StatesOptions OptionsOf(const std::string& name) {
   return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
 }
 
-// Calls a hook at each store call. A process driving a run renews its lease on its own thread; here
-// a process has only one.
-class AttendedStore final : public store::Store {
- public:
-  AttendedStore(store::Store& store, std::function<void()> attend)
-      : store_(store), attend_(std::move(attend)) {}
-
-  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
-    attend_();
-    return store_.Get(kind, key);
-  }
-  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
-                                          std::string_view after, int limit) override {
-    attend_();
-    return store_.Scan(kind, prefix, after, limit);
-  }
-  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
-    attend_();
-    return store_.Write(changes);
-  }
-  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
-    attend_();
-    return store_.Claim(request);
-  }
-  Result<WallTime> Now() override { return store_.Now(); }
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
-    store_.Wait(kind, timeout, std::move(stop));
-  }
-
- private:
-  store::Store& store_;
-  std::function<void()> attend_;
-};
-
 // A user of the program: runs the plan, and resumes it until it is completed.
 class PlanUser {
  public:
-  PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, Env& env)
+  struct Manner {
+    int threads = 1;
+    bool gated = false;  // runs can be drained
+  };
+
+  PlanUser(PlanWorld& world, Simulation& sim, const std::string& name, const Manner& manner,
+           Env& env)
       : world_(world),
         sim_(sim),
         env_(env),
+        threads_(manner.threads),
         executor_(world.NewExecutor()),
-        store_(world.store(), [this] { RenewInTime(); }),
-        states_(store_, env, {executor_.get()}, OptionsOf(name)),
-        // What renews must not be asked to renew.
-        runs_(world.store(), states_, env) {}
+        gate_({executor_.get()}),
+        states_(world.store(), env, {&gate_}, OptionsOf(name)),
+        runs_(world.store(), states_, env, manner.gated ? &gate_ : nullptr) {}
 
   void Use(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
@@ -115,6 +87,29 @@ class PlanUser {
     }
   }
 
+  // Lets the run end with the tasks that it has begun.
+  void Drain(std::stop_token stop, nanoseconds after) {
+    env_.Sleep(after, stop);
+    const PlanDrivers::Draining draining(world_.drivers());
+    while (!stop.stop_requested()) {
+      const auto drained = runs_.Drain(PlanWorld::kMigration, threads_, {}, stop);
+      if (drained && drained->status == RunStatus::kCancelled)
+        sim_.Sometimes("46 a run is drained");
+      if (drained || drained.error().code == Code::kConflict) return;
+      env_.Sleep(seconds(2), stop);
+    }
+  }
+
+  // Asks now and then for the run's state.
+  void Look(std::stop_token stop) {
+    while (!stop.stop_requested() && !world_.Completed()) {
+      const nanoseconds asked = sim_.now();
+      if (const auto run = runs_.Find(PlanWorld::kMigration))
+        world_.drivers().CheckReported(*run, asked);
+      env_.Sleep(seconds(7), stop);
+    }
+  }
+
  private:
   std::optional<RunState> Begin(std::stop_token stop) {
     auto run = runs_.Start(world_.plan(), world_.plan().profiles.front(), world_.inputs());
@@ -135,31 +130,24 @@ class PlanUser {
   }
 
   void Drive(const RunState& run, std::stop_token stop) {
-    world_.CheckDriver();
-    renewed_ = env_.MonoNow();
-    driven_ = run.id;
-    const Status worked = states_.Work(stop, run.execution);
-    driven_.clear();
-    if (!worked && !IsTransient(worked.error().code))
-      sim_.Violate("V", "a run cannot be driven: " + worked.error().ToString());
-    runs_.Renew(run.id, true);
-  }
-
-  void RenewInTime() {
-    if (driven_.empty() || env_.MonoNow() - renewed_ < kLease / 3) return;
-    renewed_ = env_.MonoNow();
-    runs_.Renew(driven_, false);
+    const PlanDrivers::Driving driving(world_.drivers());
+    const auto ended = runs_.Drive(run, threads_, stop);
+    if (ended) return;
+    if (ended.error().code == Code::kLeaseLost) {
+      sim_.Sometimes("45 a process that lost its run stops");
+    } else if (!IsTransient(ended.error().code)) {
+      sim_.Violate("V", "a run cannot be driven: " + ended.error().ToString());
+    }
   }
 
   PlanWorld& world_;
   Simulation& sim_;
   Env& env_;
+  const int threads_;
   std::unique_ptr<states::TaskExecutor> executor_;
-  AttendedStore store_;
+  plan::TaskGate gate_;
   states::States states_;
   Runs runs_;
-  std::string driven_;
-  MonoTime renewed_{};
 };
 
 class PlanWorkloadImpl final : public Workload {
@@ -168,6 +156,8 @@ class PlanWorkloadImpl final : public Workload {
     sim_ = &sim;
     world_ = std::make_unique<PlanWorld>(sim);
     Random& random = sim.random();
+    // A driver that can drain looks for requests twice a second, which makes a seed slower.
+    manner_ = {.threads = random.OneIn(3) ? 2 : 1, .gated = random.OneIn(5)};
     if (random.OneIn(4)) {
       sim.AddProcess("elder", [this](Env& env, std::stop_token stop) { RunByElder(env, stop); });
     }
@@ -182,6 +172,13 @@ class PlanWorkloadImpl final : public Workload {
       Add("canceller", [this, after](PlanUser& user, std::stop_token stop) {
         user.Cancel(stop, after, cancelled_);
       });
+    }
+    if (manner_.gated) {
+      const nanoseconds after = random.UpTo(nanoseconds(seconds(60)));
+      Add("drainer", [after](PlanUser& user, std::stop_token stop) { user.Drain(stop, after); });
+    }
+    if (random.OneIn(4)) {
+      Add("looker", [](PlanUser& user, std::stop_token stop) { user.Look(stop); });
     }
     if (random.OneIn(10)) {
       store::Record record{.kind = "plan.run", .queue = "default", .key = kNewer};
@@ -204,7 +201,7 @@ class PlanWorkloadImpl final : public Workload {
  private:
   void Add(const std::string& name, std::function<void(PlanUser&, std::stop_token)> act) {
     sim_->AddProcess(name, [this, name, act = std::move(act)](Env& env, std::stop_token stop) {
-      PlanUser user(*world_, *sim_, name, env);
+      PlanUser user(*world_, *sim_, name, manner_, env);
       act(user, stop);
       if (elder_began_ && name.starts_with("user") && world_->Completed())
         sim_->Sometimes("49 the run of an older version is gone on with");
@@ -247,6 +244,7 @@ class PlanWorkloadImpl final : public Workload {
 
   Simulation* sim_ = nullptr;
   std::unique_ptr<PlanWorld> world_;
+  PlanUser::Manner manner_;
   std::string cancelled_;  // what the canceller was told
   bool elder_began_ = false;
 };
@@ -261,8 +259,11 @@ WorkloadInfo PlanWorkload() {
       .sometimes = {"24 a loss of power takes back what the disk had not been waited for",
                     "44 a backoff survives a change of hands", "44 a caught failure changes hands",
                     "44 a call whose answer is unknown is made again",
-                    "45 a second that runs or resumes is refused", "46 a run is cancelled",
-                    "46 a cancel comes too late", "47 the target of a notification is down",
+                    "45 a second that runs or resumes is refused",
+                    "45 a process that lost its run stops", "46 a run is cancelled",
+                    "46 a cancel comes too late", "46 a run is drained",
+                    "a run is reported as driven", "a run is reported as not driven",
+                    "47 the target of a notification is down",
                     "47 a notification arrives again with the same key",
                     "48 a plan that was edited is refused",
                     "49 the run of a newer version is refused",

@@ -10,7 +10,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int kNotifyRetries = 5;  // as the compiler has it
-constexpr int64_t kMostRetries = 2;
 
 std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
@@ -20,13 +19,6 @@ Json ParseFlow(const std::string& body) {
 }
 std::string TokenIn(const Json& flow) {
   return flow.contains("task") ? flow["task"].value("token", "") : "";
-}
-
-plan::Plan Parse(const std::string& text) {
-  plan::CheckedPlan checked = plan::ParsePlan(text, "sim.yaml", {});
-  // It is our own: any problem is a bug here.
-  if (!checked.plan) throw std::logic_error(checked.problems.front() + "\n" + text);
-  return *std::move(checked.plan);
 }
 
 }  // namespace
@@ -39,6 +31,7 @@ class PlanWorld::Executor final : public states::TaskExecutor {
   bool Runs(std::string_view resource) const override { return resource.starts_with("muster:"); }
 
   states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override {
+    world_.drivers_.CheckCall(call);
     if (!world_.started_.contains(call.token))
       world_.Violate("H", call.token + " was called before its start was stored");
     if (world_.reached_.contains(call.token))
@@ -99,86 +92,22 @@ class PlanWorld::Executor final : public states::TaskExecutor {
   PlanWorld& world_;
 };
 
-PlanWorld::PlanWorld(Simulation& sim) : sim_(sim), flows_(ParseFlow), wire_(sim) {
+PlanWorld::PlanWorld(Simulation& sim)
+    : sim_(sim), flows_(ParseFlow), wire_(sim), drivers_(sim, kMigration) {
   DrawPlan();
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
   store_ = std::make_unique<FaultyStore>(
-      sim,
-      StoreObserver{
-          .sends = [this](const store::Change& change) { Sends(change); },
-          .changed = [this](const store::Change& change, const std::optional<store::Record>& before,
-                            const std::optional<store::Record>& after,
-                            bool) { Changed(change, before, after); },
-          .claimed = [this](const store::ClaimRequest& request, const std::vector<store::Record>&,
-                            const std::vector<store::Record>& taken,
-                            bool) { Claimed(request, taken); }});
+      sim, StoreObserver{.sends = [this](const store::Change& change) { drivers_.Sends(change); },
+                         .changed = [this](const store::Change& change,
+                                           const std::optional<store::Record>& before,
+                                           const std::optional<store::Record>& after,
+                                           bool) { Changed(change, before, after); },
+                         .claimed = [this](const store::ClaimRequest& request,
+                                           const std::vector<store::Record>& before,
+                                           const std::vector<store::Record>& taken,
+                                           bool) { drivers_.Claimed(request, before, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
-}
-
-void PlanWorld::DrawPlan() {
-  Random& random = sim_.random();
-  std::string objects;
-  std::string scripts;
-  std::string ranks;
-  const int64_t count = random.Between(1, 3);
-  for (int64_t rank = 1; rank <= count; ++rank) {
-    std::string extract;
-    std::string transform;
-    const std::string number = std::to_string(rank);
-    for (int64_t i = random.Between(1, 2); i > 0; --i) {
-      const std::string name = "O" + number + std::to_string(i);
-      objects += (objects.empty() ? "" : ", ") + name + ": {rows: 1}";
-      extract += (extract.empty() ? "" : ", ") + name;
-    }
-    for (int64_t i = random.Between(0, 2); i > 0; --i) {
-      const std::string name = "s" + number + std::to_string(i);
-      scripts += "  " + name + ": {file: a.sql, schema: s, table: " + name + "}\n";
-      transform += (transform.empty() ? "" : ", ") + name;
-    }
-    const char* needs = random.OneIn(3) ? ", needs: []" : "";
-    ranks += "  - {rank: " + number + ", extract: [" + extract + "], transform: [" + transform +
-             "]" + needs + "}\n";
-  }
-  const char* policies[] = {"finish-rank", "fail-fast", "continue"};
-  // Sequentially: compilers differ in the evaluation order of a sum.
-  const char* policy = policies[random.Between(0, 2)];
-  const char* pools = random.OneIn(3) ? "pools: {flows: 2, jobs: 2}\n" : "";
-  const std::string attempts = std::to_string(random.Between(0, kMostRetries));
-  const std::string text =
-      "plan: sim\nprofiles: {local: {source: a, target: b, staging: c, notify: "
-      "[\"file:told\"]}}\n" +
-      std::string("on_failure: ") + policy + "\n" + pools +
-      "retry: {extract: {interval: 4s, attempts: " + std::to_string(kMostRetries) +
-      "}, transform: {interval: 2s, attempts: " + attempts + "}}\nobjects: {" + objects + "}\n" +
-      (scripts.empty() ? "" : "scripts:\n" + scripts) + "ranks:\n" + ranks;
-  plan_ = Parse(text);
-  std::string edited = text;
-  edited.replace(edited.find("rows: 1"), 7, "rows: 2");
-  edited_ = Parse(edited);
-  const auto states = plan::NewProfileStates(plan_, plan_.profiles.front());
-  const auto add = [&](size_t rank, plan::Phase phase, const std::string& name) {
-    const bool extracts = phase == plan::Phase::kExtract;
-    Task task{
-        .key = (extracts ? "extract/" : "transform/") + name,
-        .name = name,
-        .rank = rank,
-        .extracts = extracts,
-        .most_retries = (extracts ? plan_.objects.at(name).rules : plan_.scripts.at(name).rules)
-                            .retry.attempts};
-    task.busy = random.Between(0, task.most_retries);
-    task.broken = random.OneIn(6);
-    task.slow = random.OneIn(6);
-    task.pending = random.OneIn(4);
-    task.rows = random.Between(0, 99);
-    tasks_[states->LastState(plan_.ranks[rank], phase, name)] = std::move(task);
-  };
-  for (size_t rank = 0; rank < plan_.ranks.size(); ++rank) {
-    for (const auto& object : plan_.ranks[rank].extract)
-      add(rank, plan::Phase::kExtract, object.name);
-    for (const auto& script : plan_.ranks[rank].transform)
-      add(rank, plan::Phase::kTransform, script.name);
-  }
 }
 
 std::unique_ptr<states::TaskExecutor> PlanWorld::NewExecutor() {
@@ -212,28 +141,10 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
 
 void PlanWorld::Changed(const store::Change& change, const std::optional<store::Record>& before,
                         const std::optional<store::Record>& after) {
+  drivers_.Changed(change, before, after);
   if (!after || (before && before->body == after->body)) return;
-  if (change.record.kind == "plan.run" && before) RunChanged(*before, *after);
-  if (change.record.kind == "plan.run" && !before) drivers_.insert(after->owner);
+  if (change.record.kind == plan::kRunKind && before) RunChanged(*before, *after);
   if (change.record.kind == states::kKind) FlowChanged(before, *after);
-}
-
-void PlanWorld::Sends(const store::Change& change) {
-  if (change.record.kind == "plan.run" && change.record.version == 0)
-    known_as_.insert_or_assign(std::string(sim_.CurrentName()), change.record.owner);
-}
-
-void PlanWorld::Claimed(const store::ClaimRequest& request,
-                        const std::vector<store::Record>& taken) {
-  if (request.kind != "plan.run") return;
-  known_as_.insert_or_assign(std::string(sim_.CurrentName()), request.owner);
-  for (const store::Record& record : taken) drivers_.insert(record.owner);
-}
-
-void PlanWorld::CheckDriver() {
-  const auto known = known_as_.find(sim_.CurrentName());
-  if (known == known_as_.end() || !drivers_.contains(known->second))
-    Violate("R", std::string(sim_.CurrentName()) + " drives a run that it has not taken");
 }
 
 void PlanWorld::RunChanged(const store::Record& before, const store::Record& after) {
@@ -360,7 +271,7 @@ std::string PlanWorld::FirstExecution() const {
 
 std::vector<std::string> PlanWorld::Executions() const {
   std::vector<std::string> all;
-  const auto stored = store_->Truth().Get("plan.run", kMigration).value();
+  const auto stored = store_->Truth().Get(plan::kRunKind, kMigration).value();
   if (!stored) return all;
   const auto run = plan::ReadRunBody(*stored);
   for (const plan::Attempt& attempt : run.value().attempts) all.push_back(attempt.execution);

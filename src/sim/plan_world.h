@@ -11,6 +11,7 @@
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/parsed.h"
+#include "sim/plan_drivers.h"
 
 namespace muster::sim {
 
@@ -44,8 +45,7 @@ class PlanWorld {
   // Makes the calls of one process.
   std::unique_ptr<states::TaskExecutor> NewExecutor();
 
-  // The current process starts to drive the run: only one that has claimed it may.
-  void CheckDriver();
+  PlanDrivers& drivers() { return drivers_; }
 
   // Whether the latest stored attempt is completed.
   bool Completed();
@@ -61,10 +61,9 @@ class PlanWorld {
   class Executor;
 
   void DrawPlan();
+  void DrawTasks();
   void Changed(const store::Change& change, const std::optional<store::Record>& before,
                const std::optional<store::Record>& after);
-  void Sends(const store::Change& change);
-  void Claimed(const store::ClaimRequest& request, const std::vector<store::Record>& taken);
   void RunChanged(const store::Record& before, const store::Record& after);
   void FlowChanged(const std::optional<store::Record>& before, const store::Record& after);
   void Began(const std::string& token, const std::string& state);
@@ -92,8 +91,7 @@ class PlanWorld {
   std::map<std::string, Task> tasks_;  // by the state that calls
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
-  std::map<std::string, std::string, std::less<>> known_as_;  // what a process calls itself
-  std::set<std::string> drivers_;  // processes that have held the run's record, by their own name
+  PlanDrivers drivers_;
   int64_t target_down_ = 0;        // how many notifications are refused, before it stays up
   std::set<std::string> started_;  // tokens whose start was stored
   std::set<std::string> reached_;  // tokens that a service has seen

@@ -29,6 +29,12 @@ Result<std::vector<int64_t>> SimEventLog::Append(std::span<const events::StreamA
   return truth_->Append(appends);
 }
 
+Result<std::vector<events::EventMark>> SimEventLog::MarksAt(std::span<const int64_t> positions) {
+  const auto read = [this, positions = std::vector<int64_t>(positions.begin(), positions.end())](
+                        bool) { return truth_->MarksAt(positions); };
+  return wire_.Call<std::vector<events::EventMark>>("read marks", false, read);
+}
+
 Result<std::vector<events::Event>> SimEventLog::ReadStream(std::string_view stream, int64_t after,
                                                            int limit) {
   return wire_.Call<std::vector<events::Event>>(

@@ -23,6 +23,7 @@ class SimEventLog final : public events::EventLog {
   Result<events::EventPage> ReadAll(int64_t after, int limit) override;
   Result<events::EventPage> Read(std::span<const events::SlotPosition> from, int limit) override;
   Result<int64_t> Last() override { return truth_->Last(); }
+  Result<std::vector<events::EventMark>> MarksAt(std::span<const int64_t> positions) override;
   Result<std::vector<events::SlotLag>> Lag(std::span<const events::SlotPosition> from) override;
   void Wait(milliseconds timeout, std::stop_token stop) override;
 

@@ -1,8 +1,9 @@
 #include "sim/run.h"
 
 #include <atomic>
-#include <mutex>
 #include <thread>
+
+#include "core/mutex.h"
 
 namespace muster::sim {
 
@@ -25,8 +26,10 @@ SeedResult RunSeed(const WorkloadInfo& info, uint64_t seed, const FaultPlan& pla
 }
 
 CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaign) {
-  CampaignResult all;
-  std::mutex mutex;
+  struct {
+    Mutex mutex;
+    CampaignResult result GUARDED_BY(mutex);
+  } shared;
   std::atomic<uint64_t> next = campaign.first;
   std::atomic<bool> failed = false;
   const auto run_some = [&] {
@@ -36,7 +39,8 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
       const uint64_t seed = next++;
       if (seed > campaign.last) return;
       SeedResult result = RunSeed(workload, seed, {}, /*keep_trace=*/false);
-      std::lock_guard lock(mutex);
+      const MutexLock lock(shared.mutex);
+      CampaignResult& all = shared.result;
       ++all.seeds;
       all.faults += result.faults;
       all.trace_hashes[seed] = result.trace_hash;
@@ -52,7 +56,8 @@ CampaignResult RunCampaign(const WorkloadInfo& workload, const Campaign& campaig
   threads.reserve(static_cast<size_t>(campaign.jobs));
   for (int job = 0; job < campaign.jobs; ++job) threads.emplace_back(run_some);
   threads.clear();
-  return all;
+  const MutexLock lock(shared.mutex);
+  return std::move(shared.result);
 }
 
 SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {

@@ -6,53 +6,16 @@
 
 #include "core/fnv.h"
 #include "core/mono_clock.h"
-#include "sim/fiber.h"
+#include "sim/simulation_process.h"
 
 namespace muster::sim {
 namespace {
 
 constexpr WallTime kStartOfTime{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
 constexpr std::chrono::hours kClockSkew{1};
-constexpr nanoseconds kLongestPause = std::chrono::seconds(90);
-constexpr nanoseconds kLongestSuspension = std::chrono::minutes(3);
-constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 
-constexpr std::string_view kFaultNames[kFaultKinds] = {
-    "crash",     "pause",      "terminate", "clock-skew", "lost-request", "delayed-write",
-    "duplicate", "lost-reply", "outage",    "read-only",  "clock-jump",   "torn-write",
-    "throttle",  "stale-read", "go-back",   "power-loss", "suspend",      "hang"};
-
 }  // namespace
-
-std::string_view FaultName(Fault fault) { return kFaultNames[static_cast<size_t>(fault)]; }
-
-struct Simulation::Thread {
-  Process& process;
-  std::string name;
-  Fiber fiber = {};
-  uint64_t ticket = 0;  // of its current wait; wake-ups with another are stale
-  bool alive = false;
-  // Its wait stops while the machine is suspended, like the clock the system uses for it; total
-  // suspension when it began.
-  bool sleeps = false;
-  nanoseconds suspended{0};
-};
-
-struct Simulation::Process {
-  std::string name;
-  Main main;
-  std::unique_ptr<ProcessEnv> env;
-  std::stop_source stop;
-  std::chrono::hours clock_skew{0};
-  nanoseconds suspended{0};  // so far
-  nanoseconds stands_still_until{0};
-  std::vector<std::unique_ptr<Thread>> threads;  // main's first; ended ones are reused
-  bool doomed = false;                           // each thread crashes as soon as it has the baton
-  bool unwinding = false;
-
-  Thread& first() { return *threads.front(); }
-};
 
 // A process's view of the world. Every call is a point where it may pause or crash.
 class Simulation::ProcessEnv final : public Env {
@@ -312,88 +275,12 @@ bool Simulation::Sleep(nanoseconds duration, const std::stop_token& stop) {
   return now_ >= end && !stop.stop_requested();
 }
 
-void Simulation::FaultPoint() {
-  Thread& thread = *current_;
-  Process& process = thread.process;
-  if (process.unwinding) return;
-  if (++calls_ == plan_.crash_at) Crash("planned");
-  if (Fires(Fault::kCrash, 400)) Crash("fault");
-  if (Fires(Fault::kTerminate, 250)) AskToStop(random_.UpTo(kLongestGrace));
-  if (Fires(Fault::kPause, 300)) {
-    const nanoseconds pause = random_.UpTo(kLongestPause);
-    Note("pauses for " + std::to_string(std::chrono::floor<milliseconds>(pause).count()) + " ms");
-    Freeze(process, pause);
-    DropBaton(thread, pause);
-  }
-  if (Fires(Fault::kSuspend, 600)) DropBaton(thread, Suspend(process));
-}
-
-void Simulation::Freeze(Process& process, nanoseconds duration) {
-  process.stands_still_until = now_ + duration;
-  Lasts(duration);
-}
-
-// Returns for how long.
-nanoseconds Simulation::Suspend(Process& process) {
-  const nanoseconds time = added_random_.UpTo(kLongestSuspension);
-  Note(process.name + " is suspended for " +
-       std::to_string(std::chrono::floor<milliseconds>(time).count()) + " ms");
-  Sometimes("a machine is suspended");
-  process.suspended += time;
-  Freeze(process, time);
-  return time;
-}
-
-void Simulation::SuspendLater(nanoseconds delay) {
-  After(delay, [this, &process = current_->process] {
-    if (process.first().alive && process.stands_still_until <= now_) Suspend(process);
-  });
-}
-
-void Simulation::AskToStop(nanoseconds delay) {
-  After(delay, [this, &process = current_->process] { Terminate(process); });
-}
-
-void Simulation::Terminate(Process& process) {
-  if (!process.first().alive || process.stop.stop_requested()) return;
-  Note(process.name + " is asked to stop");
-  process.stop.request_stop();
-}
-
-void Simulation::Crash(std::string_view why) {
-  Note("crashes: " + std::string(why));
-  Lasts(nanoseconds(0));
-  ++crashes_;
-  current_->process.doomed = true;
-  current_->process.unwinding = true;
-  throw ProcessCrash{};
-}
-
-void Simulation::CutPower() {
-  Note("the power fails");
-  for (const auto& process : processes_) End(*process);
-}
-
 bool Simulation::Unwinding() const { return current_ != nullptr && current_->process.unwinding; }
 
 nanoseconds Simulation::RunsSince() const { return current_->process.stands_still_until; }
 
 std::string_view Simulation::CurrentName() const {
   return current_ != nullptr ? std::string_view(current_->process.name) : "world";
-}
-
-bool Simulation::Fires(Fault fault, uint64_t odds) {
-  const Mood mood = moods_[static_cast<size_t>(fault)];
-  if (mood == Mood::kOften) odds = std::max<uint64_t>(2, odds / 4);
-  if (mood == Mood::kSeldom) odds *= 4;
-  // The number is always drawn, so that a disallowed fault does not shift the others.
-  const bool drawn = RandomOf(fault).OneIn(odds) && mood != Mood::kNever;
-  if (!drawn || !faults_on() || !plan_.allowed[static_cast<size_t>(fault)]) return false;
-  ++faults_fired_;
-  fired_[static_cast<size_t>(fault)] = true;
-  if (fault != Fault::kTerminate) Lasts(nanoseconds(0));
-  Note("fault: " + std::string(FaultName(fault)));
-  return true;
 }
 
 void Simulation::After(nanoseconds delay, std::function<void()> action) {

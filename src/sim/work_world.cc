@@ -14,20 +14,23 @@ size_t NumberOf(const std::string& position, size_t otherwise) {
 // Kills its process at a poison document.
 class WorldReader final : public pipeline::Reader {
  public:
-  WorldReader(const WorkWorld& world, Simulation& sim, std::unique_ptr<pipeline::Reader> reader,
+  WorldReader(WorkWorld& world, Simulation& sim, std::unique_ptr<pipeline::Reader> reader,
               std::stop_token stop)
       : world_(world), sim_(sim), reader_(std::move(reader)), stop_(std::move(stop)) {}
 
   Result<std::optional<pipeline::Document>> Next() override {
     MaybeHang(sim_, stop_);
     auto document = reader_->Next();
-    if (document && *document && world_.Poison(std::string((*document)->id))) sim_.Crash("poison");
+    if (document && *document && world_.Poison(std::string((*document)->id))) {
+      world_.CountPoisonDeath();
+      sim_.Crash("poison");
+    }
     return document;
   }
   Result<std::optional<std::string>> Split() override { return reader_->Split(); }
 
  private:
-  const WorkWorld& world_;
+  WorkWorld& world_;
   Simulation& sim_;
   std::unique_ptr<pipeline::Reader> reader_;
   const std::stop_token stop_;

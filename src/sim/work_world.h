@@ -39,7 +39,10 @@ class WorkWorld {
   bool Bad(const std::string& collection, size_t number) const {
     return bad_collection_ == collection && bad_number_ == number;
   }
+  bool HasPoison() const { return poison_; }
   bool Poison(const std::string& id) const { return poison_ && bad_id_ == id; }
+  void CountPoisonDeath() { ++poison_deaths_; }
+  int poison_deaths() const { return poison_deaths_; }
   const std::set<std::string>& deleted() const { return deleted_; }
 
  private:
@@ -51,6 +54,7 @@ class WorkWorld {
   size_t bad_number_ = 0;
   std::string bad_id_;
   bool poison_ = false;
+  int poison_deaths_ = 0;
   std::set<std::string> deleted_;  // ids that must not come back
 };
 

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "replica/replica.h"
+#include "sim/faulty_store.h"
+#include "sim/replica_runner.h"
+#include "sim/replica_services.h"
+#include "sim/workload.h"
+
+namespace muster::sim {
+
+// Workers, an appender and an operator of one replica set, and what is known to be true of it.
+class ReplicaWorld final : public Workload {
+ public:
+  void Setup(Simulation& sim) override;
+  void Check() override;
+
+ private:
+  class SimProcessor;
+  class SimProjection;
+
+  static inline const std::string kSet = "orders";
+  static inline const std::string kProjection = "totals";
+  static constexpr milliseconds kBarrierTimeout = std::chrono::seconds(60);
+
+  // replica_workload.cc: what takes part
+  void Draw(Simulation& sim);
+  [[noreturn]] void CrashIn(int64_t number);
+  void Work(const std::string& name, Env& env, std::stop_token stop);
+  void AppendAll(Env& env, std::stop_token stop);
+  std::set<int> Versions();
+  bool AllDone();
+  bool AllDone(int version);
+  std::map<std::string, replica::ParkedStream> Parked(int version);
+  std::optional<replica::Generation> Current();
+  std::optional<replica::MemberState> StateOf(const std::string& id);
+  void Violate(const std::string& invariant, std::string message);
+  std::shared_ptr<replica::Projection> NewProjection(InlineRunner* runner);
+
+  // replica_operator.cc: what the operator does
+  void Operate(Env& env, std::stop_token stop);
+  void RebuildSome(Env& env, std::stop_token stop);
+  void EndRebuild(Env& env);
+  void Pause(bool paused);
+  void Replay();
+
+  // replica_checks.cc: what must be true, at every change and in the end
+  void CheckGuilt(const replica::ParkedEvent& parked);
+  void CheckHandled(int version, const std::vector<events::Event>& all);
+  void CheckEffects(const events::Event& event);
+  void CheckAudit(int version, const std::vector<events::Event>& all);
+  void TakenOver(int version, int64_t generation, std::span<const int> slots);
+  void Committed(int version, const replica::ReadModelProgress& progress,
+                 const std::vector<replica::MemoryReadModel::Statement>& statements,
+                 const std::string& sender);
+  void NoteParked(int version, const replica::ReadModelProgress& progress);
+  void Changed(const store::Change& change, const std::optional<store::Record>& before,
+               const std::optional<store::Record>& after);
+  void SetChanged(const store::Change& change, const std::optional<store::Record>& before,
+                  const std::optional<store::Record>& after);
+  void Went(const replica::Generation& now);
+  void NoteRestart(const std::string& name);
+
+  Simulation* sim_ = nullptr;
+  std::unique_ptr<FaultyStore> store_;
+  std::unique_ptr<SimReadModel> model_;
+  std::unique_ptr<SimEventLog> log_;
+  bool crowd_ = false;
+  replica::Strategy strategy_ = replica::Strategy::kRecreate;
+  int64_t events_ = 0;
+  int64_t streams_ = 1;
+  nanoseconds append_for_ = std::chrono::seconds(240);
+  bool paused_ = false;
+  int64_t pauses_ = 0;
+  bool late_ = false;  // the last event comes when the operator is finished
+  int64_t poison_ = -1;
+  bool cured_ = false;  // it is harmless now
+  bool rebuilds_ = false;
+  int64_t needy_ = -1;  // an event that needs a service which is down this many times
+  int refusals_ = 0;
+  int64_t crash_ = -1;
+  int crashes_ = 0;
+  int tries_ = 0;  // how often the operator restarted everything
+  int64_t hang_ = -1;
+  int hangs_ = 0;
+  nanoseconds slow_{0};  // duration of an event
+  bool heeds_turns_ = false;
+  int64_t appended_ = 0;
+  int generations_ = 0;
+  size_t partitions_ = 0;
+  std::string creator_;
+  nanoseconds proposed_at_{0};
+  std::set<std::string> started_;
+  std::set<std::pair<std::string, int64_t>> ready_;             // who was ever ready for what
+  std::map<std::pair<std::string, int64_t>, int64_t> effects_;  // of an event
+  std::map<int64_t, std::set<std::string>> in_hand_;  // by position: workers that noted it
+  // By version of the read model.
+  std::set<int> dropped_;
+  std::map<int, int64_t> committed_;
+  std::set<std::pair<int, std::string>> replaying_;  // streams that the operator has requested
+  std::map<std::pair<int, std::string>, int64_t> handled_;  // the last event of a stream
+  std::map<std::pair<int, int>, int64_t> fence_;            // of a slot
+  std::map<std::pair<int, int>, int64_t> position_;
+  std::map<std::tuple<int, int, int64_t>, std::string> owner_;  // of a slot in a generation
+};
+
+}  // namespace muster::sim
