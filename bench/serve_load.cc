@@ -16,9 +16,9 @@
 #include "arguments.h"
 #include "core/json.h"
 #include "must.h"
-#include "muster/work.h"
 #include "net/http.h"
 #include "support/server_process.h"
+#include "work/coordinator.h"
 
 namespace muster::bench {
 namespace {

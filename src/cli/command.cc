@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <sstream>
 
 #include "cli/context.h"
 #include "cli/help.h"
@@ -18,14 +19,29 @@ std::optional<double> NumberIn(const std::string& text) {
   return number;
 }
 
+// CLI11's own messages print bounds in full and lists in braces.
+template <class Number>
+void CheckRange(CLI::Option& option, Number first, Number last) {
+  option.check([first, last](const std::string& text) {
+    Number number{};
+    if (CLI::detail::lexical_cast(text, number) && number >= first && number <= last) {
+      return std::string();
+    }
+    std::ostringstream what;
+    what << "'" << text << "' is not a number from " << first << " to " << last;
+    return what.str();
+  });
+}
+
 OptionInfo DescribeOption(const CLI::Option& option) {
   OptionInfo info;
   for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
   if (option.get_positional()) info.names = {option.get_name(true, false)};
   info.description = option.get_description();
+  info.optional = !option.get_required();
   if (option.get_items_expected_max() == 0) return info;
-  // CLI11 appends IsMember's values to the type: "TEXT:{auto,always,never}".
+  // CLI11 appends the description of OneOf to the type: "TEXT:{auto,always,never}".
   std::string type = option.get_type_name();
   size_t open = type.find('{');
   size_t close = type.find('}');
@@ -83,8 +99,7 @@ Error Unexpected(const CLI::App& app) {
   }
   auto near = DidYouMean(word.substr(0, word.find('=')), candidates);
   return Error{Code::kInvalid, what,
-               near ? "did you mean '" + *near + "'?"
-                    : "'" + FullName(chosen) + " --help' lists what there is"};
+               near ? "did you mean '" + *near + "'?" : "see '" + FullName(chosen) + " --help'"};
 }
 
 // A command that requires a subcommand.
@@ -109,7 +124,10 @@ Error UsageError(const CLI::App& app, const CLI::ParseError& error) {
   if (required && lacks_command) return Incomplete(chosen);
   std::string hint = "see '" + FullName(chosen) + " --help'";
   if (&chosen != &app) hint += " and '" + app.get_name() + " --help'";
-  return Error{Code::kInvalid, error.what(), hint};
+  // CLI11 does not name hidden options.
+  std::string what = error.what();
+  if (what.starts_with(": ")) what.erase(0, 2);
+  return Error{Code::kInvalid, what, hint};
 }
 
 }  // namespace
@@ -145,22 +163,27 @@ Option Option::Excludes(Option other) {
 }
 
 Option Option::OneOf(const std::vector<std::string>& choices) {
-  option_->check(CLI::IsMember(choices));
+  const auto is_one = [choices](const std::string& text) -> std::string {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
+    return "'" + text + "' is not one of " + CLI::detail::join(choices, ", ");
+  };
+  // DescribeOption reads the choices from the description, as in CLI::IsMember.
+  option_->check(is_one, "{" + CLI::detail::join(choices, ",") + "}");
   return *this;
 }
 
 Option Option::Range(int first, int last) {
-  option_->check(CLI::Range(first, last));
+  CheckRange(*option_, first, last);
   return *this;
 }
 
 Option Option::Range(size_t first, size_t last) {
-  option_->check(CLI::Range(first, last));
+  CheckRange(*option_, first, last);
   return *this;
 }
 
 Option Option::Range(double first, double last) {
-  option_->check(CLI::Range(first, last));
+  CheckRange(*option_, first, last);
   return *this;
 }
 
@@ -181,7 +204,16 @@ Option Option::Positive() {
 }
 
 Option Option::Bytes() {
-  option_->transform(CLI::AsSizeValue(false));
+  option_->transform(CLI::Validator(
+      [](std::string& text) -> std::string {
+        const std::string given = text;
+        try {
+          if (CLI::AsSizeValue(false)(text).empty()) return {};
+        } catch (const CLI::ValidationError&) {  // it throws instead of returning its message
+        }
+        return "'" + given + "' is not a size, such as 8MiB";
+      },
+      ""));
   return *this;
 }
 

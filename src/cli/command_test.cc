@@ -96,6 +96,13 @@ TEST_F(CommandTest, HelpAndVersionAreTextsInsteadOfAnAction) {
   EXPECT_FALSE(context_.action);
 }
 
+TEST_F(CommandTest, AnOptionalArgumentIsInBracketsInItsUsage) {
+  Command move = program_.AddCommand("move", "moves things");
+  move.AddOption("TARGET", kind_, "what");
+  const std::string help = Parse({"move", "--help"}).value().value();
+  EXPECT_NE(help.find("Usage: muster move [TARGET] [OPTIONS]"), std::string::npos) << help;
+}
+
 TEST_F(CommandTest, ValuesThatAreNotAllowedAreWrongUsage) {
   for (const char* wrong : {"--level=0", "--level=10", "--level=x", "--kind=none", "--size=2MB"}) {
     const Error error = Failure({"copy", "here", wrong});
@@ -103,6 +110,12 @@ TEST_F(CommandTest, ValuesThatAreNotAllowedAreWrongUsage) {
     EXPECT_EQ(error.hint, "see 'muster copy --help' and 'muster --help'") << wrong;
   }
   EXPECT_EQ(Failure({"copy"}).message, "FROM is required");
+  EXPECT_EQ(Failure({"copy", "here", "--level=0"}).message,
+            "--level: '0' is not a number from 1 to 9");
+  EXPECT_EQ(Failure({"copy", "here", "--kind=none"}).message,
+            "--kind: 'none' is not one of some, all");
+  EXPECT_EQ(Failure({"copy", "here", "--size=much"}).message,
+            "--size: 'much' is not a size, such as 8MiB");
 }
 
 TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
@@ -111,7 +124,7 @@ TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
   EXPECT_EQ(Failure({"copy", "here", "--levle=3"}).message, "unknown option '--levle=3'");
   EXPECT_EQ(Failure({"copy", "here", "--levle=3"}).hint, "did you mean '--level'?");
   EXPECT_EQ(Failure({"copy", "here", "there"}).message, "unexpected argument 'there'");
-  EXPECT_EQ(Failure({"copy", "here", "there"}).hint, "'muster copy --help' lists what there is");
+  EXPECT_EQ(Failure({"copy", "here", "there"}).hint, "see 'muster copy --help'");
 }
 
 TEST_F(CommandTest, CommandsOfACommandAreNamedInFull) {
@@ -119,7 +132,7 @@ TEST_F(CommandTest, CommandsOfACommandAreNamedInFull) {
   EXPECT_EQ(Failure({"show"}).hint, "'muster show --help' describes them");
   EXPECT_EQ(Failure({"show", "lst"}).message, "unknown command 'lst'");
   EXPECT_EQ(Failure({"show", "lst"}).hint, "did you mean 'list'?");
-  EXPECT_EQ(Failure({"show", "nothing"}).hint, "'muster show --help' lists what there is");
+  EXPECT_EQ(Failure({"show", "nothing"}).hint, "see 'muster show --help'");
   EXPECT_EQ(Failure({"show", "list", "--levle=1"}).hint, "did you mean '--level'?");
   EXPECT_EQ(Failure({"show", "list", "--level=x"}).hint,
             "see 'muster show list --help' and 'muster --help'");

@@ -11,6 +11,7 @@ struct OptionInfo {
   std::string argument;            // its value's name: "URL"; empty: none
   std::vector<std::string> choices;
   std::string description;
+  bool optional = false;  // of a positional
 
   bool positional() const { return names.front()[0] != '-'; }
 };

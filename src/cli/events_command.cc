@@ -198,7 +198,7 @@ void AddEventsCommand(Command& app, Context& context) {
   Command command = app.AddCommand("events", "Append to an event log, or read it");
   command.Group("Keep data moving");
   auto options = std::make_shared<EventsOptions>();
-  command.AddOption("ACTION", options->action, "append reads lines of JSON from stdin")
+  command.AddOption("ACTION", options->action, "What to do; append reads JSON lines from stdin")
       .Required()
       .OneOf({"append", "read"});
   command.AddOption("LOG", options->log, "The log's URL, as for a store").Required();

@@ -9,7 +9,7 @@ Executors::Executors(Env& env, const std::string& store) {
   executors_.push_back(task::MakeExecExecutor());
   executors_.push_back(task::MakeHttpExecutor());
   executors_.push_back(task::MakeSqlExecutor());
-  executors_.push_back(task::MakeCopyExecutor());
+  executors_.push_back(task::MakeCopyExecutor(env, store));
   executors_.push_back(task::MakeTransformExecutor());
   executors_.push_back(task::MakeReconcileExecutor());
   auto notifier = task::MakeNotifyExecutor(*aws, env, store);

@@ -7,8 +7,8 @@ namespace muster::cli {
 // The program's exit codes; documented in --help and the guide, and never renumbered.
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,
-  kUsage = 2,        // bad options, or an invalid plan
+  kFailed = 1,       // it did not work, or what was checked is bad: data, a store, a run
+  kUsage = 2,        // what was given is wrong: an option, a file, a plan or a definition
   kNothingToDo = 3,  // or: changes are pending
   kDoneWithRejects = 4,
   kStoreUnreachable = 5,

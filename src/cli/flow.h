@@ -10,7 +10,7 @@
 
 namespace muster::cli {
 
-// Everything a pipeline refers to, opened as the command line says.
+// A pipeline opened from the command line: source, sink, transforms and dead letters.
 class Flow {
  public:
   // With `metrics`, the sink's writes are counted. `run` names the migration in dead letters, which

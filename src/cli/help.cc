@@ -14,7 +14,7 @@ constexpr std::string_view kExitCodes = R"(
 Exit codes:
   0    done
   1    failed
-  2    wrong usage, or an invalid plan
+  2    what was given is wrong: an option, a file, a plan or a definition
   3    nothing to do, or changes are pending
   4    done, with rejected documents
   5    the store cannot be reached or used
@@ -109,7 +109,8 @@ std::string CommandHelp(const CommandInfo& command, const std::string& full_name
   std::string options;
   for (const OptionInfo& option : command.options) {
     if (option.positional()) {
-      usage += " " + option.names.front();
+      const std::string& name = option.names.front();
+      usage += option.optional ? " [" + name + "]" : " " + name;
       positionals += OptionEntry(option);
     } else {
       options += OptionEntry(option);

@@ -234,12 +234,12 @@ Json MigrationJson(const Migration& migration) {
   json["attempts"] = AttemptsJson(migration.attempts);
   json["notifications"] = Json::array();
   for (const task::Letter& letter : migration.letters) {
-    Json told{{"target", Redact(letter.news.target)},
-              {"subject", letter.news.subject},
-              {"dedupe", letter.news.dedupe},
-              {"delivered", letter.delivered}};
-    if (!letter.error.empty()) told["error"] = letter.error;
-    json["notifications"].push_back(std::move(told));
+    Json json_letter{{"target", Redact(letter.news.target)},
+                     {"subject", letter.news.subject},
+                     {"dedupe", letter.news.dedupe},
+                     {"delivered", letter.delivered}};
+    if (!letter.error.empty()) json_letter["error"] = letter.error;
+    json["notifications"].push_back(std::move(json_letter));
   }
   return json;
 }
@@ -271,8 +271,8 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
   if (!run.error.empty()) out << run.error << ": " << run.cause << '\n';
   for (const task::Letter& letter : migration.letters) {
     if (letter.delivered) continue;
-    out << "not told yet to " << Redact(letter.news.target) << ": '" << letter.news.subject << "'"
-        << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
+    out << "not delivered yet to " << Redact(letter.news.target) << ": '" << letter.news.subject
+        << "'" << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
   }
   PrintUnreadable(out, report);
   for (const plan::AttemptReport& attempt : migration.attempts) {

@@ -90,12 +90,12 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
                   "Let several collections share a target: their ids differ");
   command
       .AddOption("--max-docs-per-batch", settings.max_docs_per_batch,
-                 "1000 by default, 10000 for tables")
+                 "Documents per batch; 1000 by default, 10000 for tables")
       .Range(size_t{1}, size_t{1'000'000})
       .TypeName("N");
   command
       .AddOption("--max-bytes-per-batch", settings.max_bytes_per_batch,
-                 "8 MiB by default; a larger document gets its own batch")
+                 "Bytes per batch, 8 MiB by default; a larger document gets its own batch")
       .Bytes()
       .Range(size_t{1}, size_t{1} << 30)
       .TypeName("SIZE");

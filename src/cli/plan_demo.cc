@@ -194,6 +194,37 @@ class PlanDemo {
     return line["message"].value("message", "");
   }
 
+  struct Totals {
+    int64_t extracted = 0;
+    int64_t loaded = 0;
+    int64_t rejected = 0;
+  };
+
+  // Adds a row for each rank, by the run's output.
+  static Totals AddRanks(const plan::Plan& plan, const Json& output, Table& table) {
+    Totals totals;
+    for (const plan::Rank& rank : plan.ranks) {
+      if (rank.external) continue;
+      Totals sum;
+      for (const auto& object : rank.extract)
+        sum.extracted += NumberIn(output["appflow"][object.name], "rows");
+      for (const auto& script : rank.transform) {
+        sum.loaded += LoadedBy(output["glue"][script.name]);
+        sum.rejected += NumberIn(output["glue"][script.name], "rejected");
+      }
+      table.AddRow(
+          {{std::to_string(rank.number)},
+           {rank.name},
+           {std::to_string(sum.extracted)},
+           {std::to_string(sum.loaded)},
+           {std::to_string(sum.rejected), sum.rejected > 0 ? Style::kWarn : Style::kNone}});
+      totals.extracted += sum.extracted;
+      totals.loaded += sum.loaded;
+      totals.rejected += sum.rejected;
+    }
+    return totals;
+  }
+
   Result<int> Report() {
     MUSTER_ASSIGN(const plan::RunState run, Find());
     MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan((folder_ / "plan.yaml").string(), {}));
@@ -208,37 +239,15 @@ class PlanDemo {
                  {"EXTRACTED", kRight},
                  {"LOADED", kRight},
                  {"REJECTED", kRight}});
-    int64_t extracted = 0;
-    int64_t loaded = 0;
-    int64_t rejected = 0;
-    for (const plan::Rank& rank : plan.ranks) {
-      if (rank.external) continue;
-      int64_t rows = 0;
-      int64_t good = 0;
-      int64_t bad = 0;
-      for (const auto& object : rank.extract)
-        rows += NumberIn(output["appflow"][object.name], "rows");
-      for (const auto& script : rank.transform) {
-        good += LoadedBy(output["glue"][script.name]);
-        bad += NumberIn(output["glue"][script.name], "rejected");
-      }
-      table.AddRow({{std::to_string(rank.number)},
-                    {rank.name},
-                    {std::to_string(rows)},
-                    {std::to_string(good)},
-                    {std::to_string(bad), bad > 0 ? Style::kWarn : Style::kNone}});
-      extracted += rows;
-      loaded += good;
-      rejected += bad;
-    }
+    const Totals totals = AddRanks(plan, output, table);
     if (context_.json) {
       context_.out << ToJsonText(Json{{"status", NameOf(run.status)},
                                       {"attempt", run.attempt},
                                       {"objects", plan.objects.size()},
                                       {"scripts", plan.scripts.size()},
-                                      {"extracted", extracted},
-                                      {"loaded", loaded},
-                                      {"rejected", rejected},
+                                      {"extracted", totals.extracted},
+                                      {"loaded", totals.loaded},
+                                      {"rejected", totals.rejected},
                                       {"broken_references", broken}})
                    << '\n';
       return broken == 0 ? kDone : kFailed;
@@ -247,7 +256,7 @@ class PlanDemo {
     context_.out << '\n'
                  << NameOf(run.status) << " in attempt " << run.attempt << ": "
                  << plan.objects.size() << " objects, " << plan.scripts.size() << " scripts, "
-                 << extracted << " rows extracted; " << broken
+                 << totals.extracted << " rows extracted; " << broken
                  << " broken references in the target\n";
     if (keep_) {
       context_.out << "Everything is in " << folder_.string()

@@ -5,7 +5,7 @@
 namespace muster::cli {
 
 // Migrates a generated tenant with the plan of examples/simpplr, running this program as a user
-// would: the first process is killed on the way, the one that resumes meets a comment on a missing
+// would: the first process is killed halfway, the one that resumes finds a comment on a missing
 // post, and once that is fixed the last one completes the migration. Everything is in a temporary
 // folder, kept with `keep`.
 Result<int> RunPlanDemo(bool keep, Context& context);

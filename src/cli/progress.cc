@@ -5,6 +5,7 @@
 
 #include "cli/terminal.h"
 #include "core/json.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 
 namespace muster::cli {
@@ -67,26 +68,26 @@ Progress::Progress(ProgressMode mode, std::ostream& out, Env& env, std::string_v
 Progress::~Progress() { Finish(); }
 
 void Progress::Update(uint64_t done) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   done_ = done;
   if (env_.MonoNow() >= next_) Show();
 }
 
 void Progress::Update(uint64_t done, uint64_t total) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     total_ = total;
   }
   Update(done);
 }
 
 void Progress::Note(std::string_view note) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   note_ = Printable(Redact(note));
 }
 
 void Progress::Say(std::string_view event) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished_ || mode_ == ProgressMode::kNone) return;
   const std::string text = Printable(Redact(event));
   if (mode_ == ProgressMode::kJson) {
@@ -98,7 +99,7 @@ void Progress::Say(std::string_view event) {
 }
 
 void Progress::Finish() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished_) return;
   Show();
   finished_ = true;

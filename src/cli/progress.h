@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 
@@ -49,24 +49,24 @@ class Progress {
   void Finish();
 
  private:
-  void Show();
-  std::string BarLine(double rate) const;
-  std::string PlainLine(double rate) const;
-  std::string JsonLine(double rate) const;
-  double Rate() const;
+  void Show() REQUIRES(mutex_);
+  std::string BarLine(double rate) const REQUIRES(mutex_);
+  std::string PlainLine(double rate) const REQUIRES(mutex_);
+  std::string JsonLine(double rate) const REQUIRES(mutex_);
+  double Rate() const REQUIRES(mutex_);
 
   const ProgressMode mode_;
   std::ostream& out_;
   Env& env_;
   const std::string label_;
   const std::function<int()> width_;
-  std::mutex mutex_;
-  std::string note_;
-  uint64_t done_ = 0;
-  uint64_t total_;
-  bool finished_ = false;
+  Mutex mutex_;
+  std::string note_ GUARDED_BY(mutex_);
+  uint64_t done_ GUARDED_BY(mutex_) = 0;
+  uint64_t total_ GUARDED_BY(mutex_);
+  bool finished_ GUARDED_BY(mutex_) = false;
   MonoTime started_;
-  MonoTime next_;
+  MonoTime next_ GUARDED_BY(mutex_);
 };
 
 // 9s, 4m05s, 3h20m: two units are enough to plan by.

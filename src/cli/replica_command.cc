@@ -36,7 +36,8 @@ Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Cont
   open.file.event_options.call_timeout = timeout;
   MUSTER_ASSIGN(open.log,
                 events::OpenEventLog(open.file.events, context.env, open.file.event_options));
-  MUSTER_ASSIGN(open.model, replica::OpenReadModel(open.file.read_model, context.env, timeout));
+  MUSTER_ASSIGN(open.model,
+                replica::OpenReadModel(open.file.read_model, context.env, {.usual = timeout}));
   return open;
 }
 

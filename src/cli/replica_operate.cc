@@ -12,7 +12,6 @@
 namespace muster::cli {
 namespace {
 
-constexpr int64_t kNearlyThere = 1'000;
 constexpr std::chrono::seconds kStopPatience{10};
 constexpr milliseconds kLookAgain{100};
 
@@ -72,7 +71,7 @@ class Operation {
   Result<int> Pause() {
     const bool pause = options_.action == "pause";
     MUSTER_TRY(replica::PauseProjection(*open_.store, set_, options_.target, pause));
-    if (!pause) return Say(Named() + " goes on");
+    if (!pause) return Say(Named() + " is resumed");
     MUSTER_ASSIGN(const auto going, AwaitPaused());
     if (going.empty()) return Say(Named() + " is paused");
     return Error{Code::kUnavailable,
@@ -195,44 +194,46 @@ class Operation {
   }
 
   Result<int> Rebuilt() {
-    replica::Rebuild rebuild(*open_.store, *open_.log, *open_.model, context_.env, set_,
-                             projection_);
+    const replica::ReplicaSet set{set_,         *open_.store,
+                                  *open_.log,   open_.file.read_model,
+                                  context_.env, std::chrono::seconds(options_.timeout)};
     if (options_.finish && options_.rollback) {
       return Error{Code::kInvalid, "--rollback and --finish are separate steps",
                    "go back first, then drop the other version"};
     }
     StopOnSignals signals("");
     if (options_.finish) {
-      MUSTER_ASSIGN(const int version, rebuild.Finish());
+      MUSTER_ASSIGN(const int version, replica::FinishRebuild(set, projection_));
       return Say("version " + std::to_string(version) + " of " + Named() + " is gone");
     }
     if (options_.rollback) {
-      MUSTER_TRY(rebuild.Swap(true, signals.Token()));
+      MUSTER_TRY(replica::RollBackRebuild(set, projection_, signals.Token()));
       return Say(Named() + " is back at the previous version");
     }
-    MUSTER_ASSIGN(const int version, rebuild.Begin());
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
                       0, [] { return TerminalWidth(2); });
-    MUSTER_ASSIGN(replica::SetView view, replica::ReadSet(*open_.store, set_));
-    MUSTER_ASSIGN(const WallTime now, open_.store->Now());
-    replica::ShowExpired(view, now);
-    if (replica::CountAlive(view) == 0) {
-      progress.Say("no worker of set " + set_ + " is alive: waiting for 'muster replica run'");
-    }
+    MUSTER_TRY(WarnIfNoWorker(progress));
     int64_t most = 0;
-    MUSTER_TRY(rebuild.CatchUp(
-        kNearlyThere,
-        [&](int64_t left) {
-          most = std::max(most, left);
-          progress.Update(static_cast<uint64_t>(most - left), static_cast<uint64_t>(most));
-        },
-        signals.Token()));
-    MUSTER_TRY(rebuild.Swap(false, signals.Token()));
+    MUSTER_ASSIGN(const int version,
+                  replica::RebuildProjection(set, projection_, signals.Token(), [&](int64_t left) {
+                    most = std::max(most, left);
+                    progress.Update(static_cast<uint64_t>(most - left),
+                                    static_cast<uint64_t>(most));
+                  }));
     progress.Finish();
     const std::string hash = replica::DefinitionHash(*projection_);
     return Say("version " + std::to_string(version) + " of " + Named() +
                (hash.empty() ? "" : ", built by definition " + hash + ",") +
                " is active; --rollback goes back, --finish drops the previous one");
+  }
+
+  Status WarnIfNoWorker(Progress& progress) {
+    MUSTER_ASSIGN(replica::SetView view, replica::ReadSet(*open_.store, set_));
+    MUSTER_ASSIGN(const WallTime now, open_.store->Now());
+    replica::ShowExpired(view, now);
+    if (replica::CountAlive(view) > 0) return {};
+    progress.Say("no worker of set " + set_ + " is alive: waiting for 'muster replica run'");
+    return {};
   }
 
   const ReplicaCommandOptions& options_;

@@ -1,4 +1,3 @@
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include "core/guard.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/mutex.h"
 #include "replica/replica.h"
 #include "store/store.h"
 
@@ -43,7 +43,7 @@ std::string InWords(const replica::ReplicaEvent& event) {
     case replica::ReplicaEvent::Kind::kParked:
       return event.projection + " parks " + event.error;
     case replica::ReplicaEvent::Kind::kLost:
-      return event.worker + " starts anew: " + event.error;
+      return event.worker + " starts over: " + event.error;
     case replica::ReplicaEvent::Kind::kTrouble:
       return event.worker + " has trouble: " + event.error;
     case replica::ReplicaEvent::Kind::kStopped:
@@ -101,7 +101,7 @@ class ReplicaRun {
     Watch(open);
     threads.clear();
     progress_->Finish();
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure_) return *failure_;
     if (!options_.until_caught_up) return kDone;
     if (context_.json) {
@@ -122,7 +122,7 @@ class ReplicaRun {
   }
 
   void Fail(Error error) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failure_ = std::move(error);
     stop_.request_stop();
   }
@@ -136,7 +136,7 @@ class ReplicaRun {
   // Workers wait for databases that are unreachable.
   static Status CheckLog(OpenReplica& open) {
     const auto status = Look(open);
-    return status ? replica::CheckLogIsWhole(*status) : Status();
+    return status ? replica::CheckSameLog(*status) : Status();
   }
 
   static Error PausedError(const replica::InstanceStatus& instance) {
@@ -157,7 +157,7 @@ class ReplicaRun {
       pause = std::max<milliseconds>(
           kLook, std::chrono::ceil<milliseconds>(context_.env.MonoNow() - began) * kRestFactor);
       if (!status) continue;
-      if (const Status whole_log = replica::CheckLogIsWhole(*status); !whole_log)
+      if (const Status whole_log = replica::CheckSameLog(*status); !whole_log)
         Fail(whole_log.error());
       handled_ = 0;
       int64_t left = 0;
@@ -181,8 +181,8 @@ class ReplicaRun {
   std::optional<Progress> progress_;
   int64_t handled_ = 0;  // events, at the last look
   int64_t parked_ = 0;
-  std::mutex mutex_;
-  std::optional<Error> failure_;
+  Mutex mutex_;
+  std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

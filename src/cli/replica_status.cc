@@ -1,9 +1,7 @@
-#include <set>
 #include "cli/exit_codes.h"
-#include "core/json.h"
-
 #include "cli/replica_context.h"
 #include "cli/table.h"
+#include "core/json.h"
 #include "replica/replica.h"
 
 namespace muster::cli {
@@ -26,6 +24,74 @@ std::string StateOf(const replica::InstanceStatus& instance) {
   return state;
 }
 
+Json WorkersOf(const replica::SetView& view) {
+  Json workers = Json::array();
+  for (const auto& [id, member] : view.members) {
+    Json worker{{"worker", id},
+                {"state", replica::PhaseName(member.state.phase)},
+                {"generation", member.state.generation},
+                {"partition", view.generation.assignment.PartitionOf(id)},
+                {"handled", member.state.handled},
+                {"pause_ms", member.state.pause_ms}};
+    if (!member.state.error.empty()) worker["error"] = member.state.error;
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+Json ParkedOf(const replica::InstanceStatus& instance) {
+  Json streams = Json::array();
+  for (const replica::ParkedStream& stream : instance.parked) {
+    Json parked{{"stream", stream.stream},
+                {"state", stream.replay ? "replaying" : "parked"},
+                {"events", stream.versions.size()},
+                {"error", stream.error}};
+    const auto first = instance.parked_at.find(stream.stream);
+    if (first != instance.parked_at.end()) parked["position"] = first->second;
+    streams.push_back(std::move(parked));
+  }
+  return streams;
+}
+
+Json SlotsOf(const replica::InstanceStatus& instance, WallTime now) {
+  Json slots = Json::array();
+  for (const events::SlotLag& lag : instance.lags) {
+    Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
+    for (const replica::SlotState& state : instance.slots) {
+      if (state.slot != lag.slot) continue;
+      slot["position"] = state.position;
+      slot["generation"] = state.generation;
+    }
+    if (lag.oldest) slot["lag_ms"] = (now - *lag.oldest).count();
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+Json ProjectionsOf(const replica::SetStatus& status) {
+  Json projections = Json::array();
+  for (const replica::InstanceStatus& instance : status.instances) {
+    projections.push_back(Json{{"projection", instance.projection},
+                               {"version", instance.version},
+                               {"active", instance.active},
+                               {"paused", instance.paused},
+                               {"held", instance.held},
+                               {"serialized", instance.serialized},
+                               {"definition", instance.definition},
+                               {"skipped", instance.skipped},
+                               {"handled", instance.handled},
+                               {"parked_events", instance.parked_events},
+                               {"lag_events", instance.lag_events},
+                               {"lag_estimated", instance.lag_estimated},
+                               {"lag_ms", instance.lag_time.count()},
+                               {"log_is_whole", instance.same_log.has_value()},
+                               {"log_warning", instance.log_warning},
+                               {"parked", ParkedOf(instance)},
+                               {"slots", SlotsOf(instance, status.now)}});
+  }
+  return projections;
+}
+
 Json ToJson(const replica::SetStatus& status, const std::string& set) {
   const replica::Generation& generation = status.view.generation;
   Json json{
@@ -35,56 +101,9 @@ Json ToJson(const replica::SetStatus& status, const std::string& set) {
       {"partitions", generation.assignment.members.size()},
       {"reason", generation.reason},
       {"alive", replica::CountAlive(status.view)},
-      {"workers", Json::array()},
-      {"projections", Json::array()}};
+      {"workers", WorkersOf(status.view)},
+      {"projections", ProjectionsOf(status)}};
   if (status.view.scale) json["scale"] = *status.view.scale;
-  for (const auto& [id, member] : status.view.members) {
-    Json worker{{"worker", id},
-                {"state", replica::PhaseName(member.state.phase)},
-                {"generation", member.state.generation},
-                {"partition", generation.assignment.PartitionOf(id)},
-                {"handled", member.state.handled},
-                {"pause_ms", member.state.pause_ms}};
-    if (!member.state.error.empty()) worker["error"] = member.state.error;
-    json["workers"].push_back(std::move(worker));
-  }
-  for (const replica::InstanceStatus& instance : status.instances) {
-    Json one{{"projection", instance.projection},
-             {"version", instance.version},
-             {"active", instance.active},
-             {"paused", instance.paused},
-             {"held", instance.held},
-             {"definition", instance.definition},
-             {"skipped", instance.skipped},
-             {"handled", instance.handled},
-             {"parked_events", instance.parked_events},
-             {"lag_events", instance.lag_events},
-             {"lag_estimated", instance.lag_estimated},
-             {"lag_ms", instance.lag_time.count()},
-             {"log_is_whole", instance.log_cut_at < 0},
-             {"parked", Json::array()},
-             {"slots", Json::array()}};
-    for (const replica::ParkedStream& stream : instance.parked) {
-      Json parked{{"stream", stream.stream},
-                  {"state", stream.replay ? "replaying" : "parked"},
-                  {"events", stream.versions.size()},
-                  {"error", stream.error}};
-      const auto first = instance.parked_at.find(stream.stream);
-      if (first != instance.parked_at.end()) parked["position"] = first->second;
-      one["parked"].push_back(std::move(parked));
-    }
-    for (const events::SlotLag& lag : instance.lags) {
-      Json slot{{"slot", lag.slot}, {"position", 0}, {"generation", 0}, {"lag_events", lag.events}};
-      for (const replica::SlotState& state : instance.slots) {
-        if (state.slot != lag.slot) continue;
-        slot["position"] = state.position;
-        slot["generation"] = state.generation;
-      }
-      if (lag.oldest) slot["lag_ms"] = (status.now - *lag.oldest).count();
-      one["slots"].push_back(std::move(slot));
-    }
-    json["projections"].push_back(std::move(one));
-  }
   return json;
 }
 
@@ -123,16 +142,12 @@ void PrintSet(const replica::SetStatus& status, const std::string& set, Context&
   }
   workers.Print(context.out, context.color);
   context.out << '\n';
-  std::set<std::string> serial;
-  for (const auto& [id, member] : status.view.members) {
-    if (member.state.Alive()) serial.insert(member.state.serial.begin(), member.state.serial.end());
-  }
-  for (const std::string& projection : serial) {
+  for (const std::string& projection : status.view.Serialized()) {
     context.out << "workers of " << projection << " are serialized because of deadlocks\n\n";
   }
 }
 
-void PrintProjections(const replica::SetStatus& status, bool slots, Context& context) {
+void PrintProjections(const replica::SetStatus& status, Context& context) {
   Table table({{"PROJECTION"},
                {"VERSION", Table::Align::kRight},
                {"STATE"},
@@ -155,6 +170,9 @@ void PrintProjections(const replica::SetStatus& status, bool slots, Context& con
                   {instance.definition}});
   }
   table.Print(context.out, context.color);
+}
+
+void PrintParked(const replica::SetStatus& status, Context& context) {
   Table parked({{"PARKED STREAM"},
                 {"PROJECTION"},
                 {"VERSION", Table::Align::kRight},
@@ -176,11 +194,12 @@ void PrintProjections(const replica::SetStatus& status, bool slots, Context& con
                      {stream.error}});
     }
   }
-  if (any) {
-    context.out << '\n';
-    parked.Print(context.out, context.color);
-  }
-  if (!slots) return;
+  if (!any) return;
+  context.out << '\n';
+  parked.Print(context.out, context.color);
+}
+
+void PrintSlots(const replica::SetStatus& status, Context& context) {
   context.out << '\n';
   Table by_slot({{"PROJECTION"},
                  {"SLOT", Table::Align::kRight},
@@ -233,10 +252,15 @@ Result<int> ShowReplicaStatus(const ReplicaCommandOptions& options, Context& con
     return kDone;
   }
   PrintSet(status, set, context);
-  PrintProjections(status, options.slots, context);
+  PrintProjections(status, context);
+  PrintParked(status, context);
+  if (options.slots) PrintSlots(status, context);
   PrintOtherDefinitions(status, open.file, context);
-  if (const Status whole = replica::CheckLogIsWhole(status); !whole) {
+  if (const Status whole = replica::CheckSameLog(status); !whole) {
     context.out << '\n' << whole.error().message << "; " << whole.error().hint << '\n';
+  }
+  for (const replica::InstanceStatus& instance : status.instances) {
+    if (!instance.log_warning.empty()) context.out << "\nwarning: " << instance.log_warning << '\n';
   }
   return kDone;
 }

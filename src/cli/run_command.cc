@@ -8,17 +8,13 @@
 #include "cli/executors.h"
 #include "cli/exit_codes.h"
 #include "cli/metered_executor.h"
-#include "cli/migration_report.h"
 #include "cli/run_follower.h"
+#include "cli/run_report.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/watched_executor.h"
 #include "core/guard.h"
-#include "core/json.h"
-#include "core/json_fields.h"
-#include "core/secrets.h"
 #include "plan/plan.h"
 #include "states/states.h"
 #include "store/store.h"
@@ -79,7 +75,7 @@ class RunCommand {
         dashboard_(context, "muster run", options.serve) {}
 
   Result<int> Run() {
-    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file, {}));
+    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file, {}, options_.profile));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
     MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
     MUSTER_TRY(CheckAws(*profile));
@@ -92,8 +88,8 @@ class RunCommand {
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState before, runs().Find(id_));
-    MUSTER_ASSIGN(const plan::Plan plan,
-                  Load(options_.plan.empty() ? before.path : options_.plan, before.variables));
+    const std::string& path = options_.plan.empty() ? before.path : options_.plan;
+    MUSTER_ASSIGN(const plan::Plan plan, Load(path, before.variables, before.profile));
     MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(before.profile));
     MUSTER_TRY(CheckAws(*profile));
     MUSTER_TRY(Open(plan));
@@ -146,69 +142,12 @@ class RunCommand {
   Result<int> History() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState run, runs().Find(id_));
-    MUSTER_ASSIGN(const auto attempts, runs().Attempts(run, true));
-    Json all = Json::array();
-    for (const plan::AttemptReport& attempt : attempts) {
-      auto history = engine_->states().History(attempt.attempt.execution);
-      if (!history && history.error().code != Code::kNotFound) return history.error();
-      if (!history) history = Json::array();
-      if (!context_.json) {
-        PrintHistory(context_.out, attempt, *history, context_.color);
-        continue;
-      }
-      for (Json& event : *history) {
-        event["attempt"] = attempt.attempt.number;
-        all.push_back(std::move(event));
-      }
-    }
-    if (context_.json) context_.out << ToJsonText(all) << '\n';
-    return kDone;
+    return ShowHistory(*engine_, run, context_);
   }
 
   Result<int> List() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const auto listed, runs().List("", options_.limit));
-    Json list = Json::array();
-    Table table({{"MIGRATION"},
-                 {"TENANT"},
-                 {"ENVIRONMENT", Table::Align::kLeft, Table::Importance::kLess},
-                 {"PLAN"},
-                 {"STATUS"},
-                 {"ATTEMPTS"},
-                 {"STARTED"}});
-    int exit_code = kDone;
-    for (const RunState& run : listed) {
-      if (run.status == RunStatus::kUnreadable) {
-        list.push_back(
-            {{"migration_id", run.id}, {"status", NameOf(run.status)}, {"cause", run.cause}});
-        exit_code = kFailed;
-        table.AddRow({{run.id},
-                      {""},
-                      {""},
-                      {""},
-                      {NameOf(run.status), StyleOfStatus(run.status)},
-                      {""},
-                      {""}});
-        context_.err << run.cause << '\n';
-        continue;
-      }
-      MUSTER_ASSIGN(const auto attempts, runs().Attempts(run, false));
-      list.push_back(MigrationJson(run));
-      list.back()["attempts"] = AttemptsJson(attempts);
-      table.AddRow({{run.id},
-                    {run.Input("tenantId")},
-                    {run.Input("environment")},
-                    {run.plan},
-                    {StatusText(run), StyleOfStatus(run.status)},
-                    {AttemptsText(run, attempts)},
-                    {states::FormatTimestamp(run.FirstStart())}});
-    }
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-    }
-    return exit_code;
+    return ListRuns(runs(), options_.limit, context_);
   }
 
  private:
@@ -230,11 +169,11 @@ class RunCommand {
   }
 
   // `before`: the variables' values when the run began.
-  Result<plan::Plan> Load(const std::string& path,
-                          const std::map<std::string, std::string>& before) {
+  Result<plan::Plan> Load(const std::string& path, const std::map<std::string, std::string>& before,
+                          const std::string& profile) {
     MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
     variables.insert(before.begin(), before.end());
-    const plan::PlanOptions plan_options{.variables = std::move(variables)};
+    const plan::PlanOptions plan_options{.variables = std::move(variables), .profile = profile};
     const auto problems = plan::CheckPlan(path, plan_options);
     if (problems.empty()) return plan::LoadPlan(path, plan_options);
     for (const std::string& problem : problems) context_.err << problem << '\n';
@@ -321,25 +260,7 @@ class RunCommand {
                              .error = run.error});
   }
 
-  Result<int> Report(const RunState& run) {
-    Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
-    MUSTER_ASSIGN(migration.report, runs().Report(run));
-    MUSTER_ASSIGN(migration.attempts, runs().Attempts(run, true));
-    if (run.status == RunStatus::kInProgress) {
-      MUSTER_ASSIGN(const plan::LiveRun live, runs().Live(run));
-      migration.report.SetWaits(live.waits);
-    }
-    MUSTER_ASSIGN(migration.letters, task::Outbox(*store_, context_.env).List(run.id));
-    if (context_.json) {
-      context_.out << ToJsonText(MigrationJson(migration)) << '\n';
-    } else {
-      PrintMigration(context_.out, migration, context_.color);
-    }
-    if (run.status == RunStatus::kFailed || run.status == RunStatus::kCancelled) return kFailed;
-    return run.status == RunStatus::kCompleted && migration.report.Unreadable() > 0
-               ? kDoneWithRejects
-               : kDone;
-  }
+  Result<int> Report(const RunState& run) { return ReportRun(runs(), run, *store_, context_); }
 
   const RunCommandOptions& options_;
   Context& context_;
@@ -377,7 +298,7 @@ void AddDriving(Command& command, RunCommandOptions& options) {
   command.AddOption("--set", options.variables, "Set a variable; may be repeated")
       .TypeName("NAME=VALUE")
       .OneValuePerUse();
-  command.AddOption("--threads", options.threads, "How many tasks may run here at once")
+  command.AddOption("--threads", options.threads, "Maximum number of concurrent tasks here (8)")
       .TypeName("N")
       .Range(1, 256);
   AddServeOption(command, options.serve);

@@ -139,7 +139,7 @@ void RunFollower::ReportRetries(const plan::RunReport& report) {
 void RunFollower::ReportRanks(const plan::RunProgress& progress) {
   for (const plan::RankProgress& rank : progress.running) {
     const auto known = ranks_.find(rank.number);
-    // Passing time alone is not news.
+    // Elapsed time alone is not a change.
     if (known != ranks_.end() && known->second.done == rank.done && known->second.rows == rank.rows)
       continue;
     ranks_[rank.number] = rank;

@@ -77,9 +77,9 @@ void AddServeCommand(Command& app, Context& context) {
       .OneValuePerUse();
   command
       .AddOption("--dead-letters", dashboard.site.dead_letters,
-                 "The folder with files of dead letters (.)")
+                 "The folder of dead-letter files (.)")
       .TypeName("FOLDER");
-  command.AddOption("--port", dashboard.port, "Where to listen (8077); 0: a free port")
+  command.AddOption("--port", dashboard.port, "The port to listen on (8077); 0: any free port")
       .TypeName("N")
       .Range(0, 65'535);
   command
@@ -94,10 +94,10 @@ void AddServeCommand(Command& app, Context& context) {
                  "Another host name of the server; may be repeated")
       .TypeName("NAME")
       .OneValuePerUse();
-  command.AddFlag("--read-only", dashboard.read_only, "Show, but allow no changes");
+  command.AddFlag("--read-only", dashboard.read_only, "Allow no changes");
   command
       .AddOption("--max-viewers", dashboard.max_viewers,
-                 "Pages that may be open at a time (64); the next gets a 503")
+                 "Maximum number of open pages (64); further ones get a 503")
       .TypeName("N")
       .Range(1, 1'000);
   command

@@ -38,7 +38,7 @@ std::string DefaultAuditLog() { return serve::StateFolder() + "/audit.jsonl"; }
 void AddServeOption(Command& command, ServeBesideOptions& options) {
   command
       .AddOption("--serve", options.port,
-                 "Serve the dashboard meanwhile, on this port of 127.0.0.1; 0: a free one")
+                 "Also serve the dashboard, on this port of 127.0.0.1; 0: any free port")
       .TypeName("PORT")
       .Range(0, 65'535);
   AddOtlpOption(command, options.otlp);

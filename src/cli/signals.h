@@ -10,7 +10,7 @@ namespace muster::cli {
 // While it lives, the first SIGINT, SIGTERM or SIGHUP requests a stop, so that the command can
 // drain:
 // finish or hand over what it holds. Network waits still going two seconds later are interrupted
-// (base/interrupt.h): a silent server cannot keep the process. A second SIGINT or SIGTERM ends the
+// (core/interrupt.h): a silent server cannot keep the process. A second SIGINT or SIGTERM ends the
 // process at once with exit code 130; held items come back when their leases expire. SIGHUP stays
 // ignored if it was (nohup).
 //

@@ -39,10 +39,10 @@ Json ToJson(const work::ItemInfo& item) {
             {"why", work::WhyItem(item)},
             {"epoch", item.epoch},
             {"attempt", item.attempt},
-            {"read", item.progress.counts.read},
-            {"written", item.progress.counts.written},
-            {"skipped", item.progress.counts.skipped},
-            {"failed", item.progress.counts.failed},
+            {"read", item.counts.read},
+            {"written", item.counts.written},
+            {"skipped", item.counts.skipped},
+            {"failed", item.counts.failed},
             {"docs_per_second", std::round(item.docs_per_second)},
             {"successors", item.successors}};
   if (item.fraction) json["fraction"] = *item.fraction;
@@ -57,6 +57,47 @@ Json ToJson(const work::RedriveReport& report) {
               {"skipped", report.counts.skipped}, {"failed", report.counts.failed},
               {"earlier", report.earlier},        {"bad_lines", report.bad_lines.count},
               {"recorded", report.recorded},      {"notes", report.notes}};
+}
+
+void AddRow(const work::RunInfo& run, const work::RunSummary& sum, Table& table) {
+  const auto left = sum.Left(sum.docs_per_second());
+  table.AddRow(
+      {{run.name},
+       {std::string(work::RunStateName(run, sum)),
+        run.unreadable.empty() ? Style::kNone : Style::kBad},
+       {std::to_string(sum.items)},
+       {std::to_string(sum.done)},
+       {std::to_string(sum.held)},
+       {std::to_string(sum.waiting)},
+       {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
+       {std::to_string(sum.counts.read)},
+       {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
+       {std::to_string(static_cast<int64_t>(sum.docs_per_second()))},
+       {left ? work::FormatSpan(*left) : ""}});
+}
+
+Json ToJson(const work::RunInfo& run, const work::RunSummary& sum) {
+  Json json{{"run", run.name},
+            {"state", work::RunStateName(run, sum)},
+            {"source", run.source},
+            {"sink", run.sink},
+            {"incarnation", run.incarnation},
+            {"items", sum.items},
+            {"done", sum.done},
+            {"held", sum.held},
+            {"waiting", sum.waiting},
+            {"quarantined", sum.quarantined},
+            {"read", sum.counts.read},
+            {"written", sum.counts.written},
+            {"skipped", sum.counts.skipped},
+            {"failed", sum.counts.failed},
+            {"docs_per_second", std::round(sum.docs_per_second())}};
+  if (!run.unreadable.empty()) json["error"] = run.unreadable;
+  if (const std::string why = work::WhyRun(run, sum); !why.empty()) json["why"] = why;
+  if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
+  if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
+  if (const auto left = sum.Left(sum.docs_per_second())) json["eta_s"] = left->count() / 1000;
+  return json;
 }
 
 class WorkCommand {
@@ -85,44 +126,12 @@ class WorkCommand {
     for (const work::RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
       MUSTER_ASSIGN(const work::RunSummary sum, work::RunSummary::Of(*store_, run.name));
-      const auto left = sum.Left(sum.docs_per_second());
       if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
-      const std::string state(work::RunStateName(run, sum));
-      const std::string why = work::WhyRun(run, sum);
-      if (!why.empty()) notes += run.name + ": " + why + "\n";
-      table.AddRow(
-          {{run.name},
-           {state, run.unreadable.empty() ? Style::kNone : Style::kBad},
-           {std::to_string(sum.items)},
-           {std::to_string(sum.done)},
-           {std::to_string(sum.held)},
-           {std::to_string(sum.waiting)},
-           {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
-           {std::to_string(sum.counts.read)},
-           {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
-           {std::to_string(static_cast<int64_t>(sum.docs_per_second()))},
-           {left ? work::FormatSpan(*left) : ""}});
-      Json json{{"run", run.name},
-                {"state", state},
-                {"source", run.source},
-                {"sink", run.sink},
-                {"incarnation", run.incarnation},
-                {"items", sum.items},
-                {"done", sum.done},
-                {"held", sum.held},
-                {"waiting", sum.waiting},
-                {"quarantined", sum.quarantined},
-                {"read", sum.counts.read},
-                {"written", sum.counts.written},
-                {"skipped", sum.counts.skipped},
-                {"failed", sum.counts.failed},
-                {"docs_per_second", std::round(sum.docs_per_second())}};
-      if (!run.unreadable.empty()) json["error"] = run.unreadable;
-      if (!why.empty()) json["why"] = why;
-      if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
-      if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
-      if (left) json["eta_s"] = left->count() / 1000;
-      list.push_back(std::move(json));
+      if (const std::string why = work::WhyRun(run, sum); !why.empty()) {
+        notes += run.name + ": " + why + "\n";
+      }
+      AddRow(run, sum, table);
+      list.push_back(ToJson(run, sum));
     }
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -162,8 +171,8 @@ class WorkCommand {
                                                                             : Style::kNone},
            {item.holder},
            {Percent(item)},
-           {std::to_string(item.progress.counts.read)},
-           {std::to_string(item.progress.counts.failed)},
+           {std::to_string(item.counts.read)},
+           {std::to_string(item.counts.failed)},
            {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
                                      : ""},
            {left ? work::FormatSpan(*left) : ""},
@@ -280,7 +289,7 @@ class WorkCommand {
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
     if (runs.size() == 1) return runs.front().name;
     return Error{
-        Code::kInvalid,
+        runs.empty() ? Code::kNotFound : Code::kInvalid,
         runs.empty() ? "there is no run in this store" : "there are several runs in this store",
         runs.empty() ? "'muster worker' starts one" : "name one with --run"};
   }

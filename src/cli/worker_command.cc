@@ -2,7 +2,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "core/guard.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/work.h"
@@ -58,7 +58,7 @@ class Tally final : public work::WorkObserver {
   explicit Tally(cli::Progress& progress) : progress_(progress) {}
 
   void Acquired(const work::WorkItem& item, const muster::pipeline::Progress& from) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     seen_[item.name()] = from.counts;
     progress_.Say(
         (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
@@ -66,7 +66,7 @@ class Tally final : public work::WorkObserver {
   }
 
   void Advanced(const work::WorkItem& item, const muster::pipeline::Progress& progress) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pipeline::Counts& seen = seen_[item.name()];
     pipeline::Counts& sum = sums_[item.partition().collection];
     sum.read += progress.counts.read - seen.read;
@@ -84,28 +84,55 @@ class Tally final : public work::WorkObserver {
   }
 
   void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     seen_.erase(item.name());
     ++items_;
     progress_.Say(item.name() + ": " + std::string(work::ShardOutcomeName(outcome)) +
                   (why == nullptr || why->code == Code::kCancelled ? "" : ": " + why->ToString()));
   }
 
-  const std::map<std::string, pipeline::Counts>& sums() const { return sums_; }
-  int items() const { return items_; }
+  void Waits(const std::string& what) override {
+    const MutexLock lock(mutex_);
+    if (what == waits_) return;
+    waits_ = what;
+    progress_.Note(WhatIsWaitedFor() + run_);
+  }
+
+  // How far the whole run is.
+  void SetRun(const std::string& words) {
+    const MutexLock lock(mutex_);
+    run_ = words;
+    progress_.Note(WhatIsWaitedFor() + run_);
+  }
+
+  std::map<std::string, pipeline::Counts> sums() const {
+    const MutexLock lock(mutex_);
+    return sums_;
+  }
+  int items() const {
+    const MutexLock lock(mutex_);
+    return items_;
+  }
 
  private:
+  std::string WhatIsWaitedFor() const REQUIRES(mutex_) {
+    if (waits_.empty()) return "";
+    return "waiting for " + waits_ + (run_.empty() ? "" : "; ");
+  }
+
   cli::Progress& progress_;
-  std::mutex mutex_;
-  std::map<std::string, pipeline::Counts> seen_;  // of items in progress
-  std::map<std::string, pipeline::Counts> sums_;  // by collection
-  int64_t read_ = 0;
-  int items_ = 0;
+  mutable Mutex mutex_;
+  std::string waits_ GUARDED_BY(mutex_);
+  std::string run_ GUARDED_BY(mutex_);
+  std::map<std::string, pipeline::Counts> seen_ GUARDED_BY(mutex_);  // of items in progress
+  std::map<std::string, pipeline::Counts> sums_ GUARDED_BY(mutex_);  // by collection
+  int64_t read_ GUARDED_BY(mutex_) = 0;
+  int items_ GUARDED_BY(mutex_) = 0;
 };
 
 // Shows the whole run's progress, by all workers. Looks rarely enough to cost the store at
 // most a twentieth of its time.
-void FollowRun(store::Store& store, const std::string& run, Env& env, cli::Progress& progress,
+void FollowRun(store::Store& store, const std::string& run, Env& env, Tally& tally,
                const std::stop_token& stop) {
   constexpr milliseconds kPause(5000);
   const InterruptScope scope(stop);
@@ -127,7 +154,7 @@ void FollowRun(store::Store& store, const std::string& run, Env& env, cli::Progr
     if (const auto left = sum->Left(seconds > 0 ? read / seconds : sum->docs_per_second())) {
       note += ", " + FormatSeconds(static_cast<uint64_t>(left->count()) / 1000) + " left";
     }
-    progress.Note(note);
+    tally.SetRun(note);
   }
 }
 
@@ -140,24 +167,7 @@ class WorkerCommand {
     StopOnSignals signals;
     // Slots, which have something to hand over, are other threads.
     const InterruptScope scope(signals.Token());
-    MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
-    work::WorkerOptions worker{
-        .run = {.name = options_.run,
-                .source = Redact(options_.flow.source),
-                .sink = Redact(options_.flow.sink),
-                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
-                .selection = SelectionOf(options_.flow),
-                .new_incarnation = options_.new_incarnation},
-        .terms = {.lease = Seconds(options_.lease_s),
-                  .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
-                  .max_hold = Seconds(options_.max_hold_s),
-                  .max_attempts = options_.max_attempts},
-        .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
-        .slots = options_.slots,
-        .forever = options_.forever};
-    worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
-    worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
-    if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
+    MUSTER_ASSIGN(work::WorkerOptions worker, ReadOptions());
     std::unique_ptr<store::Store> opened;  // outlives everything that shows it
     DashboardBeside dashboard(context_, "muster worker", options_.serve);
     MUSTER_ASSIGN(const auto flow, Flow::Open(options_.flow, worker.run.name,
@@ -182,7 +192,7 @@ class WorkerCommand {
     if (context_.progress != ProgressMode::kNone) {
       follower = std::jthread([&](const std::stop_token& stop) {
         LogThrown("progress",
-                  [&] { FollowRun(store, worker.run.name, context_.env, progress, stop); });
+                  [&] { FollowRun(store, worker.run.name, context_.env, tally, stop); });
       });
     }
     const auto before = work::ReadRun(store, worker.run.name);
@@ -199,6 +209,28 @@ class WorkerCommand {
   }
 
  private:
+  Result<work::WorkerOptions> ReadOptions() const {
+    MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
+    work::WorkerOptions worker{
+        .run = {.name = options_.run,
+                .source = Redact(options_.flow.source),
+                .sink = Redact(options_.flow.sink),
+                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                .selection = SelectionOf(options_.flow),
+                .new_incarnation = options_.new_incarnation},
+        .terms = {.lease = Seconds(options_.lease_s),
+                  .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
+                  .max_hold = Seconds(options_.max_hold_s),
+                  .max_attempts = options_.max_attempts},
+        .worker = options_.name.empty() ? DefaultWorkerName() : options_.name,
+        .slots = options_.slots,
+        .forever = options_.forever};
+    worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
+    worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
+    if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
+    return worker;
+  }
+
   static int64_t Failed(const Tally& tally) {
     int64_t failed = 0;
     for (const auto& [collection, counts] : tally.sums()) failed += counts.failed;
@@ -240,7 +272,7 @@ class WorkerCommand {
     }
     table.Print(context_.out, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
-                 << " items; "
+                 << (tally.items() == 1 ? " item; " : " items; ")
                  << (report.all_done ? "all items of the run are done or quarantined\n"
                                      : "others continue with the rest\n");
     if (Failed(tally) > 0) {
@@ -280,7 +312,7 @@ void AddWorkerCommand(Command& app, Context& context) {
       .Range(0.5, 86'400.0);
   command
       .AddOption("--max-hold", options->max_hold_s,
-                 "When an item is handed over, in seconds (600); 0: never")
+                 "Hand an item over after this many seconds (600); 0: never")
       .TypeName("S")
       .NonNegative();
   command

@@ -174,7 +174,7 @@ Result<Json> Actions::RetryAll(const ActionCall& call) {
     outcome.Affects("item", name, "is retried");
     if (call.preview) continue;
     const Status retried = work::RetryItem(*store->store, run, name);
-    // kConflict: retried by someone else meanwhile.
+    // kConflict: already retried, by another caller.
     if (!retried && retried.error().code != Code::kConflict) return retried.error();
   }
   return outcome.Take();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "states/states.h"
 
@@ -30,7 +31,7 @@ Error LastError(const std::string& path) {
 }  // namespace
 
 AuditLog::~AuditLog() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   CountLeftOut();
   if (!waiting_.empty()) static_cast<void>(Write());
 }
@@ -38,7 +39,7 @@ AuditLog::~AuditLog() {
 Status AuditLog::Add(const std::string& actor, const std::string& action,
                      const std::string& outcome, const Json& details) {
   const std::string line = LineOf(actor, action, outcome, details);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   CountLeftOut();
   // They are in the log of the process.
   while (waiting_.size() >= kMaxWaiting) waiting_.pop_front();
@@ -56,7 +57,7 @@ Status AuditLog::Add(const std::string& actor, const std::string& action,
 void AuditLog::AddRefusal(const std::string& actor, const std::string& action,
                           const std::string& why) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Refusals& role = refusals_[actor.substr(0, actor.find('@'))];
     const MonoTime now = env_.MonoNow();
     if (role.written == 0 || now - role.since >= kMinute) {
@@ -72,7 +73,7 @@ void AuditLog::AddRefusal(const std::string& actor, const std::string& action,
   static_cast<void>(Add(actor, action, "refused", {{"why", why}}));
 }
 
-// Says how many refusals are missing before the line that comes.
+// Adds a line with the number of refusals left out since the last one.
 void AuditLog::CountLeftOut() {
   for (auto& [role, refusals] : refusals_) {
     const int64_t count = std::exchange(refusals.left_out, 0);
@@ -122,7 +123,7 @@ Status AuditLog::WriteTo(int file) {
     if (before.st_size + written >= limits_.file_bytes) Rotate(file);
     return {};
   }
-  // A write that ends in the middle is one that found no room.
+  // A short write means that the disk is full.
   if (written >= 0 && written < static_cast<ssize_t>(lines.size())) errno = ENOSPC;
   Error error = LastError(path_);
   // The next line must not be appended to half of this one.

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 
@@ -52,17 +52,17 @@ class AuditLog {
   std::string LineOf(const std::string& actor, const std::string& action,
                      const std::string& outcome, const Json& details) const;
   Json Cut(const Json& value) const;
-  void CountLeftOut();
-  Status Write();
-  Status WriteTo(int file);
+  void CountLeftOut() REQUIRES(mutex_);
+  Status Write() REQUIRES(mutex_);
+  Status WriteTo(int file) REQUIRES(mutex_);
   void Rotate(int file);
 
   const std::string path_;
   Env& env_;
   const AuditLimits limits_;
-  std::mutex mutex_;
-  std::map<std::string, Refusals> refusals_;  // by role
-  std::deque<std::string> waiting_;           // lines that are not in the file yet
+  Mutex mutex_;
+  std::map<std::string, Refusals> refusals_ GUARDED_BY(mutex_);  // by role
+  std::deque<std::string> waiting_ GUARDED_BY(mutex_);  // lines that are not in the file yet
 };
 
 }  // namespace muster::serve

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "pipeline/pipeline.h"
 #include "serve/signature.h"
 
@@ -89,7 +90,7 @@ Status DeadLetterIndex::Scan(Known& known) {
 }
 
 Result<std::vector<LetterFile>> DeadLetterIndex::Files() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::error_code error;
   std::filesystem::directory_iterator entries(folder_, error);
   if (error) {

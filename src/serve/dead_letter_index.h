@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 
@@ -65,8 +65,8 @@ class DeadLetterIndex {
   Status Scan(Known& known);
 
   const std::string folder_;
-  std::mutex mutex_;
-  std::map<std::string, Known> known_;
+  Mutex mutex_;
+  std::map<std::string, Known> known_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::serve

@@ -1,12 +1,13 @@
 #include "serve/jobs.h"
 
 #include "core/guard.h"
+#include "core/mutex.h"
 
 namespace muster::serve {
 
 Status Jobs::Start(const std::string& name, Work work,
                    std::function<void(const Result<std::string>&)> ended) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = states_.find(name); found != states_.end() && found->second.running) {
     return Error{Code::kConflict, name + " is already running"};
   }
@@ -21,7 +22,7 @@ Status Jobs::Start(const std::string& name, Work work,
       [this, name, work = std::move(work), ended = std::move(ended)](const std::stop_token& stop) {
         const Result<std::string> outcome = GuardedThread(name, [&] { return work(stop); });
         LogThrown(name, [&] { ended(outcome); });
-        const std::lock_guard done(mutex_);
+        const MutexLock done(mutex_);
         --running_;
         states_[name] = {.running = false,
                          .failed = !outcome,
@@ -31,7 +32,7 @@ Status Jobs::Start(const std::string& name, Work work,
 }
 
 std::optional<Jobs::State> Jobs::Find(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = states_.find(name);
   if (found == states_.end()) return std::nullopt;
   return found->second;

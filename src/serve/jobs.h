@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "muster/result.h"
 
 namespace muster::serve {
@@ -34,10 +34,10 @@ class Jobs {
 
  private:
   const int most_;
-  mutable std::mutex mutex_;
-  int running_ = 0;
-  std::map<std::string, State> states_;
-  std::map<std::string, std::jthread> threads_;
+  mutable Mutex mutex_;
+  int running_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, State> states_ GUARDED_BY(mutex_);
+  std::map<std::string, std::jthread> threads_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::serve

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/guard.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "serve/merge_patch.h"
 
@@ -27,18 +28,19 @@ LiveHub::LiveHub(Env& env, Readings& readings, LiveOptions options)
       readings_(readings),
       options_(options),
       boot_(env.NewId().substr(0, 12)),
+      changed_(env),
       looking_([this](const std::stop_token& stop) { Look(stop); }) {}
 
 LiveHub::~LiveHub() = default;
 
 int LiveHub::viewers() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return viewers_;
 }
 
 std::shared_ptr<LiveHub::Subscription> LiveHub::Join(const std::vector<std::string>& topics,
                                                      const std::string& last_event_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (viewers_ >= options_.max_viewers) return nullptr;
   ++viewers_;
   std::shared_ptr<Subscription> subscription(new Subscription(*this));
@@ -63,12 +65,12 @@ std::shared_ptr<LiveHub::Subscription> LiveHub::Join(const std::vector<std::stri
     if (is_new) ++topic.viewers;
     if (continues && topic.reading != nullptr) place->second = last;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   return subscription;
 }
 
 void LiveHub::Leave(Subscription& subscription) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --viewers_;
   for (const auto& [name, since] : subscription.topics_) --topics_.at(name).viewers;
 }
@@ -79,8 +81,8 @@ void LiveHub::Look(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<std::string> wanted;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, stop, [&] { return viewers_ > 0; });
+      MutexLock lock(mutex_);
+      while (viewers_ == 0 && !stop.stop_requested()) changed_.Wait(lock, options_.ping, stop);
       if (topics_.size() > kMaxIdleTopics) {
         std::erase_if(topics_, [](const auto& topic) { return topic.second.viewers == 0; });
       }
@@ -93,18 +95,25 @@ void LiveHub::Look(const std::stop_token& stop) {
       LogThrown("live view of " + name, [&] { Take(name, readings_.Get(name)); });
     }
     // A new viewer's topics are read at once.
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, options_.look, [&] {
-      for (const auto& [name, topic] : topics_) {
-        if (topic.viewers > 0 && topic.reading == nullptr && topic.problem.empty()) return true;
-      }
-      return false;
-    });
+    const MonoTime next = env_.MonoNow() + options_.look;
+    MutexLock lock(mutex_);
+    while (!HasUnreadTopic() && !stop.stop_requested()) {
+      const auto rest = next - env_.MonoNow();
+      if (rest <= rest.zero()) break;
+      changed_.Wait(lock, rest, stop);
+    }
   }
 }
 
+bool LiveHub::HasUnreadTopic() const {
+  return std::any_of(topics_.begin(), topics_.end(), [](const auto& entry) {
+    const Topic& topic = entry.second;
+    return topic.viewers > 0 && topic.reading == nullptr && topic.problem.empty();
+  });
+}
+
 void LiveHub::Take(const std::string& name, const std::shared_ptr<const Reading>& reading) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = topics_.find(name);
   if (found == topics_.end() || found->second.reading == reading) return;
   Topic& topic = found->second;
@@ -140,7 +149,7 @@ void LiveHub::Publish(Topic& topic, std::string text) {
     bytes_ -= events_.front().text->size();
     events_.pop_front();
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 std::string LiveHub::IdLine() const {
@@ -208,12 +217,15 @@ void LiveHub::Serve(Subscription& subscription, WebStream& stream) {
   while (!stream.stop().stop_requested()) {
     std::string text;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       text = Gather(subscription, all);
       if (text.empty()) {
-        const auto wait = std::max(ping_at - env_.MonoNow(), std::chrono::nanoseconds(0));
         const int64_t seen = number_;
-        changed_.wait_for(lock, stream.stop(), wait, [&] { return number_ != seen; });
+        while (number_ == seen && !stream.stop().stop_requested()) {
+          const auto rest = ping_at - env_.MonoNow();
+          if (rest <= rest.zero()) break;
+          changed_.Wait(lock, rest, stream.stop());
+        }
         text = Gather(subscription, all);
       }
     }

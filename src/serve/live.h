@@ -1,19 +1,19 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/condition.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 #include "serve/readings.h"
@@ -70,9 +70,10 @@ class LiveHub {
 
   void Look(const std::stop_token& stop);
   void Take(const std::string& name, const std::shared_ptr<const Reading>& reading);
-  void Publish(Topic& topic, std::string text);
-  std::string Gather(Subscription& subscription, bool& all);
-  std::string IdLine() const;
+  void Publish(Topic& topic, std::string text) REQUIRES(mutex_);
+  std::string Gather(Subscription& subscription, bool& all) REQUIRES(mutex_);
+  bool HasUnreadTopic() const REQUIRES(mutex_);
+  std::string IdLine() const REQUIRES(mutex_);
   std::string PingText() const;
   void Leave(Subscription& subscription);
 
@@ -80,13 +81,13 @@ class LiveHub {
   Readings& readings_;
   const LiveOptions options_;
   const std::string boot_;  // distinguishes our events from those before a restart
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  int viewers_ = 0;
-  std::map<std::string, Topic> topics_;
-  std::deque<Event> events_;
-  size_t bytes_ = 0;
-  int64_t number_ = 0;  // of the last event
+  mutable Mutex mutex_;
+  Condition changed_;
+  int viewers_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Topic> topics_ GUARDED_BY(mutex_);
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  int64_t number_ GUARDED_BY(mutex_) = 0;  // of the last event
   std::jthread looking_;
 };
 
@@ -102,6 +103,7 @@ class LiveHub::Subscription {
   explicit Subscription(LiveHub& hub) : hub_(hub) {}
 
   LiveHub& hub_;
+  // Guarded by the hub's mutex, which clang cannot follow through the reference.
   std::map<std::string, std::optional<int64_t>> topics_;  // the last event; none: needs a snapshot
   int64_t seen_ = 0;                                      // the last event considered
 };

@@ -13,7 +13,7 @@ MigrationDriver::MigrationDriver(const SiteStore& store, Env& env)
     : tasks_(store.make_tasks()), engine_(*store.store, env, tasks_->executors(), "serve") {}
 
 Result<plan::Plan> MigrationDriver::Load(const plan::RunState& run) {
-  const plan::PlanOptions options{.variables = run.variables};
+  const plan::PlanOptions options{.variables = run.variables, .profile = run.profile};
   std::string wrong;
   for (const std::string& problem : plan::CheckPlan(run.path, options)) {
     wrong += (wrong.empty() ? "" : "\n") + problem;

@@ -14,8 +14,8 @@ class MigrationDriver {
  public:
   MigrationDriver(const SiteStore& store, Env& env);
 
-  // The plan of a run as its file is now, with the variables that it was begun with. kInvalid says
-  // everything that is wrong in it.
+  // The plan of a run as its file is now, with the variables of its start. kInvalid: lists every
+  // problem in it.
   static Result<plan::Plan> Load(const plan::RunState& run);
 
   // `muster retry`: drives it until it ends or a stop is requested.

@@ -1,5 +1,6 @@
 #include "serve/migration_view.h"
 
+#include "core/mutex.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 
@@ -56,7 +57,7 @@ void AddTasks(const RunView& view, Json& json) {
   json["tasks"]["total"] = total;
   for (const auto& [status, count] : counts) json["tasks"][NameOf(status)] = count;
   if (!current.empty()) json["current_ranks"] = std::move(current);
-  // To the second: what moves all the time would be news all the time.
+  // Rounded to seconds: otherwise every reading would be a change.
   if (view.expected_end) {
     json["expected_end_at"] = Ms(std::chrono::ceil<std::chrono::seconds>(*view.expected_end));
   }
@@ -180,7 +181,7 @@ Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
     const bool ended = run.stop.has_value();
     const std::string version = store.number + "/" + run.execution;
     if (ended) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (const auto found = ended_.find(version); found != ended_.end()) {
         AppendMember(into, key, found->second);
         continue;
@@ -189,7 +190,7 @@ Result<bool> MigrationViews::AddSummaries(const SiteStore& store, Json& into) {
     Json summary = SummaryOf(store, run);
     if (const auto view = store.runs->View(run.id)) AddTasks(*view, summary);
     if (ended) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (ended_.size() > kMaxEnded) ended_.clear();
       ended_[version] = summary;
     }
@@ -222,11 +223,10 @@ Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) 
   MUSTER_ASSIGN(const auto attempts, store.runs->Attempts(run, true));
   for (const plan::AttemptReport& attempt : attempts)
     json["attempts"].push_back(RunAttemptOf(attempt));
-  json["commands"] = {
-      CommandLine("Show it", CommandOn(store, "status " + Quoted(id))),
-      CommandLine("Tell what it has done", CommandOn(store, "history " + Quoted(id))),
-      CommandLine("Go on with it", CommandOn(store, "resume " + Quoted(id))),
-      CommandLine("End it", CommandOn(store, "cancel " + Quoted(id)))};
+  json["commands"] = {CommandLine("Show it", CommandOn(store, "status " + Quoted(id))),
+                      CommandLine("Show its history", CommandOn(store, "history " + Quoted(id))),
+                      CommandLine("Go on with it", CommandOn(store, "resume " + Quoted(id))),
+                      CommandLine("End it", CommandOn(store, "cancel " + Quoted(id)))};
   json["actions"] = RunActions(store, run, Json::object(), WhyNoRetry(run));
   return json;
 }
@@ -259,7 +259,7 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
   json["commands"] = {
       CommandLine("Do it again, and what did not succeed",
                   CommandOn(store, "retry " + Quoted(id) + " --task " + Quoted(name))),
-      CommandLine("Tell what the run has done", CommandOn(store, "history " + Quoted(id)))};
+      CommandLine("Show the history of the run", CommandOn(store, "history " + Quoted(id)))};
   const bool runs = view.run.status == RunStatus::kInProgress && view.run.driven;
   json["actions"] =
       RunActions(store, view.run, {{"task", name}}, runs ? "the run has not ended" : "");

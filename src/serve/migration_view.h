@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/result.h"
 #include "serve/site.h"
 
@@ -21,8 +21,8 @@ class MigrationViews {
                            const std::string& task);
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, Json> ended_;  // summaries that will not change any more
+  Mutex mutex_;
+  std::map<std::string, Json> ended_ GUARDED_BY(mutex_);  // summaries that will not change any more
 };
 
 // Why a run does not go on; empty: it does, or is completed.

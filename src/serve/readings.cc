@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/guard.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 
 namespace muster::serve {
@@ -19,14 +20,14 @@ std::shared_ptr<const Reading> Readings::Get(const std::string& path) {
   std::shared_ptr<Entry> entry;
   int64_t age = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     age = age_;
     if (entries_.size() > kMaxEntries && !entries_.contains(path)) entries_.clear();
     std::shared_ptr<Entry>& slot = entries_[path];
     if (slot == nullptr) slot = std::make_shared<Entry>();
     entry = slot;
   }
-  const std::lock_guard lock(entry->mutex);
+  const MutexLock lock(entry->mutex);
   const MonoTime start = env_.MonoNow();
   if (entry->reading != nullptr && start < entry->good_until && entry->age >= age) {
     return entry->reading;
@@ -43,7 +44,7 @@ std::shared_ptr<const Reading> Readings::Get(const std::string& path) {
 }
 
 void Readings::Forget() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++age_;
 }
 

@@ -3,10 +3,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/result.h"
 
@@ -35,17 +35,17 @@ class Readings {
 
  private:
   struct Entry {
-    std::mutex mutex;
-    std::shared_ptr<const Reading> reading;
-    MonoTime good_until{};
-    int64_t age = 0;
+    Mutex mutex;
+    std::shared_ptr<const Reading> reading GUARDED_BY(mutex);
+    MonoTime good_until GUARDED_BY(mutex){};
+    int64_t age GUARDED_BY(mutex) = 0;
   };
 
   Env& env_;
   const Read read_;
-  std::mutex mutex_;
-  int64_t age_ = 0;
-  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  Mutex mutex_;
+  int64_t age_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::shared_ptr<Entry>> entries_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::serve

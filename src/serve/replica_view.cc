@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/mutex.h"
 #include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
@@ -146,6 +147,7 @@ std::string WhyProjection(const replica::SetView& view, const replica::InstanceS
   if (instance.held) return "stopped until versions are swapped";
   const std::string set = WhySet(view);
   if (!set.empty()) return "the set is not running: " + set;
+  if (instance.serialized) return "its workers handle one batch at a time, because of deadlocks";
   return "";
 }
 
@@ -252,7 +254,7 @@ std::string KeyOf(const replica::InstanceStatus& instance) {
 }  // namespace
 
 void ReplicaViews::Notice(const std::string& key, const replica::SetView& view, WallTime now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Seen& seen = seen_[key];
   const replica::Generation& generation = view.generation;
   const auto add = [&](WallTime at, std::string what, std::string cause) {
@@ -285,7 +287,7 @@ void ReplicaViews::Notice(const std::string& key, const replica::SetView& view, 
 }
 
 Json ReplicaViews::TransitionsOf(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Json list = Json::array();
   for (const Transition& transition : seen_[key].transitions) {
     Json json{{"at", Ms(transition.at)},

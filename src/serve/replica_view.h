@@ -2,10 +2,10 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/result.h"
 #include "replica/replica.h"
 #include "serve/series.h"
@@ -42,8 +42,8 @@ class ReplicaViews {
   void Notice(const std::string& key, const replica::SetView& view, WallTime now);
   Json TransitionsOf(const std::string& key);
 
-  std::mutex mutex_;
-  std::map<std::string, Seen> seen_;
+  Mutex mutex_;
+  std::map<std::string, Seen> seen_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::serve

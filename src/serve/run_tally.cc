@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/mutex.h"
 #include "serve/offers.h"
 
 namespace muster::serve {
@@ -32,7 +33,7 @@ void Take(std::vector<Due>& from, size_t most, std::vector<Due>& to, const Fits&
 }  // namespace
 
 Result<std::vector<RunTallies::Run>> RunTallies::Refresh(const SiteStore& store) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   MUSTER_ASSIGN(const std::vector<work::RunInfo> infos, work::ListRuns(*store.store));
   ++refreshes_;
   Keep(infos);
@@ -110,7 +111,7 @@ Result<std::vector<RunTallies::Page>> RunTallies::ReadRange(const SiteStore& sto
   std::vector<Page> pages;
   while (true) {
     MUSTER_ASSIGN(const std::vector<work::ItemInfo> items,
-                  work::ListItems(*store.store, run, after, store::kMaxBatch));
+                  work::ListItemsAsMigrated(*store.store, run, after, store::kMaxBatch));
     Page& page = pages.emplace_back(Page{.after = after, .last = last, .read = refreshes_});
     bool end = items.size() < static_cast<size_t>(store::kMaxBatch);
     for (const work::ItemInfo& item : items) {

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "muster/result.h"
 #include "muster/work.h"
 #include "serve/failures.h"
@@ -51,17 +51,18 @@ class RunTallies {
     bool finished = false;  // the run is
   };
 
-  void Keep(const std::vector<work::RunInfo>& runs);
-  Status ReadNewRuns(const SiteStore& store);
-  std::vector<Due> Choose() const;
+  void Keep(const std::vector<work::RunInfo>& runs) REQUIRES(mutex_);
+  Status ReadNewRuns(const SiteStore& store) REQUIRES(mutex_);
+  std::vector<Due> Choose() const REQUIRES(mutex_);
   // Replaces a page by what its range holds now, which may be several pages.
-  Status ReadAgain(const SiteStore& store, const Due& due);
+  Status ReadAgain(const SiteStore& store, const Due& due) REQUIRES(mutex_);
   Result<std::vector<Page>> ReadRange(const SiteStore& store, const std::string& run,
-                                      std::string after, const std::string& last) const;
+                                      std::string after, const std::string& last) const
+      REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  int64_t refreshes_ = 0;
-  std::map<std::string, Tally> tallies_;  // by run
+  Mutex mutex_;
+  int64_t refreshes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Tally> tallies_ GUARDED_BY(mutex_);  // by run
 };
 
 }  // namespace muster::serve

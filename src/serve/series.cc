@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/mutex.h"
+
 namespace muster::serve {
 namespace {
 
@@ -26,7 +28,7 @@ double LevelOf(const SeriesBook::Point& point, const std::string& level) {
 }  // namespace
 
 void SeriesBook::Add(const std::string& series, const Point& point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (series_.size() >= kMaxSeries && !series_.contains(series)) series_.clear();
   std::deque<Point>& points = series_[series];
   if (!points.empty() && point.at - points.back().at < kBetween) return;
@@ -35,7 +37,7 @@ void SeriesBook::Add(const std::string& series, const Point& point) {
 }
 
 Json SeriesBook::Columns(const std::string& series) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Json columns{{"at", Json::array()}};
   const auto found = series_.find(series);
   if (found == series_.end()) return columns;
@@ -58,7 +60,7 @@ Json SeriesBook::Columns(const std::string& series) const {
 }
 
 std::optional<double> SeriesBook::Slope(const std::string& series, const std::string& level) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = series_.find(series);
   if (found == series_.end() || found->second.empty()) return std::nullopt;
   const std::deque<Point>& points = found->second;

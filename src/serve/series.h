@@ -3,12 +3,12 @@
 #include <chrono>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 
 namespace muster::serve {
@@ -33,8 +33,8 @@ class SeriesBook {
   std::optional<double> Slope(const std::string& series, const std::string& level) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::deque<Point>> series_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::deque<Point>> series_ GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::serve

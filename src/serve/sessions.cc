@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 
@@ -75,7 +76,7 @@ std::optional<Session> Sessions::Find(std::string_view value) const {
 
 bool Sessions::IsAlive(const Session& session) const {
   if (Age(session) >= kLife) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !ended_.contains(session.id);
 }
 
@@ -86,7 +87,7 @@ std::chrono::milliseconds Sessions::Age(const Session& session) const {
 void Sessions::End(const Session& session) {
   // Another page may have been given a younger cookie a moment ago.
   const WallTime now = env_.WallNow();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!ended_.emplace(session.id, now).second) return;
   const std::string line = session.id + " " + TextOf(now) + "\n";
   const int file = open(ended_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

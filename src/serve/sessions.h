@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "muster/env.h"
 
 namespace muster::serve {
@@ -57,14 +57,15 @@ class Sessions {
  private:
   std::string SignatureOf(const Session& session) const;
   std::chrono::milliseconds Age(const Session& session) const;
-  void ReadEnded();
+  void ReadEnded() REQUIRES(mutex_);
 
   const Tokens tokens_;
   const int port_;
   const std::string ended_file_;
   Env& env_;
-  mutable std::mutex mutex_;
-  std::map<std::string, WallTime, std::less<>> ended_;  // by id: when its last cookie was issued
+  mutable Mutex mutex_;
+  // By id: when the last cookie was issued.
+  std::map<std::string, WallTime, std::less<>> ended_ GUARDED_BY(mutex_);
 };
 
 // Constant time for texts of one length, against guessing a secret byte by byte.

@@ -81,7 +81,7 @@ struct RunShares {
     sum.Add(item);
     Share& collection = collections[item.partition.collection];
     ++collection.items;
-    collection.counts += item.progress.counts;
+    collection.counts += item.counts;
     if (item.state == work::ItemInfo::State::kDone) ++collection.done;
     if (!work::IsHeld(item) && item.recent.count() == 0) return;
     Share& worker = workers[item.holder];
@@ -205,11 +205,10 @@ Result<Json> WorkItems(const SiteStore& store, const std::string& run) {
     }
     const int code = CodeOf(item);
     const bool timed = code == 1 || code == 2;
-    AppendMember(
-        items, item.name,
-        Json::array({code, PercentOf(item), holder, timed ? Ms(*item.due) : 0, item.attempt,
-                     item.epoch, item.progress.counts.read, item.progress.counts.failed,
-                     code == 1 ? std::llround(item.docs_per_second) : 0, FencedOf(item)}));
+    AppendMember(items, item.name,
+                 Json::array({code, PercentOf(item), holder, timed ? Ms(*item.due) : 0,
+                              item.attempt, item.epoch, item.counts.read, item.counts.failed,
+                              code == 1 ? std::llround(item.docs_per_second) : 0, FencedOf(item)}));
   }));
   Json json{{"columns",
              {"state", "percent", "holder", "due_at", "attempt", "epoch", "read", "failed",
@@ -234,7 +233,7 @@ Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
             {"epoch", item.epoch},
             {"attempt", item.attempt},
             {"fenced", FencedOf(item)},
-            {"counts", CountsOf(item.progress.counts)},
+            {"counts", CountsOf(item.counts)},
             {"successors", item.successors}};
   if (!item.holder.empty()) json["holder"] = item.holder;
   if (item.due && item.state == work::ItemInfo::State::kOpen) json["due_at"] = Ms(*item.due);

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -54,20 +53,9 @@ Outcome RunMuster(const std::vector<std::string>& arguments, const std::string& 
   return RunCommand(command, folder, variables);
 }
 
-TempFolder::TempFolder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "muster-cli-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot create " + pattern);
-  path_ = pattern;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::map<std::string, std::string> TempFolder::Snapshot() const {
   std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
     const std::string content = entry.is_regular_file() ? Content(entry.path()) : "";
     files[entry.path()] = std::to_string(content.size()) + " bytes, " +
                           std::to_string(std::hash<std::string>{}(content));

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.h"
+
 namespace muster::testing {
 
 struct Outcome {
@@ -20,23 +22,13 @@ Outcome RunMuster(const std::vector<std::string>& arguments, const std::string& 
 Outcome RunCommand(const std::vector<std::string>& command, const std::string& folder = ".",
                    const std::map<std::string, std::string>& variables = {});
 
-// A folder that is gone, with all in it, when this object is.
-class TempFolder {
+class TempFolder : public TemporaryFolder {
  public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::string operator/(const std::string& name) const { return path() + "/" + name; }
 
   // Every file below it with its size and a hash of its content: equal before and after means that
   // nothing was written.
   std::map<std::string, std::string> Snapshot() const;
-
- private:
-  std::string path_;
 };
 
 // What a bad store must look like: `exit_code`, and on stderr one line "muster: …" and one line

@@ -7,6 +7,7 @@
 
 #include "cli/program.h"
 #include "core/json.h"
+#include "support/temporary_folder.h"
 
 namespace muster::testing {
 namespace {
@@ -98,11 +99,52 @@ TEST(Usage, AnOptionOfAnotherActionIsRefused) {
       {"replica", "status", "set.yaml", "orders"},
       {"replica", "run", "set.yaml", "orders"},
       {"replica", "run", "set.yaml", "--timeout=10"},
-      {"events", "append", "memory:", "--limit=3"}};
+      {"events", "append", "memory:", "--limit=3"},
+      {"states", "check", "order.asl.json", "--name=x"},
+      {"states", "start", "order.asl.json", "--virtual-time"},
+      {"snapshot", "list", "repo", "--shard=0"}};
   for (const auto& arguments : wrong) {
     Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[1];
     EXPECT_TRUE(Has(outcome.err, " is not for " + arguments[1])) << outcome.err;
+  }
+}
+
+// What is given is wrong: 2. What is there is bad: 1.
+TEST(Usage, AWrongFileEndsWith2WhateverTheCommand) {
+  const TemporaryFolder folder;
+  const std::string machine = folder.Write("m.asl.json", R"({"StartAt": "A", "States": {}})");
+  const std::string plan = folder.Write("plan.yaml", "ranks: 7\n");
+  const std::string nothing = folder.Write("empty", "");
+  EXPECT_EQ(RunMuster({"states", "check", machine}).exit_code, 2);
+  EXPECT_EQ(RunMuster({"states", "run", machine}).exit_code, 2);
+  EXPECT_EQ(RunMuster({"plan", "check", plan}).exit_code, 2);
+  for (const std::string& file : {nothing, folder.path() + "/missing"}) {
+    const std::vector<std::vector<std::string>> wrong = {
+        {"states", "check", file}, {"states", "run", file},          {"states", "test", file},
+        {"plan", "check", file},   {"plan", "explain", file},        {"run", file},
+        {"replica", "run", file},  {"migrate", "csv:" + file, "x:y"}};
+    for (const auto& arguments : wrong) {
+      const Outcome outcome = RunMuster(arguments, folder.path());
+      EXPECT_EQ(outcome.exit_code, 2) << arguments[0] << " " << arguments[1] << outcome.err;
+    }
+  }
+  const std::string cases = folder.Write("cases.jsonl", "{\"name\": \"no machine\"}\n");
+  EXPECT_EQ(RunMuster({"states", "test", cases}).exit_code, 1);
+}
+
+TEST(Usage, AnUnexpectedNumberIsRefusedInPlainWords) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "-1"},
+      {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "many"},
+      {"migrate", "csv:a", "jsonl:b", "--max-bytes-per-batch", "0"},
+      {"worker", "csv:a", "jsonl:b", "--lease", "-1"},
+      {"states", "list", "--limit", "0"},
+      {"run", "plan.yaml", "--threads", "1000"}};
+  for (const auto& arguments : wrong) {
+    const Outcome outcome = RunMuster(arguments);
+    EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[0];
+    EXPECT_LT(outcome.err.size(), 200U) << outcome.err;
   }
 }
 

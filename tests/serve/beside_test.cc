@@ -6,11 +6,11 @@
 #include <fstream>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "cli/program.h"
 #include "core/json.h"
 #include "net/http.h"
+#include "support/await.h"
 #include "support/server_process.h"
 
 namespace muster::testing {
@@ -48,11 +48,11 @@ class ServeBeside : public ::testing::Test {
   }
 
   void Await(const std::function<bool()>& holds) {
-    for (int i = 0; i < 600 && !holds(); ++i) {
-      ASSERT_TRUE(process_.IsRunning()) << process_.Log();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    ASSERT_TRUE(holds()) << process_.Log() << Get("metrics");
+    const bool held = testing::Await([&] {
+      if (!process_.IsRunning()) throw std::runtime_error("muster ended: " + process_.Log());
+      return holds();
+    });
+    ASSERT_TRUE(held) << process_.Log() << Get("metrics");
   }
   void AwaitMetric(const std::string& line) {
     Await([&] { return Get("metrics").find("\n" + line) != std::string::npos; });

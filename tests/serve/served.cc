@@ -9,7 +9,6 @@
 #include <chrono>
 #include <fstream>
 #include <stdexcept>
-#include <thread>
 
 namespace muster::testing {
 namespace {
@@ -45,13 +44,10 @@ void Served::Start() {
                                    "--dead-letters", folder()};
   command.insert(command.end(), arguments_.begin(), arguments_.end());
   process_.Start(command, settings_);
-  for (int i = 0; i < 600; ++i) {
-    if (!process_.IsRunning()) throw std::runtime_error("muster serve: " + process_.Log());
+  process_.AwaitReady([&] {
     const auto health = client_.Send({.url = Url("/healthz")});
-    if (health && health->status == 200) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  throw std::runtime_error("muster serve does not answer: " + process_.Log());
+    return health && health->status == 200;
+  });
 }
 
 std::string Served::Url(const std::string& path) const {

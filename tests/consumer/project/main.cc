@@ -2,27 +2,29 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/lease.h"
 #include "muster/result.h"
 #include "muster/store.h"
 
 namespace {
 
-// Writes one record that is due and claims it.
-muster::Status ClaimGreeting() {
-  MUSTER_ASSIGN(auto store, muster::store::OpenStore("memory:", muster::RealEnv()));
+// Writes a record that is due, claims it, and completes it.
+muster::Status HandleGreeting() {
+  muster::Env& env = muster::RealEnv();
+  MUSTER_ASSIGN(auto store, muster::store::OpenStore("memory:", env));
 
   muster::store::Record greeting{.kind = "note", .queue = "default", .key = "greeting"};
   greeting.body = R"({"text":"hello"})";
   const std::vector changes{muster::store::Change::Put(greeting, muster::store::Due::Now())};
   MUSTER_TRY(store->Write(changes));
 
-  muster::store::ClaimRequest request{.kind = "note", .queue = "default"};
-  request.owner = "consumer";
-  request.claim_id = muster::RealEnv().NewId();
-  MUSTER_ASSIGN(const auto claimed, store->Claim(request));
-  for (const muster::store::Record& record : claimed) {
-    std::cout << "claimed " << record.key << " at epoch " << record.epoch << ": " << record.body
+  const muster::store::LeaseRequest request{
+      .kind = "note", .queue = "default", .owner = "consumer"};
+  MUSTER_ASSIGN(auto leases, muster::store::Lease::Claim(*store, request, env, {}));
+  for (muster::store::Lease& lease : leases) {
+    std::cout << "claimed " << lease.key() << " at epoch " << lease.epoch() << ": " << lease.body()
               << "\n";
+    MUSTER_TRY(lease.End(R"({"text":"hello","said":true})"));
   }
   return {};
 }
@@ -30,7 +32,7 @@ muster::Status ClaimGreeting() {
 }  // namespace
 
 int main() {
-  if (muster::Status status = ClaimGreeting(); !status) {
+  if (muster::Status status = HandleGreeting(); !status) {
     std::cerr << status.error().ToString() << "\n";
     return 1;
   }

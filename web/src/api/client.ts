@@ -25,7 +25,7 @@ export async function refusal(response: Response): Promise<ApiError> {
   try {
     problem = ((await response.json()) as { error: Problem }).error ?? problem;
   } catch {
-    // A proxy may answer with a page of its own: the status says enough.
+    // A proxy may answer with an error page instead of JSON: the status is enough.
   }
   return new ApiError(problem, response.status, after > 0 ? after * 1000 : undefined);
 }

@@ -33,7 +33,7 @@ export interface Session {
   max_viewers: number;
 }
 
-// UNREADABLE: its record is damaged, or of a newer version; `why` says more.
+// UNREADABLE: its record is damaged, or of a newer version; see `why`.
 export type Status = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED" | "UNREADABLE";
 
 // read = written + skipped + failed
@@ -92,9 +92,9 @@ export interface Migration extends MigrationSummary {
   execution: string; // Of the current attempt.
   cause?: string; // Of the error.
   attempts: RunAttempt[]; // The latest 100, the current one last.
-  ranks: ByKey<Rank>; // By number. Empty where the plan is not known, of which `why_no_ranks` tells.
+  ranks: ByKey<Rank>; // By number. Empty if the plan is unknown; see `why_no_ranks`.
   why_no_ranks?: string;
-  critical_path: string[]; // Keys "PHASE/TASK" from first to last: whatever had been shorter here would have shortened the whole.
+  critical_path: string[]; // Keys "PHASE/TASK" from first to last: the chain of tasks that determined how long the run took.
   commands: Commands;
   actions: Actions;
 }
@@ -112,7 +112,7 @@ export interface Rank {
   rows?: number; // Of all its tasks, while it is under way; like the next three.
   expected_rows?: number;
   rows_per_second?: number;
-  left_ms?: number; // Until it ends, at its rate; as `muster watch` tells it.
+  left_ms?: number; // Until it ends, at its current rate; as in `muster watch`.
   reconciled?: unknown; // What has been counted, as in `muster status --json`.
   tasks: ByKey<Task>; // By "PHASE/TASK".
 }
@@ -173,7 +173,7 @@ export interface TaskDetail extends Task {
   output?: string; // JSON text.
   error?: string;
   cause?: string;
-  likely_cause?: string; // What experience says of errors like it.
+  likely_cause?: string; // The likely cause of errors like it.
   remedy?: string;
   log: {
     at: number;
@@ -218,7 +218,7 @@ export interface WorkSummary {
   store: string;
   run: string;
   state: "preparing" | "running" | "waiting" | "finished" | "unreadable";
-  why?: string; // Nobody works on it: why.
+  why?: string; // Why no worker is working on it.
   source: string;
   sink: string;
   created_at?: number;
@@ -251,7 +251,7 @@ export interface WorkDetail extends WorkSummary {
     mean_ms?: number;
     p50_ms?: number;
     p99_ms?: number;
-  }; // Of writes to the sink by this process, if it is a worker of the run; else `why_no_latency` tells.
+  }; // Of writes to the sink by this process, if it is a worker of the run; otherwise see `why_no_latency`.
   why_no_latency?: string;
   commands: Commands;
   actions: Actions;
@@ -272,7 +272,7 @@ export interface Series {
 
 export interface Items {
   columns: string[]; // What stands where in an item's array: ["state", "percent", "holder", "due_at", "attempt", "epoch", "read", "failed", "docs_per_second", "fenced"].
-  holders: ByKey<string>; // Names by number. An item's holder is a number; -1 is nobody.
+  holders: ByKey<string>; // Names by number. An item's holder is a number; -1 means none.
   items: ByKey<number[]>;
   truncated?: boolean; // There are more than 100,000 items: the rest is left out.
 }
@@ -285,7 +285,7 @@ export interface Item {
   shard?: number;
   state: "open" | "done" | "quarantined" | "unreadable";
   holder?: string;
-  why: string; // Who holds it, or why nobody does; empty when done.
+  why: string; // Who holds it, or why it is not held; empty when done.
   due_at?: number;
   epoch: number;
   attempt: number;
@@ -364,7 +364,7 @@ export interface ReplicaSet extends ReplicaSummary {
   scale?: number;
   slots: number; // How many there are.
   members: ByKey<Member>; // By id.
-  assignment: string[]; // The owner of each slot, by id; empty for nobody.
+  assignment: string[]; // The owner of each slot, by id; empty means none.
   projections: ByKey<ProjectionInfo>; // By "NAME" or, of a version that is not active, "NAME@VERSION".
   why_no_lag?: string; // Lag is known only where the set's file was given with `--replica`.
   transitions: {

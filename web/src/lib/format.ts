@@ -26,7 +26,7 @@ export function rate(value: number): string {
 }
 
 export function percent(fraction: number): string {
-  // What is not all is never called all.
+  // Never rounds up to 100 %.
   return Math.floor(Math.min(1, Math.max(0, fraction)) * 100) + " %";
 }
 

@@ -1,5 +1,5 @@
-// JSON text with a line for every member, and every number as it was written: to parse and print it
-// again would change 1.0 and what is beyond 64 bits. What is no JSON stays as it is.
+// JSON text with a line for every member. Numbers stay as written: parsing and printing would change
+// 1.0 and integers beyond 64 bits. Text that is not JSON is returned unchanged.
 export function pretty(text: string): string {
   try {
     JSON.parse(text);

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
-// Dark or light: what the system says, until the reader chooses.
+// Dark or light: the system's preference, until the reader chooses.
 export type Theme = "dark" | "light";
 
 const kept = "muster-theme";

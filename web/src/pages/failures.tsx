@@ -10,8 +10,7 @@ import { byWeight, kindsOf } from "./overview";
 
 type Kind = "" | FailureExample["kind"];
 
-// Failures by what they have in common. A group opens to the places where it happened; each leads to
-// the very row.
+// Failures grouped by similar errors. A group expands to its occurrences, each with a link.
 export function FailuresPage({ query }: { query: URLSearchParams }) {
   const topic = useLive<Failures>("/api/v1/failures");
   const now = useNow();

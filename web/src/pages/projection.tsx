@@ -12,7 +12,7 @@ export function Projection(props: {
   name: string;
   set: ReplicaSet;
   projection: ProjectionInfo;
-  stream: string; // the parked one that the reader came for
+  stream: string; // the parked stream in the address
 }) {
   const { set, projection } = props;
   const series = projection.series;

@@ -19,8 +19,8 @@ const known: Record<string, { title: string; key?: string; danger?: boolean }> =
   scale: { title: "Scale" },
 };
 
-// Buttons for what can be done. Each first shows what it would affect, and acts when that is
-// confirmed. What may not be done now stays visible and says why.
+// Action buttons. Each first previews its effect, and acts once that is confirmed. Disabled ones stay
+// visible and show why.
 export function Actions({ actions, of }: { actions: ByKey<Action> | undefined; of: string }) {
   const [open, setOpen] = useState<string>();
   const entries = Object.entries(actions ?? {});

@@ -49,7 +49,7 @@ export function Crumbs({ steps }: { steps: [string, string][] }) {
   );
 }
 
-// Why a thing does not run, and what is behind that. Nothing is drawn for what does.
+// Why something is not running, with its cause. Empty if it is running.
 export function Why(props: {
   state: string;
   why?: string | undefined;
@@ -89,7 +89,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-// A command that does the same in a terminal.
+// The equivalent command.
 export function Command({ text }: { text: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -130,7 +130,7 @@ export function Chips<T extends string>(props: {
   );
 }
 
-// Text as it is; JSON with its lines broken, numbers as they were written.
+// Text verbatim; JSON indented, with numbers as written.
 export function Text({ label, text }: { label: string; text: string }) {
   return (
     <pre class="text" tabIndex={0} role="region" aria-label={label}>

@@ -31,8 +31,8 @@ export function ItemMap(props: {
   const atChosen = props.chosen ? names.indexOf(props.chosen) : -1;
   const marked = focused >= 0 && focused < names.length ? focused : atChosen;
 
-  // What is painted reaches beyond the window on both sides: scrolling moves it, and it is painted
-  // anew only when an edge comes near.
+  // The canvas extends beyond the window on both sides: scrolling moves it, and it is repainted only
+  // near an edge.
   const painted = useRef({ from: 0, to: 0 });
   const paint = (always: boolean) => {
     const view = box.current;

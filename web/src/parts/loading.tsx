@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { Topic } from "../api/live";
 import { Empty } from "./bits";
 
-// Shows a topic once there is something to show. A problem of now stands above data of before.
+// Shows a topic once it has data. A current problem is shown above earlier data.
 export function Loaded<T>(props: { topic: Topic<T>; children: (data: T) => ComponentChildren }) {
   const { data, problem } = props.topic;
   return (

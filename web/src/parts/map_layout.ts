@@ -1,7 +1,7 @@
 import { collectionOf } from "../lib/items";
 
-// Where items lie on the map: the collections below each other under their names, their items in
-// rows. Only what is in sight is asked for.
+// The layout of the map: collections below each other under their names, their items in rows. Only
+// the visible part is computed.
 
 export const cell = { size: 14, pitch: 17 };
 const heading = 26;

@@ -37,7 +37,7 @@ export interface MapFrame {
   item: (index: number) => ItemView;
 }
 
-// Paints what is in sight, and nothing else: the cost follows the window, not the run.
+// Paints only what is visible: the cost depends on the window, not the run.
 export function paintMap(frame: MapFrame): void {
   const { canvas, layout, palette, top } = frame;
   const scale = devicePixelRatio;
@@ -92,7 +92,7 @@ function paintItem(
       fill("running-soft", x, y, size, size);
       const part = Math.round((Math.max(0, item.percent) / 100) * size);
       fill("running", x, y + size - part, size, part);
-      // A lease that is about to end unrenewed is what one looks for.
+      // Highlights leases that are about to expire.
       context.strokeStyle =
         palette[item.due && item.due - now < hurry ? "backoff" : "running"] ?? "";
       context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);

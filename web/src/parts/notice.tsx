@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 let show: (text: string) => void = () => undefined;
 
-// Says what an action has done, for a while.
+// Shows the result of an action for a while.
 export function notify(text: string): void {
   show(text);
 }

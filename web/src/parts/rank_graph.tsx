@@ -17,7 +17,7 @@ export interface RankNode {
 
 const margin = node.gapX / 2 + 2;
 
-// The ranks and what they wait for. Choosing one narrows the chart below to it; again, to all.
+// The ranks and their dependencies. Selecting one filters the chart below; again shows all.
 export function RankGraph(props: {
   ranks: RankNode[];
   chosen: number | undefined;

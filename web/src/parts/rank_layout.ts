@@ -1,5 +1,5 @@
-// Where the ranks of a plan are drawn: a column for each step of the longest way, as in a text broken
-// into lines where the page is too narrow for all.
+// The layout of a plan's ranks: a column for each step of the longest path, wrapped into lines if the
+// page is too narrow.
 
 export interface RankPlace {
   rank: number;

@@ -2,8 +2,8 @@ import { useRef, useState } from "preact/hooks";
 import { count, duration } from "../lib/format";
 import { useWidth } from "../lib/size";
 
-// Slots from left to right. Above, who owns each: one row a worker. Below, how far each projection is
-// behind in it. What is over each other belongs to the same slot.
+// Slots from left to right. Above, the owner of each: one row per worker. Below, the lag of each
+// projection in it. A column is a slot.
 
 export interface SlotWorker {
   id: string;

@@ -31,7 +31,7 @@ const looks: Record<string, Look> = {
   dead: "failed",
 };
 
-// Any word that a server may say; what is not known waits.
+// Any state the server may send; an unknown one is shown as waiting.
 export function look(state: string): Look {
   return looks[state.toLowerCase()] ?? "waiting";
 }

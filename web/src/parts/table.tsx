@@ -6,8 +6,8 @@ export interface Column<T> {
   kind?: "number" | "words" | "actions"; // aligned right; long text; buttons, without a title
 }
 
-// Rows in columns. On a phone every row is a card, with the titles beside the values: so the roles of
-// a table are said, which such a layout would take away.
+// A table. On a phone every row is a card, with the titles beside the values; explicit ARIA roles keep
+// it a table for screen readers.
 export function Table<T>(props: {
   rows: T[];
   rowKey: (row: T) => string | number;

@@ -49,7 +49,7 @@ function isCurrent(section: string, name: string): boolean {
   return section === name || (name === "" && section === "migrations");
 }
 
-// Whether what is on the page is true now.
+// Whether the page is up to date.
 function LiveBadge() {
   const connection = useConnection();
   useNow();

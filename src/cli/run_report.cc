@@ -1,0 +1,99 @@
+#include "cli/run_report.h"
+
+#include "cli/exit_codes.h"
+#include "cli/migration_report.h"
+#include "cli/table.h"
+#include "core/json.h"
+#include "states/states.h"
+#include "task/task.h"
+
+namespace muster::cli {
+
+using plan::RunState;
+
+Result<int> ReportRun(plan::Runs& runs, const RunState& run, store::Store& store,
+                      Context& context) {
+  Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
+  MUSTER_ASSIGN(migration.report, runs.Report(run));
+  MUSTER_ASSIGN(migration.attempts, runs.Attempts(run, true));
+  if (run.status == RunStatus::kInProgress) {
+    MUSTER_ASSIGN(const plan::LiveRun live, runs.Live(run));
+    migration.report.SetWaits(live.waits);
+  }
+  MUSTER_ASSIGN(migration.letters, task::Outbox(store, context.env).List(run.id));
+  if (context.json) {
+    context.out << ToJsonText(MigrationJson(migration)) << '\n';
+  } else {
+    PrintMigration(context.out, migration, context.color);
+  }
+  if (run.status == RunStatus::kFailed || run.status == RunStatus::kCancelled) return kFailed;
+  return run.status == RunStatus::kCompleted && migration.report.Unreadable() > 0 ? kDoneWithRejects
+                                                                                  : kDone;
+}
+
+Result<int> ShowHistory(plan::RunEngine& engine, const RunState& run, Context& context) {
+  MUSTER_ASSIGN(const auto attempts, engine.runs().Attempts(run, true));
+  Json all = Json::array();
+  for (const plan::AttemptReport& attempt : attempts) {
+    auto history = engine.states().History(attempt.attempt.execution);
+    if (!history && history.error().code != Code::kNotFound) return history.error();
+    if (!history) history = Json::array();
+    if (!context.json) {
+      PrintHistory(context.out, attempt, *history, context.color);
+      continue;
+    }
+    for (Json& event : *history) {
+      event["attempt"] = attempt.attempt.number;
+      all.push_back(std::move(event));
+    }
+  }
+  if (context.json) context.out << ToJsonText(all) << '\n';
+  return kDone;
+}
+
+Result<int> ListRuns(plan::Runs& runs, int limit, Context& context) {
+  MUSTER_ASSIGN(const auto listed, runs.List("", limit));
+  Json list = Json::array();
+  Table table({{"MIGRATION"},
+               {"TENANT"},
+               {"ENVIRONMENT", Table::Align::kLeft, Table::Importance::kLess},
+               {"PLAN"},
+               {"STATUS"},
+               {"ATTEMPTS"},
+               {"STARTED"}});
+  int exit_code = kDone;
+  for (const RunState& run : listed) {
+    if (run.status == RunStatus::kUnreadable) {
+      list.push_back(
+          {{"migration_id", run.id}, {"status", NameOf(run.status)}, {"cause", run.cause}});
+      exit_code = kFailed;
+      table.AddRow({{run.id},
+                    {""},
+                    {""},
+                    {""},
+                    {NameOf(run.status), StyleOfStatus(run.status)},
+                    {""},
+                    {""}});
+      context.err << run.cause << '\n';
+      continue;
+    }
+    MUSTER_ASSIGN(const auto attempts, runs.Attempts(run, false));
+    list.push_back(MigrationJson(run));
+    list.back()["attempts"] = AttemptsJson(attempts);
+    table.AddRow({{run.id},
+                  {run.Input("tenantId")},
+                  {run.Input("environment")},
+                  {run.plan},
+                  {StatusText(run), StyleOfStatus(run.status)},
+                  {AttemptsText(run, attempts)},
+                  {states::FormatTimestamp(run.FirstStart())}});
+  }
+  if (context.json) {
+    context.out << ToJsonText(list) << '\n';
+  } else {
+    table.Print(context.out, context.color);
+  }
+  return exit_code;
+}
+
+}  // namespace muster::cli
