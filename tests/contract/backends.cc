@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <stdexcept>
 
@@ -13,6 +12,7 @@
 #include "support/opensearch_server.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::testing {
 namespace {
@@ -51,22 +51,15 @@ class MeteredBackend final : public Backend {
 
 class SqliteBackend final : public Backend {
  public:
-  SqliteBackend() {
-    std::string name = (std::filesystem::temp_directory_path() / "muster-contract-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    folder_ = name;
-  }
-  ~SqliteBackend() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
     return OpenOrThrow(Url(space), env);
   }
   std::string Url(const std::string& space) override {
-    return "sqlite:" + (folder_ / "store.db").string() + "?namespace=" + space;
+    return "sqlite:" + folder_.path() + "/store.db?namespace=" + space;
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 class PostgresBackend final : public Backend {

@@ -23,7 +23,7 @@ DynamoDbGate::DynamoDbGate(int server_port)
       server_([this](const HttpServerRequest& request) { return Handle(request); }) {}
 
 void DynamoDbGate::SetRule(Rule rule) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   rule_ = std::move(rule);
 }
 
@@ -31,7 +31,7 @@ HttpServerReply DynamoDbGate::Handle(const HttpServerRequest& request) {
   ++requests_;
   Rule rule;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     rule = rule_;
   }
   if (rule) {

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "core/mutex.h"
 #include "net/http.h"
 #include "support/http_server.h"
 
@@ -47,8 +47,8 @@ class DynamoDbGate {
 
   const int server_port_;
   net::HttpClient client_;
-  std::mutex mutex_;
-  Rule rule_;
+  Mutex mutex_;
+  Rule rule_ GUARDED_BY(mutex_);
   std::atomic<int> requests_ = 0;
   std::atomic<int> conflicts_ = 0;
   HttpServer server_;

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <stdexcept>
-#include <thread>
 
 #include "core/json.h"
 #include "net/http.h"
@@ -137,16 +135,10 @@ void DynamoDbServer::StartProcess() {
     command.emplace_back("-inMemory");
   }
   process_->Start(command, {});
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  while (true) {
+  process_->AwaitReady([&] {
     const auto answer = Send(port_, "ListTables", "{}");
-    if (answer && answer->status == 200) return;
-    if (!process_->IsRunning()) throw std::runtime_error("the server ended: " + process_->Log());
-    if (std::chrono::steady_clock::now() > give_up) {
-      throw std::runtime_error("the server does not start: " + process_->Log());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+    return answer && answer->status == 200;
+  });
 }
 
 void DynamoDbServer::Kill() { Own().End(SIGKILL); }

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "support/loopback.h"
 
 namespace muster::testing {
 namespace {
@@ -39,20 +40,13 @@ FaultProxy::FaultProxy(int target_port)
     : target_port_(target_port),
       listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  sockaddr_in address = Loopback(0);
-  socklen_t length = sizeof address;
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      listen(listener_, 64) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw std::runtime_error("the proxy cannot listen on 127.0.0.1");
-  }
-  port_ = ntohs(address.sin_port);
+  port_ = ListenOnLoopback(listener_);
   thread_ = std::jthread([this] { Run(); });
 }
 
 FaultProxy::~FaultProxy() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   Wake();
@@ -62,30 +56,30 @@ FaultProxy::~FaultProxy() {
 }
 
 void FaultProxy::CutRequestAfter(size_t bytes) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   request_bytes_left_ = bytes;
 }
 
 void FaultProxy::CutReplyAfter(size_t bytes) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   reply_bytes_left_ = bytes;
 }
 
 void FaultProxy::CutAll() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     cut_all_ = true;
   }
   Wake();
 }
 
 void FaultProxy::Refuse(bool refuse) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   refuse_ = refuse;
 }
 
 void FaultProxy::Forget() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   request_bytes_left_.reset();
   reply_bytes_left_.reset();
 }
@@ -105,7 +99,7 @@ void FaultProxy::Run() {
     bool cut_all = false;
     bool stop = false;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       cut_all = std::exchange(cut_all_, false);
       stop = stop_;
     }
@@ -133,7 +127,7 @@ void FaultProxy::Accept() {
   if (client < 0) return;
   bool refuse = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     refuse = refuse_;
   }
   const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -154,7 +148,7 @@ bool FaultProxy::Forward(const Pair& pair, bool request) {
   auto count = static_cast<size_t>(received);
   bool cut = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::optional<size_t>& left = request ? request_bytes_left_ : reply_bytes_left_;
     if (left) {
       cut = *left < count;

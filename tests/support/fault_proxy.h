@@ -3,9 +3,10 @@
 #include <atomic>
 #include <cstddef>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <thread>
+
+#include "core/mutex.h"
 
 namespace muster::testing {
 
@@ -49,12 +50,12 @@ class FaultProxy {
   int wake_fd_ = -1;
   std::atomic<int> cuts_ = 0;
   std::atomic<int> ends_ = 0;
-  std::mutex mutex_;
-  bool stop_ = false;
-  bool refuse_ = false;
-  bool cut_all_ = false;
-  std::optional<size_t> request_bytes_left_;
-  std::optional<size_t> reply_bytes_left_;
+  Mutex mutex_;
+  bool stop_ GUARDED_BY(mutex_) = false;
+  bool refuse_ GUARDED_BY(mutex_) = false;
+  bool cut_all_ GUARDED_BY(mutex_) = false;
+  std::optional<size_t> request_bytes_left_ GUARDED_BY(mutex_);
+  std::optional<size_t> reply_bytes_left_ GUARDED_BY(mutex_);
   std::list<Pair> pairs_;  // owned by the thread
   std::jthread thread_;
 };

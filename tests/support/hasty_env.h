@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <vector>
 
 #include "core/env_wrapper.h"
+#include "core/mutex.h"
 
 namespace muster::testing {
 
@@ -15,7 +15,7 @@ class HastyEnv final : public EnvWrapper {
   HastyEnv() : EnvWrapper(RealEnv()) {}
   MonoTime MonoNow() override { return inner().MonoNow() + slept_.load(); }
   bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     slept_ = slept_.load() + duration;
     pauses.push_back(duration);
     return !stop.stop_requested();
@@ -24,7 +24,7 @@ class HastyEnv final : public EnvWrapper {
   std::vector<std::chrono::nanoseconds> pauses;  // all of them, once no thread sleeps any more
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;  // of `pauses`, which is public for tests to read at the end
   std::atomic<std::chrono::nanoseconds> slept_{};
 };
 

@@ -1,6 +1,5 @@
 #include "support/http_server.h"
 
-#include <arpa/inet.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <strings.h>
@@ -11,7 +10,8 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
-#include <stdexcept>
+
+#include "support/loopback.h"
 
 namespace muster::testing {
 namespace {
@@ -114,22 +114,13 @@ HttpServer::HttpServer(Handler handler, const TlsIdentity* tls)
     : handler_(std::move(handler)),
       tls_(tls),
       listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      listen(listener_, 64) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw std::runtime_error("the server cannot listen on 127.0.0.1");
-  }
-  port_ = ntohs(address.sin_port);
+  port_ = ListenOnLoopback(listener_);
   acceptor_ = std::jthread([this] { Accept(); });
 }
 
 HttpServer::~HttpServer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
   }
@@ -145,7 +136,7 @@ std::string HttpServer::Url(const std::string& target) const {
 }
 
 std::vector<HttpServerRequest> HttpServer::requests() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return requests_;
 }
 
@@ -154,7 +145,7 @@ void HttpServer::Accept() {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0 && errno == EINTR) continue;
     if (socket < 0) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) {
       close(socket);
       return;
@@ -176,7 +167,7 @@ void HttpServer::Serve(int socket, int connection) {
     while (auto request = ReadRequest(wire, buffer)) {
       request->connection = connection;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         requests_.push_back(*request);
       }
       const HttpServerReply reply = handler_(*request);
@@ -185,7 +176,7 @@ void HttpServer::Serve(int socket, int connection) {
       }
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(sockets_, socket);
   close(socket);
 }

@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <list>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "support/tls_identity.h"
 
 namespace muster::testing {
@@ -61,11 +61,11 @@ class HttpServer {
   const TlsIdentity* const tls_;
   int listener_ = -1;
   int port_ = 0;
-  mutable std::mutex mutex_;
-  bool stopping_ = false;
-  std::vector<int> sockets_;
-  std::vector<HttpServerRequest> requests_;
-  std::list<std::jthread> connections_;
+  mutable Mutex mutex_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::vector<int> sockets_ GUARDED_BY(mutex_);
+  std::vector<HttpServerRequest> requests_ GUARDED_BY(mutex_);
+  std::list<std::jthread> connections_;  // of the acceptor, and of the destructor after it
   std::jthread acceptor_;
 };
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <thread>
 
 #include "net/http.h"
 #include "support/shared_server.h"
@@ -180,16 +179,12 @@ void OpenSearchServer::StartProcess() {
       {prefix + "_PATH_CONF=" + process_->folder() + "/config",
        prefix + "_TMPDIR=" + process_->folder() + "/tmp", prefix + "_JAVA_HOME=" + java,
        "JAVA_HOME=" + java});
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(180);
-  while (true) {
-    const auto answer = Send({.url = Url("/_cluster/health?wait_for_status=yellow")});
-    if (answer && answer->status == 200) return;
-    if (!process_->IsRunning()) throw std::runtime_error("the server ended: " + process_->Log());
-    if (std::chrono::steady_clock::now() > give_up) {
-      throw std::runtime_error("the server does not start: " + process_->Log());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  process_->AwaitReady(
+      [&] {
+        const auto answer = Send({.url = Url("/_cluster/health?wait_for_status=yellow")});
+        return answer && answer->status == 200;
+      },
+      std::chrono::minutes(3));
 }
 
 void OpenSearchServer::Kill() { Own().End(SIGKILL); }

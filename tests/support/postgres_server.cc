@@ -1,24 +1,20 @@
 #include "support/postgres_server.h"
 
-#include <fcntl.h>
-#include <grp.h>
 #include <postgresql/libpq-fe.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <vector>
 
+#include "support/await.h"
 #include "support/server_process.h"
 #include "support/shared_server.h"
 
@@ -69,52 +65,6 @@ const passwd* ServerUser() {
   if (geteuid() != 0) return nullptr;
   if (const passwd* postgres = getpwnam("postgres")) return postgres;
   return getpwnam("nobody");
-}
-
-pid_t Spawn(Arguments arguments, int input, const std::string& log) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (input >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, input, 0);
-  } else {
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  }
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSID);  // not affected by the terminal's Ctrl-C
-  pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error("cannot start " + arguments[0]);
-  return pid;
-}
-
-pid_t SpawnAsServer(Arguments arguments, const std::string& log) {
-  if (const passwd* user = ServerUser()) {
-    const Arguments drop = {"setpriv", "--reuid=" + std::to_string(user->pw_uid),
-                            "--regid=" + std::to_string(user->pw_gid), "--clear-groups", "--"};
-    arguments.insert(arguments.begin(), drop.begin(), drop.end());
-  }
-  return Spawn(std::move(arguments), -1, log);
-}
-
-int WaitFor(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::vector<pid_t> ChildrenOf(pid_t parent) {
@@ -183,14 +133,8 @@ PostgresServer::PostgresServer(ForAll) : shared_(true), port_(SharedPort("MUSTER
 void PostgresServer::Launch() {
   port_ = FreePort();
   if (const std::string reason = Unavailable(); !reason.empty()) throw std::runtime_error(reason);
-  std::string folder = (fs::temp_directory_path() / "muster-postgres-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot create " + folder);
-  folder_ = folder;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  janitor_pipe_ = ends[1];
-  janitor_ = Spawn({"sh", "-c", kJanitor, "janitor", folder_}, ends[0], "/dev/null");
-  close(ends[0]);
+  janitor_ = std::make_unique<Janitor>("postgres", kJanitor);
+  folder_ = janitor_->folder();
   Initialise();
   Start();
   Exec("CREATE ROLE guarded LOGIN PASSWORD 'open sesame'");
@@ -202,8 +146,6 @@ PostgresServer::~PostgresServer() {
     return;
   }
   if (postmaster_ > 0) Terminate(SIGQUIT);
-  close(janitor_pipe_);
-  WaitFor(janitor_);
 }
 
 void PostgresServer::Initialise() {
@@ -214,18 +156,23 @@ void PostgresServer::Initialise() {
   }
   const std::string log = folder_ + "/initdb.log";
   const auto require = [&](pid_t process) {
-    if (WaitFor(process) != 0) throw std::runtime_error("initdb failed: " + ReadFile(log));
+    if (WaitFor(process) != 0) throw std::runtime_error("initdb failed: " + ReadText(log));
   };
   if (const char* made = getenv("MUSTER_TEST_POSTGRES_TEMPLATE")) {  // copying is cheaper
-    require(Spawn({"cp", "-r", made, folder_ + "/data"}, -1, log));
+    require(Spawn({"cp", "-r", made, folder_ + "/data"}, {}, -1, log));
     if (const passwd* user = ServerUser()) {
-      require(Spawn({"chown", "-R", user->pw_name, folder_ + "/data"}, -1, log));
+      require(Spawn({"chown", "-R", user->pw_name, folder_ + "/data"}, {}, -1, log));
     }
   } else {
-    require(SpawnAsServer(
-        {BinFolder() + "/initdb", "--pgdata=" + folder_ + "/data", "--username=muster",
-         "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"},
-        log));
+    const Arguments initdb{BinFolder() + "/initdb",
+                           "--pgdata=" + folder_ + "/data",
+                           "--username=muster",
+                           "--auth=trust",
+                           "--encoding=UTF8",
+                           "--locale=C",
+                           "--no-sync",
+                           "--no-instructions"};
+    require(Spawn(AsUser(ServerUser(), initdb), {}, -1, log));
   }
   std::ofstream(folder_ + "/data/pg_hba.conf") << "host all guarded 127.0.0.1/32 scram-sha-256\n"
                                                   "host all all 127.0.0.1/32 trust\n";
@@ -260,24 +207,22 @@ std::string PostgresServer::UrlOf(const std::string& role, int port) const {
 void PostgresServer::Start() {
   const std::string log = folder_ + "/server.log";
   const std::string maintenance = MaintenanceUrl(port_);
-  postmaster_ = SpawnAsServer(
-      {BinFolder() + "/postgres", "-D", folder_ + "/data", "-p", std::to_string(port_)}, log);
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (true) {
+  const Arguments postgres{BinFolder() + "/postgres", "-D", folder_ + "/data", "-p",
+                           std::to_string(port_)};
+  postmaster_ = Spawn(AsUser(ServerUser(), postgres), {}, -1, log);
+  const bool ready = Await([&] {
     const Connection connection(PQconnectdb(maintenance.c_str()));
     if (PQstatus(connection.get()) == CONNECTION_OK) {
       PQclear(PQexec(connection.get(), "CREATE DATABASE muster"));  // usually exists already
-      return;
+      return true;
     }
     if (waitpid(postmaster_, nullptr, WNOHANG) == postmaster_) {
       postmaster_ = -1;
-      throw std::runtime_error("the server ended: " + ReadFile(log));
+      throw std::runtime_error("the server ended: " + ReadText(log));
     }
-    if (std::chrono::steady_clock::now() > give_up) {
-      throw std::runtime_error("the server does not start: " + ReadFile(log));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+    return false;
+  });
+  if (!ready) throw std::runtime_error("the server does not start: " + ReadText(log));
 }
 
 void PostgresServer::RequireOwn() const {

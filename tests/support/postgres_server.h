@@ -2,7 +2,10 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
+
+#include "support/spawn.h"
 
 namespace muster::testing {
 
@@ -78,11 +81,10 @@ class PostgresServer {
   const Options options_;
   const bool shared_ = false;
   std::string database_ = "muster";
+  std::unique_ptr<Janitor> janitor_;
   std::string folder_;
   int port_ = 0;
   pid_t postmaster_ = -1;
-  pid_t janitor_ = -1;
-  int janitor_pipe_ = -1;
 };
 
 }  // namespace muster::testing

@@ -1,10 +1,7 @@
 #include "support/server_process.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+
+#include "support/await.h"
+#include "support/loopback.h"
 
 namespace muster::testing {
 namespace {
@@ -34,61 +34,16 @@ fi
 rm -rf "$1"
 )";
 
-// Null if this process is not root, or there is nobody.
+// Null if this process is not root, or there is no user nobody.
 const passwd* ServerUser() { return geteuid() == 0 ? getpwnam("nobody") : nullptr; }
-
-std::vector<char*> Pointers(Arguments& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-pid_t Spawn(Arguments command, const Arguments& settings, int input, const std::string& log) {
-  Arguments surroundings = settings;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    surroundings.emplace_back(*variable);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (input >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, input, 0);
-  } else {
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  }
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Not affected by the terminal's Ctrl-C, and in its own group.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-  pid_t pid = -1;
-  const int error = posix_spawnp(&pid, command.front().c_str(), &actions, &attributes,
-                                 Pointers(command).data(), Pointers(surroundings).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error("cannot start " + command.front());
-  return pid;
-}
-
-void WaitFor(pid_t pid) {
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
 
 }  // namespace
 
 int FreePort() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool bound = bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                     getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  const int port = BindToLoopback(listener);
   close(listener);
-  if (!bound) throw std::runtime_error("no free port on 127.0.0.1");
-  return ntohs(address.sin_port);
+  return port;
 }
 
 std::string NoServerUser() {
@@ -96,29 +51,20 @@ std::string NoServerUser() {
   return "running as root, and there is no user nobody";
 }
 
-ServerProcess::ServerProcess(const std::string& name) {
-  std::string folder = (fs::temp_directory_path() / ("muster-" + name + "-XXXXXX")).string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot create " + folder);
-  folder_ = folder;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  janitor_pipe_ = ends[1];
-  janitor_ = Spawn({"sh", "-c", kJanitor, "janitor", folder_}, {}, ends[0], "/dev/null");
-  close(ends[0]);
+ServerProcess::ServerProcess(const std::string& name) : janitor_(name, kJanitor) {
   GiveFolderToServer();
 }
 
 ServerProcess::~ServerProcess() {
   if (process_ > 0) End(SIGKILL);
-  close(janitor_pipe_);
-  WaitFor(janitor_);
 }
 
 void ServerProcess::GiveFolderToServer() const {
   const passwd* user = ServerUser();
   if (user == nullptr) return;
-  Arguments paths{folder_};
-  for (const auto& entry : fs::recursive_directory_iterator(folder_)) paths.push_back(entry.path());
+  Arguments paths{folder()};
+  for (const auto& entry : fs::recursive_directory_iterator(folder()))
+    paths.push_back(entry.path());
   for (const std::string& path : paths) {
     if (chown(path.c_str(), user->pw_uid, user->pw_gid) != 0) {
       throw std::runtime_error("cannot give " + path + " to " + user->pw_name);
@@ -127,14 +73,8 @@ void ServerProcess::GiveFolderToServer() const {
 }
 
 void ServerProcess::Start(const Arguments& command, const Arguments& settings) {
-  Arguments arguments;
-  if (const passwd* user = ServerUser()) {
-    arguments = {"setpriv", "--reuid=" + std::to_string(user->pw_uid),
-                 "--regid=" + std::to_string(user->pw_gid), "--clear-groups", "--"};
-  }
-  arguments.insert(arguments.end(), command.begin(), command.end());
-  process_ = Spawn(std::move(arguments), settings, -1, folder_ + "/server.log");
-  std::ofstream(folder_ + "/server.pid") << process_ << "\n";
+  process_ = Spawn(AsUser(ServerUser(), command), settings, -1, folder() + "/server.log");
+  std::ofstream(folder() + "/server.pid") << process_ << "\n";
 }
 
 bool ServerProcess::IsRunning() {
@@ -148,16 +88,22 @@ void ServerProcess::End(int signal) {
   Signal(signal);
   WaitFor(process_);
   process_ = -1;
-  fs::remove(folder_ + "/server.pid");
+  fs::remove(folder() + "/server.pid");
 }
 
 void ServerProcess::Signal(int signal) {
   if (process_ > 0) kill(-process_, signal);
 }
 
-std::string ServerProcess::Log() const {
-  std::ifstream file(folder_ + "/server.log");
-  return {std::istreambuf_iterator<char>(file), {}};
+void ServerProcess::AwaitReady(const std::function<bool()>& is_ready,
+                               std::chrono::seconds patience) {
+  bool ready = false;
+  const bool decided = Await([&] { return (ready = is_ready()) || !IsRunning(); }, patience);
+  if (ready) return;
+  throw std::runtime_error((decided ? "the server ended: " : "the server does not start: ") +
+                           Log());
 }
+
+std::string ServerProcess::Log() const { return ReadText(folder() + "/server.log"); }
 
 }  // namespace muster::testing

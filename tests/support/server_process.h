@@ -2,8 +2,12 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "support/spawn.h"
 
 namespace muster::testing {
 
@@ -27,7 +31,7 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return janitor_.folder(); }
 
   // Gives the folder's content to the server's user.
   void GiveFolderToServer() const;
@@ -35,16 +39,18 @@ class ServerProcess {
   // `settings` are environment variables, NAME=VALUE. The command's output goes to the log.
   void Start(const std::vector<std::string>& command, const std::vector<std::string>& settings);
 
+  // Returns once the server answers; throws with its log if it ends before or takes too long.
+  void AwaitReady(const std::function<bool()>& is_ready,
+                  std::chrono::seconds patience = std::chrono::seconds(120));
+
   bool IsRunning();         // false once it has ended, or if never started
   void End(int signal);     // signals the whole group and waits for the command to end
   void Signal(int signal);  // SIGSTOP and SIGCONT: while stopped it neither answers nor hangs up
   std::string Log() const;
 
  private:
-  std::string folder_;
+  Janitor janitor_;
   pid_t process_ = -1;
-  pid_t janitor_ = -1;
-  int janitor_pipe_ = -1;
 };
 
 }  // namespace muster::testing

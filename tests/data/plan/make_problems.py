@@ -56,7 +56,7 @@ edit("an empty rank","  - {rank: 200,","  - {rank: 150}\n  - {rank: 200,","13:5:
 edit('an external rank with tasks', '{rank: 200,', '{rank: 200, external: true,', '10:46: s.b in rank 200 is loaded before s.a in rank 100, which its foreign key points to (let rank 200 need rank 100)', '13:5: rank 200 is external and has tasks of its own')
 edit('no profile', '  aws: {kind: aws}\n', '', '4:1: profiles is not a map from names')
 edit("a word that is not one of a few","plan: small","plan: small\non_failure: finish","2:13: on_failure cannot be 'finish' (did you mean 'finish-rank'?)")
-edit("webhooks are not AWS's", '{kind: aws}', '{kind: aws, notify: ["https://x"]}', "4:29: on AWS failures are told to sns, not to 'https://x' (the topic can pass them on)")
+edit("webhooks are not AWS's", '{kind: aws}', '{kind: aws, notify: ["https://x"]}', "4:29: on AWS, notifications go to sns, not to 'https://x' (the topic can pass them on)")
 edit("counts of what is not read","table: b,","table: b, counts: {b: A, c: 7},","10:45: load-b counts the rows of 'A', which it does not read (there are: B)","10:51: load-b counts the rows of '7', which it does not read (there are: B)")
 edit('an alias bomb', 'plan: small', 'plan: small\nx1: &a [1,1,1,1,1,1,1,1,1,1]\nx2: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nx3: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nx4: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nx5: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nx6: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]', '7:24: more than 1000000 values, aliases expanded')
 case('deep nesting', 'plan: ' + '[' * 100 + ']' * 100, '1:38: nested deeper than 32 levels')
