@@ -208,6 +208,8 @@ void Prepare(CURL* handle, const HttpOptions& options, Exchange& exchange,
   Set(handle, CURLOPT_SSL_VERIFYPEER, options.verify_tls ? 1L : 0L);
   Set(handle, CURLOPT_SSL_VERIFYHOST, options.verify_tls ? 2L : 0L);
   if (!options.ca_file.empty()) Set(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+  if (!options.cert_file.empty()) Set(handle, CURLOPT_SSLCERT, options.cert_file.c_str());
+  if (!options.key_file.empty()) Set(handle, CURLOPT_SSLKEY, options.key_file.c_str());
   if (!options.use_proxy) Set(handle, CURLOPT_NOPROXY, "*");
 
   Set(handle, CURLOPT_PREREQFUNCTION, &Exchange::BeforeSending);
@@ -232,6 +234,11 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
                          "certificate, and that the certificate is for this host"};
     case CURLE_SSL_CACERT_BADFILE:
       return Error{Code::kInvalid, what, "check that ca_file names a readable PEM file"};
+    case CURLE_SSL_CERTPROBLEM:
+      return Error{
+          Code::kInvalid, what,
+          "check that cert_file and key_file name readable PEM files that belong together, "
+          "the key without a passphrase"};
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return Error{Code::kInvalid, what, "write the URL as https://HOST:PORT/PATH"};

@@ -45,7 +45,10 @@ struct HttpResponse {
 struct HttpOptions {
   std::string ca_file = {};  // PEM, trusted instead of the system's CAs
   bool verify_tls = true;    // off: the server is not authenticated
-  bool use_proxy = true;     // as set by https_proxy, http_proxy and no_proxy
+  // The client's certificate and its private key, PEM; both or none.
+  std::string cert_file = {};
+  std::string key_file = {};
+  bool use_proxy = true;  // as set by https_proxy, http_proxy and no_proxy
 };
 
 // Sends requests over HTTP/1.1, one at a time per calling thread. Connections are reused. Redirects
@@ -62,8 +65,9 @@ class HttpClient {
   //   kUnavailable     nothing was sent, or the request changes nothing and got no complete reply
   //   kUnknownOutcome  sent at least in part, may change something, and got no complete reply
   //   kPermission      the server's certificate is not trusted; nothing was sent
-  //   kInvalid         an invalid request, an unreadable CA file, or a response above the limit:
-  //                    then the server has acted, and the message gives the status
+  //   kInvalid         an invalid request, an unreadable CA file or client certificate, or a
+  //                    response above the limit: then the server has acted, and the message gives
+  //                    the status
   //   kCancelled       within about a second of `stop` or an interrupt; the server may have acted
   // Messages name method, host and path, never query, headers or body.
   Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop = {});

@@ -13,6 +13,7 @@
 #include "net/sigv4.h"
 #include "support/fault_proxy.h"
 #include "support/http_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::net {
 namespace {
@@ -322,6 +323,29 @@ TEST_F(HttpTls, VerificationCanBeTurnedOff) {
 
 TEST_F(HttpTls, CaFileThatIsMissingIsInvalid) {
   EXPECT_EQ(CodeOf(Post({.ca_file = ca_file_ + ".not"}, server_.Url())), Code::kInvalid);
+}
+
+TEST_F(HttpTls, ServerThatAsksForACertificateGetsTheClients) {
+  const testing::TlsIdentity client;
+  testing::TlsIdentity strict;
+  strict.RequireClient(client);
+  HttpServer server(Hello, &strict);
+  const testing::TemporaryFolder folder;
+  const std::string cert = folder.At("client.pem");
+  const std::string key = folder.At("client.key");
+  std::ofstream(ca_file_) << strict.pem();
+  std::ofstream(cert) << client.pem();
+  std::ofstream(key) << client.key_pem();
+  EXPECT_TRUE(Post({.ca_file = ca_file_, .cert_file = cert, .key_file = key}, server.Url()));
+  EXPECT_FALSE(Post({.ca_file = ca_file_}, server.Url()));
+  EXPECT_EQ(server.requests().size(), 1);
+  // One that cannot be read, and a key of another certificate.
+  EXPECT_EQ(CodeOf(Post({.ca_file = ca_file_, .cert_file = cert + ".not", .key_file = key},
+                        server.Url())),
+            Code::kInvalid);
+  std::ofstream(key) << identity_.key_pem();
+  EXPECT_EQ(CodeOf(Post({.ca_file = ca_file_, .cert_file = cert, .key_file = key}, server.Url())),
+            Code::kInvalid);
 }
 
 TEST(Http, NoTimeLeftIsNotForever) {

@@ -64,6 +64,68 @@ std::optional<std::chrono::milliseconds> RetryAfter(const HttpResponse& response
   return std::chrono::seconds(seconds);
 }
 
+// Whether `name` is a parameter of an endpoint.
+Result<bool> SetParameter(const std::string& name, const std::string& value,
+                          OpenSearchEndpoint& endpoint) {
+  if (name == "api_key") {
+    MUSTER_ASSIGN(endpoint.api_key, ByReference(value, "an API key"));
+  } else if (name == "token") {
+    MUSTER_ASSIGN(endpoint.token, ByReference(value, "a token"));
+  } else if (name == "aws") {
+    endpoint.aws_region = value;
+  } else if (name == "service") {
+    endpoint.aws_service = value;
+  } else if (name == "cert") {
+    endpoint.cert_file = value;
+  } else if (name == "key") {
+    endpoint.key_file = value;
+  } else if (name == "ca") {
+    endpoint.ca_file = value;
+  } else if (name == "insecure") {
+    if (value != "yes") return Invalid("insecure=" + value + " is unclear", "write insecure=yes");
+    endpoint.insecure = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Status CheckAuthentication(const OpenSearchEndpoint& endpoint, const Url& url) {
+  if (endpoint.aws_service != "es" && endpoint.aws_service != "aoss") {
+    return Invalid("service '" + endpoint.aws_service + "' is not one that OpenSearch runs as",
+                   "use service=es for a domain, service=aoss for Serverless");
+  }
+  const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +
+                   int{!endpoint.token.empty()} + int{!endpoint.aws_region.empty()};
+  if (ways > 1) {
+    return Invalid("the URL has more than one way to authenticate",
+                   "use only one of USER:PASSWORD@, api_key=, token= and aws=");
+  }
+  if (endpoint.user.empty() != url.password.empty()) {
+    return Invalid("the URL names a user or a password, but not both",
+                   "write opensearch+https://USER:${env:NAME}@HOST");
+  }
+  return {};
+}
+
+Status CheckTls(const OpenSearchEndpoint& endpoint) {
+  if (endpoint.cert_file.empty() != endpoint.key_file.empty()) {
+    return Invalid("a client certificate needs its private key",
+                   "give both cert=FILE and key=FILE; they may name the same file");
+  }
+  if (endpoint.insecure && !endpoint.ca_file.empty()) {
+    return Invalid("insecure=yes and ca= contradict each other", "leave out insecure=yes");
+  }
+  const bool is_tls = endpoint.base_url.starts_with("https:");
+  const bool wants_tls =
+      endpoint.insecure || !endpoint.ca_file.empty() || !endpoint.cert_file.empty();
+  if (wants_tls && !is_tls) {
+    return Invalid("certificates need TLS, and the URL begins with opensearch+http:",
+                   "write opensearch+https://HOST, or leave out ca=, cert=, key= and insecure=");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
@@ -81,34 +143,15 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
   endpoint.user = url.user;
   MUSTER_ASSIGN(endpoint.password, ByReference(url.password, "a password"));
   for (const auto& [name, value] : url.query) {
-    if (name == "ca") {
-      endpoint.ca_file = value;
-    } else if (name == "api_key") {
-      MUSTER_ASSIGN(endpoint.api_key, ByReference(value, "an API key"));
-    } else if (name == "aws") {
-      endpoint.aws_region = value;
-    } else if (name == "service") {
-      endpoint.aws_service = value;
-    } else if (!others.contains(name)) {
-      std::string known = "ca, api_key, aws and service";
-      for (const std::string& other : others) known += ", " + other;
-      return Invalid("the URL has an unknown parameter '" + name + "'", "there are " + known);
+    MUSTER_ASSIGN(const bool known, SetParameter(name, value, endpoint));
+    if (!known && !others.contains(name)) {
+      std::string names = "api_key, token, aws, service, cert, key, ca and insecure";
+      for (const std::string& other : others) names += ", " + other;
+      return Invalid("the URL has an unknown parameter '" + name + "'", "there are " + names);
     }
   }
-  if (endpoint.aws_service != "es" && endpoint.aws_service != "aoss") {
-    return Invalid("service '" + endpoint.aws_service + "' is not one that OpenSearch runs as",
-                   "use service=es for a domain, service=aoss for Serverless");
-  }
-  const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +
-                   int{!endpoint.aws_region.empty()};
-  if (ways > 1) {
-    return Invalid("the URL has more than one way to authenticate",
-                   "use only one of USER:PASSWORD@, api_key= and aws=");
-  }
-  if (endpoint.user.empty() != url.password.empty()) {
-    return Invalid("the URL names a user or a password, but not both",
-                   "write opensearch+https://USER:${env:NAME}@HOST");
-  }
+  MUSTER_TRY(CheckAuthentication(endpoint, url));
+  MUSTER_TRY(CheckTls(endpoint));
   return endpoint;
 }
 
@@ -116,7 +159,10 @@ OpenSearchClient::OpenSearchClient(OpenSearchEndpoint endpoint, Env& env)
     : endpoint_(std::move(endpoint)),
       place_("OpenSearch at " + endpoint_.base_url),
       env_(env),
-      http_(HttpOptions{.ca_file = endpoint_.ca_file}) {
+      http_(HttpOptions{.ca_file = endpoint_.ca_file,
+                        .verify_tls = !endpoint_.insecure,
+                        .cert_file = endpoint_.cert_file,
+                        .key_file = endpoint_.key_file}) {
   if (!endpoint_.aws_region.empty()) aws_ = std::make_unique<AwsCredentialChain>(env);
 }
 
@@ -126,6 +172,8 @@ Status OpenSearchClient::Authorize(HttpRequest& request, std::stop_token stop) {
                                  BasicAuthorization(endpoint_.user, endpoint_.password));
   } else if (!endpoint_.api_key.empty()) {
     request.headers.emplace_back("Authorization", "ApiKey " + endpoint_.api_key);
+  } else if (!endpoint_.token.empty()) {
+    request.headers.emplace_back("Authorization", "Bearer " + endpoint_.token);
   } else if (aws_ != nullptr) {
     MUSTER_ASSIGN(const AwsCredentials credentials, aws_->Get(stop));
     MUSTER_TRY(SignRequest(request, credentials,

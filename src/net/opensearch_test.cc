@@ -66,7 +66,8 @@ TEST(OpenSearchEndpoint, RefusesWhatItDoesNotUnderstandByName) {
 
 TEST(OpenSearchEndpoint, RefusesSecretsInTheClearWithoutRepeatingThem) {
   for (const char* text :
-       {"opensearch+http://me:hunter22@h/", "opensearch+http://h/?api_key=hunter22"}) {
+       {"opensearch+http://me:hunter22@h/", "opensearch+http://h/?api_key=hunter22",
+        "opensearch+http://h/?token=hunter22"}) {
     const std::string refusal = Refusal(text);
     EXPECT_NE(refusal.find("plain text"), std::string::npos) << refusal;
     EXPECT_EQ(refusal.find("hunter22"), std::string::npos) << refusal;
@@ -78,7 +79,24 @@ TEST(OpenSearchEndpoint, RefusesTwoWaysToSignIn) {
             std::string::npos);
 }
 
-TEST_F(OpenSearchClientTest, SignsInWithAPasswordOrAnApiKey) {
+TEST(OpenSearchEndpoint, TakesCertificatesOnlyWhereTheyAreUsed) {
+  const auto endpoint = Endpoint("opensearch+https://h/?cert=/c.pem&key=/c.key&insecure=yes");
+  ASSERT_TRUE(endpoint) << endpoint.error().ToString();
+  EXPECT_EQ(endpoint->cert_file, "/c.pem");
+  EXPECT_EQ(endpoint->key_file, "/c.key");
+  EXPECT_TRUE(endpoint->insecure);
+  EXPECT_NE(Refusal("opensearch+https://h/?cert=/c.pem").find("private key"), std::string::npos);
+  EXPECT_NE(Refusal("opensearch+https://h/?insecure=yes&ca=/ca.pem").find("contradict"),
+            std::string::npos);
+  EXPECT_NE(Refusal("opensearch+https://h/?insecure=maybe").find("insecure=maybe"),
+            std::string::npos);
+  for (const char* text : {"opensearch+http://h/?insecure=yes", "opensearch+http://h/?ca=/ca.pem",
+                           "opensearch+http://h/?cert=/c.pem&key=/c.key"}) {
+    EXPECT_NE(Refusal(text).find("need TLS"), std::string::npos) << text;
+  }
+}
+
+TEST_F(OpenSearchClientTest, SignsInWithAPasswordAnApiKeyOrAToken) {
   setenv("MUSTER_TEST_SECRET", "s3cret-value", 1);
   OpenSearchClient by_password = Client(200, "{}", {}, "", "me:${env:MUSTER_TEST_SECRET}@");
   ASSERT_TRUE(by_password.SendForJson({.path = "/"}));
@@ -86,6 +104,9 @@ TEST_F(OpenSearchClientTest, SignsInWithAPasswordOrAnApiKey) {
   OpenSearchClient by_key = Client(200, "{}", {}, "?api_key=${env:MUSTER_TEST_SECRET}");
   ASSERT_TRUE(by_key.SendForJson({.path = "/"}));
   EXPECT_EQ(server_->requests().at(0).Header("Authorization"), "ApiKey s3cret-value");
+  OpenSearchClient by_token = Client(200, "{}", {}, "?token=${env:MUSTER_TEST_SECRET}");
+  ASSERT_TRUE(by_token.SendForJson({.path = "/"}));
+  EXPECT_EQ(server_->requests().at(0).Header("Authorization"), "Bearer s3cret-value");
 }
 
 TEST_F(OpenSearchClientTest, SendsBodiesCompressedOnRequest) {

@@ -26,6 +26,15 @@ void AddExtension(X509* certificate, int kind, const char* value) {
   }
 }
 
+template <class Write>
+std::string TextOf(Write&& write) {
+  const std::unique_ptr<BIO, FreeBy<BIO, BIO_free_all>> text(BIO_new(BIO_s_mem()));
+  if (write(text.get()) != 1) throw std::runtime_error("cannot write a PEM file");
+  char* bytes = nullptr;
+  const long count = BIO_get_mem_data(text.get(), &bytes);
+  return {bytes, static_cast<size_t>(count)};
+}
+
 }  // namespace
 
 void TlsIdentity::Free::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
@@ -49,11 +58,16 @@ TlsIdentity::TlsIdentity(const std::string& names) : context_(SSL_CTX_new(TLS_se
       SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1) {
     throw std::runtime_error("cannot make a certificate");
   }
-  const std::unique_ptr<BIO, FreeBy<BIO, BIO_free_all>> text(BIO_new(BIO_s_mem()));
-  PEM_write_bio_X509(text.get(), certificate.get());
-  char* bytes = nullptr;
-  const long count = BIO_get_mem_data(text.get(), &bytes);
-  pem_.assign(bytes, static_cast<size_t>(count));
+  pem_ = TextOf([&](BIO* text) { return PEM_write_bio_X509(text, certificate.get()); });
+  key_pem_ = TextOf([&](BIO* text) {
+    return PEM_write_bio_PrivateKey(text, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  });
+}
+
+void TlsIdentity::RequireClient(const TlsIdentity& client) {
+  X509_STORE_add_cert(SSL_CTX_get_cert_store(context_.get()),
+                      SSL_CTX_get0_certificate(client.context_.get()));
+  SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
 }
 
 }  // namespace muster::testing

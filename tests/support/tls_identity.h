@@ -15,6 +15,10 @@ class TlsIdentity {
 
   // The certificate, to be trusted as a CA.
   const std::string& pem() const { return pem_; }
+  const std::string& key_pem() const { return key_pem_; }
+
+  // Servers with this identity then refuse clients without a certificate of that one.
+  void RequireClient(const TlsIdentity& client);
 
   ssl_ctx_st* context() const { return context_.get(); }  // for servers
 
@@ -24,6 +28,7 @@ class TlsIdentity {
   };
   std::unique_ptr<ssl_ctx_st, Free> context_;
   std::string pem_;
+  std::string key_pem_;
 };
 
 }  // namespace muster::testing
