@@ -14,6 +14,7 @@ namespace muster::work {
 namespace {
 
 constexpr milliseconds kLongestRetryDelay{300'000};
+
 Error Contradiction(const WorkItem& item, const std::string& what) {
   return Error{Code::kIncompatible, "item '" + item.name() + "': " + what, kRestored};
 }

@@ -136,6 +136,8 @@ class Worker {
       const MutexLock lock(mutex_);
       running_ = slots_.size();
     }
+    // At once, so that no further batch is begun; the watch sees to the rest.
+    const std::stop_callback pass_on(stop, [this] { StopSlots(); });
     std::vector<std::function<void()>> threads{[this, &stop] { Watch(stop); }};
     for (const auto& slot : slots_) threads.emplace_back([this, &slot] { RunOne(*slot); });
     pipeline_.env.RunAll(std::move(threads));
@@ -198,7 +200,7 @@ class Worker {
     const MonoTime now = pipeline_.env.MonoNow();
     if (!stopped_at && (stop.stop_requested() || HasFailed())) {
       stopped_at = now;
-      if (!PLANTED_BUG(stops_are_not_passed_on)) StopSlots();
+      StopSlots();
     }
     MonoTime next = MonoTime::max();
     for (const auto& slot : slots_) next = std::min(next, slot->StopIfLost(now));
@@ -214,6 +216,7 @@ class Worker {
   }
 
   void StopSlots() {
+    if (PLANTED_BUG(stops_are_not_passed_on)) return;
     stop_.request_stop();
     for (const auto& slot : slots_) slot->StopItem();
   }
