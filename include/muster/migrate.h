@@ -139,28 +139,6 @@ Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate);
 
-// Notified by MigrateAll; calls come from several threads, one at a time.
-class MigrationObserver {
- public:
-  virtual ~MigrationObserver() = default;
-  virtual void Prepared(const std::vector<TargetChange>& changes) = 0;
-  virtual void CollectionStarted(const std::string& collection,
-                                 const std::vector<Partition>& partitions) = 0;
-  virtual void Advanced(const Partition& partition, const Progress& progress) = 0;
-  virtual void CollectionEnded(const std::string& collection, const Counts& counts) = 0;
-};
-
-struct MigrateAllOptions {
-  int shard_concurrency = 1;
-  CollectionFilter allowed = {};
-};
-
-// Standalone: one process, no store, nothing to resume. Collections run one after another, the
-// shards of a collection `shard_concurrency` at a time. Ends at the first error; with kCancelled,
-// in good order, when stopped.
-Result<Counts> MigrateAll(Pipeline& pipeline, const MigrateAllOptions& options,
-                          MigrationObserver& observer, std::stop_token stop);
-
 // Names a shard from a position on: indexName__shardNumber__startingDocId, orders__0__0 from the
 // first document on. Every name and position round-trips, even with `__`; the text is always valid
 // UTF-8 without control characters.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/env.h"
@@ -15,12 +16,16 @@
 
 namespace muster::work {
 
-// A migration shared by any number of workers, on any number of machines, that only share a store:
-// its shards are work items, which are leased, checkpointed, split, handed over and completed
-// there.
+// One engine copies documents. RunWorker takes part in a migration shared by any number of workers,
+// on any number of machines, that only share a store: its shards are work items, which are leased,
+// checkpointed, split, handed over and completed there. MigrateAll runs the same engine in one
+// process, on a store of its own.
 //
 //   auto store = OpenStore(url, env);
 //   RunWorker(**store, pipeline, {.run = {.name = "orders"}}, observer, stop);
+//
+//   MigrationObserver nothing;
+//   MigrateAll(pipeline, {.shard_concurrency = 4}, nothing, stop);
 //
 // See docs/internals/work.md.
 
@@ -34,6 +39,9 @@ struct RunSpec {
   std::string selection = {};  // of the source's collections; empty: all
   // The store went back in time or is a new one: continue from what the sink has of this run.
   bool new_incarnation = false;
+  // Only this process has the store, and nothing is ever resumed: sinks keep no state of the run
+  // once it ends, and a stop leaves its items incomplete.
+  bool alone = false;
 };
 
 // Lease and retry settings.
@@ -47,6 +55,8 @@ struct WorkTerms {
   // Claims without progress before an item is quarantined. Transient failures are counted
   // separately, and only while other items succeed.
   int max_attempts = 5;
+  // The first failure of an item ends the worker with its error: nothing is retried.
+  bool fail_fast = false;
 };
 
 // A work item held by this process, a range of a shard, as an observer sees it.
@@ -113,6 +123,30 @@ struct WorkerReport {
 Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
                                const WorkerOptions& options, WorkObserver& observer,
                                std::stop_token stop);
+
+// Notified by MigrateAll; calls come from several threads, one at a time.
+class MigrationObserver {
+ public:
+  virtual ~MigrationObserver() = default;
+  virtual void Prepared(const std::vector<pipeline::TargetChange>& /*changes*/) {}
+  virtual void CollectionStarted(const std::string& /*collection*/,
+                                 const std::vector<pipeline::Partition>& /*partitions*/) {}
+  virtual void Advanced(const pipeline::Partition& /*partition*/,
+                        const pipeline::Progress& /*progress*/) {}
+  virtual void CollectionEnded(const std::string& /*collection*/,
+                               const pipeline::Counts& /*counts*/) {}
+};
+
+struct MigrateAllOptions {
+  int shard_concurrency = 1;
+  pipeline::CollectionFilter allowed = {};
+};
+
+// Standalone: one process, nothing to resume. Collections run one after another, the shards of a
+// collection `shard_concurrency` at a time. Ends at the first error; with kCancelled, in good
+// order, when stopped.
+Result<pipeline::Counts> MigrateAll(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
+                                    MigrationObserver& observer, std::stop_token stop);
 
 // For display. What is read may be slightly out of date.
 

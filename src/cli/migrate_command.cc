@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "core/json.h"
 #include "muster/migrate.h"
+#include "muster/work.h"
 
 namespace muster::cli {
 namespace {
@@ -34,7 +35,7 @@ std::string Fixed(double number, int digits) {
 }
 
 // Shows a migration's progress, and keeps each collection's result.
-class Watcher final : public pipeline::MigrationObserver {
+class Watcher final : public work::MigrationObserver {
  public:
   struct Outcome {
     std::string collection;
@@ -165,7 +166,7 @@ class MigrateRun {
 
     StopOnSignals signals("\nstopping after the current batches… press Ctrl-C again to abort\n");
     Watcher watcher(context_, source, count);
-    auto counts = pipeline::MigrateAll(
+    auto counts = work::MigrateAll(
         pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed}, watcher,
         signals.Token());
     if (!counts) {

@@ -21,6 +21,7 @@ class MemoryStore final : public Store {
     const MutexLock lock(mutex_);
     const MutexLock theirs(copy->mutex_);
     copy->records_ = records_;
+    copy->created_ = created_;
     for (auto& [name, entry] : copy->records_) copy->List(entry);
     return copy;
   }
@@ -107,6 +108,7 @@ class MemoryStore final : public Store {
   struct Entry {
     Record record;
     std::string claim_id;
+    uint64_t number = 0;  // in the order of creation
   };
 
   Written Apply(const Change& change) REQUIRES(mutex_) {
@@ -126,6 +128,7 @@ class MemoryStore final : public Store {
     Record& record = entry.record;
     if (stored == 0) {
       record = change.record;
+      entry.number = ++created_;
       record.version = FirstVersion(env_);
       record.epoch = 0;
       record.due.reset();
@@ -168,9 +171,9 @@ class MemoryStore final : public Store {
       }
       return due;
     }
-    auto it = due_.lower_bound({request.kind, request.queue, WallTime::min(), "", nullptr});
+    auto it = due_.lower_bound({request.kind, request.queue, WallTime::min(), 0, nullptr});
     for (; it != due_.end() && due.size() < static_cast<size_t>(request.limit); ++it) {
-      const auto& [kind, queue, time, key, entry] = *it;
+      const auto& [kind, queue, time, number, entry] = *it;
       if (kind != request.kind || queue != request.queue ||
           (time > now && !PLANTED_BUG(leases_are_not_respected))) {
         break;
@@ -182,20 +185,22 @@ class MemoryStore final : public Store {
 
   void List(Entry& entry) REQUIRES(mutex_) {
     const Record& r = entry.record;
-    if (r.due) due_.emplace(r.kind, r.queue, *r.due, r.key, &entry);
+    if (r.due) due_.emplace(r.kind, r.queue, *r.due, entry.number, &entry);
   }
 
   void Unlist(Entry& entry) REQUIRES(mutex_) {
     const Record& r = entry.record;
-    if (r.due) due_.erase({r.kind, r.queue, *r.due, r.key, &entry});
+    if (r.due) due_.erase({r.kind, r.queue, *r.due, entry.number, &entry});
   }
 
   Env& env_;
   Mutex mutex_;
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  uint64_t created_ GUARDED_BY(mutex_) = 0;
   std::map<Name, Entry> records_ GUARDED_BY(mutex_);
-  std::set<std::tuple<std::string, std::string, WallTime, std::string, Entry*>> due_
+  // By kind, queue, due time and number: of those due at the same time the oldest comes first.
+  std::set<std::tuple<std::string, std::string, WallTime, uint64_t, Entry*>> due_
       GUARDED_BY(mutex_);
 };
 

@@ -51,7 +51,11 @@ void LogUnreadable(const std::string& key, const Error& error) {
 class Joining {
  public:
   Joining(store::Store& store, Env& env, const RunSpec& spec)
-      : store_(store), env_(env), spec_(spec), incarnation_(env.NewId()) {}
+      : store_(store),
+        env_(env),
+        spec_(spec),
+        // Alone, there is only one: to the sink all runs of that name are the same.
+        incarnation_(spec.alone ? spec.name : env.NewId()) {}
 
   Status Join() {
     return store::Update(store_, kRunKind, spec_.name, [&](std::optional<store::Record> stored) {
@@ -149,6 +153,7 @@ Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token s
       .run = spec_.name,
       .incarnation = body.incarnation,
       .adopts = body.adopts,
+      .alone = spec_.alone,
       .item = NameOf(partition),
       .epoch = PLANTED_BUG(one_epoch_for_all) ? 1 : lease->epoch(),
       .origin = partition.collection + "/" + std::to_string(partition.shard) + "/" + partition.part,
@@ -216,8 +221,7 @@ Result<bool> WorkCoordinator::AllSettled() {
   return settled;
 }
 
-Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
-  const pipeline::Partition& follower = item.partition();
+Result<bool> WorkCoordinator::IsItsTurn(const pipeline::Partition& follower) {
   const std::string name =
       pipeline::WorkItemName{follower.collection, follower.shard, {}}.ToString();
   // Their keys share a prefix, unless they are so long that they are hashed.
@@ -245,6 +249,33 @@ Result<bool> WorkCoordinator::IsItsTurn(const WorkItem& item) {
   }
   // A scan may lag: a part that was split off and is not there yet counts too.
   return std::includes(there.begin(), there.end(), needed.begin(), needed.end());
+}
+
+Result<bool> WorkCoordinator::WakeFollower() {
+  const std::vector<RunRoster::OpenItem>& open = roster_->open();
+  const auto is_before = [](const pipeline::Partition& one, const pipeline::Partition& follower) {
+    return !one.follows && one.shard == follower.shard && one.collection == follower.collection;
+  };
+  for (const RunRoster::OpenItem& item : open) {
+    const pipeline::Partition& follower = item.body.partition;
+    // One that has failed waits for its retry.
+    if (!follower.follows || !item.holder.empty() || !item.body.error.empty()) continue;
+    const bool obviously_not = std::any_of(
+        open.begin(), open.end(),
+        [&](const RunRoster::OpenItem& one) { return is_before(one.body.partition, follower); });
+    if (obviously_not) continue;
+    MUSTER_ASSIGN(std::optional<store::Record> record, store_.Get(kWorkKind, item.key));
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
+    const bool waits = record && record->owner.empty() && record->due && *record->due > now;
+    if (!waits) continue;
+    MUSTER_ASSIGN(const bool due, IsItsTurn(follower));
+    if (!due) continue;
+    // A conflict means that another slot was faster.
+    const store::Change change = store::Change::Put(*std::move(record), store::Due::AtOnce());
+    MUSTER_TRY(store_.Write({&change, 1}));
+    return true;
+  }
+  return false;
 }
 
 Result<bool> WorkCoordinator::IsCurrent(const WorkItem& item) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -24,6 +25,7 @@ struct WorkerState {
 
   Circuit circuit;
   SuspectGate gate;
+  std::atomic<bool> finishing = false;  // a slot finishes the run
 };
 
 // One slot's view of a run: acquires items and tracks which are finished. Used by one thread.
@@ -48,11 +50,15 @@ class WorkCoordinator {
   // off a part.
   Status RequestSplit();
 
+  // After AllSettled returned false: makes a following item due that waits although its turn has
+  // come. False: there is none.
+  Result<bool> WakeFollower();
+
   // Whether a part of the item was requested. Removes the request.
   Result<bool> TakeSplitRequest(const WorkItem& item);
 
-  // For a following item: whether all items it follows are done or quarantined.
-  Result<bool> IsItsTurn(const WorkItem& item);
+  // Whether all items that this partition follows are done or quarantined.
+  Result<bool> IsItsTurn(const pipeline::Partition& follower);
 
   // Whether the run is still in the incarnation in which the item was acquired.
   Result<bool> IsCurrent(const WorkItem& item);
@@ -69,11 +75,13 @@ class WorkCoordinator {
 
   const std::string& run() const { return spec_.name; }
   const std::string& worker() const { return worker_; }
+  bool alone() const { return spec_.alone; }
   const WorkTerms& terms() const { return terms_; }
   store::Store& store() { return store_; }
   Env& env() { return env_; }
   Circuit& circuit() { return state_->circuit; }
   SuspectGate::Pass& pass() { return pass_; }
+  std::atomic<bool>& finishing() { return state_->finishing; }
 
  private:
   WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,

@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
 #include "pipeline/pipeline.h"
 #include "work/coordinator.h"
+#include "work/finish_collections.h"
 #include "work/item_cursor.h"
 #include "work/records.h"
 #include "work/target_check.h"
@@ -15,9 +14,6 @@ namespace muster::work {
 namespace {
 
 constexpr milliseconds kLongestRetryDelay{300'000};
-constexpr char kRestored[] =
-    "if the store was restored from a backup, or lost commits in a failover, start one worker with"
-    " --new-incarnation: it then continues from what the sink has";
 
 Error Contradiction(const WorkItem& item, const std::string& what) {
   return Error{Code::kIncompatible, "item '" + item.name() + "': " + what, kRestored};
@@ -57,7 +53,7 @@ class ItemMigration {
                                    (last.empty() ? "none, its holders disappeared" : last)));
     }
     if (item_.partition().follows) {
-      MUSTER_ASSIGN(const bool due, coordinator_.IsItsTurn(item_));
+      MUSTER_ASSIGN(const bool due, coordinator_.IsItsTurn(item_.partition()));
       if (!due) return Tell(ShardOutcome::kReleased, item_.Postpone());
     }
     // It gives up in time for a hold that is long enough to be worth it.
@@ -146,9 +142,9 @@ class ItemMigration {
   }
 
   // Ends the hold in good order. The sink's answer after sealing is authoritative, even for a batch
-  // with an unknown outcome.
+  // with an unknown outcome. Alone, nothing continues, and what is incomplete is not published.
   Status HandOverOrRelease() {
-    if (!Advanced()) {
+    if (!Advanced() || coordinator_.alone()) {
       outcome_ = ShardOutcome::kReleased;
       return item_.Release();
     }
@@ -168,7 +164,8 @@ class ItemMigration {
     why_ = &error;
     if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
     if (error.code == Code::kIncompatible) return error;
-    if (error.code == Code::kLeaseLost || error.code == Code::kConflict) return Refused(error);
+    const bool refused = error.code == Code::kLeaseLost || error.code == Code::kConflict;
+    if (refused && !coordinator_.alone()) return Refused(error);
     const bool stopped = error.code == Code::kCancelled || stops_.stop.stop_requested();
     const bool blame = !stopped && ToBlame(error);
     if (stopped || (cursor_ && Advanced() && cursor_->NearTheEnd())) {
@@ -243,7 +240,9 @@ class ItemMigration {
     }
     const bool good = outcome == ShardOutcome::kCompleted || outcome == ShardOutcome::kHandedOver ||
                       outcome == ShardOutcome::kReleased;
-    Log(good ? Level::kInfo : Level::kWarning, ShardOutcomeName(outcome),
+    // What ends the worker is its caller's to report.
+    const bool quiet = good || coordinator_.terms().fail_fast;
+    Log(quiet ? Level::kInfo : Level::kWarning, ShardOutcomeName(outcome),
         {{"run", coordinator_.run()},
          {"worker", coordinator_.worker()},
          {"item", item_.name()},
@@ -265,99 +264,6 @@ class ItemMigration {
   ShardOutcome outcome_ = ShardOutcome::kCompleted;
   const Error* why_ = nullptr;
 };
-
-// Documents read from these partitions, by their items and everything split off from them.
-Result<int64_t> CountRead(WorkCoordinator& coordinator,
-                          const std::vector<pipeline::Partition>& partitions) {
-  int64_t read = 0;
-  std::vector<pipeline::Partition> left = partitions;
-  while (!left.empty()) {
-    const std::string key = ItemKey(coordinator.run(), NameOf(left.back()));
-    left.pop_back();
-    MUSTER_ASSIGN(const std::optional<store::Record> record,
-                  coordinator.store().Get(kWorkKind, key));
-    if (!record) return Error{Code::kIncompatible, "item '" + key + "' is missing", kRestored};
-    MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record->body));
-    read += item.progress.counts.read;
-    for (pipeline::Partition& part : item.Successors()) left.push_back(std::move(part));
-  }
-  return read;
-}
-
-// Compares what was read of the collections with the source's own count.
-Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
-                   const std::set<std::string>& collections) {
-  std::map<std::string, std::vector<pipeline::Partition>> partitions;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(
-        const std::vector<store::Record> records,
-        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      const auto item = ItemBody::FromJson(record.body);
-      if (!item && IsNewer(item.error())) return item.error();
-      // An unreadable item is quarantined, and its collection is not one of these.
-      if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
-        continue;
-      }
-      partitions[item->partition.collection].push_back(item->partition);
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
-    after = records.back().key;
-  }
-  for (const auto& [collection, ones] : partitions) {
-    MUSTER_TRY(pipeline::CheckCount(source, collection, ones,
-                                    [&, &ones = ones] { return CountRead(coordinator, ones); }));
-  }
-  return {};
-}
-
-Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
-  MUSTER_ASSIGN(const std::optional<store::Record> record,
-                coordinator.store().Get(kRunKind, coordinator.run()));
-  if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
-  return RunBody::FromJson(record->body);
-}
-
-// For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
-// Asked once.
-Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, pipeline::Sink& sink,
-                             const std::string& incarnation) {
-  if (coordinator.targets().checked() == incarnation) return true;
-  const Status same = coordinator.targets().CheckAll(sink, incarnation);
-  if (!same && same.error().code == Code::kIncompatible) return same.error();
-  return true;
-}
-
-// All items are settled: finishes the collections without quarantined items in the sink. False:
-// another incarnation has begun since.
-Result<bool> FinishCollections(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
-                               const pipeline::CollectionFilter& allowed) {
-  store::Store& store = coordinator.store();
-  MUSTER_ASSIGN(const RunBody run, ReadRunBody(coordinator));
-  if (run.incarnation != coordinator.judged()) return false;
-  MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
-  if (finished) return KeepsItsTargets(coordinator, pipeline.sink, run.incarnation);
-  std::set<std::string> incomplete;
-  for (const std::string& name : coordinator.quarantined()) {
-    MUSTER_ASSIGN(const pipeline::WorkItemName parsed, pipeline::WorkItemName::Parse(name));
-    incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
-  }
-  MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, pipeline.source.Collections());
-  std::set<std::string> complete;
-  std::set<std::string> targets;
-  for (const pipeline::Collection& collection : collections) {
-    const std::string target = pipeline.transforms.TargetName(collection.name);
-    if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
-      complete.insert(collection.name);
-      targets.insert(target);
-    }
-  }
-  MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
-  for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
-  MUSTER_TRY(coordinator.targets().CheckAll(pipeline.sink, run.incarnation));
-  if (!coordinator.quarantined().empty()) return true;
-  return coordinator.End();
-}
 
 }  // namespace
 
@@ -393,7 +299,8 @@ Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pi
     MUSTER_ASSIGN(const bool finished, FinishCollections(coordinator, pipeline, allowed));
     return finished ? ShardOutcome::kAllDone : ShardOutcome::kNothingDue;
   }
-  MUSTER_TRY(coordinator.RequestSplit());
+  MUSTER_ASSIGN(const bool woken, coordinator.WakeFollower());
+  if (!woken) MUSTER_TRY(coordinator.RequestSplit());
   return ShardOutcome::kNothingDue;
 }
 

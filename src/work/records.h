@@ -14,6 +14,11 @@
 
 namespace muster::work {
 
+// What to do if the store has lost something that it had.
+inline constexpr char kRestored[] =
+    "if the store was restored from a backup, or lost commits in a failover, start one worker with"
+    " --new-incarnation: it then continues from what the sink has";
+
 // The record kinds of a run.
 inline constexpr char kRunKind[] = "run";          // one, RUN: what is migrated, and how far it is
 inline constexpr char kPrepareKind[] = "prepare";  // one, RUN: leased while creating the items

@@ -27,7 +27,8 @@ class Slot {
       coordinator_.circuit().Settled();
       observer_.Waits(coordinator_.circuit().WaitsFor());
       if (!outcome) {
-        if (!IsTransient(outcome.error().code)) return outcome.error();
+        // The store of a run that is alone never fails, so this is the source or the sink.
+        if (!IsTransient(outcome.error().code) || coordinator_.alone()) return outcome.error();
         Pause("could not acquire an item; retrying", outcome.error());
       } else if (*outcome == ShardOutcome::kAllDone && !options_.forever) {
         return true;

@@ -22,10 +22,14 @@ constexpr auto kGrace = 400ms;
 // the worker ends.
 class WatchedSlot final : public WorkObserver {
  public:
-  // `sooner` is called when the lease ends earlier than the watch knows.
+  // `sooner` is called when the lease ends earlier than the watch knows, `failed` when an item has
+  // failed.
   WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer,
-              std::function<void()> sooner)
-      : coordinator_(std::move(coordinator)), observer_(observer), sooner_(std::move(sooner)) {}
+              std::function<void()> sooner, std::function<void(const Error&)> failed)
+      : coordinator_(std::move(coordinator)),
+        observer_(observer),
+        sooner_(std::move(sooner)),
+        failed_(std::move(failed)) {}
 
   WorkCoordinator& coordinator() { return *coordinator_; }
 
@@ -79,6 +83,11 @@ class WatchedSlot final : public WorkObserver {
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
     LeaseEnds(MonoTime::max());
     observer_.Ended(item, outcome, why);
+    if (outcome != ShardOutcome::kFailed && outcome != ShardOutcome::kQuarantined) return;
+    failed_(why != nullptr ? *why
+                           : Error{Code::kInternal, "item '" + item.name() +
+                                                        "' was quarantined: its holders disappeared"
+                                                        " or failed too often"});
   }
   void Waits(const std::string& what) override { observer_.Waits(what); }
 
@@ -96,6 +105,7 @@ class WatchedSlot final : public WorkObserver {
   std::unique_ptr<WorkCoordinator> coordinator_;
   WorkObserver& observer_;
   const std::function<void()> sooner_;
+  const std::function<void(const Error&)> failed_;
   Mutex mutex_;
   std::stop_source stop_item_ GUARDED_BY(mutex_);
   std::stop_source abort_item_ GUARDED_BY(mutex_);
@@ -118,25 +128,22 @@ class Worker {
           auto coordinator,
           WorkCoordinator::Join(store, pipeline_.env, run, options_.terms, options_.worker, state));
       run.new_incarnation = false;  // once is enough
-      slots_.push_back(
-          std::make_unique<WatchedSlot>(std::move(coordinator), observer, [this] { Notify(); }));
+      slots_.push_back(std::make_unique<WatchedSlot>(
+          std::move(coordinator), observer, [this] { Notify(); },
+          [this](const Error& error) { ItemFailed(error); }));
     }
     {
       const MutexLock lock(mutex_);
       running_ = slots_.size();
     }
+    // At once, so that no further batch is begun; the watch sees to the rest.
+    const std::stop_callback pass_on(stop, [this] { StopSlots(); });
     std::vector<std::function<void()>> threads{[this, &stop] { Watch(stop); }};
     for (const auto& slot : slots_) threads.emplace_back([this, &slot] { RunOne(*slot); });
     pipeline_.env.RunAll(std::move(threads));
     const MutexLock lock(mutex_);
     if (error_) return *error_;
-    WorkerReport report{.all_done = all_done_};
-    std::set<std::string> quarantined;
-    for (const auto& slot : slots_) {
-      for (const std::string& name : slot->coordinator().quarantined()) quarantined.insert(name);
-    }
-    if (all_done_) report.quarantined.assign(quarantined.begin(), quarantined.end());
-    return report;
+    return report_;
   }
 
  private:
@@ -146,11 +153,25 @@ class Worker {
           slot.coordinator(), pipeline_, options_, slot, [&slot] { return slot.Next(); },
           stop_.get_token());
     });
+    // Nothing is left for the others either.
+    if (done && *done) stop_.request_stop();
     const MutexLock lock(mutex_);
     --running_;
-    if (done && *done) all_done_ = true;
+    if (done && *done) {
+      const std::vector<std::string>& names = slot.coordinator().quarantined();
+      const std::set<std::string> quarantined(names.begin(), names.end());
+      report_ = {.all_done = true, .quarantined = {quarantined.begin(), quarantined.end()}};
+    }
     // An error one slot cannot recover from stops the others too.
     if (!done && !error_) error_ = done.error();
+    NotifyLocked();
+  }
+
+  void ItemFailed(const Error& error) {
+    if (!options_.terms.fail_fast) return;
+    stop_.request_stop();  // before this slot takes another item
+    const MutexLock lock(mutex_);
+    if (!error_) error_ = error;
     NotifyLocked();
   }
 
@@ -179,7 +200,7 @@ class Worker {
     const MonoTime now = pipeline_.env.MonoNow();
     if (!stopped_at && (stop.stop_requested() || HasFailed())) {
       stopped_at = now;
-      if (!PLANTED_BUG(stops_are_not_passed_on)) StopSlots();
+      StopSlots();
     }
     MonoTime next = MonoTime::max();
     for (const auto& slot : slots_) next = std::min(next, slot->StopIfLost(now));
@@ -195,6 +216,7 @@ class Worker {
   }
 
   void StopSlots() {
+    if (PLANTED_BUG(stops_are_not_passed_on)) return;
     stop_.request_stop();
     for (const auto& slot : slots_) slot->StopItem();
   }
@@ -220,7 +242,7 @@ class Worker {
   Condition changed_;
   bool notified_ GUARDED_BY(mutex_) = false;
   size_t running_ GUARDED_BY(mutex_) = 0;
-  bool all_done_ GUARDED_BY(mutex_) = false;
+  WorkerReport report_ GUARDED_BY(mutex_);
   std::optional<Error> error_ GUARDED_BY(mutex_);
   bool aborted_ = false;  // by the watch
 };

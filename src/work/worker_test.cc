@@ -69,14 +69,17 @@ class WorkerTest : public ::testing::Test {
   Result<WorkerReport> Run() {
     return RunWorker(*store_, pipeline_, options_, watcher_, stop_.get_token());
   }
+  pipeline::Pipeline From(pipeline::Source& source) {
+    return {.env = RealEnv(),
+            .source = source,
+            .transforms = *transforms_,
+            .sink = sink_,
+            .dead_letters = letters_,
+            .throttle = throttle_,
+            .options = pipeline_.options};
+  }
   Result<WorkerReport> RunFrom(pipeline::Source& source) {
-    pipeline::Pipeline pipeline{.env = RealEnv(),
-                                .source = source,
-                                .transforms = *transforms_,
-                                .sink = sink_,
-                                .dead_letters = letters_,
-                                .throttle = throttle_,
-                                .options = pipeline_.options};
+    pipeline::Pipeline pipeline = From(source);
     return RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
   }
   std::unique_ptr<WorkCoordinator> Join(const std::string& worker) {
@@ -234,6 +237,43 @@ TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
   EXPECT_TRUE(source.order_kept);
 }
 
+TEST_F(WorkerTest, AnIdleSlotMakesWhatFollowsDueWhenItsTurnHasCome) {
+  FollowedSource source(source_);
+  pipeline::Pipeline pipeline = From(source);
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline, {}, {}).value());
+  const auto next = [&] { return MigrateNextShard(*coordinator, pipeline, {}, watcher_, {}); };
+  EXPECT_EQ(next().value(), ShardOutcome::kReleased);
+  EXPECT_EQ(watcher_.outcomes.back().first, "orders__0__9");
+  EXPECT_EQ(next().value(), ShardOutcome::kCompleted);
+  EXPECT_EQ(next().value(), ShardOutcome::kCompleted);
+  // On a slow machine it is due by itself.
+  if (next().value() == ShardOutcome::kNothingDue) {
+    EXPECT_LE(Item("orders__0__9").due_in.value(), 0ms);
+    EXPECT_EQ(next().value(), ShardOutcome::kCompleted);
+  }
+  EXPECT_EQ(watcher_.outcomes.back().first, "orders__0__9");
+  EXPECT_EQ(next().value(), ShardOutcome::kAllDone);
+}
+
+TEST_F(WorkerTest, AFollowerThatHasFailedWaitsForItsRetry) {
+  FollowedSource source(source_);
+  pipeline::Pipeline pipeline = From(source);
+  options_.terms.retry_delay = 60s;
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline, {}, {}).value());
+  const auto next = [&] { return MigrateNextShard(*coordinator, pipeline, {}, watcher_, {}); };
+  ASSERT_EQ(next().value(), ShardOutcome::kReleased);
+  ASSERT_EQ(next().value(), ShardOutcome::kCompleted);
+  ASSERT_EQ(next().value(), ShardOutcome::kCompleted);
+  sink_.fail = [](size_t) -> Status { return Error{Code::kInvalid, "no such field"}; };
+  if (next().value() == ShardOutcome::kNothingDue) {
+    ASSERT_EQ(next().value(), ShardOutcome::kFailed);
+  }
+  EXPECT_EQ(next().value(), ShardOutcome::kNothingDue);
+  EXPECT_GT(Item("orders__0__9").due_in.value(), 0ms);
+}
+
 TEST_F(WorkerTest, ARunIsNotDoneWhereTheSourceCountsMore) {
   FollowedSource source(source_);
   source.count = 1'000;
@@ -340,6 +380,37 @@ TEST_F(WorkerTest, FailureIsTriedAgainThenQuarantinedAndRetriedByHand) {
   EXPECT_EQ(RetryItem(*store_, "run", "orders__0__0").error().code, Code::kConflict);
   EXPECT_TRUE(Run()->quarantined.empty());
   ExpectComplete();
+}
+
+TEST_F(WorkerTest, FailFastEndsTheWorkerWithTheFirstError) {
+  options_.terms.fail_fast = true;
+  for (const Code code : {Code::kInvalid, Code::kUnavailable}) {
+    sink_.fail = [&](size_t) -> Status { return Error{code, "not today"}; };
+    watcher_.outcomes.clear();
+    const auto report = Run();
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, code);
+    EXPECT_EQ(report.error().message, "not today");
+    ASSERT_EQ(watcher_.outcomes.size(), 1U) << "another item was begun";
+    EXPECT_EQ(watcher_.outcomes[0].second, ShardOutcome::kFailed);
+  }
+  sink_.fail = {};
+  EXPECT_TRUE(Run()->all_done);
+  ExpectComplete();
+}
+
+TEST_F(WorkerTest, AloneAStopLeavesTheItemOpenAndUnsealed) {
+  options_.run.alone = true;
+  watcher_.on_advance = [&](const WorkItem& item, const pipeline::Progress&) {
+    EXPECT_TRUE(item.fence().alone);
+    EXPECT_EQ(item.fence().incarnation, "run");
+    stop_.request_stop();
+  };
+  EXPECT_FALSE(Run()->all_done);
+  ASSERT_EQ(watcher_.outcomes.size(), 1U);
+  EXPECT_EQ(watcher_.outcomes[0].second, ShardOutcome::kReleased);
+  EXPECT_TRUE(sink_.FinishedItems().empty());
+  EXPECT_EQ(Items().size(), 2U) << "there is no successor";
 }
 
 TEST_F(WorkerTest, ProgressKeepsAFailingItemOutOfQuarantine) {

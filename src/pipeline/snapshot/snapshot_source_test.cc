@@ -16,11 +16,13 @@
 #include "lucene/shard_reader.h"
 #include "muster/migrate.h"
 #include "pipeline/flow/memory_sink.h"
+#include "support/migrate.h"
 #include "support/temporary_folder.h"
 
 namespace muster::pipeline {
 namespace {
 
+using testing::Migrate;
 using testing::TemporaryFolder;
 
 struct Seen {
@@ -33,20 +35,6 @@ struct Seen {
 };
 
 using Lines = std::multiset<std::string>;
-
-class NoLetters final : public DeadLetters {
- public:
-  Status Add(const DeadLetter&) override { return {}; }
-  Status Flush() override { return {}; }
-};
-
-class Unobserved final : public MigrationObserver {
- public:
-  void Prepared(const std::vector<TargetChange>&) override {}
-  void CollectionStarted(const std::string&, const std::vector<Partition>&) override {}
-  void Advanced(const Partition&, const Progress&) override {}
-  void CollectionEnded(const std::string&, const Counts&) override {}
-};
 
 // Counts the bytes fetched from each blob.
 class WatchedBlobs final : public lucene::Blobs {
@@ -147,16 +135,6 @@ class SnapshotFixture : public ::testing::Test {
       for (const Seen& seen : Read(*source, partition)) contents[seen.id] = seen.body;
     }
     return contents;
-  }
-
-  static Result<Counts> Migrate(Source& source, Sink& sink, const std::string& transforms = "") {
-    const auto plan = ParseTransforms(transforms, "").value();
-    NoLetters letters;
-    Throttle throttle(RealEnv());
-    Pipeline pipeline{
-        RealEnv(), source, *plan, sink, letters, throttle, {.limits = {.max_docs = 9}}};
-    Unobserved observer;
-    return MigrateAll(pipeline, {.shard_concurrency = 2}, observer, {});
   }
 
   static std::map<std::string, std::string> ContentsOf(const MemorySink& sink,

@@ -7,9 +7,9 @@
 
 #include "core/json.h"
 #include "muster/migrate.h"
+#include "support/migrate.h"
 #include "support/opensearch_server.h"
 #include "support/shared_server.h"
-#include "support/temporary_folder.h"
 
 namespace muster::pipeline {
 namespace {
@@ -162,24 +162,10 @@ TEST_F(SnapshotSource, AnotherSnapshotIsNotTakenForTheOneThatWorkWasBegunWith) {
   EXPECT_EQ(reader.error().code, Code::kConflict);
 }
 
-class Unwatched final : public MigrationObserver {
- public:
-  void Prepared(const std::vector<TargetChange>&) override {}
-  void CollectionStarted(const std::string&, const std::vector<Partition>&) override {}
-  void Advanced(const Partition&, const Progress&) override {}
-  void CollectionEnded(const std::string&, const Counts&) override {}
-};
-
 Result<Counts> Migrate(const std::string& from, const std::string& to) {
-  const testing::TemporaryFolder folder;
   const auto source = OpenSource(from, RealEnv()).value();
   const auto sink = OpenSink(to, RealEnv()).value();
-  const auto plan = ParseTransforms("", "").value();
-  const auto letters = OpenDeadLetters(folder.At("letters"), "test").value();
-  Throttle throttle(RealEnv());
-  Pipeline pipeline{RealEnv(), *source, *plan, *sink, *letters, throttle};
-  Unwatched observer;
-  return MigrateAll(pipeline, {.shard_concurrency = 2}, observer, {});
+  return testing::Migrate(*source, *sink);
 }
 
 // Repeated deletes, arriving after the writes that replaced them, remove nothing: the second delta

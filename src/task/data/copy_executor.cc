@@ -365,7 +365,8 @@ work::WorkTerms CopyTerms() {
   return {.lease = kLease,
           .max_lease = kLease,
           .max_hold = milliseconds(0),
-          .idle_wait = milliseconds(500)};
+          .idle_wait = milliseconds(500),
+          .fail_fast = true};
 }
 
 std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env, std::string store_url,

@@ -33,23 +33,10 @@ std::string NameOf(const CopyPlan& plan) {
   return "copy." + object + "." + Sha256Hex(identity).substr(0, 24);
 }
 
-// The source as if it had one collection only: listing all of them may be expensive.
-class OneObject final : public pipeline::SourceWrapper {
- public:
-  OneObject(pipeline::Source& source, const pipeline::Collection& object)
-      : SourceWrapper(source), object_(object) {}
-
-  Result<std::vector<pipeline::Collection>> Collections() override { return std::vector{object_}; }
-
- private:
-  const pipeline::Collection& object_;
-};
-
-// Adds up rows, and stops everything at the first failure.
+// Adds up rows.
 class CopyWatch final : public work::WorkObserver {
  public:
-  CopyWatch(const std::function<void(int64_t)>& progress, std::stop_source stop)
-      : progress_(progress), stop_(std::move(stop)) {}
+  explicit CopyWatch(const std::function<void(int64_t)>& progress) : progress_(progress) {}
 
   // Counts what earlier holders have copied of an item.
   void Add(const work::ItemInfo& item) {
@@ -63,23 +50,6 @@ class CopyWatch final : public work::WorkObserver {
   void Advanced(const work::WorkItem& item, const pipeline::Progress& progress) override {
     Report(item, progress);
   }
-  void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
-    if (outcome != work::ShardOutcome::kFailed && outcome != work::ShardOutcome::kQuarantined) {
-      return;
-    }
-    const MutexLock lock(mutex_);
-    if (!error_) {
-      error_ = why != nullptr
-                   ? *why
-                   : Error{Code::kInternal, "item '" + item.name() + "' of the copy failed"};
-    }
-    stop_.request_stop();
-  }
-
-  std::optional<Error> error() const {
-    const MutexLock lock(mutex_);
-    return error_;
-  }
 
  private:
   void Report(const work::WorkItem& item, const pipeline::Progress& progress) {
@@ -91,11 +61,9 @@ class CopyWatch final : public work::WorkObserver {
   }
 
   const std::function<void(int64_t)>& progress_;
-  std::stop_source stop_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, int64_t> rows_ GUARDED_BY(mutex_);  // by item
   int64_t total_ GUARDED_BY(mutex_) = 0;
-  std::optional<Error> error_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -159,7 +127,7 @@ Status CopyRun::RemoveOtherCalls() {
 Status CopyRun::Drive(pipeline::Source& source, const pipeline::Collection& collection,
                       const std::function<void(int64_t rows)>& progress,
                       const std::stop_token& stop) {
-  OneObject object(source, collection);
+  work::OneCollection object(source, collection);
   MUSTER_ASSIGN(const auto sink,
                 pipeline::OpenSink(
                     InFolder(PiecesFolder(), std::string("jsonl:") + kRowsFolder + "/"), env_));
@@ -171,21 +139,19 @@ Status CopyRun::Drive(pipeline::Source& source, const pipeline::Collection& coll
   pipeline::Throttle throttle(env_);
   pipeline::Pipeline pipeline{
       env_, object, *transforms, *sink, *letters, throttle, {.limits = sink->PreferredLimits()}};
-  std::stop_source stopping;
-  const std::stop_callback pass_on(stop, [&] { stopping.request_stop(); });
-  CopyWatch watch(progress, stopping);
+  CopyWatch watch(progress);
   MUSTER_TRY(work::EachItem(store_, name_, [&](const work::ItemInfo& item) { watch.Add(item); }));
   const work::WorkerOptions options{
       .run = {.name = name_, .source = plan_.source, .sink = plan_.place},
       .terms = terms_,
       .worker = "copy-" + env_.NewId().substr(0, 8)};
-  auto report = work::RunWorker(store_, pipeline, options, watch, stopping.get_token());
-  if (const auto error = watch.error()) return *error;
-  if (!report) return report.error();
-  if (!report->all_done) return Error{Code::kCancelled, "stopped"};
-  if (report->quarantined.empty()) return {};
+  MUSTER_ASSIGN(const work::WorkerReport report,
+                work::RunWorker(store_, pipeline, options, watch, stop));
+  if (!report.all_done) return Error{Code::kCancelled, "stopped"};
+  if (report.quarantined.empty()) return {};
+  // By an earlier call.
   MUSTER_ASSIGN(const work::ItemInfo item,
-                work::ReadItem(store_, name_, report->quarantined.front()));
+                work::ReadItem(store_, name_, report.quarantined.front()));
   return Error{Code::kInternal, "item '" + item.name + "' of the copy: " + item.error};
 }
 

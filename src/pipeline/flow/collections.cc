@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "muster/migrate.h"
+
+namespace muster::pipeline {
+
+Status CheckDeletes(const Source& source, const Sink& sink) {
+  if (!source.HasDeletes() || sink.CanDelete()) return {};
+  return Error{Code::kIncompatible,
+               "the source has deleted documents, and this sink cannot delete any",
+               "migrate into OpenSearch, PostgreSQL or SQLite, or migrate everything again"};
+}
+
+Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed) {
+  MUSTER_ASSIGN(std::vector<Collection> collections, source.Collections());
+  if (allowed) {
+    std::erase_if(collections, [&](const Collection& one) { return !allowed(one.name); });
+  }
+  for (const Collection& collection : collections) {
+    if (collection.refusal) return *collection.refusal;
+  }
+  return collections;
+}
+
+Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
+  struct Taken {
+    std::string collection;
+    std::string target;
+  };
+  std::map<std::string, Taken> places;
+  for (const Collection& collection : collections) {
+    const Collection renamed = pipeline.transforms.Target(collection);
+    // Fail before writing anything if the sink will never accept a collection, because of its name,
+    // say.
+    MUSTER_TRY(pipeline.sink.Prepare(renamed, /*evaluate=*/true));
+    if (pipeline.options.merge) continue;
+    const std::string place = pipeline.sink.Place(renamed.name);
+    const auto [other, is_first] = places.emplace(place, Taken{collection.name, renamed.name});
+    if (is_first) continue;
+    const bool same_name = other->second.target == renamed.name;
+    if (same_name && !pipeline.sink.ReplacesById(renamed)) continue;
+    return Error{Code::kConflict,
+                 other->second.collection + " and " + collection.name + " both go to " + place +
+                     (same_name ? ", where documents with the same id replace each other"
+                                : ": this sink takes their names for the same"),
+                 "send each to its own target (rename_index), or use --merge if their ids "
+                 "are different"};
+  }
+  return {};
+}
+
+Status CheckCount(Source& source, const std::string& collection,
+                  const std::vector<Partition>& partitions,
+                  const std::function<Result<int64_t>()>& read) {
+  MUSTER_ASSIGN(const std::optional<int64_t> count, source.CountAgain(partitions));
+  if (!count) return {};
+  MUSTER_ASSIGN(const int64_t seen, read());
+  if (seen == *count) return {};
+  return Error{Code::kCorrupt,
+               collection + ": the source counts " + std::to_string(*count) + " documents, but " +
+                   std::to_string(seen) + " were read",
+               "what was migrated is not complete: do not rely on it. Run 'muster verify' to see "
+               "what differs"};
+}
+
+Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
+                                                     const CollectionFilter& allowed,
+                                                     bool evaluate) {
+  MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
+  MUSTER_ASSIGN(const auto collections, SelectCollections(pipeline.source, allowed));
+  MUSTER_TRY(CheckTargets(pipeline, collections));
+  MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
+  MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
+  for (const Collection& collection : collections) {
+    MUSTER_ASSIGN(std::vector<TargetChange> changes,
+                  pipeline.sink.Prepare(pipeline.transforms.Target(collection), evaluate));
+    std::move(changes.begin(), changes.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,115 @@
+#include "work/finish_collections.h"
+
+#include <map>
+#include <set>
+
+#include "work/item_body.h"
+#include "work/records.h"
+#include "work/target_check.h"
+
+namespace muster::work {
+namespace {
+
+// Documents read from these partitions, by their items and everything split off from them.
+Result<int64_t> CountRead(WorkCoordinator& coordinator,
+                          const std::vector<pipeline::Partition>& partitions) {
+  int64_t read = 0;
+  std::vector<pipeline::Partition> left = partitions;
+  while (!left.empty()) {
+    const std::string key = ItemKey(coordinator.run(), NameOf(left.back()));
+    left.pop_back();
+    MUSTER_ASSIGN(const std::optional<store::Record> record,
+                  coordinator.store().Get(kWorkKind, key));
+    if (!record) return Error{Code::kIncompatible, "item '" + key + "' is missing", kRestored};
+    MUSTER_ASSIGN(const ItemBody item, ItemBody::FromJson(record->body));
+    read += item.progress.counts.read;
+    for (pipeline::Partition& part : item.Successors()) left.push_back(std::move(part));
+  }
+  return read;
+}
+
+// Compares what was read of the collections with the source's own count.
+Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
+                   const std::set<std::string>& collections) {
+  std::map<std::string, std::vector<pipeline::Partition>> partitions;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(
+        const std::vector<store::Record> records,
+        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
+      const auto item = ItemBody::FromJson(record.body);
+      if (!item && IsNewer(item.error())) return item.error();
+      // An unreadable item is quarantined, and its collection is not one of these.
+      if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
+        continue;
+      }
+      partitions[item->partition.collection].push_back(item->partition);
+    }
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
+    after = records.back().key;
+  }
+  for (const auto& [collection, ones] : partitions) {
+    MUSTER_TRY(pipeline::CheckCount(source, collection, ones,
+                                    [&, &ones = ones] { return CountRead(coordinator, ones); }));
+  }
+  return {};
+}
+
+Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
+                coordinator.store().Get(kRunKind, coordinator.run()));
+  if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
+  return RunBody::FromJson(record->body);
+}
+
+// For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
+// Asked once.
+Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, pipeline::Sink& sink,
+                             const std::string& incarnation) {
+  if (coordinator.targets().checked() == incarnation) return true;
+  const Status same = coordinator.targets().CheckAll(sink, incarnation);
+  if (!same && same.error().code == Code::kIncompatible) return same.error();
+  return true;
+}
+
+Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                    const pipeline::CollectionFilter& allowed) {
+  store::Store& store = coordinator.store();
+  MUSTER_ASSIGN(const RunBody run, ReadRunBody(coordinator));
+  if (run.incarnation != coordinator.judged()) return false;
+  MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
+  if (finished) return KeepsItsTargets(coordinator, pipeline.sink, run.incarnation);
+  std::set<std::string> incomplete;
+  for (const std::string& name : coordinator.quarantined()) {
+    MUSTER_ASSIGN(const pipeline::WorkItemName parsed, pipeline::WorkItemName::Parse(name));
+    incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
+  }
+  MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, pipeline.source.Collections());
+  std::set<std::string> complete;
+  std::set<std::string> targets;
+  for (const pipeline::Collection& collection : collections) {
+    const std::string target = pipeline.transforms.TargetName(collection.name);
+    if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
+      complete.insert(collection.name);
+      targets.insert(target);
+    }
+  }
+  MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
+  for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
+  MUSTER_TRY(coordinator.targets().CheckAll(pipeline.sink, run.incarnation));
+  if (!coordinator.quarantined().empty()) return true;
+  return coordinator.End();
+}
+
+}  // namespace
+
+Result<bool> FinishCollections(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                               const pipeline::CollectionFilter& allowed) {
+  // Counting again may be expensive: the worker's other slots leave it to this one.
+  if (coordinator.finishing().exchange(true)) return false;
+  Result<bool> finished = Finish(coordinator, pipeline, allowed);
+  coordinator.finishing() = false;
+  return finished;
+}
+
+}  // namespace muster::work

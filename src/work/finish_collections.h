@@ -1,0 +1,13 @@
+#pragma once
+
+#include "work/coordinator.h"
+
+namespace muster::work {
+
+// All items are settled: compares what was read with the source's own count, finishes the
+// collections without quarantined items in the sink, and records the end of the run. False: another
+// incarnation has begun since, or another slot of this worker is at it.
+Result<bool> FinishCollections(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
+                               const pipeline::CollectionFilter& allowed);
+
+}  // namespace muster::work

@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <set>
+
+#include "core/interrupt.h"
+#include "core/mutex.h"
+#include "muster/work.h"
+#include "pipeline/pipeline.h"
+#include "store/store.h"
+#include "work/one_collection.h"
+#include "work/target_check.h"
+
+namespace muster::work {
+namespace {
+
+using pipeline::Collection;
+using pipeline::Counts;
+using pipeline::Partition;
+
+// Longer than any migration takes.
+constexpr milliseconds kForever = std::chrono::hours(24 * 365 * 10);
+
+// The store is private and nothing is resumed: a lease never ends, so a write may wait for its sink
+// as long as it takes; no checkpoint is due, so nothing is split off and documents of a shard stay
+// in order.
+constexpr WorkTerms kTerms{.lease = kForever,
+                           .max_lease = kForever,
+                           .checkpoint_interval = kForever,
+                           .max_hold = milliseconds(0),
+                           .idle_wait = milliseconds(100),
+                           .max_attempts = 1,
+                           .fail_fast = true};
+
+// One collection of a source, with the partitions it had when its migration began.
+class StartedCollection final : public OneCollection {
+ public:
+  StartedCollection(pipeline::Source& source, const Collection& collection,
+                    const std::vector<Partition>& partitions)
+      : OneCollection(source, collection), partitions_(partitions) {}
+
+  Result<std::vector<Partition>> Partitions(const std::string& /*collection*/) override {
+    return partitions_;
+  }
+
+ private:
+  const std::vector<Partition>& partitions_;
+};
+
+// A sink whose targets are prepared, and are finished when all collections are done: several may
+// share one.
+class PreparedSink final : public pipeline::SinkWrapper {
+ public:
+  explicit PreparedSink(pipeline::Sink& sink) : SinkWrapper(sink) {}
+
+  Result<std::vector<pipeline::TargetChange>> Prepare(const Collection& /*collection*/,
+                                                      bool /*evaluate*/) override {
+    return std::vector<pipeline::TargetChange>();
+  }
+  Result<std::vector<pipeline::TargetChange>> PrepareGlobal(const std::string& /*metadata*/,
+                                                            bool /*evaluate*/) override {
+    return std::vector<pipeline::TargetChange>();
+  }
+  Status Finish(const std::string& /*collection*/) override { return {}; }
+};
+
+// Adds up the items of one collection, and passes their progress on.
+class CollectionWatch final : public WorkObserver {
+ public:
+  explicit CollectionWatch(MigrationObserver& observer) : observer_(observer) {}
+
+  void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
+    const MutexLock lock(mutex_);
+    observer_.Advanced(item.partition(), progress);
+  }
+  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
+    if (outcome != ShardOutcome::kCompleted) return;
+    const MutexLock lock(mutex_);
+    counts_ += item.progress().counts;
+  }
+
+  Counts counts() {
+    const MutexLock lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  MigrationObserver& observer_;
+  Mutex mutex_;  // also serialises calls of the observer
+  Counts counts_ GUARDED_BY(mutex_);
+};
+
+class StandaloneMigration {
+ public:
+  StandaloneMigration(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
+                      MigrationObserver& observer, std::stop_token stop)
+      : pipeline_(pipeline),
+        options_(options),
+        observer_(observer),
+        stop_(std::move(stop)),
+        // Never resumed, so its name does not matter.
+        run_("standalone-" + pipeline.env.NewId()),
+        store_(store::NewMemoryStore(pipeline.env)),
+        targets_(*store_, run_) {}
+
+  Result<Counts> Run() {
+    MUSTER_ASSIGN(const std::vector<Collection> collections, Prepare());
+    Counts total;
+    std::set<std::string> targets;
+    for (const Collection& collection : collections) {
+      MUSTER_ASSIGN(const Counts counts, Migrate(collection));
+      total += counts;
+      targets.insert(TargetOf(collection));
+    }
+    for (const std::string& target : targets) {
+      MUSTER_TRY(CheckTarget(target));
+      MUSTER_TRY(pipeline_.sink.Finish(target));
+    }
+    return total;
+  }
+
+ private:
+  // Safe to interrupt: nothing is lost.
+  Result<std::vector<Collection>> Prepare() {
+    const InterruptScope scope(stop_);
+    MUSTER_ASSIGN(const std::vector<pipeline::TargetChange> changes,
+                  pipeline::PrepareCollections(pipeline_, options_.allowed, /*evaluate=*/false));
+    MUSTER_ASSIGN(std::vector<Collection> collections,
+                  pipeline::SelectCollections(pipeline_.source, options_.allowed));
+    for (const Collection& one : collections) MUSTER_TRY(CheckTarget(TargetOf(one)));
+    observer_.Prepared(changes);
+    return collections;
+  }
+
+  // A run of its own, so that collections follow one another.
+  Result<Counts> Migrate(const Collection& collection) {
+    MUSTER_ASSIGN(const std::vector<Partition> partitions, Start(collection));
+    observer_.CollectionStarted(collection.name, partitions);
+    StartedCollection source(pipeline_.source, collection, partitions);
+    PreparedSink sink(pipeline_.sink);
+    pipeline::Pipeline pipeline{
+        pipeline_.env,      source,           pipeline_.transforms, sink, pipeline_.dead_letters,
+        pipeline_.throttle, pipeline_.options};
+    const auto most = std::max<size_t>(partitions.size(), 1);
+    const WorkerOptions options{
+        .run = {.name = run_, .alone = true},
+        .terms = kTerms,
+        .worker = "standalone",
+        .slots = static_cast<int>(std::min<size_t>(most, std::max(options_.shard_concurrency, 1)))};
+    const std::unique_ptr<store::Store> store = store::NewMemoryStore(pipeline_.env);
+    CollectionWatch watch(observer_);
+    MUSTER_ASSIGN(const WorkerReport report, RunWorker(*store, pipeline, options, watch, stop_));
+    if (!report.all_done) return Error{Code::kCancelled, "stopped on request"};
+    const Counts counts = watch.counts();
+    observer_.CollectionEnded(collection.name, counts);
+    return counts;
+  }
+
+  Result<std::vector<Partition>> Start(const Collection& collection) {
+    if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
+    const InterruptScope scope(stop_);
+    MUSTER_TRY(CheckTarget(TargetOf(collection)));
+    MUSTER_ASSIGN(std::vector<Partition> partitions, pipeline_.source.Partitions(collection.name));
+    // Items are taken in this order: those that follow others last.
+    std::stable_partition(partitions.begin(), partitions.end(),
+                          [](const Partition& one) { return !one.follows; });
+    return partitions;
+  }
+
+  std::string TargetOf(const Collection& collection) const {
+    return pipeline_.transforms.TargetName(collection.name);
+  }
+
+  // The same as when it was prepared.
+  Status CheckTarget(const std::string& target) {
+    return targets_.Check(pipeline_.sink, run_, target);
+  }
+
+  pipeline::Pipeline& pipeline_;
+  const MigrateAllOptions& options_;
+  MigrationObserver& observer_;
+  const std::stop_token stop_;
+  const std::string run_;
+  const std::unique_ptr<store::Store> store_;  // of the targets' identities
+  TargetCheck targets_;
+};
+
+}  // namespace
+
+Result<Counts> MigrateAll(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
+                          MigrationObserver& observer, std::stop_token stop) {
+  auto counts = StandaloneMigration(pipeline, options, observer, std::move(stop)).Run();
+  if (!counts && counts.error().hint == pipeline::kLostTargetHint) {
+    Error error = counts.error();
+    error.hint = "what was written before is gone: run the migration again";
+    return error;
+  }
+  return counts;
+}
+
+}  // namespace muster::work
