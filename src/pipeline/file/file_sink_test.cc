@@ -378,7 +378,9 @@ TEST_F(FileSinkTest, AnOlderVersionsStateIsContinuedAndANewerOnesRefused) {
   {
     const auto sink = Open("jsonl:" + Out());
     ASSERT_TRUE(sink->Prepare({.name = "orders"}, false));
-    Write(*OpenItem(*sink, "a", 1), {"{}"}, At("1", 1));
+    const auto writer = OpenItem(*sink, "a", 1);
+    Write(*writer, {"{}"}, At("1", 1));
+    ASSERT_TRUE(writer->Flush());
   }
   std::string name;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.At(state))) {
