@@ -4,7 +4,6 @@
 
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "core/json_fields.h"
 #include "core/secrets.h"
 #include "states/states.h"
 
@@ -21,8 +20,8 @@ Style StyleOf(PartState state) {
   return state == PartState::kFailed || state == PartState::kStopped ? Style::kBad : Style::kNone;
 }
 
-std::string Count(const Json& counts, const char* field) {
-  return counts.is_object() && counts.contains(field) ? ToJsonText(counts[field]) : "";
+std::string TextOf(const std::optional<int64_t>& count) {
+  return count ? std::to_string(*count) : "";
 }
 
 // The tasks' own numbers, if nothing was reconciled.
@@ -51,7 +50,8 @@ std::string TimeOf(const RankReport& rank) {
 }
 
 void AddRank(Table& table, const RankReport& rank) {
-  const bool counted = rank.reconciled.is_object();
+  const bool reconciled = rank.reconciled.is_object();
+  const plan::ReconciledCounts counts = rank.Counts();
   const auto done = std::count_if(rank.tasks.begin(), rank.tasks.end(), [](const TaskReport& task) {
     return task.state == PartState::kSucceeded;
   });
@@ -59,12 +59,12 @@ void AddRank(Table& table, const RankReport& rank) {
                 {rank.name},
                 {NameOf(rank.state), StyleOf(rank.state)},
                 {std::to_string(done) + "/" + std::to_string(rank.tasks.size())},
-                {counted ? Count(rank.reconciled, "extracted") : RowsOf(rank, Phase::kExtract)},
+                {reconciled ? TextOf(counts.extracted) : RowsOf(rank, Phase::kExtract)},
                 {UnreadableOf(rank), rank.Unreadable() > 0 ? Style::kWarn : Style::kNone},
-                {Count(rank.reconciled, "staged")},
-                {counted ? Count(rank.reconciled, "loaded") : RowsOf(rank, Phase::kTransform)},
-                {Count(rank.reconciled, "rejected")},
-                {Count(rank.reconciled, "foreign_keys")},
+                {TextOf(counts.staged)},
+                {reconciled ? TextOf(counts.loaded) : RowsOf(rank, Phase::kTransform)},
+                {TextOf(counts.rejected)},
+                {TextOf(counts.foreign_keys)},
                 {TimeOf(rank)}});
 }
 
@@ -107,7 +107,7 @@ Json TaskJson(const RankReport& rank, const TaskReport& task) {
             {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
   if (task.failure)
-    json["error"] = {{"Error", task.failure->error}, {"Cause", task.failure->cause}};
+    json["error"] = ToJson(plan::CaughtError{task.failure->error, task.failure->cause});
   return json;
 }
 
@@ -140,7 +140,7 @@ Json MigrationJson(const plan::RunState& run) {
   json["attempt"] = run.attempt;
   json["execution"] = run.execution;
   if (run.status == RunStatus::kInProgress) json["driven"] = run.driven;
-  if (!run.error.empty()) json["error"] = {{"Error", run.error}, {"Cause", run.cause}};
+  if (!run.error.empty()) json["error"] = ToJson(plan::CaughtError{run.error, run.cause});
   if (!run.output.empty()) json["output"] = Json::parse(run.output, nullptr, false);
   return json;
 }
@@ -205,20 +205,14 @@ std::string AttemptsText(const plan::RunState& run,
   return text;
 }
 
-void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt, const Json& history,
-                  bool color) {
+void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt,
+                  const std::vector<states::Event>& events, bool color) {
   out << Redact(TextOf(attempt)) << '\n';
   Table table({{"TIME"}, {"STATE"}, {"EVENT"}, {"ERROR"}});
-  for (const Json& event : history) {
-    std::string state;
-    std::string error;
-    for (const auto& [key, value] : event.items()) {
-      if (!key.ends_with("EventDetails")) continue;
-      state = TextIn(value, "name");
-      error = TextIn(value, "error");
-    }
-    if (state.empty() && error.empty()) continue;
-    table.AddRow({{TextIn(event, "timestamp")}, {state}, {TextIn(event, "type")}, {error}});
+  for (const states::Event& event : events) {
+    if (event.name.empty() && event.error.empty()) continue;
+    table.AddRow(
+        {{states::FormatTimestamp(event.time)}, {event.name}, {event.type}, {event.error}});
   }
   table.Print(out, color);
 }

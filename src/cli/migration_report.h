@@ -31,8 +31,8 @@ std::string AttemptsText(const plan::RunState& run,
                          const std::vector<plan::AttemptReport>& attempts);
 
 // An attempt's history, event by event.
-void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt, const Json& history,
-                  bool color);
+void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt,
+                  const std::vector<states::Event>& events, bool color);
 
 // The status, and whether a run in progress has no process driving it.
 std::string StatusText(const plan::RunState& run);

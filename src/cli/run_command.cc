@@ -142,7 +142,7 @@ class RunCommand {
   Result<int> History() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState run, runs().Find(id_));
-    return ShowHistory(*engine_, run, context_);
+    return ShowHistory(runs(), run, context_);
   }
 
   Result<int> List() {

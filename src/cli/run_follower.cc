@@ -100,7 +100,7 @@ void RunFollower::ReportTasks(const plan::RunReport& report,
                   {"status", state}};
         if (rows) json["rows"] = *rows;
         if (task.failure)
-          json["error"] = {{"Error", task.failure->error}, {"Cause", task.failure->cause}};
+          json["error"] = ToJson(plan::CaughtError{task.failure->error, task.failure->cause});
         context_.out << ToJsonText(json) << '\n' << std::flush;
         continue;
       }

@@ -31,20 +31,18 @@ Result<int> ReportRun(plan::Runs& runs, const RunState& run, store::Store& store
                                                                                   : kDone;
 }
 
-Result<int> ShowHistory(plan::RunEngine& engine, const RunState& run, Context& context) {
-  MUSTER_ASSIGN(const auto attempts, engine.runs().Attempts(run, true));
+Result<int> ShowHistory(plan::Runs& runs, const RunState& run, Context& context) {
+  MUSTER_ASSIGN(const auto attempts, runs.Attempts(run, true));
   Json all = Json::array();
   for (const plan::AttemptReport& attempt : attempts) {
-    auto history = engine.states().History(attempt.attempt.execution);
-    if (!history && history.error().code != Code::kNotFound) return history.error();
-    if (!history) history = Json::array();
+    MUSTER_ASSIGN(const std::vector<states::Event> events, runs.Events(attempt.attempt));
     if (!context.json) {
-      PrintHistory(context.out, attempt, *history, context.color);
+      PrintHistory(context.out, attempt, events, context.color);
       continue;
     }
-    for (Json& event : *history) {
-      event["attempt"] = attempt.attempt.number;
-      all.push_back(std::move(event));
+    for (const states::Event& event : events) {
+      all.push_back(event.ToJson());
+      all.back()["attempt"] = attempt.attempt.number;
     }
   }
   if (context.json) context.out << ToJsonText(all) << '\n';

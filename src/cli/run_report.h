@@ -14,7 +14,7 @@ Result<int> ReportRun(plan::Runs& runs, const plan::RunState& run, store::Store&
                       Context& context);
 
 // Every attempt, event by event.
-Result<int> ShowHistory(plan::RunEngine& engine, const plan::RunState& run, Context& context);
+Result<int> ShowHistory(plan::Runs& runs, const plan::RunState& run, Context& context);
 
 Result<int> ListRuns(plan::Runs& runs, int limit, Context& context);
 

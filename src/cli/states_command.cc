@@ -167,21 +167,22 @@ class StatesRun {
 
   Result<int> History() {
     MUSTER_ASSIGN(const Opened opened, Open());
-    MUSTER_ASSIGN(const Json history, opened.states->History(argument()));
     if (context_.json) {
+      MUSTER_ASSIGN(const Json history, opened.states->History(argument()));
       context_.out << ToJsonText(history) << '\n';
       return kDone;
     }
+    // Refuses what cannot be a name.
+    MUSTER_TRY(opened.states->Find(argument()));
+    MUSTER_ASSIGN(const auto events, states::ReadEvents(*opened.store, argument()));
     Table table({{"ID", Table::Align::kRight}, {"TIME"}, {"TYPE"}, {"DETAILS"}});
-    for (const Json& event : history) {
-      std::string details;
-      for (const auto& [key, value] : event.items()) {
-        if (key.ends_with("EventDetails")) details = ToJsonText(value);
-      }
+    for (const states::Event& event : events) {
+      const Json said = event.Details();
+      std::string details = said.empty() ? "" : ToJsonText(said);
       if (details.size() > 100) details = details.substr(0, 100) + "…";
-      table.AddRow({{std::to_string(event["id"].get<int64_t>())},
-                    {event["timestamp"].get<std::string>()},
-                    {event["type"].get<std::string>()},
+      table.AddRow({{std::to_string(event.id)},
+                    {states::FormatTimestamp(event.time)},
+                    {event.type},
                     {details}});
     }
     table.Print(context_.out, context_.color);

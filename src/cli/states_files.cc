@@ -118,15 +118,9 @@ Result<int> StatesFiles::RunDurably(const std::string& definition, const std::st
   MUSTER_TRY(WorkInThreads(states, options_.threads, signals.Token(), "run"));
   MUSTER_ASSIGN(const auto execution, states.Find("run"));
   if (signals.Token().stop_requested()) return Error{Code::kCancelled, "stopped before the end"};
-  MUSTER_ASSIGN(const Json history, states.History("run"));
+  MUSTER_ASSIGN(const std::vector<states::Event> history, states::ReadEvents(*store, "run"));
   Json events = Json::array();
-  for (const Json& event : history) {
-    Json entry = Json::array({event["type"]});
-    for (const char* key : {"stateEnteredEventDetails", "stateExitedEventDetails"}) {
-      if (event.contains(key)) entry.push_back(event[key]["name"]);
-    }
-    events.push_back(std::move(entry));
-  }
+  for (const states::Event& event : history) events.push_back(event.ToShort());
   const Json output = execution->output.empty() ? Json() : Json::parse(execution->output);
   return Report(execution->status, output, execution->error, execution->cause, events);
 }

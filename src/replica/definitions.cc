@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kKind[] = "replica-definition";
 constexpr size_t kHashLength = 12;
-constexpr int64_t kFormat = 1;  // those without a version have the same fields
+constexpr RecordFormat kFormat{kKind, 1};  // those without a version have the same fields
 
 std::string KeyOf(const std::string& set, const std::string& projection, const std::string& hash) {
   return set + "/" + projection + "/" + hash;
@@ -27,11 +27,11 @@ std::string DefinitionHash(const Projection& projection) {
 Status KeepDefinition(store::Store& store, const std::string& set, const Projection& projection) {
   const std::string hash = DefinitionHash(projection);
   if (hash.empty()) return {};
-  store::Record record{
-      .kind = kKind,
-      .queue = kReplicaQueue,
-      .key = KeyOf(set, projection.name(), hash),
-      .body = ToJsonText(Json{{"v", kFormat}, {"definition", projection.Definition()}})};
+  store::Record record{.kind = kKind,
+                       .queue = kReplicaQueue,
+                       .key = KeyOf(set, projection.name(), hash),
+                       .body = ToJsonText(Json{{kVersionField, kFormat.version},
+                                               {"definition", projection.Definition()}})};
   if (record.body.size() > store::kMaxBodyBytes) {
     return Error{Code::kInvalid,
                  "the definition of projection '" + projection.name() + "' is larger than " +

@@ -12,7 +12,7 @@ constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
                                             "stopping", "stopped", "dead"};
 
 // Of all records of a set. Those without a version are of format 0, which has the same fields.
-constexpr int64_t kFormat = 1;
+constexpr RecordFormat kFormat{kReplicaKind, 1};
 
 // Missing fields keep their defaults: older versions wrote fewer. `what`: "the record of a worker".
 Result<JsonFields> Fields(const std::string& body, std::string_view what) {
@@ -38,7 +38,7 @@ std::string SuspectKey(const std::string& set, const std::string& projection, in
 }
 
 std::string Generation::ToBody() const {
-  Json json{{"v", kFormat},
+  Json json{{kVersionField, kFormat.version},
             {"generation", number},
             {"phase", phase == Phase::kRunning ? "running" : "preparing"},
             {"strategy", strategy == Strategy::kIncremental ? "incremental" : "recreate"},
@@ -96,8 +96,12 @@ bool MemberState::ReadyFor(int64_t wanted) const {
 }
 
 std::string MemberState::ToBody() const {
-  Json json{{"v", kFormat}, {"state", PhaseName(phase)}, {"generation", generation},
-            {"name", name}, {"handled", handled},        {"pause_ms", pause_ms}};
+  Json json{{kVersionField, kFormat.version},
+            {"state", PhaseName(phase)},
+            {"generation", generation},
+            {"name", name},
+            {"handled", handled},
+            {"pause_ms", pause_ms}};
   if (!error.empty()) json["error"] = error.substr(0, 1000);
   if (!projections.empty()) json["projections"] = projections;
   if (!stopped.empty()) json["stopped"] = stopped;
@@ -136,10 +140,14 @@ std::string DesiredState::Definition(int version) const {
 }
 
 std::string DesiredState::ToBody() const {
-  Json json{{"v", kFormat},       {"paused", paused},
-            {"active", active},   {"versions", versions},
-            {"held", held},       {"dropping", dropping},
-            {"highest", highest}, {"definitions", definitions},
+  Json json{{kVersionField, kFormat.version},
+            {"paused", paused},
+            {"active", active},
+            {"versions", versions},
+            {"held", held},
+            {"dropping", dropping},
+            {"highest", highest},
+            {"definitions", definitions},
             {"touched", touched}};
   if (forgotten) json["forgotten"] = true;
   return ToJsonText(json);
@@ -164,7 +172,7 @@ Result<DesiredState> DesiredState::FromBody(const std::string& body) {
 }
 
 std::string Suspect::ToBody() const {
-  return ToJsonText(Json{{"v", kFormat},
+  return ToJsonText(Json{{kVersionField, kFormat.version},
                          {"projection", projection},
                          {"version", version},
                          {"worker", worker},
@@ -205,7 +213,7 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
 }
 
 std::string ScaleBody(int workers) {
-  return ToJsonText(Json{{"v", kFormat}, {"workers", workers}});
+  return ToJsonText(Json{{kVersionField, kFormat.version}, {"workers", workers}});
 }
 
 std::set<std::string> SetView::Serialized() const {

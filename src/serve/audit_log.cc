@@ -12,6 +12,7 @@
 
 #include "core/log.h"
 #include "core/mutex.h"
+#include "core/record_version.h"
 #include "core/secrets.h"
 #include "states/states.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::chrono::minutes kMinute{1};
 constexpr size_t kMaxWaiting = 1'000;
+constexpr RecordFormat kFormat{"audit log", 1};  // of a line; nothing here reads them back
 
 Error LastError(const std::string& path) {
   const bool full = errno == ENOSPC || errno == EDQUOT;
@@ -83,7 +85,8 @@ void AuditLog::CountLeftOut() {
 
 std::string AuditLog::LineOf(const std::string& actor, const std::string& action,
                              const std::string& outcome, const Json& details) const {
-  Json entry{{"at", states::FormatTimestamp(env_.WallNow())},
+  Json entry{{kVersionField, kFormat.version},
+             {"at", states::FormatTimestamp(env_.WallNow())},
              {"actor", actor},
              {"action", Cut(action)},
              {"outcome", outcome}};

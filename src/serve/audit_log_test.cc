@@ -114,5 +114,11 @@ TEST_F(AuditLogTest, AFileThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(added.error().code, Code::kUnavailable);
 }
 
+TEST_F(AuditLogTest, ALineHasTheVersionOfItsFormat) {
+  AuditLog log(path_, env_);
+  ASSERT_TRUE(log.Add("operator@::1", "/x", "asked", Json::object()));
+  EXPECT_EQ(Lines()[0]["v"], 1);
+}
+
 }  // namespace
 }  // namespace muster::serve

@@ -7,13 +7,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/json.h"
+#include "core/json_fields.h"
 #include "core/mutex.h"
 #include "pipeline/pipeline.h"
 #include "serve/signature.h"
 
 namespace muster::serve {
 namespace {
+
+namespace letter_fields = pipeline::letter_fields;
 
 constexpr int64_t kMaxScan = 256 * 1024 * 1024;  // at a time; the rest comes next time
 constexpr int64_t kMaxPageScan = 64 * 1024 * 1024;
@@ -24,28 +26,30 @@ bool IsLetterFile(const std::string& name) {
   return name.ends_with("dead-letters.jsonl") || name.ends_with("dead-letters.jsonl.again");
 }
 
-std::optional<LetterHead> ReadHead(const std::string& line, int64_t offset, bool with_document) {
+// None: not a letter. kInvalid: a newer version of muster wrote it.
+Result<std::optional<LetterHead>> ReadHead(const std::string& line, int64_t offset,
+                                           bool with_document) {
   const auto parts = pipeline::LetterLine::Of(line);
-  if (!parts) return std::nullopt;
+  if (!parts) return std::optional<LetterHead>();
   const Json& json = parts->head;
-  if (parts->document.empty() && !json.contains("document_base64")) return std::nullopt;
-  const auto text = [&](const char* name) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-  };
+  MUSTER_TRY(CheckVersion(VersionOf(json), pipeline::kLetterFormat,
+                          "the letter at byte " + std::to_string(offset)));
+  if (parts->document.empty() && !json.contains(letter_fields::kDocumentBase64))
+    return std::optional<LetterHead>();
   LetterHead head{.offset = offset,
-                  .run = text("run"),
-                  .collection = text("collection"),
-                  .item = text("item"),
-                  .id = text("id"),
-                  .position = text("position"),
-                  .error = text("error")};
+                  .run = TextIn(json, letter_fields::kRun),
+                  .collection = TextIn(json, letter_fields::kCollection),
+                  .item = TextIn(json, letter_fields::kItem),
+                  .id = TextIn(json, letter_fields::kId),
+                  .position = TextIn(json, letter_fields::kPosition),
+                  .error = TextIn(json, letter_fields::kError)};
   if (with_document) {
-    head.document = parts->document.empty() ? '"' + text("document_base64") + '"'
-                                            : std::string(parts->document.substr(0, kShownBytes));
+    head.document = parts->document.empty()
+                        ? '"' + TextIn(json, letter_fields::kDocumentBase64) + '"'
+                        : std::string(parts->document.substr(0, kShownBytes));
     head.document.resize(std::min(head.document.size(), kShownBytes));
   }
-  return head;
+  return std::optional(std::move(head));
 }
 
 }  // namespace
@@ -61,6 +65,7 @@ Status DeadLetterIndex::Scan(Known& known) {
     known.file.letters = 0;
     known.file.signatures.clear();
     known.file.examples.clear();
+    known.newer.clear();
   }
   known.file.bytes = info.st_size;
   known.file.changed = WallTime(
@@ -74,18 +79,21 @@ Status DeadLetterIndex::Scan(Known& known) {
   for (std::string line; known.scanned < until && std::getline(in, line) && !in.eof();) {
     const int64_t offset = known.scanned;
     known.scanned += static_cast<int64_t>(line.size()) + 1;
-    const auto head = ReadHead(line, offset, false);
-    if (!head) continue;
+    const auto read = ReadHead(line, offset, false);
+    if (!read) known.newer = read.error().ToString();
+    if (!read || !*read) continue;
+    const LetterHead& head = **read;
     ++known.file.letters;
-    if (known.file.run.empty()) known.file.run = head->run;
-    const std::string signature = SignatureOf(head->error);
+    if (known.file.run.empty()) known.file.run = head.run;
+    const std::string signature = SignatureOf(head.error);
     if (known.file.signatures.size() >= kMaxSignatures &&
         !known.file.signatures.contains(signature)) {
       continue;
     }
     ++known.file.signatures[signature];
-    known.file.examples.try_emplace(signature, *head);
+    known.file.examples.try_emplace(signature, head);
   }
+  if (known.file.problem.empty()) known.file.problem = known.newer;
   return {};
 }
 
@@ -143,10 +151,13 @@ Result<LetterPage> DeadLetterIndex::Read(const std::string& name, int64_t after,
       page.next = at;
       break;
     }
-    auto head = ReadHead(line, at, true);
+    auto read = ReadHead(line, at, true);
     at += static_cast<int64_t>(line.size()) + 1;
-    if (!head || (!signature.empty() && SignatureOf(head->error) != signature)) continue;
-    page.letters.push_back(*std::move(head));
+    // A newer version's letter is the file's problem: see Scan.
+    if (!read || !*read) continue;
+    LetterHead& head = **read;
+    if (!signature.empty() && SignatureOf(head.error) != signature) continue;
+    page.letters.push_back(std::move(head));
   }
   return page;
 }

@@ -61,6 +61,7 @@ class DeadLetterIndex {
     LetterFile file;
     uint64_t inode = 0;
     int64_t scanned = 0;
+    std::string newer = {};  // why a letter could not be read
   };
   Status Scan(Known& known);
 

@@ -69,8 +69,8 @@ Json AttemptsOf(const TaskView& task) {
     Json json{{"status", NameOf(attempt.status)}, {"started_at", Ms(attempt.start)}};
     PutTime(json, "ended_at", attempt.end);
     PutTime(json, "backoff_until_at", attempt.backoff_until);
-    PutText(json, "error", attempt.error);
-    PutText(json, "cause", attempt.cause);
+    PutText(json, "error", attempt.failure.error);
+    PutText(json, "cause", attempt.failure.cause);
     attempts.push_back(std::move(json));
   }
   return attempts;
@@ -245,8 +245,8 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
   PutText(json, "input", task->input);
   PutText(json, "output", task->output);
   if (!task->attempts.empty() && task->status != TaskStatus::kSucceeded) {
-    PutText(json, "error", task->attempts.back().error);
-    PutText(json, "cause", task->attempts.back().cause);
+    PutText(json, "error", task->attempts.back().failure.error);
+    PutText(json, "cause", task->attempts.back().failure.cause);
   }
   if (task->failure) {
     PutText(json, "likely_cause", task->failure->likely);
@@ -254,7 +254,8 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
   }
   json["log"] = Json::array();
   for (const plan::TaskLogLine& line : task->log) {
-    json["log"].push_back({{"at", Ms(line.at)}, {"level", line.level}, {"text", line.text}});
+    json["log"].push_back(
+        {{"at", Ms(line.at)}, {"level", NameOf(line.level)}, {"text", line.text}});
   }
   json["commands"] = {
       CommandLine("Do it again, and what did not succeed",

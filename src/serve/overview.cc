@@ -93,7 +93,7 @@ FailureGroups Overview::Collect(Json& work) {
 const plan::TaskAttempt* FailureOf(const plan::TaskView& task) {
   if (task.status == plan::TaskStatus::kSucceeded || task.attempts.empty()) return nullptr;
   const plan::TaskAttempt& last = task.attempts.back();
-  return last.error.empty() ? nullptr : &last;
+  return last.failure.error.empty() ? nullptr : &last;
 }
 
 Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups) {
@@ -104,15 +104,16 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
     bool reported = false;
     for (const plan::RankView& rank : view ? view->ranks : std::vector<plan::RankView>{}) {
       for (const plan::TaskView& task : rank.tasks) {
-        const auto failure = FailureOf(task);
-        if (!failure) continue;
+        const plan::TaskAttempt* last = FailureOf(task);
+        if (last == nullptr) continue;
+        const plan::CaughtError& failure = last->failure;
         reported = true;
         groups.Add({.kind = "task",
                     .store = store.number,
                     .run = run.id,
                     .name = task.Key(),
-                    .error = failure->error + (failure->cause.empty() ? "" : ": " + failure->cause),
-                    .at = failure->end,
+                    .error = failure.error + (failure.cause.empty() ? "" : ": " + failure.cause),
+                    .at = last->end,
                     .path = ApiPath("stores", store.number, "migrations", run.id, "tasks",
                                     NameOf(task.phase), task.name)});
       }

@@ -7,6 +7,7 @@
 #include "states/asl/timestamp.h"             // IWYU pragma: export
 #include "states/durable/executor_wrapper.h"  // IWYU pragma: export
 #include "states/durable/flow_record.h"       // IWYU pragma: export
+#include "states/durable/read_history.h"      // IWYU pragma: export
 #include "states/run/cases.h"                 // IWYU pragma: export
 #include "states/run/interpreter.h"           // IWYU pragma: export
 #include "states/run/mocks.h"                 // IWYU pragma: export

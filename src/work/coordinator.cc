@@ -310,7 +310,7 @@ Status WorkCoordinator::RequestSplit() {
     store::Record request{.kind = kSplitRequestKind,
                           .queue = spec_.name,
                           .key = item->key,
-                          .body = "{\"by\":" + ToJsonText(worker_) + "}"};
+                          .body = SplitRequestBody{.by = worker_}.ToJson()};
     const store::Change change = store::Change::Put(request, store::Due::Never());
     MUSTER_ASSIGN(const std::vector<store::Written> written, store_.Write({&change, 1}));
     if (!written.front().applied) continue;  // another worker's request
@@ -333,6 +333,7 @@ Result<bool> WorkCoordinator::TakeSplitRequest(const WorkItem& item) {
   MUSTER_ASSIGN(std::optional<store::Record> request,
                 store_.Get(kSplitRequestKind, ItemKey(spec_.name, item.name())));
   if (!request) return false;
+  MUSTER_TRY(SplitRequestBody::FromJson(request->body));
   const store::Change change = store::Change::Delete(*std::move(request));
   MUSTER_ASSIGN(const std::vector<store::Written> written, store_.Write({&change, 1}));
   return written.front().applied;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/json_fields.h"
-#include "core/record_version.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
 #include "muster/migrate.h"
@@ -70,8 +69,6 @@ Result<Json> ParseBody(const std::string& json, std::string_view what) {
   return body;
 }
 
-bool IsNewer(const Error& error) { return error.code == Code::kInvalid; }
-
 std::string_view StateName(ItemBody::State state) {
   for (const auto& [value, name] : kStateNames) {
     if (value == state) return name;
@@ -121,7 +118,7 @@ double ItemBody::Left() const {
 }
 
 std::string ItemBody::ToJson() const {
-  Json json{{"v", kFormat},
+  Json json{{kVersionField, kFormat.version},
             {"state", StateName(state)},
             {"partition", work::ToJson(partition)},
             {"progress", pipeline::JsonOf(progress)}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
 
@@ -13,13 +14,10 @@ namespace muster::work {
 
 // The format of the bodies of a run's records, their member `v`. Those written before there were
 // versions have none.
-inline constexpr int64_t kFormat = 1;
+inline constexpr RecordFormat kFormat{"work", 1};
 
 // Parses a body. kInvalid: a newer version of muster wrote it. `what` names it in messages.
 Result<Json> ParseBody(const std::string& json, std::string_view what);
-
-// Whether a body could not be read because a newer version of muster wrote it.
-bool IsNewer(const Error& error);
 
 // The body of a work item's record.
 struct ItemBody {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/base64.h"
-#include "core/json_fields.h"
+#include "core/record_fields.h"
 #include "core/utf8.h"
 
 namespace muster::work {
@@ -37,10 +37,13 @@ bool UnpackLetters(const std::string& text, std::set<uint64_t>& letters) {
   return true;
 }
 
-Json Parse(const std::string& json) { return Json::parse(json, nullptr, false); }
+constexpr RecordTable<EndBody, 1> kEndTable{kFormat,
+                                            {{Field<EndBody, &EndBody::confirmed>("confirmed")}}};
+constexpr RecordTable<SplitRequestBody, 1> kSplitRequestTable{
+    kFormat, {{Field<SplitRequestBody, &SplitRequestBody::by>("by")}}};
 
 std::string WithFormat(Json body) {
-  body["v"] = kFormat;
+  body[kVersionField] = kFormat.version;
   return ToJsonText(body);
 }
 
@@ -182,11 +185,22 @@ Result<bool> IsFinished(store::Store& store, const std::string& run, const RunBo
   MUSTER_ASSIGN(const std::optional<store::Record> end,
                 store.Get(kEndKind, EndKey(run, body.incarnation)));
   if (!end) return false;
-  bool confirmed = false;
-  JsonFields fields(Parse(end->body));
-  fields.Read("confirmed", confirmed);
-  MUSTER_TRY(fields.Check("the end of run '" + run + "'"));
-  return confirmed;
+  MUSTER_ASSIGN(const EndBody read, EndBody::FromJson(end->body));
+  return read.confirmed;
+}
+
+std::string EndBody::ToJson() const { return ToJsonText(kEndTable.ToJson(*this)); }
+
+Result<EndBody> EndBody::FromJson(const std::string& json) {
+  return kEndTable.Parse(json, "the end of a run");
+}
+
+std::string SplitRequestBody::ToJson() const {
+  return ToJsonText(kSplitRequestTable.ToJson(*this));
+}
+
+Result<SplitRequestBody> SplitRequestBody::FromJson(const std::string& json) {
+  return kSplitRequestTable.Parse(json, "the request to split an item");
 }
 
 std::string PrepareBody::ToJson() const {

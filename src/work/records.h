@@ -104,9 +104,21 @@ std::string EndKey(const std::string& run, const std::string& incarnation, int p
 // Whether the run has finished: all items are done, and so are the sink's collections.
 Result<bool> IsFinished(store::Store& store, const std::string& run, const RunBody& body);
 
-// The end of a run is announced, then confirmed.
-inline constexpr char kAnnounced[] = "{}";
-inline constexpr char kConfirmed[] = "{\"confirmed\":true}";
+// That everything of a page or run is done. The end of a run is announced, then confirmed.
+struct EndBody {
+  bool confirmed = false;
+
+  std::string ToJson() const;
+  static Result<EndBody> FromJson(const std::string& json);
+};
+
+// That an idle worker wants a part of an item.
+struct SplitRequestBody {
+  std::string by = {};  // the worker, for display
+
+  std::string ToJson() const;
+  static Result<SplitRequestBody> FromJson(const std::string& json);
+};
 
 // Progress of creating the items.
 struct PrepareBody {

@@ -82,6 +82,7 @@ Result<bool> RunRoster::PageSettled(int page) {
   MUSTER_ASSIGN(const std::optional<store::Record> end,
                 store_.Get(kEndKind, EndKey(run_, incarnation_, page)));
   if (end) {
+    MUSTER_TRY(EndBody::FromJson(end->body));
     done_pages_.insert(page);
     return true;
   }
@@ -112,10 +113,12 @@ Result<bool> RunRoster::PageSettled(int page) {
   } while (remembered_);
   done_pages_.insert(page);
   // For the others' benefit; whether it was written is theirs to find out.
-  const store::Change change = store::Change::Put(
-      store::Record{
-          .kind = kEndKind, .queue = run_, .key = EndKey(run_, incarnation_, page), .body = "{}"},
-      store::Due::Never());
+  const store::Change change =
+      store::Change::Put(store::Record{.kind = kEndKind,
+                                       .queue = run_,
+                                       .key = EndKey(run_, incarnation_, page),
+                                       .body = EndBody().ToJson()},
+                         store::Due::Never());
   static_cast<void>(store_.Write({&change, 1}));
   return true;
 }
@@ -125,20 +128,25 @@ Result<bool> RunRoster::PageSettled(int page) {
 // only then is the announcement confirmed: if it is still there, so is everything done before it.
 Result<bool> RunRoster::End() {
   const std::string key = EndKey(run_, incarnation_);
-  const store::Record announced{.kind = kEndKind, .queue = run_, .key = key, .body = kAnnounced};
+  const store::Record announced{
+      .kind = kEndKind, .queue = run_, .key = key, .body = EndBody().ToJson()};
   const store::Change announce = store::Change::Put(announced, store::Due::Never());
   // A conflict means that it already exists, which is just as good.
   MUSTER_TRY(store_.Write({&announce, 1}));
   MUSTER_ASSIGN(std::optional<store::Record> end, store_.Get(kEndKind, key));
   if (!end) return false;
-  if (end->body == kConfirmed) return true;
+  MUSTER_ASSIGN(EndBody body, EndBody::FromJson(end->body));
+  if (body.confirmed) return true;
   MUSTER_ASSIGN(const bool done, AllDoneNow());
   if (!done && !PLANTED_BUG(ends_are_not_looked_at_again)) return false;
-  end->body = kConfirmed;
+  body.confirmed = true;
+  end->body = body.ToJson();
   const store::Change confirm = store::Change::Put(*std::move(end), store::Due::Never());
   MUSTER_TRY(store_.Write({&confirm, 1}));
   MUSTER_ASSIGN(end, store_.Get(kEndKind, key));
-  return end && end->body == kConfirmed;
+  if (!end) return false;
+  MUSTER_ASSIGN(body, EndBody::FromJson(end->body));
+  return body.confirmed;
 }
 
 // From the store alone: no memory, no markers.

@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/record_fields.h"
 #include "core/sha256.h"
 #include "core/url.h"
 
@@ -28,22 +29,77 @@ constexpr char kIdentity[] = "/id";
 // An item's name never contains `#`.
 constexpr char kPieceStart[] = "#";
 
-std::string_view PhaseName(FileItem::Phase phase) {
-  switch (phase) {
-    case FileItem::Phase::kSealed:
-      return "sealed";
-    case FileItem::Phase::kFinished:
-      return "finished";
-    case FileItem::Phase::kOpen:
-      break;
-  }
-  return "open";
+constexpr EnumNames<FileItem::Phase, 3> kPhases{{{
+    {FileItem::Phase::kOpen, "open"},
+    {FileItem::Phase::kSealed, "sealed"},
+    {FileItem::Phase::kFinished, "finished"},
+}}};
+
+void PutProgress(const FileItem& item, Json& json, std::string_view name) {
+  json[name] = item.progress.ToJson();
 }
+void TakeProgress(JsonFields& fields, FileItem& item, std::string_view name) {
+  std::string text;
+  fields.Need(name, text);
+  auto progress = Progress::FromJson(text);
+  if (!progress) return fields.Mistake(progress.error().message);
+  item.progress = *std::move(progress);
+}
+
+void PutPieces(const FileItem& item, Json& json, std::string_view name) {
+  json[name] = Json::array();
+  for (const FilePiece& piece : item.pieces)
+    json[name].push_back({{"file", piece.path}, {"bytes", piece.bytes}});
+}
+void TakePieces(JsonFields& fields, FileItem& item, std::string_view name) {
+  std::vector<Json> pieces;
+  fields.Need(name, pieces);
+  for (Json& json : pieces) {
+    JsonFields piece(std::move(json));
+    FilePiece& added = item.pieces.emplace_back();
+    piece.Need("file", added.path).Need("bytes", added.bytes);
+    if (!piece.good()) fields.Mistake("its pieces are damaged");
+  }
+}
+
+constexpr RecordFormat kFormat{"file sink", 1};  // of all files in the folder
+
+constexpr RecordTable<FileItem, 9> kItemTable{
+    kFormat,
+    {{Required<FileItem, &FileItem::item>("item"),
+      Required<FileItem, &FileItem::incarnation>("incarnation"),
+      Required<FileItem, &FileItem::epoch>("epoch"),
+      Required<FileItem, &FileItem::holder>("holder"),
+      Required<FileItem, &FileItem::writer>("writer"),
+      Named<FileItem, &FileItem::phase, kPhases>("phase"),
+      {"progress", PutProgress, TakeProgress},
+      {"pieces", PutPieces, TakePieces},
+      Required<FileItem, &FileItem::output>("output")}}};
+
+// Which run a collection belongs to.
+struct FileOwner {
+  std::string run = {};
+  std::string incarnation = {};
+  bool alone = false;
+};
+
+constexpr RecordTable<FileOwner, 3> kOwnerTable{
+    kFormat,
+    {{Field<FileOwner, &FileOwner::run>("run"),
+      Field<FileOwner, &FileOwner::incarnation>("incarnation"),
+      Field<FileOwner, &FileOwner::alone>("alone")}}};
 
 // Output of another run must not be touched.
 Error NotOurs(const std::string& output, std::string_view why) {
   return {Code::kConflict, output + " " + std::string(why),
           "remove it if it is of no use, or name another target"};
+}
+
+// What to do about a file of ours that cannot be read, unless a newer version wrote it.
+Error Damaged(Error error) {
+  if (!IsNewer(error))
+    error.hint = "remove the collection's files and their state, and migrate it again";
+  return error;
 }
 
 // Whether anything besides the state exists.
@@ -59,44 +115,11 @@ bool HasForeignFiles(const std::string& output, const std::string& state) {
 
 }  // namespace
 
-std::string FileItem::ToJson() const {
-  Json list = Json::array();
-  for (const FilePiece& piece : pieces)
-    list.push_back({{"file", piece.path}, {"bytes", piece.bytes}});
-  return ToJsonText(Json{{"item", item},
-                         {"incarnation", incarnation},
-                         {"epoch", epoch},
-                         {"holder", holder},
-                         {"writer", writer},
-                         {"phase", PhaseName(phase)},
-                         {"progress", progress.ToJson()},
-                         {"pieces", list},
-                         {"output", output}});
-}
+std::string FileItem::ToJson() const { return ToJsonText(kItemTable.ToJson(*this)); }
 
 Result<FileItem> FileItem::FromJson(std::string_view text, const std::string& origin) {
-  MUSTER_ASSIGN(const Json json, ParseJson(text, origin));
-  try {
-    FileItem item;
-    item.item = json.at("item").get<std::string>();
-    item.incarnation = json.at("incarnation").get<std::string>();
-    item.epoch = json.at("epoch").get<int64_t>();
-    item.holder = json.at("holder").get<std::string>();
-    item.writer = json.at("writer").get<std::string>();
-    const auto phase = json.at("phase").get<std::string>();
-    item.phase = phase == "sealed"     ? Phase::kSealed
-                 : phase == "finished" ? Phase::kFinished
-                                       : Phase::kOpen;
-    MUSTER_ASSIGN(item.progress, Progress::FromJson(json.at("progress").get<std::string>()));
-    for (const Json& piece : json.at("pieces")) {
-      item.pieces.push_back(
-          {piece.at("file").get<std::string>(), piece.at("bytes").get<uint64_t>()});
-    }
-    item.output = json.at("output").get<std::string>();
-    return item;
-  } catch (const Json::Exception& error) {
-    return Error{Code::kCorrupt, origin + " is damaged: " + error.what()};
-  }
+  auto item = kItemTable.Parse(text, origin);
+  return item ? std::move(item) : Damaged(item.error());
 }
 
 std::string SafeFileName(const std::string& text) {
@@ -177,13 +200,16 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
   const std::string path = folder_ + "/run.json";
   std::error_code failed;
   if (fs::exists(path, failed)) {
-    MUSTER_ASSIGN(const Json run, ReadJsonFile(path));
-    const bool same_run = run.value("run", "") == fence.run;
-    if (!same_run && alone_ && run.value("alone", false)) {
+    MUSTER_ASSIGN(const Json json, ReadJsonFile(path));
+    const auto read = kOwnerTable.Read(json, path);
+    if (!read) return Damaged(read.error());
+    const FileOwner& owner = *read;
+    const bool same_run = owner.run == fence.run;
+    if (!same_run && alone_ && owner.alone) {
       MUSTER_TRY(RemoveLeftovers());
     } else if (!same_run) {
-      return NotOurs(output, "was written by another run, '" + run.value("run", "") + "'");
-    } else if (run.value("incarnation", "") != fence.incarnation && !fence.adopts) {
+      return NotOurs(output, "was written by another run, '" + owner.run + "'");
+    } else if (owner.incarnation != fence.incarnation && !fence.adopts) {
       return Error{Code::kConflict,
                    output + " was written by another incarnation of the run '" + fence.run + "'",
                    "start its workers with --new-incarnation to go on from what is there; to begin "
@@ -194,9 +220,8 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     fs::remove_all(folder_, failed);  // nothing of ours is left
     return NotOurs(output, "exists, and no migration to be continued has written it");
   }
-  return ReplaceFile(
-      path, ToJsonText(Json{
-                {"run", fence.run}, {"incarnation", fence.incarnation}, {"alone", fence.alone}}));
+  const FileOwner owner{.run = fence.run, .incarnation = fence.incarnation, .alone = fence.alone};
+  return ReplaceFile(path, ToJsonText(kOwnerTable.ToJson(owner)));
 }
 
 Status FileSinkState::RemoveLeftovers() {

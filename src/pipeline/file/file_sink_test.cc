@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <set>
 
+#include "core/json.h"
 #include "muster/migrate.h"
 #include "pipeline/file/byte_stream.h"
 #include "support/temporary_folder.h"
@@ -369,6 +371,43 @@ TEST_F(FileSinkTest, AnUnwritableTargetIsAnErrorThatNamesIt) {
   const auto prepared = sink->Prepare({.name = "orders"}, false);
   ASSERT_FALSE(prepared);
   EXPECT_NE(prepared.error().message.find("/file/out/orders"), std::string::npos);
+}
+
+TEST_F(FileSinkTest, AnOlderVersionsStateIsContinuedAndANewerOnesRefused) {
+  const std::string state = "out/orders/.muster/";
+  {
+    const auto sink = Open("jsonl:" + Out());
+    ASSERT_TRUE(sink->Prepare({.name = "orders"}, false));
+    const auto writer = OpenItem(*sink, "a", 1);
+    Write(*writer, {"{}"}, At("1", 1));
+    ASSERT_TRUE(writer->Flush());
+  }
+  std::string name;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.At(state))) {
+    if (entry.path().extension() == ".item") name = entry.path().filename().string();
+  }
+  Json item = Json::parse(folder_.Read(state + name));
+  EXPECT_EQ(item["v"], 1);
+  item.erase("v");
+  folder_.Write(state + name, ToJsonText(item));
+  folder_.Write(state + "run.json", R"({"run":"run","incarnation":"one","alone":false})");
+  {
+    const auto writer = OpenItem(*Open("jsonl:" + Out()), "a", 2);
+    EXPECT_EQ(writer->Known().value().position, "1");
+  }
+  const auto refusal = [&] {
+    const auto opened = Open("jsonl:" + Out())->Open("orders", FenceOf("a", 3));
+    return opened ? std::string() : opened.error().message;
+  };
+  item["v"] = 2;
+  folder_.Write(state + name, ToJsonText(item));
+  EXPECT_NE(refusal().find(".item was written by a newer version of muster: in format 2"),
+            std::string::npos)
+      << refusal();
+  folder_.Write(state + "run.json", R"({"v":2,"owner":"run"})");
+  EXPECT_NE(refusal().find("run.json was written by a newer version of muster: in format 2"),
+            std::string::npos)
+      << refusal();
 }
 
 TEST(SafeFileName, AnyTextBecomesOneName) {

@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/number.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
+#include "pipeline/flow/dead_letter_file.h"
 #include "pipeline/json/json_scan.h"
 #include "pipeline/json/json_text.h"
 
@@ -24,11 +26,6 @@ struct Letter {
   int64_t version = 0;
   bool null_is_json = false;
 };
-
-std::string Text(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Reads an optional field into `value`. False: wrong type.
 bool Take(const Json& json, const char* name, bool& value) {
@@ -57,35 +54,39 @@ uint64_t IdentityOf(const Letter& letter) {
   return identity;
 }
 
-// None: not a complete dead letter.
-std::optional<Letter> Parse(const std::string& line) {
+// None: not a complete dead letter. kInvalid: a newer version of muster wrote it; `what` names it.
+Result<std::optional<Letter>> Parse(const std::string& line, const std::string& what) {
   const auto parts = LetterLine::Of(line);
-  if (!parts || Text(parts->head, "collection").empty()) return std::nullopt;
+  if (!parts) return std::optional<Letter>();
   const Json& head = parts->head;
-  Letter letter{.group = {.run = Text(head, "run"), .target = Text(head, "target")},
-                .place = {.collection = Text(head, "collection"),
-                          .item = Text(head, "item"),
-                          .position = Text(head, "position")},
-                .id = Text(head, "id"),
-                .routing = Text(head, "routing"),
+  MUSTER_TRY(CheckVersion(VersionOf(head), kLetterFormat, what));
+  Letter letter{.group = {.run = TextIn(head, letter_fields::kRun),
+                          .target = TextIn(head, letter_fields::kTarget)},
+                .place = {.collection = TextIn(head, letter_fields::kCollection),
+                          .item = TextIn(head, letter_fields::kItem),
+                          .position = TextIn(head, letter_fields::kPosition)},
+                .id = TextIn(head, letter_fields::kId),
+                .routing = TextIn(head, letter_fields::kRouting),
                 .body = {},
                 .defect = {}};
   letter.place.identity = IdentityOf(letter);
-  if (!Take(head, "transformed", letter.group.transformed) ||
-      !Take(head, "deleted", letter.place.deleted) || !Take(head, "version", letter.version) ||
-      !Take(head, "null_is_json", letter.null_is_json)) {
-    return std::nullopt;
+  if (letter.place.collection.empty() ||
+      !Take(head, letter_fields::kTransformed, letter.group.transformed) ||
+      !Take(head, letter_fields::kDeleted, letter.place.deleted) ||
+      !Take(head, letter_fields::kDocumentVersion, letter.version) ||
+      !Take(head, letter_fields::kNullIsJson, letter.null_is_json)) {
+    return std::optional<Letter>();
   }
   if (!parts->document.empty()) {
     letter.body = parts->document;
     // A torn letter with another appended to its line passes the checks so far.
-    if (!CheckJsonObject(letter.body)) return std::nullopt;
-    return letter;
+    if (!CheckJsonObject(letter.body)) return std::optional<Letter>();
+    return std::optional(std::move(letter));
   }
-  if (!head.contains("document_base64")) return std::nullopt;
-  letter.body = Text(head, "document_base64");
-  letter.defect = "its document is not a JSON object: " + Text(head, "error");
-  return letter;
+  if (!head.contains(letter_fields::kDocumentBase64)) return std::optional<Letter>();
+  letter.body = TextIn(head, letter_fields::kDocumentBase64);
+  letter.defect = "its document is not a JSON object: " + TextIn(head, letter_fields::kError);
+  return std::optional(std::move(letter));
 }
 
 // Reads the letters of one collection; a position is the number of lines read.
@@ -101,7 +102,10 @@ class LetterReader final : public Reader {
     if (next_ == letters_.end()) return std::nullopt;
     std::string line;
     while (number_ < next_->first && std::getline(file_, line)) ++number_;
-    auto letter = number_ == next_->first ? Parse(line) : std::nullopt;
+    std::optional<Letter> letter;
+    if (number_ == next_->first) {
+      MUSTER_ASSIGN(letter, Parse(line, path_ + ":" + std::to_string(number_)));
+    }
     if (!letter || letter->place.identity != next_->second) {
       return Error{Code::kConflict, path_ + " was changed while it was read",
                    "redrive it again when it is left alone"};
@@ -173,7 +177,7 @@ std::optional<LetterLine> LetterLine::Of(std::string_view line) {
   std::string_view document;
   JsonMembers members(line.substr(begin));
   while (const auto member = members.Next()) {
-    if (JsonKeyIs(member->key, "document")) document = member->value;
+    if (JsonKeyIs(member->key, letter_fields::kDocument)) document = member->value;
   }
   // The document is not parsed: it may be large, and its numbers must stay as written.
   std::string rest(line);
@@ -209,7 +213,8 @@ Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (line.empty()) continue;
-    if (auto letter = Parse(line)) {
+    MUSTER_ASSIGN(auto letter, Parse(line, path + ":" + std::to_string(number)));
+    if (letter) {
       letter->place.line = number;
       last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
     } else {

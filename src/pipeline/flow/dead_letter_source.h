@@ -61,7 +61,8 @@ struct LetterPlace {
 // it, or a redrive failed differently. Thread-safe.
 class DeadLetterLog {
  public:
-  // kInvalid: the file cannot be read, or no line of it is a letter.
+  // kInvalid: the file cannot be read, no line of it is a letter, or a newer version of muster
+  // wrote one.
   static Result<DeadLetterLog> Open(const std::string& path);
 
   // In line order.

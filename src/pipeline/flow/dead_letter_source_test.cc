@@ -216,5 +216,20 @@ TEST_F(DeadLetterSourceTest, FileOfSomethingElseIsRefusedWithItsLine) {
   EXPECT_NE(log.error().message.find(path_ + ":1"), std::string::npos);
 }
 
+TEST_F(DeadLetterSourceTest, OlderVersionsLettersAreReadAndNewerOnesRefused) {
+  std::ofstream(path_) << R"({"run":"run","collection":"orders","target":"sales","item":"i",)"
+                       << R"("id":"old","position":"1","error":"e","document":{}})" << '\n';
+  Add(Of("new"));
+  EXPECT_EQ(Ids(DeadLetterLog::Open(path_).value(), group_),
+            (std::vector<std::string>{"old", "new"}));
+  std::ofstream(path_, std::ios::app) << R"({"v":2,"where":{"run":"run"},"document":{}})" << '\n';
+  const auto newer = DeadLetterLog::Open(path_);
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().message,
+            path_ +
+                ":3 was written by a newer version of muster: in format 2, and this one reads "
+                "up to format 1");
+}
+
 }  // namespace
 }  // namespace muster::pipeline

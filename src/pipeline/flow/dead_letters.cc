@@ -20,6 +20,18 @@ Status ForLetters(Status done) {
   return error;
 }
 
+void AppendRaw(std::string& line, std::string_view name, std::string_view value) {
+  if (line.size() > 1) line += ',';
+  AppendJsonString(line, name);
+  line += ':';
+  line += value;
+}
+
+void AppendText(std::string& line, std::string_view name, std::string_view text) {
+  AppendRaw(line, name, "");
+  AppendJsonString(line, text);
+}
+
 class DeadLetterFile final : public DeadLetters {
  public:
   DeadLetterFile(std::string path, std::string run, FileCalls& calls)
@@ -32,36 +44,30 @@ class DeadLetterFile final : public DeadLetters {
  private:
   std::string LineOf(const DeadLetter& letter) const {
     const Document& document = letter.document;
-    std::string line = "{\"run\":";
-    AppendJsonString(line, run_);
-    line += ",\"collection\":";
-    AppendJsonString(line, letter.collection);
-    line += ",\"target\":";
-    AppendJsonString(line, letter.target);
-    line += letter.transformed ? ",\"transformed\":true" : ",\"transformed\":false";
-    line += ",\"item\":";
-    AppendJsonString(line, letter.item);
-    line += ",\"id\":";
-    AppendJsonString(line, document.id);
-    line += ",\"routing\":";
-    AppendJsonString(line, document.routing);
-    line += ",\"position\":";
-    AppendJsonString(line, EscapeBytes(document.position));
-    if (document.deleted) line += ",\"deleted\":true";
-    if (document.null_is_json) line += ",\"null_is_json\":true";
-    if (document.version != 0) line += ",\"version\":" + std::to_string(document.version);
-    line += ",\"error\":";
-    AppendJsonString(line, letter.reason);
+    std::string line = "{";
+    AppendRaw(line, kVersionField, std::to_string(kLetterFormat.version));
+    AppendText(line, letter_fields::kRun, run_);
+    AppendText(line, letter_fields::kCollection, letter.collection);
+    AppendText(line, letter_fields::kTarget, letter.target);
+    AppendRaw(line, letter_fields::kTransformed, letter.transformed ? "true" : "false");
+    AppendText(line, letter_fields::kItem, letter.item);
+    AppendText(line, letter_fields::kId, document.id);
+    AppendText(line, letter_fields::kRouting, document.routing);
+    AppendText(line, letter_fields::kPosition, EscapeBytes(document.position));
+    if (document.deleted) AppendRaw(line, letter_fields::kDeleted, "true");
+    if (document.null_is_json) AppendRaw(line, letter_fields::kNullIsJson, "true");
+    if (document.version != 0)
+      AppendRaw(line, letter_fields::kDocumentVersion, std::to_string(document.version));
+    AppendText(line, letter_fields::kError, letter.reason);
     if (CheckJsonObject(document.body)) {
-      line += ",\"document\":";
       const size_t start = line.size();
-      line += document.body;
+      AppendRaw(line, letter_fields::kDocument, document.body);
       // In valid JSON, line ends occur only between tokens, where a space is equivalent.
       std::replace_if(
           line.begin() + static_cast<std::ptrdiff_t>(start), line.end(),
           [](char c) { return c == '\n' || c == '\r'; }, ' ');
     } else {
-      line += ",\"document_base64\":\"" + EncodeBase64(document.body) + '"';
+      AppendText(line, letter_fields::kDocumentBase64, EncodeBase64(document.body));
     }
     line += '}';
     return line;

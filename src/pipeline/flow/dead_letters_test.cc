@@ -51,7 +51,7 @@ TEST_F(DeadLettersTest, ALetterContainsEverything) {
   ASSERT_EQ(Lines().size(), 1U);
   EXPECT_EQ(
       Lines()[0],
-      R"({"run":"nightly","collection":"orders","target":"sales","transformed":true,)"
+      R"({"v":1,"run":"nightly","collection":"orders","target":"sales","transformed":true,)"
       R"("item":"orders__0__0","id":"7","routing":"eu","position":"0042","error":"the sink says \"no\"",)"
       R"("document":{"price": 1.0}})");
 }

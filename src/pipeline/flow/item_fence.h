@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
 
@@ -17,6 +18,9 @@ struct StoredFence {
   bool sealed = false;
   std::string progress;  // as JSON; empty: nothing written yet
 };
+
+// The table, whose rows a database changes together with the documents.
+inline constexpr RecordFormat kProgressFormat{"muster_progress", 1};
 
 // What to do if the target is not the one written to before.
 inline constexpr char kLostTargetHint[] =

@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "pipeline/flow/item_fence.h"
+#include "sql/table_format.h"
+
 namespace muster::pipeline {
 namespace {
 
@@ -31,11 +34,8 @@ PostgresProgress::PostgresProgress(const std::string& schema, Fence fence)
 Status PostgresProgress::EnsureTable(sql::PgConnection& connection, const std::string& schema) {
   const std::string table = TableName(schema);
   const sql::PgParams none = {};
-  sql::PgParams name;
-  name.Text(table);
-  MUSTER_ASSIGN(const sql::PgResult there,
-                connection.Execute(Read("SELECT to_regclass($1) IS NOT NULL"), name));
-  if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
+  MUSTER_ASSIGN(const bool there, sql::FindPgTable(connection, table, kProgressFormat));
+  if (there) return {};
   // Two concurrent CREATE TABLE IF NOT EXISTS can fail.
   const sql::PgStatement lock = Inside("SELECT pg_advisory_xact_lock(hashtext('muster_progress'))");
   const sql::PgStatement create{
@@ -44,7 +44,9 @@ Status PostgresProgress::EnsureTable(sql::PgConnection& connection, const std::s
           " (run text, item text, incarnation text NOT NULL,"
           " epoch bigint NOT NULL, holder text NOT NULL, sealed boolean NOT NULL DEFAULT false,"
           " progress json, holder_pid integer, holder_since timestamptz,"
-          " updated timestamptz NOT NULL DEFAULT now(),"
+          " updated timestamptz NOT NULL DEFAULT now(), " +
+          sql::FormatColumn(kProgressFormat) +
+          ","
           " PRIMARY KEY (run, item)) WITH (fillfactor = 50)",
       true};
   const sql::PgCall calls[] = {{lock, none}, {create, none}};

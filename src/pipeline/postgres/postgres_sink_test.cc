@@ -613,5 +613,29 @@ TEST(PostgresSinkUrl, WrongUrlsAreInvalid) {
   }
 }
 
+// Tables from before there were versions lack the column `format`.
+TEST_F(PostgresSinkTest, AnOlderVersionsProgressIsUsedAndANewerOnesRefused) {
+  const std::string columns =
+      "CREATE TABLE muster_progress (run text, item text, incarnation text NOT NULL,"
+      " epoch bigint NOT NULL, holder text NOT NULL, sealed boolean NOT NULL DEFAULT false,"
+      " progress json, holder_pid integer, holder_since timestamptz,"
+      " updated timestamptz NOT NULL DEFAULT now()";
+  const std::string end = ", PRIMARY KEY (run, item))";
+  server_->Exec("CREATE TABLE t (id int PRIMARY KEY);" + columns + end);
+  EXPECT_EQ(WriteAll({R"({"id":1})"}), std::vector<std::string>{""});
+  server_->Exec("DROP TABLE muster_progress");
+  server_->Exec("TRUNCATE t");
+  WriteAll({R"({"id":1})"});
+  EXPECT_EQ(server_->Exec("SELECT max(format) FROM muster_progress"), "1");
+  server_->Exec("DROP TABLE muster_progress");
+  server_->Exec(columns + ", format integer NOT NULL DEFAULT 2" + end);
+  const auto refused = OpenTable()->Open("c", FenceOf(9));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kIncompatible);
+  EXPECT_NE(refused.error().message.find("table muster_progress has schema version 2"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 }  // namespace
 }  // namespace muster::pipeline

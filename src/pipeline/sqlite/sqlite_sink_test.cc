@@ -312,5 +312,33 @@ TEST_F(SqliteSinkTest, WhatIsMissingOrWrongIsSaidClearly) {
   EXPECT_EQ(missing.error().code, Code::kNotFound);
 }
 
+// Tables from before there were versions lack the column `format`.
+TEST_F(SqliteSinkTest, AnOlderVersionsProgressIsUsedAndANewerOnesRefused) {
+  const std::string columns =
+      "CREATE TABLE muster_progress (run TEXT NOT NULL, item TEXT NOT NULL, incarnation TEXT NOT "
+      "NULL, epoch INTEGER NOT NULL, holder TEXT NOT NULL, sealed INTEGER NOT NULL DEFAULT 0, "
+      "progress TEXT, updated TEXT NOT NULL DEFAULT (datetime('now'))";
+  const std::string end = ", PRIMARY KEY (run, item)) STRICT, WITHOUT ROWID";
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY);" + columns + end));
+  EXPECT_EQ(WriteAll({R"({"id":1})"}), std::vector<std::string>{""});
+  EXPECT_EQ(Query("SELECT progress ->> 'written' FROM muster_progress WHERE run <> ''"), "1");
+  ASSERT_TRUE(Db()->Execute("DROP TABLE muster_progress;" + columns +
+                            ", format INTEGER NOT NULL DEFAULT 2" + end));
+  const auto sink = OpenSink(Url(), RealEnv());
+  const auto refused =
+      sink ? (*sink)->Open("c", FenceOf(9)) : Result<std::unique_ptr<Writer>>(sink.error());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kIncompatible);
+  EXPECT_NE(refused.error().message.find("table muster_progress has schema version 2"),
+            std::string::npos)
+      << refused.error().message;
+}
+
+TEST_F(SqliteSinkTest, ANewProgressTableHasItsVersion) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY)"));
+  WriteAll({R"({"id":1})"});
+  EXPECT_EQ(Query("SELECT max(format) FROM muster_progress"), "1");
+}
+
 }  // namespace
 }  // namespace muster::pipeline

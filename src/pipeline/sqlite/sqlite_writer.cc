@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/backoff.h"
+#include "sql/table_format.h"
 
 namespace muster::pipeline {
 namespace {
@@ -42,12 +43,13 @@ Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env,
 }
 
 Status SqliteWriter::EnsureProgressTable(sql::SqliteDb& db) {
-  return db.Execute(
+  MUSTER_TRY(db.Execute(
       "CREATE TABLE IF NOT EXISTS muster_progress (run TEXT NOT NULL, item TEXT NOT NULL,"
       " incarnation TEXT NOT NULL, epoch INTEGER NOT NULL, holder TEXT NOT NULL,"
       " sealed INTEGER NOT NULL DEFAULT 0, progress TEXT, updated TEXT NOT NULL DEFAULT "
-      "(datetime('now')), PRIMARY KEY (run, item))"
-      " STRICT, WITHOUT ROWID");
+      "(datetime('now')), " +
+      sql::FormatColumn(kProgressFormat) + ", PRIMARY KEY (run, item)) STRICT, WITHOUT ROWID"));
+  return sql::CheckSqliteTable(db, kProgressFormat);
 }
 
 Result<std::optional<StoredFence>> SqliteWriter::Stored() {

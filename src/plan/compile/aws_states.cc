@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "plan/compile/machine_data.h"
 #include "plan/compile/profile_states.h"
 #include "plan/explain/estimate.h"
 #include "plan/model/name_template.h"

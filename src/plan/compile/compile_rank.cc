@@ -1,6 +1,7 @@
 #include "plan/compile/compile_rank.h"
 
 #include "core/planted_bug.h"
+#include "plan/compile/machine_data.h"
 
 namespace muster::plan {
 namespace {
@@ -99,19 +100,19 @@ class RankCompiler {
     std::optional<Json> state = profile_.Reconcile(rank_);
     if (!state) return;
     const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
-    if (goes_on) results["reconcileFailed.$"] = "$.reconcile.failed";
+    if (goes_on) results["reconcileFailed.$"] = std::string(kReconcilePath) + ".failed";
     const std::string name = profile_.ReconcileName(rank_);
     table_[name] = {rank_.number, StateRole::kReconcile};
     const auto done = done_.find("reconcile/" + std::to_string(rank_.number));
     if (done != done_.end()) {
       chain_.Add(name, {{"Type", "Pass"},
-                        {"Result", {{"failed", Json::array()}, {"result", done->second}}},
-                        {"ResultPath", "$.reconcile"}});
+                        {"Result", {{"failed", Json::array()}, {kReconcileResult, done->second}}},
+                        {"ResultPath", kReconcilePath}});
       return;
     }
     const std::string notify = "NotifyReconcileFailure-" + std::to_string(rank_.number);
     table_[notify] = {rank_.number, StateRole::kNotify};
-    (*state)["Catch"] = CatchAll("$.unreconciled", notify);
+    (*state)["Catch"] = CatchAll(kUnreconciledPath, notify);
     chain_.Add(name, *std::move(state));
     Json tell = profile_.NotifyUnreconciled(rank_);
     if (tell["Type"] == "Task") {
@@ -124,14 +125,14 @@ class RankCompiler {
     chain_.AddSide(notify, std::move(tell));
     if (goes_on) return;
     const std::string failed = Label() + "-ReconcileFailed";
-    chain_.Add(
-        Label() + "-Reconciled",
-        {{"Type", "Choice"},
-         {"Choices",
-          Json::array(
-              {{{"Variable", "$.reconcile.failed[0]"}, {"IsPresent", true}, {"Next", failed}}})}});
-    chain_.AddOther(
-        failed, {{"Type", "Fail"}, {"Error", "RankFailed"}, {"CausePath", "$.unreconciled.Cause"}});
+    chain_.Add(Label() + "-Reconciled",
+               {{"Type", "Choice"},
+                {"Choices", Json::array({{{"Variable", std::string(kReconcilePath) + ".failed[0]"},
+                                          {"IsPresent", true},
+                                          {"Next", failed}}})}});
+    chain_.AddOther(failed, {{"Type", "Fail"},
+                             {"Error", "RankFailed"},
+                             {"CausePath", std::string(kUnreconciledPath) + ".Cause"}});
   }
 
   void AddTask(Chain& branch, Phase phase, const std::string& task) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "plan/compile/machine_data.h"
 #include "plan/compile/profile_states.h"
 #include "plan/model/name_template.h"
 
@@ -109,8 +110,9 @@ class LocalStates final : public ProfileStates {
         {"Resource", "muster:reconcile"},
         {"Parameters", parameters},
         {"TimeoutSeconds", kReconcileSeconds},
-        {"ResultSelector", {{"failed", Json::array()}, {"result.$", "$"}}},
-        {"ResultPath", "$.reconcile"},
+        {"ResultSelector",
+         {{"failed", Json::array()}, {std::string(kReconcileResult) + ".$", "$"}}},
+        {"ResultPath", kReconcilePath},
         {"Retry", retry}};
   }
 
@@ -118,10 +120,10 @@ class LocalStates final : public ProfileStates {
     const std::string number = std::to_string(rank.number);
     return Tell("The rows of rank " + number + " do not add up",
                 {{"rank", rank.number},
-                 {"error.$", "$.unreconciled"},
+                 {"error.$", kUnreconciledPath},
                  {"message", "Reconciliation failed in rank " + number}},
                 number + "/reconcile", {{"failed", Json::array({{{"task", ReconcileName(rank)}}})}},
-                "$.reconcile");
+                kReconcilePath);
   }
 
   Json Notify(const Rank& rank, Phase phase, const std::string& task) const override {

@@ -1,5 +1,7 @@
 #include "plan/compile/profile_states.h"
 
+#include "plan/compile/machine_data.h"
+
 namespace muster::plan {
 
 std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
@@ -7,8 +9,6 @@ std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile&
   return profile.kind == ProfileKind::kAws ? NewAwsStates(plan, run)
                                            : NewLocalStates(plan, profile, run);
 }
-
-std::string ResultPathOf(const std::string& task) { return "$.results['" + task + "']"; }
 
 Json RetryOf(const RetryRule& rule, const std::vector<std::string>& errors) {
   Json names = errors;

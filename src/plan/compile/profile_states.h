@@ -78,9 +78,6 @@ std::unique_ptr<ProfileStates> NewAwsStates(const Plan& plan, const RunIdentity&
 std::unique_ptr<ProfileStates> NewProfileStates(const Plan& plan, const Profile& profile,
                                                 const RunIdentity& run = {});
 
-// "$.results['NAME']", where a task's result goes.
-std::string ResultPathOf(const std::string& task);
-
 // The Retry of a task: these errors and whatever else can fail, but for a time-out.
 Json RetryOf(const RetryRule& rule, const std::vector<std::string>& errors);
 

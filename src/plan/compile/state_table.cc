@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kKind = "plan.states";
 constexpr const char* kQueue = "default";
-constexpr int64_t kVersion = 1;
+constexpr RecordFormat kFormat{kKind, 1};
 constexpr size_t kMaxPartBytes = 200'000;  // a body may have 350 KB
 constexpr int64_t kMaxParts = 1'000;
 
@@ -87,8 +87,9 @@ Status WriteStates(store::Store& store, const std::string& execution, const Stat
   const std::vector<Json> parts = PartsOf(states);
   // The first part last: where it is, all are.
   for (size_t i = parts.size(); i-- > 0;) {
-    MUSTER_TRY(WritePart(store, KeyOf(execution, static_cast<int64_t>(i)),
-                         {{"v", kVersion}, {"parts", parts.size()}, {"states", parts[i]}}));
+    MUSTER_TRY(WritePart(
+        store, KeyOf(execution, static_cast<int64_t>(i)),
+        {{kVersionField, kFormat.version}, {"parts", parts.size()}, {"states", parts[i]}}));
   }
   return {};
 }
@@ -103,7 +104,7 @@ Result<std::optional<StateTable>> ReadStates(store::Store& store, const std::str
     if (!found && i == 0) return std::optional<StateTable>();
     if (!found) return Error{Code::kCorrupt, what + " is missing"};
     const Json body = Json::parse(found->body, nullptr, false);
-    MUSTER_TRY(CheckVersion(VersionOf(body), kVersion, what));
+    MUSTER_TRY(CheckVersion(VersionOf(body), kFormat, what));
     parts = NumberIn(body, "parts");
     if (parts < 1 || parts > kMaxParts) return Error{Code::kCorrupt, what + " is damaged"};
     for (const auto& [name, json] : MemberIn(body, "states").items()) {

@@ -45,7 +45,7 @@ class PastReader {
         auto run = ReadRunBody(record);
         // Unreadable runs are skipped here; 'muster list' shows them.
         if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
-        MUSTER_TRY(DropForeignAttempts(store_, states_, *run));
+        MUSTER_TRY(DropForeignAttempts(store_, *run));
         const auto execution = states_.Find(run->attempts.front().execution);
         if (!execution && execution.error().code != Code::kCorrupt) return execution.error();
         if (!execution || !*execution) continue;
@@ -69,10 +69,8 @@ class PastReader {
       const std::string& name = attempt.execution;
       MUSTER_ASSIGN(const auto execution, states_.Find(name));
       if (!execution) continue;
-      MUSTER_ASSIGN(const Json history, states_.History(name));
-      MUSTER_ASSIGN(auto states, ReadStates(store_, name));
-      if (!states) states = StatesOf(*pinned, *profile);
-      const RunReport report = MakeReport(*pinned, *states, history, Json::object(), true);
+      MUSTER_ASSIGN(const ExecutionLog log, ReadLog(store_, name, found.run.profile, &*pinned));
+      const RunReport report = MakeReport(*pinned, log, Json::object(), true);
       for (const RankReport& rank : report.ranks) {
         for (const TaskReport& task : rank.tasks) told = AddTask(task, *pinned, *profile) || told;
       }

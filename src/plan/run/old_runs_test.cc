@@ -9,7 +9,9 @@
 #include <mutex>
 
 #include "core/json.h"
+#include "plan/explain/past_runs.h"
 #include "plan/run/runs.h"
+#include "states/states.h"
 
 namespace muster::plan {
 namespace {
@@ -97,6 +99,34 @@ TEST_F(OldRunsTest, TheyAreListedAndShownTaskByTask) {
   EXPECT_EQ(view->Find(Phase::kExtract, "A")->status, TaskStatus::kSucceeded);
   EXPECT_EQ(view->Find(Phase::kExtract, "B")->status, TaskStatus::kFailed);
   EXPECT_EQ(view->Find(Phase::kTransform, "load-a")->status, TaskStatus::kWaiting);
+}
+
+TEST_F(OldRunsTest, TheirAttemptsTimesAndRowsAreShown) {
+  const auto view = runs.View("m");
+  ASSERT_TRUE(view) << view.error().ToString();
+  const TaskView* done = view->Find(Phase::kExtract, "A");
+  EXPECT_EQ(done->rows, 1);
+  EXPECT_EQ(done->output, R"({"rows":1})");
+  ASSERT_EQ(done->attempts.size(), 1U);
+  EXPECT_EQ(done->attempts[0].status, AttemptStatus::kSucceeded);
+  EXPECT_EQ(done->attempts[0].end, done->end);
+  const TaskView* failed = view->Find(Phase::kExtract, "B");
+  ASSERT_EQ(failed->attempts.size(), 1U);
+  EXPECT_EQ(failed->attempts[0].status, AttemptStatus::kFailed);
+  ASSERT_TRUE(failed->failure);
+  EXPECT_EQ(failed->attempts[0].failure.error, failed->failure->error);
+
+  const auto attempts = runs.Attempts(view->run, true);
+  ASSERT_TRUE(attempts) << attempts.error().ToString();
+  ASSERT_EQ(attempts->size(), 1U);
+  ASSERT_EQ(attempts->front().did.ranks.size(), 1U);
+  EXPECT_EQ(attempts->front().did.ranks[0].tasks.size(), 2U);
+  EXPECT_FALSE(runs.Events(attempts->front().attempt)->empty());
+
+  const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
+  ASSERT_TRUE(past) << past.error().ToString();
+  EXPECT_EQ(past->rows.at("A"), 1);
+  EXPECT_TRUE(past->times.contains("extract/A"));
 }
 
 TEST_F(OldRunsTest, OneThatFailedIsResumedAndNothingThatSucceededIsDoneAgain) {

@@ -27,16 +27,11 @@ std::string RunBefore(const std::string& id) {
 }
 
 // Whether an execution has the inputs of a run, or is not there.
-Result<bool> HasInputsOf(states::States& states, const std::string& execution,
-                         const RunState& run) {
-  const auto history = states.History(execution);
-  if (!history && history.error().code == Code::kNotFound) return true;
-  if (!history) return history.error();
-  if (history->empty()) return true;
-  const Json& details = MemberIn(history->front(), "executionStartedEventDetails");
-  const Json input = Json::parse(TextIn(details, "input"), nullptr, false);
-  return TextIn(input, "migrationId") == run.Input("migrationId") &&
-         TextIn(input, "tenantId") == run.Input("tenantId");
+Result<bool> HasInputsOf(store::Store& store, const std::string& execution, const RunState& run) {
+  MUSTER_ASSIGN(const ExecutionLog log, ReadLog(store, execution, run.profile, nullptr));
+  if (log.input.is_null()) return true;
+  return TextIn(log.input, "migrationId") == run.Input("migrationId") &&
+         TextIn(log.input, "tenantId") == run.Input("tenantId");
 }
 
 }  // namespace
@@ -101,7 +96,7 @@ void ReadAttempts(const Json& body, RunState& run) {
   }
 }
 
-Status DropForeignAttempts(store::Store& store, states::States& states, RunState& run) {
+Status DropForeignAttempts(store::Store& store, RunState& run) {
   std::vector<Attempt> own;
   for (const Attempt& attempt : run.attempts) {
     const bool legacy = attempt.execution == LegacyExecutionOf(run.id, attempt.number);
@@ -109,7 +104,7 @@ Status DropForeignAttempts(store::Store& store, states::States& states, RunState
     if (legacy && !rival.empty()) {
       MUSTER_ASSIGN(const auto other, store.Get(kRunKind, rival));
       if (other) {
-        MUSTER_ASSIGN(const bool ours, HasInputsOf(states, attempt.execution, run));
+        MUSTER_ASSIGN(const bool ours, HasInputsOf(store, attempt.execution, run));
         if (!ours) continue;
       }
     }
@@ -145,10 +140,10 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
       report.cause = "it was never begun";
     }
     if (plan && execution) {
-      MUSTER_ASSIGN(const StateTable states, StatesOf(attempt.execution, run, &*plan));
-      MUSTER_ASSIGN(const Json history, states_.History(attempt.execution));
+      MUSTER_ASSIGN(const ExecutionLog log,
+                    ReadLog(store_, attempt.execution, run.profile, &*plan));
       const bool ended = report.status != RunStatus::kInProgress;
-      report.did = MakeReport(*plan, states, history, Json::object(), ended);
+      report.did = MakeReport(*plan, log, Json::object(), ended);
       report.did.KeepBegun();
     }
     reports.push_back(std::move(report));
@@ -163,7 +158,7 @@ Json ToJson(const AttemptReport& report) {
   if (report.start) json["started_at"] = states::FormatTimestamp(*report.start);
   if (report.stop) json["ended_at"] = states::FormatTimestamp(*report.stop);
   if (!report.error.empty() || !report.cause.empty())
-    json["error"] = {{"Error", report.error}, {"Cause", report.cause}};
+    json["error"] = ToJson(CaughtError{report.error, report.cause});
   if (!report.attempt.again.empty()) json["done_again"] = report.attempt.again;
   return json;
 }

@@ -27,6 +27,6 @@ void ReadAttempts(const Json& body, RunState& run);
 
 // Older versions could give an attempt of one run the name of another run. Takes out of a run's
 // attempts those whose executions are of other runs; if that is the current one, it has not begun.
-Status DropForeignAttempts(store::Store& store, states::States& states, RunState& run);
+Status DropForeignAttempts(store::Store& store, RunState& run);
 
 }  // namespace muster::plan

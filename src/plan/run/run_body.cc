@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
 constexpr size_t kMostDifferences = 5;
 constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
-constexpr int64_t kVersion = 2;            // grows when older versions could not continue a run
-constexpr int64_t kEnumsByName = 2;        // since this version
+// Grows when older versions could not continue a run.
+constexpr RecordFormat kFormat{"plan.run", 2};
+constexpr int64_t kEnumsByName = 2;  // since this version
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxRunNameBytes &&
@@ -72,46 +73,6 @@ std::string TextOf(const Difference& difference, const Plan& plan) {
          ToJsonText(difference.after);
 }
 
-// What the call has answered that an event follows; null: it has not, or too much.
-Json AnswerBefore(const Json& history, const Json& event) {
-  const int64_t before = NumberIn(event, "previousEventId");
-  if (before <= 0 || before > static_cast<int64_t>(history.size())) return {};
-  const Json& answer =
-      MemberIn(history.at(static_cast<size_t>(before) - 1), "taskSucceededEventDetails");
-  if (!answer.contains("output")) return {};
-  return Json::parse(TextIn(answer, "output"), nullptr, false);
-}
-
-// What a task gave, by the event of its end. That holds the results of all tasks of its lane, which
-// may be too much for a history: then it is what the call has answered. Null: neither has it.
-Json ResultIn(const Json& history, const Json& exit, const std::string& task) {
-  const Json& details = MemberIn(exit, "stateExitedEventDetails");
-  if (details.contains("output")) {
-    const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
-    return MemberIn(MemberIn(output, "results"), task);
-  }
-  return AnswerBefore(history, exit);
-}
-
-// Whether a plan has the task of a state, in the same rank.
-bool HasPart(const Plan& plan, const PlanState& state) {
-  const auto place = plan.FindRank(state.rank);
-  if (!place) return false;
-  if (!state.phase) return true;
-  const Rank& rank = plan.ranks[*place];
-  const auto& tasks = *state.phase == Phase::kExtract ? rank.extract : rank.transform;
-  return std::any_of(tasks.begin(), tasks.end(),
-                     [&](const Reference& task) { return task.name == state.task; });
-}
-
-// The same of a rank's reconciliation.
-Json ReconciledIn(const Json& history, const Json& exit) {
-  const Json& details = MemberIn(exit, "stateExitedEventDetails");
-  if (!details.contains("output")) return AnswerBefore(history, exit);
-  const Json output = Json::parse(TextIn(details, "output"), nullptr, false);
-  return MemberIn(MemberIn(output, "reconcile"), "result");
-}
-
 }  // namespace
 
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs) {
@@ -154,7 +115,7 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be kept is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
-  return ToJsonText({{"v", kVersion},
+  return ToJsonText({{kVersionField, kFormat.version},
                      {"plan", run.plan},
                      {"path", run.path},
                      {"folder", run.folder},
@@ -178,7 +139,7 @@ Result<RunState> ReadRunBody(const store::Record& record) {
   const Json body = Json::parse(record.body, nullptr, false);
   // Version 0 has 'format' instead of 'v'.
   const int64_t version = std::max(VersionOf(body), NumberIn(body, "format"));
-  MUSTER_TRY(CheckVersion(version, kVersion, "migration '" + record.key + "'"));
+  MUSTER_TRY(CheckVersion(version, kFormat, "migration '" + record.key + "'"));
   RunState run;
   run.id = record.key;
   JsonFields fields(body);
@@ -237,24 +198,18 @@ std::string DescribeChanges(const store::Record& record, const Plan& plan) {
   return text;
 }
 
-void AddDone(const Plan& plan, const StateTable& states, const Json& history, Json& done) {
+void AddDone(const Plan& plan, const ExecutionLog& log, Json& done) {
   if (PLANTED_BUG(successes_are_forgotten)) return;
-  for (const Json& event : history) {
-    const auto details = event.find("stateExitedEventDetails");
-    if (details == event.end()) continue;
-    const auto found = states.find(TextIn(*details, "name"));
-    if (found == states.end() || !HasPart(plan, found->second)) continue;
-    const PlanState& state = found->second;
-    if (state.role == StateRole::kReconcile) {
-      const Json result = ReconciledIn(history, event);
-      // One that has failed has no result.
-      if (result.is_object()) done[ReconcileKey(state.rank)] = result;
-    } else if (state.phase && state.Ends()) {
-      Json result = ResultIn(history, event, state.task);
-      // A task that has failed leaves its error there.
-      if (result.is_object() && !result.contains("Error"))
-        done[KeyOf(*state.phase, state.task)] = std::move(result);
-    }
+  for (const Rank& rank : plan.ranks) {
+    const auto add = [&](Phase phase, const std::string& name) {
+      const TaskLog* task = log.Find(rank.number, phase, name);
+      if (task != nullptr && task->result.is_object()) done[KeyOf(phase, name)] = task->result;
+    };
+    for (const Reference& object : rank.extract) add(Phase::kExtract, object.name);
+    for (const Reference& script : rank.transform) add(Phase::kTransform, script.name);
+    const RankLog* own = log.Find(rank.number);
+    if (own != nullptr && own->reconciled.is_object())
+      done[ReconcileKey(rank.number)] = own->reconciled;
   }
 }
 

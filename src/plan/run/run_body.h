@@ -6,7 +6,6 @@
 
 #include "muster/store.h"
 #include "plan/compile/profile_states.h"
-#include "plan/compile/state_table.h"
 #include "plan/run/runs.h"
 
 namespace muster::plan {
@@ -38,9 +37,9 @@ bool IsPinned(const store::Record& record, const Plan& plan);
 // In what a plan differs from the one that a record holds.
 std::string DescribeChanges(const store::Record& record, const Plan& plan);
 
-// Adds the tasks that have succeeded in an execution, by its states and its history. Those that the
-// plan does not have, or has in another rank, are left out.
-void AddDone(const Plan& plan, const StateTable& states, const Json& history, Json& done);
+// Adds the tasks that have succeeded in an execution, by its log. Those that the plan does not
+// have, or has in another rank, are left out.
+void AddDone(const Plan& plan, const ExecutionLog& log, Json& done);
 
 // The tasks that are to be done again. kInvalid: there is no such rank or task.
 Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again);

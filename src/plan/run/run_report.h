@@ -6,14 +6,10 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "plan/compile/state_table.h"
 #include "plan/model/plan.h"
+#include "plan/run/run_log.h"
 
 namespace muster::plan {
-
-// WAITING, RUNNING, SUCCEEDED, FAILED; STOPPED: the run has ended while it was running.
-enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
-std::string NameOf(PartState state);
 
 // A failure as reported, and the likely cause of failures like it.
 struct FailureReport {
@@ -47,6 +43,15 @@ struct TaskReport {
   std::string waits_for = {};             // in the middle of a call; empty: nothing
 };
 
+// What muster:reconcile has counted, as far as it is there.
+struct ReconciledCounts {
+  std::optional<int64_t> extracted = {};
+  std::optional<int64_t> staged = {};
+  std::optional<int64_t> loaded = {};
+  std::optional<int64_t> rejected = {};
+  std::optional<int64_t> foreign_keys = {};
+};
+
 struct RankReport {
   int64_t number = 0;
   std::string name;
@@ -57,6 +62,7 @@ struct RankReport {
   std::optional<FailureReport> failure = {};  // of the reconciliation
 
   int64_t Unreadable() const;
+  ReconciledCounts Counts() const;
 };
 
 // A run rank by rank, in the order of their numbers; those done elsewhere are left out.
@@ -73,14 +79,13 @@ struct RunReport {
   void KeepBegun();
 };
 
-// The state of a run by the history of its execution, whose states are `states`. `done` are the
-// results of earlier attempts, as in CompileOptions; `ended`: nothing runs any more.
-RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& history,
-                     const Json& done, bool ended);
+// The state of a run by the log of its execution. `done` are the results of earlier attempts, as in
+// CompileOptions; `ended`: nothing runs any more.
+RunReport MakeReport(const Plan& plan, const ExecutionLog& log, const Json& done, bool ended);
 
 // The extractions whose first state has been left and that have not ended, as a list of {asked,
 // answered}: its parameters and its result.
-Json BegunExtracts(const RunReport& report, const Json& history);
+Json BegunExtracts(const RunReport& report, const ExecutionLog& log);
 
 // For programs: a list of ranks; docs/guide/plans.md names the fields.
 Json ToJson(const RunReport& report);

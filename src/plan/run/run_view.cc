@@ -1,27 +1,15 @@
 #include "plan/run/run_view.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include "core/enum_names.h"
-#include "core/json_fields.h"
-#include "plan/compile/history_states.h"
 #include "plan/run/run_forecast.h"
-#include "states/states.h"
 
 namespace muster::plan {
 namespace {
 
-constexpr size_t kMaxLog = 1'000;
-
 std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
-
-WallTime TimeOf(const Json& event) {
-  const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
-  return time ? time->ToWallTime() : WallTime{};
-}
 
 TaskStatus StatusOf(PartState state) {
   switch (state) {
@@ -39,42 +27,16 @@ TaskStatus StatusOf(PartState state) {
   return TaskStatus::kWaiting;
 }
 
-// Of the last attempt of a task that no longer runs.
-AttemptStatus LastStatus(TaskStatus task) {
-  switch (task) {
-    case TaskStatus::kSucceeded:
-      return AttemptStatus::kSucceeded;
-    case TaskStatus::kStopped:
-      return AttemptStatus::kStopped;
-    case TaskStatus::kFailed:
-    case TaskStatus::kBackoff:
-      return AttemptStatus::kFailed;
-    case TaskStatus::kWaiting:
-    case TaskStatus::kRunning:
-      break;
-  }
-  return AttemptStatus::kRunning;
-}
-
-bool EndedBadly(const TaskAttempt& attempt) {
-  return attempt.status == AttemptStatus::kFailed || attempt.status == AttemptStatus::kTimedOut;
-}
-
 class Viewer {
  public:
-  Viewer(const Plan& plan, const StateTable& states, RunState run, LiveRun live, WallTime now)
+  Viewer(const Plan& plan, RunState run, LiveRun live, WallTime now)
       : plan_(plan), live_(std::move(live)), now_(now) {
     view_.run = std::move(run);
     for (const Rank& rank : plan.ranks) AddRank(rank);
-    // Nothing moves from here on.
-    for (const auto& [name, state] : states) {
-      if (TaskView* task = FindTask(state)) parts_[name] = {&state, task};
-    }
   }
 
-  RunView View(const RunReport& report, const Json& history) {
-    for (const Json& event : history) Add(event);
-    for (const RankReport& rank : report.ranks) Take(rank);
+  RunView View(const RunReport& report, const ExecutionLog& log) {
+    for (const RankReport& rank : report.ranks) Take(rank, log);
     for (const RankProgress& rank : ProgressOf(report, live_, now_).running) {
       view_.ranks[*plan_.FindRank(rank.number)].progress = rank;
     }
@@ -112,7 +74,6 @@ class Viewer {
   }
 
   TaskView& AddTask(RankView& rank, Phase phase, const std::string& name, const PhaseRules& rules) {
-    rules_[std::pair(phase, name)] = rules.retry;
     TaskView& task = rank.tasks.emplace_back();
     task.phase = phase;
     task.name = name;
@@ -121,78 +82,27 @@ class Viewer {
     return task;
   }
 
-  struct Part {
-    const PlanState* state = nullptr;
-    TaskView* task = nullptr;
-  };
-
-  TaskView* FindTask(const PlanState& state) {
-    for (RankView& rank : view_.ranks) {
-      if (rank.number != state.rank) continue;
-      for (TaskView& task : rank.tasks) {
-        if (task.phase == state.phase && task.name == state.task) return &task;
-      }
-    }
-    return nullptr;
-  }
-
-  void Add(const Json& event) {
-    const std::string& name = history_states_.Of(event);
-    const auto part = parts_.find(name);
-    if (part == parts_.end()) return;
-    Add(TextIn(event, "type"), DetailsOf(event), TimeOf(event), name, *part->second.state,
-        *part->second.task);
-  }
-
-  void Add(const std::string& type, const Json& details, WallTime at, const std::string& state,
-           const PlanState& role, TaskView& task) {
-    const std::string error = TextIn(details, "error");
-    const std::string cause = TextIn(details, "cause");
-    const bool failure = !error.empty() || type.ends_with("Failed") || type.ends_with("TimedOut");
-    std::string text = state + ": " + type;
-    if (!error.empty()) text += ": " + error + (cause.empty() ? "" : ": " + cause);
-    task.log.push_back({at, failure ? "error" : "info", std::move(text)});
-    if (task.log.size() > kMaxLog) task.log.erase(task.log.begin());
-    if (role.Begins() && type == "TaskScheduled") {
-      if (!task.attempts.empty()) {
-        TaskAttempt& before = task.attempts.back();
-        if (!before.end) before.end = at;
-        if (before.status == AttemptStatus::kRunning) before.status = AttemptStatus::kFailed;
-        before.backoff_until = at;
-      }
-      task.attempts.push_back({.start = at});
-      task.input = TextIn(details, "parameters");
-      return;
-    }
-    if (type.ends_with("StateExited") && role.Ends()) {
-      TakeResult(TextIn(details, "output"), task);
-      return;
-    }
-    if (!failure || task.attempts.empty()) return;
-    TaskAttempt& attempt = task.attempts.back();
-    attempt.end = at;
-    attempt.status = type.ends_with("TimedOut") ? AttemptStatus::kTimedOut : AttemptStatus::kFailed;
-    attempt.error = error;
-    attempt.cause = cause;
-  }
-
-  // What the task leaves, unless that is its error.
-  static void TakeResult(const std::string& text, TaskView& task) {
-    const Json output = Json::parse(text, nullptr, false);
-    const Json& result = MemberIn(MemberIn(output, "results"), task.name);
-    if (result.is_object() && !result.contains("Error")) task.output = ToJsonText(result);
-  }
-
-  void Take(const RankReport& report) {
+  void Take(const RankReport& report, const ExecutionLog& log) {
     RankView& rank = view_.ranks[*plan_.FindRank(report.number)];
     rank.status = StatusOf(report.state);
     rank.reconciled = report.reconciled;
     rank.failure = report.failure;
-    for (size_t i = 0; i < report.tasks.size(); ++i) Take(report.tasks[i], rank.tasks[i]);
+    for (size_t i = 0; i < report.tasks.size(); ++i) {
+      TaskView& task = rank.tasks[i];
+      if (const TaskLog* did = log.Find(rank.number, task.phase, task.name)) Take(*did, task);
+      Take(report.tasks[i], task);
+    }
+  }
+
+  static void Take(const TaskLog& log, TaskView& task) {
+    task.attempts = log.attempts;
+    if (log.asked) task.input = ToJsonText(*log.asked);
+    if (log.result.is_object()) task.output = ToJsonText(log.result);
+    task.log = log.lines;
   }
 
   void Take(const TaskReport& report, TaskView& task) {
-    task.status = StatusOf(report.state);
+    task.status = report.retry ? TaskStatus::kBackoff : StatusOf(report.state);
     task.start = report.start;
     task.end = report.stop;
     task.rows = report.rows;
@@ -203,24 +113,18 @@ class Viewer {
         report.state == PartState::kRunning && rows != live_.rows.end())
       task.rows = rows->second;
     if (!report.waits_for.empty()) task.why = "waits for " + report.waits_for;
-    if (!task.attempts.empty()) Settle(task);
+    if (report.retry) task.next_try = report.retry->next;
+    if (!task.attempts.empty()) SettleLast(task);
   }
 
-  // What follows for a task that was begun, and for its last attempt.
-  void Settle(TaskView& task) {
+  // What follows for the last attempt of a task.
+  void SettleLast(TaskView& task) {
     TaskAttempt& last = task.attempts.back();
-    if (task.status == TaskStatus::kRunning && EndedBadly(last)) {
-      const RetryRule& rule = rules_.at(std::pair(task.phase, task.name));
-      const double wait = static_cast<double>(rule.interval_s) *
-                          std::pow(rule.backoff, static_cast<double>(task.attempts.size() - 1));
-      task.status = TaskStatus::kBackoff;
-      task.next_try = *last.end + std::chrono::milliseconds(static_cast<int64_t>(1000 * wait));
-      last.backoff_until = task.next_try;
-    }
-    if (task.status == TaskStatus::kStopped) task.end = last.end ? last.end : view_.run.stop;
-    if (task.status == TaskStatus::kRunning || last.end) return;
+    if (task.next_try) last.backoff_until = task.next_try;
+    if (task.status != TaskStatus::kStopped) return;
+    task.end = last.end ? last.end : view_.run.stop;
+    if (!last.end) last.status = AttemptStatus::kStopped;
     last.end = task.end;
-    last.status = LastStatus(task.status);
   }
 
   void Settle(RankView& rank) {
@@ -295,9 +199,6 @@ class Viewer {
   const LiveRun live_;
   const WallTime now_;
   RunView view_;
-  std::map<std::pair<Phase, std::string>, RetryRule> rules_;
-  HistoryStates history_states_;
-  std::map<std::string, Part> parts_;  // by state
 };
 
 }  // namespace
@@ -310,17 +211,6 @@ std::string NameOf(TaskStatus status) {
       {TaskStatus::kSucceeded, "succeeded"},
       {TaskStatus::kFailed, "failed"},
       {TaskStatus::kStopped, "stopped"},
-  }}};
-  return std::string(kNames.NameOf(status));
-}
-
-std::string NameOf(AttemptStatus status) {
-  static constexpr EnumNames<AttemptStatus, 5> kNames{{{
-      {AttemptStatus::kRunning, "running"},
-      {AttemptStatus::kSucceeded, "succeeded"},
-      {AttemptStatus::kFailed, "failed"},
-      {AttemptStatus::kTimedOut, "timed_out"},
-      {AttemptStatus::kStopped, "stopped"},
   }}};
   return std::string(kNames.NameOf(status));
 }
@@ -341,9 +231,9 @@ const TaskView* RunView::Find(Phase phase, const std::string& name) const {
   return nullptr;
 }
 
-RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
-                const Json& history, LiveRun live, WallTime now) {
-  return Viewer(plan, states, std::move(run), std::move(live), now).View(report, history);
+RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const ExecutionLog& log,
+                LiveRun live, WallTime now) {
+  return Viewer(plan, std::move(run), std::move(live), now).View(report, log);
 }
 
 }  // namespace muster::plan

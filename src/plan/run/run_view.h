@@ -20,25 +20,6 @@ namespace muster::plan {
 enum class TaskStatus { kWaiting, kRunning, kBackoff, kSucceeded, kFailed, kStopped };
 std::string NameOf(TaskStatus status);  // "waiting"
 
-enum class AttemptStatus { kRunning, kSucceeded, kFailed, kTimedOut, kStopped };
-std::string NameOf(AttemptStatus status);  // "timed_out"
-
-// One call of a task's first state.
-struct TaskAttempt {
-  WallTime start{};
-  std::optional<WallTime> end = {};
-  AttemptStatus status = AttemptStatus::kRunning;
-  std::string error = {};
-  std::string cause = {};
-  std::optional<WallTime> backoff_until = {};  // of a failed one that is followed by another
-};
-
-struct TaskLogLine {
-  WallTime at{};
-  std::string level;  // info, warning, error
-  std::string text;
-};
-
 struct TaskView {
   Phase phase = Phase::kExtract;
   std::string name;
@@ -93,8 +74,8 @@ struct RunView {
   const TaskView* Find(Phase phase, const std::string& name) const;
 };
 
-// Statuses come from `report`, the attempts of each task from the history of the execution.
-RunView ViewRun(const Plan& plan, const StateTable& states, RunState run, const RunReport& report,
-                const Json& history, LiveRun live, WallTime now);
+// Statuses come from `report`, the attempts of each task from the log of the execution.
+RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const ExecutionLog& log,
+                LiveRun live, WallTime now);
 
 }  // namespace muster::plan

@@ -56,7 +56,7 @@ Result<store::Record> Runs::Read(const std::string& id) {
 Result<RunState> Runs::Describe(const store::Record& record) {
   MUSTER_ASSIGN(RunState run, ReadRunBody(record));
   run.epoch = record.epoch;
-  MUSTER_TRY(DropForeignAttempts(store_, states_, run));
+  MUSTER_TRY(DropForeignAttempts(store_, run));
   MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
   run.status = StatusOf(execution);
   if (run.status == RunStatus::kInProgress) {
@@ -98,15 +98,6 @@ Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
   MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, done));
   MUSTER_TRY(WriteStates(store_, run.execution, compiled.states));
   return states_.Start(compiled.request);
-}
-
-Result<StateTable> Runs::StatesOf(const std::string& execution, const RunState& run,
-                                  const Plan* pinned) {
-  MUSTER_ASSIGN(std::optional<StateTable> states, ReadStates(store_, execution));
-  if (states) return *std::move(states);
-  if (pinned == nullptr) return StateTable();
-  MUSTER_ASSIGN(const Profile* profile, pinned->FindProfile(run.profile));
-  return plan::StatesOf(*pinned, *profile);
 }
 
 Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
@@ -194,24 +185,22 @@ Result<std::string> Runs::Resolve(const std::string& text) {
                "say which: TENANT/ENVIRONMENT/" + id};
 }
 
-Result<Json> Runs::HistoryOf(const RunState& run) {
-  auto history = states_.History(run.execution);
-  // Its process may have died after writing the record, before starting the execution.
-  if (!history && history.error().code == Code::kNotFound) return Json::array();
-  return history;
+Result<ExecutionLog> Runs::LogOf(const RunState& run, const Plan* pinned) {
+  return ReadLog(store_, run.execution, run.profile, pinned);
+}
+
+Result<std::vector<states::Event>> Runs::Events(const Attempt& attempt) {
+  auto events = states::ReadEvents(store_, attempt.execution);
+  if (!events && events.error().code == Code::kNotFound) return std::vector<states::Event>();
+  return events;
 }
 
 Result<RunReport> Runs::Report(const RunState& run) {
-  MUSTER_ASSIGN(const Json history, HistoryOf(run));
-  return ReportBy(history, run);
-}
-
-Result<RunReport> Runs::ReportBy(const Json& history, const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   if (!plan) return RunReport();
-  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &*plan));
-  return MakeReport(*plan, states, history, DoneOf(record), run.status != RunStatus::kInProgress);
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &*plan));
+  return MakeReport(*plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
@@ -227,13 +216,11 @@ Result<RunView> Runs::View(const std::string& id) {
     return Error{Code::kNotFound,
                  "the plan of migration '" + id + "' was too large to be kept with it"};
   }
-  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &*plan));
-  MUSTER_ASSIGN(const Json history, HistoryOf(run));
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &*plan));
   MUSTER_ASSIGN(LiveRun live, Live(run));
-  RunReport report =
-      MakeReport(*plan, states, history, DoneOf(record), run.status != RunStatus::kInProgress);
+  RunReport report = MakeReport(*plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
   report.SetWaits(live.waits);
-  return ViewRun(*plan, states, std::move(run), report, history, std::move(live), env_.WallNow());
+  return ViewRun(*plan, std::move(run), report, log, std::move(live), env_.WallNow());
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {

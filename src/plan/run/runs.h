@@ -118,6 +118,9 @@ class Runs {
   // The stored attempts of a run, oldest first. `with_tasks` reads their whole histories.
   Result<std::vector<AttemptReport>> Attempts(const RunState& run, bool with_tasks);
 
+  // The events of an attempt; none: it has not begun.
+  Result<std::vector<states::Event>> Events(const Attempt& attempt);
+
   // The id of a run by its id, its migrationId or TENANT/ENVIRONMENT/MIGRATIONID. kInvalid: several
   // have that migrationId; the message lists them. The run need not exist.
   Result<std::string> Resolve(const std::string& text);
@@ -133,17 +136,13 @@ class Runs {
  private:
   Result<store::Record> Read(const std::string& id);
   Result<RunState> Describe(const store::Record& record);
-  Result<Json> HistoryOf(const RunState& run);
-  Result<RunReport> ReportBy(const Json& history, const RunState& run);
+  Result<ExecutionLog> LogOf(const RunState& run, const Plan* pinned);
   Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
   struct CompiledRun {
     states::ExecutionRequest request;
     StateTable states;
   };
   Result<CompiledRun> Compiled(const Plan& plan, const RunState& run, const Json& done);
-  // Of an execution; `pinned`: the run's plan, if it was kept.
-  Result<StateTable> StatesOf(const std::string& execution, const RunState& run,
-                              const Plan* pinned);
   Status Begin(const Plan& plan, const RunState& run, const Json& done);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const store::Record& record, const RunState& run, const Plan& plan,

@@ -55,10 +55,11 @@ Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   MUSTER_ASSIGN(const auto before, states_.Find(name));
   Status begun;
   if (!before) {
-    MUSTER_ASSIGN(const Json history, HistoryOf(run));
-    MUSTER_ASSIGN(const RunReport report, ReportBy(history, run));
+    MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+    MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, plan ? &*plan : nullptr));
+    const RunReport report = plan ? MakeReport(*plan, log, DoneOf(record), true) : RunReport();
     Json input(run.inputs);
-    input[kBegunInput] = BegunExtracts(report, history);
+    input[kBegunInput] = BegunExtracts(report, log);
     begun = states_.Start({.name = name,
                            .definition = ToJsonText(machine),
                            .origin = run.path,

@@ -83,7 +83,8 @@ Status Runs::WhileRenewing(const RunState& run,
 Status Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
-  MUSTER_ASSIGN(StateTable states, StatesOf(run.execution, run, plan ? &*plan : nullptr));
+  MUSTER_ASSIGN(StateTable states,
+                ReadStatesOf(store_, run.execution, run.profile, plan ? &*plan : nullptr));
   gate_->SetStates(std::move(states));
   MUSTER_ASSIGN(const bool draining, DrainRequested(store_, run));
   if (draining) {

@@ -52,9 +52,8 @@ Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::s
 }
 
 Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
-  MUSTER_ASSIGN(const Json history, HistoryOf(run));
-  MUSTER_ASSIGN(const StateTable states, StatesOf(run.execution, run, &plan));
-  AddDone(plan, states, history, done);
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &plan));
+  AddDone(plan, log, done);
   return done;
 }
 

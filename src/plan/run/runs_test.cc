@@ -21,6 +21,7 @@
 #include "plan/explain/past_runs.h"
 #include "plan/model/order.h"
 #include "plan/run/run_progress.h"
+#include "plan/run/side_records.h"
 #include "store/store_wrapper.h"
 #include "support/temporary_folder.h"
 
@@ -138,6 +139,36 @@ TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
   EXPECT_EQ(run.attempt, 1);
   EXPECT_EQ(run.hash.size(), 64U);
   EXPECT_EQ((*runs.List("", 10)).size(), 1U);
+}
+
+TEST_F(RunsTest, RecordsBesideARunAreRefusedIfTheyAreNewerAndAboutThisAttempt) {
+  const RunState run = RunWhole();
+  const auto put = [&](const char* kind, const std::string& body) {
+    auto record = store->Get(kind, "m").value().value_or(
+        store::Record{.kind = kind, .queue = "default", .key = "m"});
+    record.body = body;
+    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Never())}}));
+  };
+  const std::string execution = R"("execution":")" + run.execution + "\"";
+  // As older versions wrote them.
+  put("plan.rows", "{" + execution + R"(,"rows":{"Extract-1-A":7},"waits":{},"since":5})");
+  EXPECT_EQ(runs.Live(run)->rows.at("Extract-1-A"), 7);
+  put("plan.wish", "{" + execution + R"(,"cancel":"drain"})");
+  EXPECT_TRUE(DrainRequested(*store, run).value());
+  ASSERT_TRUE(DropDrainRequest(*store, "m"));
+  EXPECT_FALSE(DrainRequested(*store, run).value());
+  EXPECT_EQ(store->Get("plan.wish", "m").value()->body, R"({"v":1})");
+  // A damaged one is as good as none, where nothing depends on it.
+  put("plan.rows", "{" + execution + R"(,"rows":5})");
+  EXPECT_TRUE(runs.Live(run)->rows.empty());
+  for (const char* kind : {"plan.rows", "plan.wish"}) {
+    put(kind, R"({"v":2,"execution":"another"})");
+    put(kind, R"({"v":2,)" + execution + "}");
+  }
+  EXPECT_EQ(runs.Live(run).error().message,
+            "the record 'm' of plan.rows was written by a newer version of muster: in format 2, "
+            "and this one reads up to format 1");
+  EXPECT_TRUE(IsNewer(DrainRequested(*store, run).error()));
 }
 
 TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {

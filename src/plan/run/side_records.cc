@@ -1,7 +1,6 @@
 #include "plan/run/side_records.h"
 
-#include "core/json_fields.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
 #include "store/store.h"
 
 namespace muster::plan {
@@ -10,7 +9,29 @@ namespace {
 constexpr const char* kDrainKind = "plan.wish";
 constexpr const char* kLiveKind = "plan.rows";
 constexpr const char* kQueue = "default";
-constexpr int64_t kVersion = 1;  // of both kinds
+constexpr const char* kDrain = "drain";
+constexpr const char* kExecution = "execution";
+
+// Each is about one attempt; a request that was dropped is about none.
+struct DrainBody {
+  std::string execution = {};
+  std::string cancel = {};  // how: kDrain
+};
+constexpr RecordTable<DrainBody, 2> kDrainTable{
+    RecordFormat{kDrainKind, 1},
+    {{Field<DrainBody, &DrainBody::execution>(kExecution),
+      Field<DrainBody, &DrainBody::cancel>("cancel")}}};
+
+struct LiveBody {
+  std::string execution = {};
+  std::map<std::string, int64_t> rows = {};
+  std::map<std::string, std::string> waits = {};
+  std::optional<int64_t> since_ms = {};
+};
+constexpr RecordTable<LiveBody, 4> kLiveTable{
+    RecordFormat{kLiveKind, 1},
+    {{Field<LiveBody, &LiveBody::execution>(kExecution), Field<LiveBody, &LiveBody::rows>("rows"),
+      Field<LiveBody, &LiveBody::waits>("waits"), Field<LiveBody, &LiveBody::since_ms>("since")}}};
 
 Status Put(store::Store& store, const char* kind, const std::string& key, const std::string& body,
            bool deferred = false) {
@@ -24,54 +45,50 @@ Status Put(store::Store& store, const char* kind, const std::string& key, const 
       });
 }
 
-// The body of a record about this attempt of a run; null: there is none.
-Result<Json> Read(store::Store& store, const char* kind, const RunState& run) {
+// The body of a record about this attempt of a run; none: there is none.
+template <class Body, size_t N>
+Result<std::optional<Body>> Read(store::Store& store, const RecordTable<Body, N>& table,
+                                 const RunState& run) {
+  const std::string kind(table.format.name);
   MUSTER_ASSIGN(const auto found, store.Get(kind, run.id));
-  if (!found) return Json();
-  Json body = Json::parse(found->body, nullptr, false);
-  if (TextIn(body, "execution") != run.execution) return Json();
-  MUSTER_TRY(CheckVersion(VersionOf(body), kVersion, "the record '" + run.id + "' of " + kind));
-  return body;
+  if (!found) return std::optional<Body>();
+  const Json json = Json::parse(found->body, nullptr, false);
+  if (TextIn(json, kExecution) != run.execution) return std::optional<Body>();
+  MUSTER_ASSIGN(Body body, table.Read(json, "the record '" + run.id + "' of " + kind));
+  return std::optional<Body>(std::move(body));
 }
 
 }  // namespace
 
 Status RequestDrain(store::Store& store, const RunState& run) {
-  return Put(store, kDrainKind, run.id,
-             ToJsonText({{"v", kVersion}, {"execution", run.execution}, {"cancel", "drain"}}));
+  const DrainBody body{.execution = run.execution, .cancel = kDrain};
+  return Put(store, kDrainKind, run.id, ToJsonText(kDrainTable.ToJson(body)));
 }
 
 Result<bool> DrainRequested(store::Store& store, const RunState& run) {
-  MUSTER_ASSIGN(const Json request, Read(store, kDrainKind, run));
-  return TextIn(request, "cancel") == "drain";
+  MUSTER_ASSIGN(const auto request, Read(store, kDrainTable, run));
+  return request && request->cancel == kDrain;
 }
 
 Status DropDrainRequest(store::Store& store, const std::string& id) {
   MUSTER_ASSIGN(const auto found, store.Get(kDrainKind, id));
-  return found ? Put(store, kDrainKind, id, "{}") : Status();
+  return found ? Put(store, kDrainKind, id, ToJsonText(kDrainTable.ToJson({}))) : Status();
 }
 
 Status PublishLive(store::Store& store, const RunState& run, const LiveRun& live) {
-  Json body{{"v", kVersion},
-            {"execution", run.execution},
-            {"rows", Json(live.rows)},
-            {"waits", Json(live.waits)}};
-  if (live.since) body["since"] = live.since->time_since_epoch().count();
-  return Put(store, kLiveKind, run.id, ToJsonText(body), true);
+  LiveBody body{.execution = run.execution, .rows = live.rows, .waits = live.waits};
+  if (live.since) body.since_ms = live.since->time_since_epoch().count();
+  return Put(store, kLiveKind, run.id, ToJsonText(kLiveTable.ToJson(body)), true);
 }
 
 Result<LiveRun> ReadLive(store::Store& store, const RunState& run) {
-  MUSTER_ASSIGN(const Json body, Read(store, kLiveKind, run));
-  LiveRun live;
-  if (body.is_null()) return live;
-  for (const auto& [state, count] : MemberIn(body, "rows").items()) {
-    if (count.is_number_integer()) live.rows[state] = count;
-  }
-  for (const auto& [state, what] : MemberIn(body, "waits").items()) {
-    if (what.is_string()) live.waits[state] = what.get<std::string>();
-  }
-  if (const Json& since = MemberIn(body, "since"); since.is_number_integer())
-    live.since = WallTime(milliseconds(since.get<int64_t>()));
+  const auto body = Read(store, kLiveTable, run);
+  // Nothing depends on it: a damaged one is as good as none.
+  if (!body && body.error().code == Code::kCorrupt) return LiveRun();
+  if (!body) return body.error();
+  if (!*body) return LiveRun();
+  LiveRun live{.rows = (*body)->rows, .waits = (*body)->waits};
+  if ((*body)->since_ms) live.since = WallTime(milliseconds(*(*body)->since_ms));
   return live;
 }
 

@@ -49,7 +49,7 @@ Status Wake(store::Store& store, const std::string& key, const std::string& toke
 }  // namespace
 
 Status AnswerCallback(store::Store& store, const std::string& token, Json answer) {
-  answer["v"] = kCallbackVersion;
+  answer[kVersionField] = kCallbackFormat.version;
   MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
   MUSTER_TRY(CheckWaits(store, key, token));
   const store::Record record{
@@ -69,8 +69,8 @@ Status BeatCallback(store::Store& store, const std::string& token) {
   MUSTER_TRY(CheckWaits(store, key, token));
   MUSTER_ASSIGN(const WallTime now, store.Now());
   const std::string beat_key = token + "#heartbeat";
-  const std::string body =
-      ToJsonText(Json{{"v", kCallbackVersion}, {"time", now.time_since_epoch().count()}});
+  const std::string body = ToJsonText(
+      Json{{kVersionField, kCallbackFormat.version}, {"time", now.time_since_epoch().count()}});
   return store::Update(
       store, kCallbackKind, beat_key,
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {

@@ -151,7 +151,7 @@ Result<bool> Driver::TakeCallback(Drive& drive) {
   MUSTER_ASSIGN(auto stored, store_.Get(kCallbackKind, token));
   if (stored) {
     const Json answer = Json::parse(stored->body, nullptr, false);
-    MUSTER_TRY(CheckVersion(VersionOf(answer), kCallbackVersion, "the answer to '" + token + "'"));
+    MUSTER_TRY(CheckVersion(VersionOf(answer), kCallbackFormat, "the answer to '" + token + "'"));
     if (answer.is_object() && answer.contains("output")) {
       drive.interpreter->TaskSucceeded(flow, answer["output"]);
     } else {

@@ -359,7 +359,7 @@ constexpr std::array<Field<FlowRecord>, 21> kBodyFields{{
 std::string BodyToJson(const FlowRecord& record) {
   ObjectText body;
   body.Number("tail", static_cast<int64_t>(kEvents.size() + record.events.size() + kEnd.size()))
-      .Number("v", kFlowVersion);
+      .Number(kVersionField, kFlowFormat.version);
   WriteFields(kBodyFields, record, record.items.key.empty(), body);
   body.Raw("events", "[" + record.events + "]");
   return std::move(body).Close();
@@ -382,7 +382,7 @@ Json BodyFromJson(const std::string& body, FlowRecord& record) {
   for (ondemand::field field : document.get_object()) {
     const std::string_view name = field.unescaped_key();
     ondemand::value value = field.value();
-    if (name == "v") {
+    if (name == kVersionField) {
       Take(value, version);
     } else if (name == "events") {
       record.events = ElementsOf(value);
@@ -392,7 +392,7 @@ Json BodyFromJson(const std::string& body, FlowRecord& record) {
       ReadField(kBodyFields, name, value, record);
     }
   }
-  if (version > kFlowVersion) throw Json::Exception("a newer version of muster wrote it");
+  if (version > kFlowFormat.version) throw Json::Exception("a newer version of muster wrote it");
   return parts;
 }
 

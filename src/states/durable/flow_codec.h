@@ -8,7 +8,7 @@
 namespace muster::states {
 
 // The version of a body's format. Version 0 had no `v`, and numbers instead of names of enums.
-inline constexpr int64_t kFlowVersion = 1;
+inline constexpr RecordFormat kFlowFormat{kKind, 1};
 
 // The body of a record as JSON text. Items that are stored in parts are left out.
 std::string BodyToJson(const FlowRecord& record);

@@ -9,7 +9,7 @@
 namespace muster::states {
 namespace {
 
-constexpr int64_t kMachineVersion = 1;
+constexpr RecordFormat kMachineFormat{kMachineKind, 1};
 constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
@@ -130,8 +130,9 @@ FlowCodec::Encoded FlowCodec::Encode(FlowRecord& record) const {
   std::vector<std::string> keys;
   for (store::Change& change : Cut(encoded.body, record.record.key + "#body-" + stamp, keys))
     encoded.parts.push_back(std::move(change));
-  encoded.body = ToJsonText(
-      Json{{"status", NameOf(record.flow.status)}, {"parts", keys}, {"v", kFlowVersion}});
+  encoded.body = ToJsonText(Json{{"status", NameOf(record.flow.status)},
+                                 {"parts", keys},
+                                 {kVersionField, kFlowFormat.version}});
   return encoded;
 }
 
@@ -168,7 +169,7 @@ Result<FlowRecord> FlowCodec::Decode(store::Record stored) const {
     }
   } catch (const std::exception& error) {
     const Json body = Json::parse(record.record.body, nullptr, false);
-    MUSTER_TRY(CheckVersion(VersionOf(body), kFlowVersion,
+    MUSTER_TRY(CheckVersion(VersionOf(body), kFlowFormat,
                             "the record of execution '" + record.record.key + "'"));
     return damaged(error.what());
   }
@@ -232,7 +233,7 @@ Result<std::string> FlowCodec::LoadMachine(const std::string& key) const {
   if (!stored)
     return Error{Code::kCorrupt, "the definition '" + key + "' is missing from the store"};
   const Json body = Json::parse(stored->body, nullptr, false);
-  MUSTER_TRY(CheckVersion(VersionOf(body), kMachineVersion, "the definition '" + key + "'"));
+  MUSTER_TRY(CheckVersion(VersionOf(body), kMachineFormat, "the definition '" + key + "'"));
   if (!body.is_object() || !body.contains("parts"))
     return Error{Code::kCorrupt, "the definition '" + key + "' is damaged"};
   return LoadParts(body["parts"]);
@@ -243,10 +244,11 @@ std::vector<store::Change> FlowCodec::MachineChanges(const std::string& key,
   std::vector<std::string> keys;
   std::vector<store::Change> changes = Cut(text, "machine-" + key, keys);
   changes.push_back(store::Change::Put(
-      store::Record{.kind = kMachineKind,
-                    .queue = "none",
-                    .key = key,
-                    .body = ToJsonText(Json{{"v", kMachineVersion}, {"parts", keys}})},
+      store::Record{
+          .kind = kMachineKind,
+          .queue = "none",
+          .key = key,
+          .body = ToJsonText(Json{{kVersionField, kMachineFormat.version}, {"parts", keys}})},
       store::Due::Never()));
   return changes;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/record_version.h"
 #include "muster/store.h"
 #include "states/run/interpreter.h"
 
@@ -17,7 +18,7 @@ inline constexpr char kKind[] = "states";
 inline constexpr char kPartKind[] = "states.part";
 inline constexpr char kMachineKind[] = "states.machine";
 inline constexpr char kCallbackKind[] = "states.callback";
-inline constexpr int64_t kCallbackVersion = 1;
+inline constexpr RecordFormat kCallbackFormat{kCallbackKind, 1};
 
 // The items of a Map that do not fit into its record: in pieces of some items each, so that one
 // piece can be loaded without the others.

@@ -1,5 +1,8 @@
 #include "states/durable/history.h"
 
+#include <array>
+
+#include "core/enum_names.h"
 #include "states/asl/timestamp.h"
 
 namespace muster::states {
@@ -28,11 +31,26 @@ std::string_view PayloadKey(const std::string& type) {
 
 }  // namespace
 
-Json Event::ToJson() const {
-  Json json = {{"timestamp", FormatTimestamp(time)},
-               {"type", type},
-               {"id", id},
-               {"previousEventId", previous}};
+EventKind Event::Kind() const {
+  static constexpr std::array<std::string_view, 3> kCalls{"Task", "LambdaFunction", "Activity"};
+  static constexpr EnumNames<EventKind, 4> kSteps{{{
+      {EventKind::kCallScheduled, "Scheduled"},
+      {EventKind::kCallSucceeded, "Succeeded"},
+      {EventKind::kCallFailed, "Failed"},
+      {EventKind::kCallTimedOut, "TimedOut"},
+  }}};
+  if (type == "ExecutionStarted") return EventKind::kExecutionStarted;
+  if (type == "TaskStateEntered") return EventKind::kTaskEntered;
+  if (type.ends_with("StateEntered")) return EventKind::kStateEntered;
+  if (type.ends_with("StateExited")) return EventKind::kStateExited;
+  for (const std::string_view call : kCalls) {
+    if (!type.starts_with(call)) continue;
+    return kSteps.Find(std::string_view(type).substr(call.size())).value_or(EventKind::kOther);
+  }
+  return EventKind::kOther;
+}
+
+Json Event::Details() const {
   Json body = details.is_object() ? details : Json::object();
   if (!name.empty()) body["name"] = name;
   if (payload) {
@@ -44,6 +62,15 @@ Json Event::ToJson() const {
   }
   if (!error.empty()) body["error"] = error;
   if (!cause.empty()) body["cause"] = cause;
+  return body;
+}
+
+Json Event::ToJson() const {
+  Json json = {{"timestamp", FormatTimestamp(time)},
+               {"type", type},
+               {"id", id},
+               {"previousEventId", previous}};
+  Json body = Details();
   if (!body.empty()) json[DetailsKey(type)] = std::move(body);
   return json;
 }

@@ -11,6 +11,20 @@
 
 namespace muster::states {
 
+// What an event is about. AWS has a type for each kind of state and of call; this is what they have
+// in common.
+enum class EventKind {
+  kExecutionStarted,
+  kTaskEntered,   // a state that makes a call
+  kStateEntered,  // any other
+  kStateExited,
+  kCallScheduled,
+  kCallSucceeded,
+  kCallFailed,
+  kCallTimedOut,
+  kOther,
+};
+
 // One event of an execution's history, with AWS's type names.
 struct Event {
   int64_t id = 0;
@@ -23,6 +37,11 @@ struct Event {
   std::string error = {};
   std::string cause = {};
   Json details = {};  // other fields of the type: resource, index, …; null: none
+
+  EventKind Kind() const;
+
+  // What it says beside its type and time, as GetExecutionHistory shows it; may be empty.
+  Json Details() const;
 
   // As GetExecutionHistory shows it: {"timestamp":…,"type":…,"id":…,"previousEventId":…,
   // "stateEnteredEventDetails":{…}}.

@@ -14,7 +14,7 @@ constexpr int kScanPage = 100;
 
 }  // namespace
 
-Result<Json> ReadHistory(store::Store& store, const std::string& name) {
+Result<std::vector<Event>> ReadEvents(store::Store& store, const std::string& name) {
   const FlowCodec codec(store);
   MUSTER_ASSIGN(const FlowRecord root, LoadFlow(store, name));
   struct Entry {
@@ -47,13 +47,21 @@ Result<Json> ReadHistory(store::Store& store, const std::string& name) {
   std::map<std::pair<std::string, int64_t>, int64_t> numbers;
   for (size_t i = 0; i < entries.size(); ++i)
     numbers[{entries[i].path, entries[i].event.id}] = static_cast<int64_t>(i) + 1;
-  Json list = Json::array();
+  std::vector<Event> events;
+  events.reserve(entries.size());
   for (Entry& entry : entries) {
     const auto own = numbers.find({entry.path, entry.event.previous});
     entry.event.id = numbers[{entry.path, entry.event.id}];
     entry.event.previous = own == numbers.end() ? 0 : own->second;
-    list.push_back(entry.event.ToJson());
+    events.push_back(std::move(entry.event));
   }
+  return events;
+}
+
+Result<Json> ReadHistory(store::Store& store, const std::string& name) {
+  MUSTER_ASSIGN(const std::vector<Event> events, ReadEvents(store, name));
+  Json list = Json::array();
+  for (const Event& event : events) list.push_back(event.ToJson());
   return list;
 }
 

@@ -5,11 +5,15 @@
 #include <string>
 
 #include "core/json.h"
+#include "core/record_version.h"
 #include "muster/result.h"
 
 namespace muster::task {
 
 constexpr int64_t kMaxSqlRows = 10'000;
+
+// The table in which a database keeps which calls it has executed, and how many rows they changed.
+inline constexpr RecordFormat kTaskFormat{"muster_task", 1};
 
 // One statement for one database.
 struct SqlCall {

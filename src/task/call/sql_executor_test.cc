@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/json.h"
+#include "sql/sqlite.h"
 #include "support/temporary_folder.h"
 #include "task/test_context.h"
 
@@ -91,6 +92,27 @@ TEST_F(SqlExecutorTest, WrongParametersAreRefused) {
   }
   EXPECT_EQ(ErrorName({{"Query", "SELECT 1"}, {"Database", "mysql://h/d"}}), "States.Runtime");
   EXPECT_EQ(ErrorName({{"Query", "SELEKT 1"}}), "Sql.Invalid");
+}
+
+// Tables from before there were versions lack the column `format`.
+TEST_F(SqlExecutorTest, AnOlderVersionsTableOfCallsIsUsedAndANewerOnesRefused) {
+  const auto replace = [&](const std::string& more) {
+    auto db = *sql::SqliteDb::Open(folder_.path() + "/t.db", sql::SqliteDb::Mode::kExisting,
+                                   std::chrono::milliseconds(5'000));
+    ASSERT_TRUE(
+        db->Execute("DROP TABLE IF EXISTS muster_task; CREATE TABLE muster_task (token "
+                    "TEXT PRIMARY KEY, changed INTEGER NOT NULL" +
+                    more + ")"));
+  };
+  replace("");
+  const Json insert = {{"Execute", "INSERT INTO t (id) VALUES (1)"}};
+  EXPECT_EQ(Run(insert, "old"), Run(insert, "old"));
+  replace(", format integer NOT NULL DEFAULT 2");
+  const auto refused = Start({{"Execute", "INSERT INTO t (id) VALUES (2)"}}, "new");
+  const auto* failure = std::get_if<states::TaskFailure>(&refused);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_NE(failure->cause.find("table muster_task has schema version 2"), std::string::npos)
+      << failure->cause;
 }
 
 }  // namespace

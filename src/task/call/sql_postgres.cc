@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "sql/postgres.h"
+#include "sql/table_format.h"
 #include "task/call/sql_call.h"
 
 namespace muster::task {
@@ -59,12 +60,13 @@ Result<std::optional<int64_t>> Earlier(sql::PgConnection& connection, const std:
 
 // CREATE TABLE on every call would serialise callers.
 Status MakeTable(sql::PgConnection& connection) {
-  MUSTER_ASSIGN(const sql::PgResult there,
-                Say(connection, "SELECT to_regclass('muster_task') IS NOT NULL", false));
-  if (there.Text(0, 0) == std::string_view("\1", 1)) return {};
+  MUSTER_ASSIGN(const bool there,
+                sql::FindPgTable(connection, std::string(kTaskFormat.name), kTaskFormat));
+  if (there) return {};
   auto made = Say(connection,
                   "CREATE TABLE IF NOT EXISTS muster_task "
-                  "(token text PRIMARY KEY, changed bigint NOT NULL)");
+                  "(token text PRIMARY KEY, changed bigint NOT NULL, " +
+                      sql::FormatColumn(kTaskFormat) + ")");
   // A concurrent caller created it.
   if (!made && made.error().code != Code::kConflict) return std::move(made).error();
   return {};
@@ -96,8 +98,8 @@ Result<int64_t> ExecutePostgres(const SqlCall& call) {
   MUSTER_ASSIGN(const sql::PgResult result, RunWith(*connection, call.sql, call.parameters, false));
   const int64_t changed = result.affected();
   MUSTER_TRY(Say(*connection,
-                 "INSERT INTO muster_task VALUES (" + sql::PgLiteral(call.token) + ", " +
-                     std::to_string(changed) + ")",
+                 "INSERT INTO muster_task (token, changed) VALUES (" + sql::PgLiteral(call.token) +
+                     ", " + std::to_string(changed) + ")",
                  false));
   auto committed = Say(*connection, "COMMIT");
   if (committed) return changed;

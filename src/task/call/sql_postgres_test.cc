@@ -100,5 +100,23 @@ TEST_F(SqlPostgresTest, AServerThatIsNotThereIsUnavailable) {
             "Sql.Unavailable");
 }
 
+// Tables from before there were versions lack the column `format`.
+TEST_F(SqlPostgresTest, AnOlderVersionsTableOfCallsIsUsedAndANewerOnesRefused) {
+  const auto replace = [&](const std::string& more) {
+    server_->Exec("SET client_min_messages = error; DROP TABLE IF EXISTS muster_task");
+    server_->Exec("CREATE TABLE muster_task (token text PRIMARY KEY, changed bigint NOT NULL" +
+                  more + ")");
+  };
+  replace("");
+  const Json insert = {{"Execute", "INSERT INTO t (id) VALUES (1)"}};
+  EXPECT_EQ(Run(insert, "old"), Run(insert, "old"));
+  replace(", format integer NOT NULL DEFAULT 2");
+  const auto refused = Start({{"Execute", "INSERT INTO t (id) VALUES (2)"}}, "new");
+  const auto* failure = std::get_if<states::TaskFailure>(&refused);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_NE(failure->cause.find("table muster_task has schema version 2"), std::string::npos)
+      << failure->cause;
+}
+
 }  // namespace
 }  // namespace muster::task

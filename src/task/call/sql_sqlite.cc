@@ -2,6 +2,7 @@
 
 #include "core/base64.h"
 #include "sql/sqlite.h"
+#include "sql/table_format.h"
 #include "task/call/sql_call.h"
 
 namespace muster::task {
@@ -69,7 +70,9 @@ Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call) {
   MUSTER_ASSIGN(auto transaction, sql::SqliteTransaction::Begin(db));
   MUSTER_TRY(
       db.Execute("CREATE TABLE IF NOT EXISTS muster_task "
-                 "(token TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID"));
+                 "(token TEXT PRIMARY KEY, changed INTEGER NOT NULL, " +
+                 sql::FormatColumn(kTaskFormat) + ") WITHOUT ROWID"));
+  MUSTER_TRY(sql::CheckSqliteTable(db, kTaskFormat));
   MUSTER_ASSIGN(const std::optional<int64_t> earlier, Earlier(db, call.token));
   if (earlier) return *earlier;
   int64_t changed = 0;
@@ -85,7 +88,8 @@ Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call) {
     MUSTER_ASSIGN(const int64_t after, db.QueryInt("SELECT total_changes()"));
     changed = after - before;
   }
-  MUSTER_ASSIGN(auto remember, db.Prepare("INSERT INTO muster_task VALUES (?1, ?2)"));
+  MUSTER_ASSIGN(auto remember,
+                db.Prepare("INSERT INTO muster_task (token, changed) VALUES (?1, ?2)"));
   MUSTER_TRY(remember.Bind(call.token, changed).Run());
   MUSTER_TRY(transaction.Commit());
   return changed;

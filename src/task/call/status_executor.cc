@@ -1,8 +1,7 @@
 #include "task/call/status_executor.h"
 
-#include <array>
-
 #include "core/mutex.h"
+#include "core/record_fields.h"
 #include "core/run_status.h"
 #include "core/secrets.h"
 #include "core/url.h"
@@ -18,30 +17,44 @@ std::string KeyOf(const std::string& tenant, const std::string& migration) {
   return PercentEncode(tenant) + "/" + PercentEncode(migration);
 }
 
-struct StatusCall {
-  std::string tenant;
-  std::string migration;
+struct MigrationStatus {
+  std::string tenant = {};
+  std::string migration = {};
   RunStatus status = RunStatus::kInProgress;
-  std::string started_at;    // ignored if already set: a resumed migration keeps its start
-  std::string completed_at;  // empty: unchanged
+  std::string started_at = {};
+  std::string completed_at = {};
 
-  Json Over(Json before) const {
-    Json after{{"tenant_id", tenant}, {"migration_id", migration}, {"status", NameOf(status)}};
-    const auto keep = [&](const char* field, const std::string& given) {
-      if (!given.empty()) after[field] = given;
-      if (given.empty() && before.contains(field)) after[field] = before[field];
-    };
-    keep("started_at", before.contains("started_at") ? std::string() : started_at);
-    if (status != RunStatus::kInProgress) keep("completed_at", completed_at);
-    return after;
-  }
+  bool operator==(const MigrationStatus&) const = default;
 };
 
-Result<StatusCall> ReadCall(const states::TaskCall& call) {
+constexpr RecordTable<MigrationStatus, 5> kTable{
+    RecordFormat{kKind, 1},
+    {{Required<MigrationStatus, &MigrationStatus::tenant>("tenant_id"),
+      Required<MigrationStatus, &MigrationStatus::migration>("migration_id"),
+      Named<MigrationStatus, &MigrationStatus::status, kRunStatusNames>("status"),
+      Field<MigrationStatus, &MigrationStatus::started_at>("started_at"),
+      Field<MigrationStatus, &MigrationStatus::completed_at>("completed_at")}}};
+
+Result<MigrationStatus> ReadStatus(const store::Record& record) {
+  return kTable.Parse(record.body, "the status of migration '" + record.key + "'");
+}
+
+// What a call makes of the status before it. A resumed migration keeps its start.
+MigrationStatus Over(const MigrationStatus& before, MigrationStatus given) {
+  if (!before.started_at.empty()) given.started_at = before.started_at;
+  if (given.status == RunStatus::kInProgress) {
+    given.completed_at.clear();
+  } else if (given.completed_at.empty()) {
+    given.completed_at = before.completed_at;
+  }
+  return given;
+}
+
+Result<MigrationStatus> ReadCall(const states::TaskCall& call) {
   MUSTER_ASSIGN(const Parameters parameters,
                 Parameters::Read(
                     call, {"tenant_id", "migration_id", "status", "started_at", "completed_at"}));
-  StatusCall status;
+  MigrationStatus status;
   MUSTER_ASSIGN(status.tenant, parameters.Required("tenant_id"));
   MUSTER_ASSIGN(status.migration, parameters.Required("migration_id"));
   MUSTER_ASSIGN(const std::string name, parameters.Required("status"));
@@ -55,17 +68,20 @@ Result<StatusCall> ReadCall(const states::TaskCall& call) {
   return status;
 }
 
-Result<Json> Keep(store::Store& store, const StatusCall& call) {
-  const std::string key = KeyOf(call.tenant, call.migration);
-  Json after;
+Result<MigrationStatus> Keep(store::Store& store, const MigrationStatus& given) {
+  const std::string key = KeyOf(given.tenant, given.migration);
+  MigrationStatus after;
   const auto update =
       [&](std::optional<store::Record> found) -> Result<std::optional<store::Change>> {
+    MigrationStatus before;
+    if (found) {
+      MUSTER_ASSIGN(before, ReadStatus(*found));
+    }
+    after = Over(before, given);
+    if (found && after == before) return std::nullopt;
     store::Record record =
         std::move(found).value_or(store::Record{.kind = kKind, .queue = "status", .key = key});
-    MUSTER_ASSIGN(const Json before, ParseJson(record.body, "the status in the store"));
-    after = call.Over(before);
-    if (record.version > 0 && after == before) return std::nullopt;
-    record.body = ToJsonText(after);
+    record.body = ToJsonText(kTable.ToJson(after));
     return store::Change::Put(std::move(record), store::Due::Never());
   };
   MUSTER_TRY(store::Update(store, kKind, key, update));
@@ -82,8 +98,8 @@ class StatusExecutor : public states::TaskExecutor {
                             states::TaskContext& /*context*/) override {
     const auto status = ReadCall(call);
     if (!status) return states::TaskFailure{"States.Runtime", status.error().ToString()};
-    auto kept = KeepIn(*status);
-    if (kept) return states::TaskSuccess{*std::move(kept)};
+    const auto kept = KeepIn(*status);
+    if (kept) return states::TaskSuccess{kTable.Members(*kept)};
     return states::TaskFailure{FailureName("Status", kept.error().code),
                                Redact(kept.error().ToString())};
   }
@@ -106,7 +122,7 @@ class StatusExecutor : public states::TaskExecutor {
     return store_.get();
   }
 
-  Result<Json> KeepIn(const StatusCall& status) {
+  Result<MigrationStatus> KeepIn(const MigrationStatus& status) {
     MUSTER_ASSIGN(store::Store* const store, Open());
     return Keep(*store, status);
   }
@@ -127,8 +143,8 @@ Result<std::optional<Json>> FindMigrationStatus(store::Store& store, const std::
                                                 const std::string& migration) {
   MUSTER_ASSIGN(const auto found, store.Get(kKind, KeyOf(tenant, migration)));
   if (!found) return std::optional<Json>();
-  MUSTER_ASSIGN(Json status, ParseJson(found->body, "the status in the store"));
-  return std::optional<Json>(std::move(status));
+  MUSTER_ASSIGN(const MigrationStatus status, ReadStatus(*found));
+  return std::optional<Json>(kTable.Members(status));
 }
 
 }  // namespace muster::task

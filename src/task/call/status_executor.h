@@ -17,8 +17,8 @@ namespace muster::task {
 // except that IN_PROGRESS clears completed_at. The result is the whole status.
 //
 // Stored as one record per migration: kind "migration_status", key TENANT/MIGRATION (each
-// percent-encoded), the fields above as its body. The store is opened at the first call. A repeated
-// call changes nothing.
+// percent-encoded), the fields above and the version of the format as its body. The store is opened
+// at the first call. A repeated call changes nothing.
 //
 // Failures: Status.Invalid, Status.Unavailable and so on, by the store's error. `env` must outlive
 // it.

@@ -70,5 +70,31 @@ TEST_F(StatusExecutorTest, OtherStatusesAreRefused) {
             "muster:status: status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
 }
 
+TEST_F(StatusExecutorTest, AnOlderVersionsStatusGoesOnAndANewerOnesIsRefused) {
+  const auto store = store::OpenStore(url_, RealEnv());
+  const auto put = [&](const std::string& body) {
+    auto record = (*store)
+                      ->Get("migration_status", "acme/m%2F1")
+                      .value()
+                      .value_or(store::Record{
+                          .kind = "migration_status", .queue = "status", .key = "acme/m%2F1"});
+    record.body = body;
+    ASSERT_TRUE((*store)->Write({{store::Change::Put(record, store::Due::Never())}}));
+  };
+  put(R"({"tenant_id":"acme","migration_id":"m/1","status":"FAILED","started_at":"10:00"})");
+  EXPECT_EQ(Run({{"status", "IN_PROGRESS"}, {"started_at", "12:00"}})["started_at"], "10:00");
+  EXPECT_NE((*store)->Get("migration_status", "acme/m%2F1").value()->body.find("\"v\":1"),
+            std::string::npos);
+  put(R"({"v":2,"status":"PAUSED"})");
+  const auto outcome = Start({{"status", "COMPLETED"}});
+  const auto* failure = std::get_if<states::TaskFailure>(&outcome);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->error, "Status.Invalid");
+  EXPECT_NE(failure->cause.find("'acme/m%2F1' was written by a newer version of muster: in format "
+                                "2, and this one reads up to format 1"),
+            std::string::npos)
+      << failure->cause;
+}
+
 }  // namespace
 }  // namespace muster::task

@@ -6,6 +6,7 @@
 
 #include "core/mutex.h"
 #include "core/secrets.h"
+#include "core/task_counts.h"
 #include "core/url.h"
 #include "muster/migrate.h"
 #include "pipeline/pipeline.h"
@@ -69,10 +70,10 @@ Result<CopyCall> ReadCall(const states::TaskCall& call) {
 }
 
 Json ResultOf(const CopyCall& call, const Manifest& manifest) {
-  return Json{{"rows", manifest.rows},
+  return Json{{counts::kRows, manifest.rows},
               {"bytes", manifest.bytes},
               {"file", call.staging.Place() + manifest.file},
-              {"failed", manifest.failed}};
+              {counts::kUnreadable, manifest.failed}};
 }
 
 // The manifest of an earlier call with this token, if what it says is still there.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/record_version.h"
 #include "muster/result.h"
 
 namespace muster::task {
@@ -19,6 +20,7 @@ namespace muster::task {
 //   call      of that session
 //   result    committed by the call; null: nothing yet
 //   updated   when the row last changed
+//   format    its default is the version of the table
 //
 // In PostgreSQL also holder_pid and holder_since, the server process of the latest session.
 struct LoadFence {
@@ -28,6 +30,8 @@ struct LoadFence {
   // The same for all tries of one call: what one has committed, the others do not load again.
   std::string call;
 };
+
+inline constexpr RecordFormat kTransformFormat{"muster_transform", 1};
 
 // The columns of that table that decide who may load.
 struct StoredLoad {

@@ -3,15 +3,18 @@
 #include <chrono>
 
 #include "core/number.h"
+#include "sql/table_format.h"
 
 namespace muster::task {
 namespace {
 
-constexpr const char* kCreate =
-    "CREATE TABLE IF NOT EXISTS muster_transform (task text PRIMARY KEY, run text NOT NULL, "
-    "attempt bigint NOT NULL, "
-    "epoch bigint NOT NULL, call text NOT NULL, result text, holder_pid integer, holder_since "
-    "timestamptz, updated timestamptz NOT NULL DEFAULT now())";
+std::string CreateSql() {
+  return "CREATE TABLE IF NOT EXISTS muster_transform (task text PRIMARY KEY, run text NOT NULL, "
+         "attempt bigint NOT NULL, "
+         "epoch bigint NOT NULL, call text NOT NULL, result text, holder_pid integer, holder_since "
+         "timestamptz, updated timestamptz NOT NULL DEFAULT now(), " +
+         sql::FormatColumn(kTransformFormat) + ")";
+}
 
 // How long to wait for a session that we may not terminate.
 constexpr std::chrono::minutes kHolderWait{5};
@@ -56,15 +59,13 @@ bool IsLockTimeout(const Error& error) {
 }  // namespace
 
 Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
-  MUSTER_ASSIGN(const sql::PgResult there,
-                connection.Execute(Inside("SELECT 1 WHERE to_regclass('muster_transform') IS NOT "
-                                          "NULL"),
-                                   sql::PgParams()));
-  if (there.rows() > 0) return {};
+  MUSTER_ASSIGN(const bool there,
+                sql::FindPgTable(connection, std::string(kTransformFormat.name), kTransformFormat));
+  if (there) return {};
   // Concurrent CREATE TABLE IF NOT EXISTS can fail.
   const sql::PgStatement lock =
       Inside("SELECT pg_advisory_xact_lock(hashtext('muster_transform'))");
-  const sql::PgStatement create = Inside(kCreate);
+  const sql::PgStatement create = Inside(CreateSql());
   const sql::PgParams none = {};
   const sql::PgCall calls[] = {{lock, none}, {create, none}};
   const auto made = connection.Execute(calls);
@@ -72,7 +73,7 @@ Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
   return Error{Code::kPermission, made.error().message,
                "transforms record there what they have loaded: allow the role to create tables in "
                "the first schema of its search_path, or create it: " +
-                   std::string(kCreate)};
+                   CreateSql()};
 }
 
 Result<std::optional<std::string>> PostgresFence::TryTake(sql::PgConnection& connection) {

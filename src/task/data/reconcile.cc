@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "core/interrupt.h"
+#include "core/json_fields.h"
+#include "core/task_counts.h"
 #include "task/data/staged_views.h"
 #include "task/data/transform_target.h"
 
@@ -12,11 +14,6 @@ namespace muster::task {
 namespace {
 
 bool HasSucceeded(const Json& result) { return result.is_object() && !result.contains("Error"); }
-
-int64_t NumberIn(const Json& result, const std::string& field) {
-  const auto found = result.find(field);
-  return found != result.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-}
 
 // The name of "feed.posts" in SQLite.
 std::string Joined(std::string table) {
@@ -33,9 +30,10 @@ class Reconciliation {
     if (job_.extracted.is_object() && !job_.extracted.empty()) MUSTER_TRY(CheckStaging());
     if (!job_.scripts.empty()) MUSTER_TRY(CheckScripts());
     found_.counts =
-        Json{{"extracted", extracted_}, {"unreadable", unreadable_}, {"staged", staged_},
-             {"read", read_},           {"loaded", loaded_},         {"rejected", rejected_},
-             {"foreign_keys", keys_}};
+        Json{{counts::kExtracted, extracted_}, {counts::kReconciledUnreadable, unreadable_},
+             {counts::kStaged, staged_},       {counts::kRead, read_},
+             {counts::kLoaded, loaded_},       {counts::kRejected, rejected_},
+             {counts::kForeignKeys, keys_}};
     return std::move(found_);
   }
 
@@ -46,9 +44,9 @@ class Reconciliation {
     for (const auto& [object, result] : job_.extracted.items()) {
       if (!HasSucceeded(result)) continue;
       if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
-      const int64_t rows = NumberIn(result, "rows");
+      const int64_t rows = NumberIn(result, counts::kRows);
       extracted_ += rows;
-      unreadable_ += NumberIn(result, "failed");
+      unreadable_ += NumberIn(result, counts::kUnreadable);
       MUSTER_ASSIGN(const auto manifest, job_.staging.Find(object));
       if (!manifest) {
         Mismatch(object + ": " + std::to_string(rows) + " rows were extracted, none are staged");
@@ -80,9 +78,9 @@ class Reconciliation {
   }
 
   void CountSelect(const ExpectedLoad& script, const Json& result) {
-    const int64_t read = NumberIn(result, "read");
-    const int64_t loaded = NumberIn(result, "loaded");
-    const int64_t rejected = NumberIn(result, "rejected");
+    const int64_t read = NumberIn(result, counts::kRead);
+    const int64_t loaded = NumberIn(result, counts::kLoaded);
+    const int64_t rejected = NumberIn(result, counts::kRejected);
     read_ += read;
     loaded_ += loaded;
     rejected_ += rejected;

@@ -1,5 +1,7 @@
 #include "task/data/sqlite_fence.h"
 
+#include "sql/table_format.h"
+
 namespace muster::task {
 
 Result<StoredLoad> SqliteFence::Read(sql::SqliteDb& db) const {
@@ -24,7 +26,9 @@ Result<std::optional<std::string>> SqliteFence::Take(sql::SqliteDb& db) {
       db.Execute("CREATE TABLE IF NOT EXISTS muster_transform (task TEXT PRIMARY KEY, run TEXT NOT "
                  "NULL, attempt "
                  "INTEGER NOT NULL, epoch INTEGER NOT NULL, call TEXT NOT NULL, result TEXT, "
-                 "updated TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID"));
+                 "updated TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, " +
+                 sql::FormatColumn(kTransformFormat) + ") WITHOUT ROWID"));
+  MUSTER_TRY(sql::CheckSqliteTable(db, kTransformFormat));
   MUSTER_ASSIGN(const StoredLoad stored, Read(db));
   MUSTER_ASSIGN(auto result, CheckOpen(fence_, stored));
   if (result) return result;

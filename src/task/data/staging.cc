@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/json.h"
+#include "core/record_fields.h"
 #include "core/url.h"
 #include "pipeline/pipeline.h"
 #include "task/data/staging_bucket.h"
@@ -16,40 +17,42 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kManifest = ".manifest.json";
 
-Json ToJson(const Manifest& manifest) {
+void PutColumns(const Manifest& manifest, Json& json, std::string_view name) {
   Json columns = Json::object();
-  for (const auto& [name, type] : manifest.columns) columns[name] = type;
-  return Json{{"object", manifest.object}, {"file", manifest.file},
-              {"format", manifest.format}, {"rows", manifest.rows},
-              {"failed", manifest.failed}, {"bytes", manifest.bytes},
-              {"sha256", manifest.sha256}, {"source", manifest.source},
-              {"tenant", manifest.tenant}, {"migration", manifest.migration},
-              {"run", manifest.run},       {"token", manifest.token},
-              {"columns", columns}};
+  for (const auto& [column, type] : manifest.columns) columns[column] = type;
+  json[name] = std::move(columns);
 }
 
-Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
-  try {
-    Manifest manifest{.object = json.at("object"),
-                      .file = json.at("file"),
-                      .format = json.at("format"),
-                      .rows = json.at("rows"),
-                      .failed = json.at("failed"),
-                      .bytes = json.at("bytes"),
-                      .sha256 = json.at("sha256"),
-                      .source = json.at("source"),
-                      .tenant = json.at("tenant"),
-                      .migration = json.at("migration"),
-                      .run = json.value("run", std::string()),
-                      .token = json.at("token")};
-    for (const auto& [name, type] : json.at("columns").items()) {
-      manifest.columns.emplace_back(name, type.get<std::string>());
-    }
-    return manifest;
-  } catch (const Json::Exception&) {
-    return Error{Code::kCorrupt, path + " is not a manifest of a staged object",
-                 "delete it; the object is then staged again"};
+void TakeColumns(JsonFields& fields, Manifest& manifest, std::string_view name) {
+  Json columns;
+  fields.Need(name, columns);
+  if (!columns.is_object()) return fields.Mistake("its columns are not an object");
+  for (const auto& [column, type] : columns.items()) {
+    if (!type.is_string()) return fields.Mistake("the type of column '" + column + "' is no text");
+    manifest.columns.emplace_back(column, type.get<std::string>());
   }
+}
+
+constexpr RecordTable<Manifest, 13> kTable{RecordFormat{"manifest", 1},
+                                           {{Required<Manifest, &Manifest::object>("object"),
+                                             Required<Manifest, &Manifest::file>("file"),
+                                             Required<Manifest, &Manifest::format>("format"),
+                                             Required<Manifest, &Manifest::rows>("rows"),
+                                             Required<Manifest, &Manifest::failed>("failed"),
+                                             Required<Manifest, &Manifest::bytes>("bytes"),
+                                             Required<Manifest, &Manifest::sha256>("sha256"),
+                                             Required<Manifest, &Manifest::source>("source"),
+                                             Required<Manifest, &Manifest::tenant>("tenant"),
+                                             Required<Manifest, &Manifest::migration>("migration"),
+                                             Field<Manifest, &Manifest::run>("run"),
+                                             Required<Manifest, &Manifest::token>("token"),
+                                             {"columns", PutColumns, TakeColumns}}}};
+
+Result<Manifest> ManifestOf(const Json& json, const std::string& path) {
+  auto manifest = kTable.Read(json, path);
+  if (manifest || IsNewer(manifest.error())) return manifest;
+  return Error{Code::kCorrupt, path + " is not a manifest of a staged object",
+               "delete it; the object is then staged again"};
 }
 
 Result<Manifest> ReadManifest(const std::string& path) {
@@ -189,7 +192,7 @@ Status Staging::Begin(const std::string& object) const {
 
 Status Staging::Publish(const Manifest& manifest) const {
   const std::string path = PathOf(manifest.object, std::string(kManifest));
-  const std::string text = ToJsonText(ToJson(manifest)) + "\n";
+  const std::string text = ToJsonText(kTable.ToJson(manifest)) + "\n";
   if (!bucket_) return pipeline::ReplaceFile(path, text);
   MUSTER_TRY(bucket_->client().WriteFile(manifest.file, folder_ + "/" + manifest.file));
   MUSTER_TRY(KeepFailed(manifest.object));

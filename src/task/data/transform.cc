@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/interrupt.h"
+#include "core/task_counts.h"
 #include "core/url.h"
 #include "pipeline/pipeline.h"
 #include "task/call/sql_script.h"
@@ -57,9 +58,9 @@ class Transformation {
     MUSTER_TRY(db_->Execute("CREATE SCHEMA target"));
     MUSTER_TRY(RunStatements());
     MUSTER_TRY(LoadAll());
-    const Json result{{"read", read_},
-                      {"loaded", loaded_},
-                      {"rejected", rejected_},
+    const Json result{{counts::kRead, read_},
+                      {counts::kLoaded, loaded_},
+                      {counts::kRejected, rejected_},
                       {"tables", tables_},
                       {"objects", objects_}};
     if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};

@@ -177,6 +177,32 @@ TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
   EXPECT_TRUE(loaded.get());
 }
 
+// Tables from before there were versions lack the column `format`.
+TEST_P(FenceTest, AnOlderVersionsTableIsUsedAndANewerOnesRefused) {
+  const std::string columns =
+      "CREATE TABLE muster_transform (task text PRIMARY KEY, run text NOT NULL, attempt bigint NOT "
+      "NULL, epoch bigint NOT NULL, call text NOT NULL, result text, holder_pid integer, "
+      "holder_since timestamptz, updated text NOT NULL DEFAULT CURRENT_TIMESTAMP";
+  const auto execute = [&](const std::string& sql) {
+    if (sqlite()) {
+      ASSERT_TRUE(db_->Execute(sql));
+    } else {
+      server_->Exec(sql);
+    }
+  };
+  execute(columns + ")");
+  EXPECT_FALSE(*Open()->Take(kFence, {}));
+  execute("DROP TABLE muster_transform");
+  execute(columns + ", format integer NOT NULL DEFAULT 2)");
+  const auto refused = Open()->Take(kFence, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kIncompatible);
+  EXPECT_NE(refused.error().message.find("table muster_transform has schema version 2; this "
+                                         "muster supports versions up to 1"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, FenceTest, ::testing::Values("Sqlite", "Postgres"),
                          [](const auto& test) { return test.param; });
 

@@ -167,8 +167,8 @@ class NotifyExecutor final : public Notifier {
     if (!taken || !*taken) return false;
     const auto letter = Outbox::Read((*taken)->record());
     if (!letter) {
-      Log(Level::kError, "a notification cannot be read", {{"error", letter.error().message}});
-      static_cast<void>(outbox.SetAside(**taken));
+      Log(Level::kError, "a notification cannot be read", {{"error", letter.error().ToString()}});
+      static_cast<void>(outbox.Return(**taken, letter.error()));
       NotifyAll();
       return true;
     }

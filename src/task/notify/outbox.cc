@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/json_fields.h"
+#include "core/record_fields.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "core/url.h"
@@ -17,6 +17,16 @@ constexpr milliseconds kFirstPause{2'000};
 constexpr milliseconds kLongestPause{300'000};
 constexpr int kPage = 1000;
 constexpr size_t kKeyDigits = 32;
+
+constexpr RecordTable<Letter, 8> kLetterTable{
+    RecordFormat{kKind, 1},
+    {{Required<Letter, [](auto& letter) -> auto& { return letter.news.target; }>("target"),
+      Field<Letter, [](auto& letter) -> auto& { return letter.news.subject; }>("subject"),
+      Field<Letter, [](auto& letter) -> auto& { return letter.news.message; }>("message"),
+      Field<Letter, [](auto& letter) -> auto& { return letter.news.dedupe; }>("dedupe"),
+      Field<Letter, [](auto& letter) -> auto& { return letter.news.topic; }>("topic"),
+      Field<Letter, [](auto& letter) -> auto& { return letter.news.references; }>("references"),
+      Field<Letter, &Letter::delivered>("delivered"), Field<Letter, &Letter::error>("error")}}};
 
 std::string PrefixOf(const std::string& migration) { return PercentEncode(migration) + "/"; }
 
@@ -33,12 +43,7 @@ Status Outbox::Add(const std::string& migration, const Notification& news) {
   const store::Record record{.kind = kKind,
                              .queue = migration,
                              .key = PrefixOf(migration) + name,
-                             .body = ToJsonText({{"target", news.target},
-                                                 {"subject", news.subject},
-                                                 {"message", news.message},
-                                                 {"dedupe", news.dedupe},
-                                                 {"topic", news.topic},
-                                                 {"references", news.references}})};
+                             .body = ToJsonText(kLetterTable.ToJson({.news = news}))};
   // A conflict means that an earlier call has added it.
   const auto written = store_.Write({{store::Change::Put(record, store::Due::Now())}});
   return written ? Status() : Status(written.error());
@@ -56,37 +61,28 @@ Result<std::optional<store::Lease>> Outbox::Take(const std::string& migration,
 }
 
 Result<Letter> Outbox::Read(const store::Record& record) {
-  Letter letter;
-  JsonFields fields(Json::parse(record.body, nullptr, false));
-  fields.Need("target", letter.news.target)
-      .Read("subject", letter.news.subject)
-      .Read("message", letter.news.message)
-      .Read("dedupe", letter.news.dedupe)
-      .Read("topic", letter.news.topic)
-      .Read("references", letter.news.references)
-      .Read("error", letter.error);
-  letter.delivered = fields.Find("delivered") != nullptr;
-  MUSTER_TRY(fields.Check("the notification '" + record.key + "'"));
-  return letter;
+  return kLetterTable.Parse(record.body, "the notification '" + record.key + "'");
 }
 
 Status Outbox::Settle(store::Lease& lease, const Status& delivered, bool tried) {
-  Json body = Json::parse(lease.body(), nullptr, false);
-  if (!body.is_object()) return SetAside(lease);
+  auto letter = Read(lease.record());
+  if (!letter) return Return(lease, letter.error());
   store::Due due = store::Due::Now();
   if (delivered) {
-    body["delivered"] = true;
-    body.erase("error");
+    letter->delivered = true;
+    letter->error.clear();
     due = store::Due::Never();
   } else if (tried) {
-    body["error"] = Redact(delivered.error().ToString());
+    letter->error = Redact(delivered.error().ToString());
     due = store::Due::After(PauseAfter(lease.attempt()));
   }
-  return Commit(lease, ToJsonText(body), due);
+  return Commit(lease, ToJsonText(kLetterTable.ToJson(*letter)), due);
 }
 
-Status Outbox::SetAside(store::Lease& lease) {
-  return Commit(lease, lease.body(), store::Due::Never());
+Status Outbox::Return(store::Lease& lease, const Error& unreadable) {
+  const store::Due due =
+      IsNewer(unreadable) ? store::Due::After(kLongestPause) : store::Due::Never();
+  return Commit(lease, lease.body(), due);
 }
 
 // If this fails, it is delivered again: receivers recognise it by its key.

@@ -16,7 +16,7 @@ namespace muster::task {
 struct Letter {
   Notification news;
   bool delivered = false;
-  std::string error;  // of the last try; empty: none has failed
+  std::string error = {};  // of the last try; empty: none has failed
 };
 
 // Notifications of migrations, kept in the store also after delivery: kind "notification"; the
@@ -31,11 +31,12 @@ class Outbox {
 
   // Claims one that is due, if any, for a minute.
   Result<std::optional<store::Lease>> Take(const std::string& migration, std::stop_token stop);
-  // kCorrupt: not a notification.
+  // kCorrupt: not a notification. kInvalid: a newer version of muster wrote it.
   static Result<Letter> Read(const store::Record& record);
 
-  // Keeps an unreadable one for people to look at: it is never due again.
-  Status SetAside(store::Lease& lease);
+  // Gives an unreadable one back as it is. A newer version's is due again, for one that can read
+  // it; any other is kept for people to look at.
+  Status Return(store::Lease& lease, const Error& unreadable);
 
   // Records the outcome: delivered; or failed, and due again after a growing pause; or not tried,
   // and due at once.

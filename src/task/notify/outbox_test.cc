@@ -93,5 +93,41 @@ TEST_F(OutboxTest, StoreThatStaysAwayIsNotWaitedForLong) {
   EXPECT_LE(env_.MonoNow() - before, 5s);
 }
 
+TEST_F(OutboxTest, LetterOfAnOlderVersionIsDelivered) {
+  const store::Record old{
+      .kind = "notification",
+      .queue = "n",
+      .key = "n/1",
+      .body = R"({"target":"sns","subject":"s","message":{"a":1},"dedupe":"d","topic":"t",)"
+              R"("references":0,"error":"no answer"})"};
+  ASSERT_TRUE(truth_->Write({{store::Change::Put(old, store::Due::Now())}}));
+  auto taken = outbox_.Take("n", {}).value();
+  ASSERT_TRUE(taken);
+  const Letter letter = Outbox::Read(taken->record()).value();
+  EXPECT_EQ(letter.news.topic, "t");
+  EXPECT_EQ(letter.news.message, (Json{{"a", 1}}));
+  EXPECT_EQ(letter.error, "no answer");
+  ASSERT_TRUE(outbox_.Settle(*taken, {}, true));
+  EXPECT_TRUE(outbox_.List("n").value().at(0).delivered);
+  EXPECT_NE(truth_->Get("notification", "n/1").value()->body.find("\"v\":1"), std::string::npos);
+}
+
+TEST_F(OutboxTest, LetterOfANewerVersionIsLeftToIt) {
+  const store::Record newer{
+      .kind = "notification", .queue = "n", .key = "n/1", .body = R"({"v":2,"to":["sns"]})"};
+  ASSERT_TRUE(truth_->Write({{store::Change::Put(newer, store::Due::Now())}}));
+  EXPECT_NE(outbox_.List("n").value().at(0).error.find("newer version of muster: in format 2"),
+            std::string::npos);
+  auto taken = outbox_.Take("n", {}).value();
+  ASSERT_TRUE(taken);
+  const auto letter = Outbox::Read(taken->record());
+  ASSERT_FALSE(letter);
+  ASSERT_TRUE(outbox_.Return(*taken, letter.error()));
+  EXPECT_EQ(truth_->Get("notification", "n/1").value()->body, newer.body);
+  EXPECT_FALSE(outbox_.Take("n", {}).value());
+  env_.Pass(5min);
+  EXPECT_TRUE(outbox_.Take("n", {}).value());
+}
+
 }  // namespace
 }  // namespace muster::task

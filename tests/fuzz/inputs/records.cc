@@ -31,7 +31,7 @@ void RoundTripBody(const std::string& text) {
 }
 
 void ReadWork(std::string_view bytes) {
-  const size_t kind = TakeChoice(bytes, 7);
+  const size_t kind = TakeChoice(bytes, 9);
   const std::string text(bytes);
   if (kind == 0) {
     RoundTrip<work::ItemBody>(text);
@@ -46,6 +46,8 @@ void ReadWork(std::string_view bytes) {
   if (kind == 4) RoundTrip<work::PrepareBody>(text);
   if (kind == 5) RoundTrip<pipeline::Progress>(text);
   if (kind == 6) RoundTrip<work::TargetBody>(text);
+  if (kind == 7) RoundTrip<work::EndBody>(text);
+  if (kind == 8) RoundTrip<work::SplitRequestBody>(text);
 }
 
 void ReadSetRecords(std::string_view bytes) {

@@ -1,0 +1,87 @@
+#include "core/record_fields.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+enum class Colour { kRed, kGreen };
+constexpr EnumNames<Colour, 2> kColours{{{{Colour::kRed, "red"}, {Colour::kGreen, "green"}}}};
+
+struct Thing {
+  struct Inner {
+    std::string text = {};
+  };
+  std::string name = {};
+  Colour colour = Colour::kRed;
+  Inner inner = {};
+  std::optional<int64_t> count = {};
+  std::map<std::string, int64_t> parts = {};
+  bool open = false;
+};
+
+constexpr RecordTable<Thing, 6> kTable{
+    RecordFormat{"thing", 2},
+    {{Required<Thing, &Thing::name>("name"), Named<Thing, &Thing::colour, kColours>("colour"),
+      Field<Thing, [](auto& thing) -> auto& { return thing.inner.text; }>("text"),
+      Field<Thing, &Thing::count>("count"), Field<Thing, &Thing::parts>("parts"),
+      Field<Thing, &Thing::open>("open")}}};
+
+TEST(RecordFields, WritesItsVersionAndWhatIsNoDefault) {
+  EXPECT_EQ(ToJsonText(kTable.ToJson({})), R"({"v":2,"name":"","colour":"red"})");
+  EXPECT_EQ(ToJsonText(kTable.ToJson({.name = "n",
+                                      .colour = Colour::kGreen,
+                                      .inner = {.text = "t"},
+                                      .count = 0,
+                                      .parts = {{"a", 1}},
+                                      .open = true})),
+            R"({"v":2,"name":"n","colour":"green","text":"t","count":0,"parts":{"a":1},)"
+            R"("open":true})");
+  EXPECT_EQ(ToJsonText(kTable.Members({.name = "n"})), R"({"name":"n","colour":"red"})");
+}
+
+TEST(RecordFields, ReadsWhatItWritesAndWhatOlderVersionsWrote) {
+  const Thing thing{.name = "n",
+                    .colour = Colour::kGreen,
+                    .inner = {.text = "t"},
+                    .count = 7,
+                    .parts = {{"a", 1}},
+                    .open = true};
+  const auto again = kTable.Parse(ToJsonText(kTable.ToJson(thing)), "it");
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(kTable.ToJson(*again), kTable.ToJson(thing));
+  const auto old = kTable.Parse(R"({"name":"n","colour":"green","gone":1})", "it");
+  ASSERT_TRUE(old) << old.error().ToString();
+  EXPECT_EQ(old->name, "n");
+  EXPECT_EQ(old->colour, Colour::kGreen);
+}
+
+TEST(RecordFields, RefusesANewerVersionByNameAndNumber) {
+  const auto newer = kTable.Parse(R"({"v":3,"shape":"unknown"})", "the thing 'x'");
+  ASSERT_FALSE(newer);
+  EXPECT_TRUE(IsNewer(newer.error()));
+  EXPECT_EQ(newer.error().message,
+            "the thing 'x' was written by a newer version of muster: in format 3, and this one "
+            "reads up to format 2");
+  EXPECT_EQ(newer.error().hint, "use the version of muster that wrote it, or a newer one");
+}
+
+TEST(RecordFields, SaysWhatIsWrong) {
+  const auto wrong = [](std::string_view text) {
+    const auto read = kTable.Parse(text, "it");
+    EXPECT_FALSE(read);
+    if (read) return std::string();
+    EXPECT_EQ(read.error().code, Code::kCorrupt);
+    return read.error().message;
+  };
+  EXPECT_EQ(wrong("nothing"), "it is not one of ours: it is not JSON");
+  EXPECT_EQ(wrong("{}"), "it is not one of ours: 'name' is missing");
+  EXPECT_EQ(wrong(R"({"name":"n"})"), "it is not one of ours: 'colour' is missing");
+  EXPECT_EQ(wrong(R"({"name":"n","colour":"blue"})"),
+            "it is not one of ours: 'colour' cannot be 'blue'");
+  EXPECT_EQ(wrong(R"({"name":"n","colour":"red","open":1})"),
+            "it is not one of ours: 'open' is not true or false");
+}
+
+}  // namespace
+}  // namespace muster

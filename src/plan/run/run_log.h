@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/json.h"
+#include "muster/env.h"
+#include "muster/store.h"
+#include "plan/compile/machine_data.h"
+#include "plan/compile/state_table.h"
+#include "plan/model/plan.h"
+
+namespace muster::states {
+struct Event;
+}
+
+namespace muster::plan {
+
+// WAITING, RUNNING, SUCCEEDED, FAILED; STOPPED: the run has ended while it was running.
+enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
+std::string NameOf(PartState state);
+
+enum class AttemptStatus { kRunning, kSucceeded, kFailed, kTimedOut, kStopped };
+std::string NameOf(AttemptStatus status);  // "timed_out"
+
+// One call of a task's first state.
+struct TaskAttempt {
+  WallTime start{};
+  std::optional<WallTime> end = {};
+  AttemptStatus status = AttemptStatus::kRunning;
+  CaughtError failure = {};                    // of one that failed or timed out
+  std::optional<WallTime> backoff_until = {};  // of a failed one that is followed by another
+};
+
+struct TaskLogLine {
+  enum class Level { kInfo, kError };
+
+  WallTime at{};
+  Level level = Level::kInfo;
+  std::string text;
+};
+std::string NameOf(TaskLogLine::Level level);  // "info"
+
+// What an execution has done of one task.
+struct TaskLog {
+  std::string first_state = {};             // the state in which it begins
+  PartState state = PartState::kWaiting;    // never kStopped: see ExecutionLog
+  std::optional<WallTime> start = {};       // none: it was not begun, or done by an earlier attempt
+  std::optional<WallTime> stop = {};        // of one that was begun and has ended
+  Json result = {};                         // once it has succeeded; null: too large to be kept
+  std::optional<CaughtError> failure = {};  // once it has failed
+  std::vector<TaskAttempt> attempts = {};   // oldest first
+  int64_t failed_calls = 0;                 // of its first state
+  std::optional<WallTime> failed_at = {};   // the last attempt has failed, and none followed yet
+  std::shared_ptr<const Json> asked = {};   // the parameters of the last attempt
+  std::shared_ptr<const Json> answered = {};  // what its first state's call gave; null: nothing yet
+  std::vector<TaskLogLine> lines = {};        // the latest 1,000 events
+};
+
+// What an execution has done for a rank as a whole.
+struct RankLog {
+  bool done = false;
+  Json reconciled = {};                          // the counts; null: none
+  std::optional<CaughtError> unreconciled = {};  // the reconciliation has failed
+};
+
+// What the history of one attempt of a run says, task by task. Tasks that were running when the
+// execution ended are left as kRunning: the history has no event for that.
+struct ExecutionLog {
+  Json input = {};  // of the execution; null: it has not begun
+  std::map<std::tuple<int64_t, Phase, std::string>, TaskLog> tasks = {};  // by rank, phase and name
+  std::map<int64_t, RankLog> ranks = {};
+
+  // Null: the execution's states have no such task or rank.
+  const TaskLog* Find(int64_t rank, Phase phase, const std::string& task) const;
+  const RankLog* Find(int64_t rank) const;
+};
+
+// The states of an execution: the table stored with it, or if an older version began it without
+// one, that of the run's plan. Empty: neither is there.
+Result<StateTable> ReadStatesOf(store::Store& store, const std::string& execution,
+                                const std::string& profile, const Plan* pinned);
+
+// The only reader of histories: everything that reports on runs goes by its result. An execution
+// that does not exist has an empty log: its process may have died before it began.
+Result<ExecutionLog> ReadLog(store::Store& store, const std::string& execution,
+                             const std::string& profile, const Plan* pinned);
+
+// The same of events that were read already.
+ExecutionLog MakeLog(const StateTable& states, const std::vector<states::Event>& events);
+
+}  // namespace muster::plan
