@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/secrets.h"
-#include "states/states.h"
+#include "core/timestamp.h"
 
 namespace muster::serve {
 namespace {
@@ -83,7 +83,7 @@ void AuditLog::CountLeftOut() {
 
 std::string AuditLog::LineOf(const std::string& actor, const std::string& action,
                              const std::string& outcome, const Json& details) const {
-  Json entry{{"at", states::FormatTimestamp(env_.WallNow())},
+  Json entry{{"at", FormatTimestamp(env_.WallNow())},
              {"actor", actor},
              {"action", Cut(action)},
              {"outcome", outcome}};

@@ -6,10 +6,10 @@
 
 #include "core/enum_names.h"
 #include "core/json_fields.h"
+#include "core/timestamp.h"
 #include "plan/compile/history_states.h"
 #include "plan/explain/troubleshooting.h"
 #include "plan/model/data_flow.h"
-#include "states/states.h"
 
 namespace muster::plan {
 namespace {
@@ -66,7 +66,7 @@ class ReportMaker {
         last_[state] = &event;
         failures_[state] += IsFailure(event) ? 1 : 0;
       }
-      const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
+      const auto time = ParseTimestamp(TextIn(event, "timestamp"));
       if (!time) continue;
       if (type.ends_with("StateEntered")) {
         Entered(type, MemberIn(event, "stateEnteredEventDetails"), time->ToWallTime());
@@ -218,7 +218,7 @@ class ReportMaker {
     if (last == last_.end() || !IsFailure(*last->second)) return std::nullopt;
     const RetryRule& rule = task.phase == Phase::kExtract ? plan_.objects.at(task.name).rules.retry
                                                           : plan_.scripts.at(task.name).rules.retry;
-    const auto at = states::ParseTimestamp(TextIn(*last->second, "timestamp"));
+    const auto at = ParseTimestamp(TextIn(*last->second, "timestamp"));
     const int64_t failed = failures_.at(task.first_state);
     if (!at || failed > rule.attempts) return std::nullopt;
     const double wait = static_cast<double>(rule.interval_s) *
@@ -262,7 +262,7 @@ Json TaskJson(const TaskReport& task) {
   Json json{{"task", task.name}, {"phase", NameOf(task.phase)}, {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
   if (task.rows && task.phase == Phase::kExtract) json["unreadable"] = task.unreadable;
-  if (task.start) json["started_at"] = states::FormatTimestamp(*task.start);
+  if (task.start) json["started_at"] = FormatTimestamp(*task.start);
   if (task.start && task.stop)
     json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
   if (task.failure) json["error"] = FailureJson(*task.failure);
@@ -270,7 +270,7 @@ Json TaskJson(const TaskReport& task) {
   if (task.retry) {
     json["retry"] = {{"attempt", task.retry->failed + 1},
                      {"of", task.retry->of},
-                     {"at", states::FormatTimestamp(task.retry->next)},
+                     {"at", FormatTimestamp(task.retry->next)},
                      {"error", FailureJson(task.retry->why)}};
   }
   return json;
@@ -301,8 +301,8 @@ int64_t RunReport::Unreadable() const {
   return rows;
 }
 
-void RunReport::SetWaits(const std::map<std::string, std::string>& waits) {
-  for (RankReport& rank : ranks) {
+void SetWaits(RunReport& report, const std::map<std::string, std::string>& waits) {
+  for (RankReport& rank : report.ranks) {
     for (TaskReport& task : rank.tasks) {
       const auto found = waits.find(task.first_state);
       if (found != waits.end() && task.state == PartState::kRunning) task.waits_for = found->second;
@@ -310,10 +310,10 @@ void RunReport::SetWaits(const std::map<std::string, std::string>& waits) {
   }
 }
 
-void RunReport::KeepBegun() {
-  for (RankReport& rank : ranks)
+void KeepBegun(RunReport& report) {
+  for (RankReport& rank : report.ranks)
     std::erase_if(rank.tasks, [](const TaskReport& task) { return !task.start; });
-  std::erase_if(ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
+  std::erase_if(report.ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
 }
 
 RunReport MakeReport(const Plan& plan, const StateTable& states, const Json& history,

@@ -7,9 +7,9 @@
 
 #include "core/enum_names.h"
 #include "core/json_fields.h"
+#include "core/timestamp.h"
 #include "plan/compile/history_states.h"
 #include "plan/run/run_forecast.h"
-#include "states/states.h"
 
 namespace muster::plan {
 namespace {
@@ -19,7 +19,7 @@ constexpr size_t kMaxLog = 1'000;
 std::string RankWord(int64_t rank) { return "rank " + std::to_string(rank); }
 
 WallTime TimeOf(const Json& event) {
-  const auto time = states::ParseTimestamp(TextIn(event, "timestamp"));
+  const auto time = ParseTimestamp(TextIn(event, "timestamp"));
   return time ? time->ToWallTime() : WallTime{};
 }
 

@@ -232,7 +232,7 @@ Result<RunView> Runs::View(const std::string& id) {
   MUSTER_ASSIGN(LiveRun live, Live(run));
   RunReport report =
       MakeReport(*plan, states, history, DoneOf(record), run.status != RunStatus::kInProgress);
-  report.SetWaits(live.waits);
+  SetWaits(report, live.waits);
   return ViewRun(*plan, states, std::move(run), report, history, std::move(live), env_.WallNow());
 }
 

@@ -16,11 +16,11 @@
 #include "core/env_wrapper.h"
 #include "core/virtual_env.h"
 #include "muster/plan.h"
+#include "muster/run_report.h"
 #include "plan/compile/compile.h"
 #include "plan/compile/profile_states.h"
 #include "plan/explain/past_runs.h"
 #include "plan/model/order.h"
-#include "plan/run/run_progress.h"
 #include "store/store_wrapper.h"
 #include "support/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 #include "states/durable/history.h"
 
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 namespace muster::states {
 namespace {
