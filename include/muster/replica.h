@@ -221,6 +221,9 @@ struct ProjectionStatus {
   std::string log_warning = {};
 };
 
+// The hash of a projection's definition; empty: it has none.
+std::string DefinitionHash(const Projection& projection);
+
 // All versions of the named projections.
 Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
                                                  const std::vector<std::string>& projections);

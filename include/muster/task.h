@@ -12,6 +12,7 @@
 
 #include "muster/env.h"
 #include "muster/json.h"
+#include "muster/result.h"
 
 namespace muster::states {
 
@@ -116,6 +117,13 @@ class TaskExecutor {
   // Cancels what a pending call has started, if possible: the task timed out or the execution was
   // stopped. Idempotent.
   virtual void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) = 0;
+
+  // This process begins to drive a run of a plan, by its id, and ceases to, whether the run has
+  // ended or not. For what an executor does for a run beside its calls, such as delivering
+  // notifications. A failed BeginRun fails RunEngine::Drive before any call is made; a failed
+  // EndRun fails it after the last one.
+  virtual Status BeginRun(const std::string& /*run*/) { return {}; }
+  virtual Status EndRun(const std::string& /*run*/) { return {}; }
 };
 
 }  // namespace muster::states

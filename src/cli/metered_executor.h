@@ -1,21 +1,18 @@
 #pragma once
 
-#include <vector>
-
 #include "core/metrics.h"
 #include "net/tracer.h"
 #include "states/states.h"
 
 namespace muster::cli {
 
-// Forwards calls to the executors, and reports them as metrics (muster_task_outcomes_total by
+// Forwards calls to an executor, and reports them as metrics (muster_task_outcomes_total by
 // resource and outcome, muster_task_call_seconds), traces and logs. Thread-safe; arguments must
 // outlive it.
 class MeteredExecutor final : public states::ExecutorWrapper {
  public:
-  MeteredExecutor(std::vector<states::TaskExecutor*> executors, Metrics& metrics,
-                  net::Tracer& tracer)
-      : ExecutorWrapper(std::move(executors)), metrics_(metrics), tracer_(tracer) {}
+  MeteredExecutor(states::TaskExecutor& executor, Metrics& metrics, net::Tracer& tracer)
+      : ExecutorWrapper({&executor}), metrics_(metrics), tracer_(tracer) {}
 
   states::TaskOutcome Start(const states::TaskCall& call, states::TaskContext& context) override;
   states::TaskOutcome Poll(const states::TaskCall& call, const Json& resume,

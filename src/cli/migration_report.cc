@@ -5,7 +5,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "core/secrets.h"
-#include "states/states.h"
+#include "core/timestamp.h"
 
 namespace muster::cli {
 namespace {
@@ -116,7 +116,7 @@ Json TaskJson(const RankReport& rank, const TaskReport& task) {
 std::string RetryText(const plan::RetryReport& retry) {
   return "attempt " + std::to_string(retry.failed) + " of " + std::to_string(retry.of) +
          " has failed (" + retry.why.error + "); the next one begins at " +
-         states::FormatTimestamp(retry.next);
+         FormatTimestamp(retry.next);
 }
 
 Style StyleOfStatus(RunStatus status) {
@@ -128,8 +128,8 @@ Json MigrationJson(const plan::RunState& run) {
   Json json{{"tenant_id", run.Input("tenantId")},
             {"migration_id", run.Input("migrationId")},
             {"status", NameOf(run.status)},
-            {"started_at", states::FormatTimestamp(run.FirstStart())}};
-  if (run.stop) json["completed_at"] = states::FormatTimestamp(*run.stop);
+            {"started_at", FormatTimestamp(run.FirstStart())}};
+  if (run.stop) json["completed_at"] = FormatTimestamp(*run.stop);
   json["environment"] = run.Input("environment");
   json["id"] = run.id;
   json["plan"] = run.plan;
@@ -206,13 +206,12 @@ std::string AttemptsText(const plan::RunState& run,
 }
 
 void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt,
-                  const std::vector<states::Event>& events, bool color) {
+                  const std::vector<plan::RunEvent>& events, bool color) {
   out << Redact(TextOf(attempt)) << '\n';
   Table table({{"TIME"}, {"STATE"}, {"EVENT"}, {"ERROR"}});
-  for (const states::Event& event : events) {
-    if (event.name.empty() && event.error.empty()) continue;
-    table.AddRow(
-        {{states::FormatTimestamp(event.time)}, {event.name}, {event.type}, {event.error}});
+  for (const plan::RunEvent& event : events) {
+    if (event.state.empty() && event.error.empty()) continue;
+    table.AddRow({{FormatTimestamp(event.time)}, {event.state}, {event.type}, {event.error}});
   }
   table.Print(out, color);
 }
@@ -227,13 +226,13 @@ Json MigrationJson(const Migration& migration) {
   json["ranks"] = ToJson(migration.report);
   json["attempts"] = AttemptsJson(migration.attempts);
   json["notifications"] = Json::array();
-  for (const task::Letter& letter : migration.letters) {
-    Json json_letter{{"target", Redact(letter.news.target)},
-                     {"subject", letter.news.subject},
-                     {"dedupe", letter.news.dedupe},
-                     {"delivered", letter.delivered}};
-    if (!letter.error.empty()) json_letter["error"] = letter.error;
-    json["notifications"].push_back(std::move(json_letter));
+  for (const task::SentNotification& sent : migration.notifications) {
+    Json one{{"target", Redact(sent.target)},
+             {"subject", sent.subject},
+             {"dedupe", sent.dedupe},
+             {"delivered", sent.delivered}};
+    if (!sent.error.empty()) one["error"] = sent.error;
+    json["notifications"].push_back(std::move(one));
   }
   return json;
 }
@@ -263,10 +262,10 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
   if (!report.ranks.empty()) table.Print(out, color);
   for (const RankReport& rank : report.ranks) PrintTasks(out, rank);
   if (!run.error.empty()) out << run.error << ": " << run.cause << '\n';
-  for (const task::Letter& letter : migration.letters) {
-    if (letter.delivered) continue;
-    out << "not delivered yet to " << Redact(letter.news.target) << ": '" << letter.news.subject
-        << "'" << (letter.error.empty() ? "" : ": " + letter.error) << '\n';
+  for (const task::SentNotification& sent : migration.notifications) {
+    if (sent.delivered) continue;
+    out << "not delivered yet to " << Redact(sent.target) << ": '" << sent.subject << "'"
+        << (sent.error.empty() ? "" : ": " + sent.error) << '\n';
   }
   PrintUnreadable(out, report);
   for (const plan::AttemptReport& attempt : migration.attempts) {

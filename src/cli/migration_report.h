@@ -4,8 +4,8 @@
 
 #include "cli/terminal.h"
 #include "core/json.h"
-#include "plan/plan.h"
-#include "task/task.h"
+#include "muster/executors.h"
+#include "muster/runs.h"
 
 namespace muster::cli {
 
@@ -14,7 +14,7 @@ struct Migration {
   plan::RunState run;
   plan::RunReport report;
   std::vector<plan::AttemptReport> attempts;
-  std::vector<task::Letter> letters;  // notifications
+  std::vector<task::SentNotification> notifications;
 };
 
 // A migration as JSON; with its report also `ranks` and `notifications`.
@@ -32,7 +32,7 @@ std::string AttemptsText(const plan::RunState& run,
 
 // An attempt's history, event by event.
 void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt,
-                  const std::vector<states::Event>& events, bool color);
+                  const std::vector<plan::RunEvent>& events, bool color);
 
 // The status, and whether a run in progress has no process driving it.
 std::string StatusText(const plan::RunState& run);

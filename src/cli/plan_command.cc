@@ -7,12 +7,11 @@
 #include "cli/plan_report.h"
 #include "cli/table.h"
 #include "core/json.h"
-#include "plan/plan.h"
+#include "muster/plan.h"
+#include "muster/store.h"
 
 namespace muster::cli {
 namespace {
-
-using plan::Outlook;
 
 struct PlanCommandOptions {
   std::string action;
@@ -43,10 +42,11 @@ class PlanRun {
     }
     MUSTER_TRY(ReadVariables());
     plan_options_.profile = options_.profile;
+    plan_options_.prices = options_.prices;
     if (options_.action == "check") return Check();
     // Reports a broken plan as `check` does, one problem per line.
     for (const std::string& file : options_.files) {
-      const auto problems = plan::ReadPlan(file, plan_options_.variables).problems;
+      const auto problems = plan::CheckPlanFile(file, plan_options_);
       if (problems.empty()) continue;
       for (const std::string& problem : problems) context_.err << problem << '\n';
       return Error{Code::kInvalid, file + " has " + std::to_string(problems.size()) +
@@ -84,35 +84,15 @@ class PlanRun {
     return list.empty() ? kDone : kUsage;
   }
 
-  Result<Outlook> Load(bool changed) {
-    plan::PlanOptions options = plan_options_;
-    if (changed) options.what_if = options_.what_if;
-    MUSTER_ASSIGN(Outlook outlook, plan::LoadOutlook(file(), options, &past_));
-    if (options_.prices.empty()) return outlook;
-    MUSTER_ASSIGN(outlook.plan.prices, plan::ReadPriceFile(options_.prices));
-    return outlook;
-  }
-
-  // Results of past runs of the plan, if a store is given.
-  Status ReadPast() {
-    if (!options_.store_given) return {};
-    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
-    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
+  // With what past runs of the plan have shown, if a store is given.
+  Result<Json> Predict(const plan::PlanOptions& options) {
+    if (!options_.store_given) return plan::ExplainPlan(file(), options);
     MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
-    states::States states(*store, context_.env, {});
-    MUSTER_ASSIGN(past_, plan::ReadPastRuns(*store, states, plan, *profile));
-    return {};
-  }
-
-  Json PastJson() const {
-    return {{"runs", past_.runs}, {"times", past_.times.size()}, {"rows", past_.rows.size()}};
+    return plan::ExplainPlan(file(), *store, options, context_.env);
   }
 
   Result<int> Explain() {
-    MUSTER_TRY(ReadPast());
-    MUSTER_ASSIGN(const Outlook before, Load(false));
-    Json json = plan::ToJson(before);
-    if (!past_.runs.empty()) json["past"] = PastJson();
+    MUSTER_ASSIGN(const Json json, Predict(plan_options_));
     if (options_.what_if.empty()) {
       if (context_.json) {
         context_.out << ToJsonText(json) << '\n';
@@ -121,9 +101,9 @@ class PlanRun {
       }
       return kDone;
     }
-    MUSTER_ASSIGN(const Outlook after, Load(true));
-    Json changed = plan::ToJson(after);
-    if (!past_.runs.empty()) changed["past"] = PastJson();
+    plan::PlanOptions with_changes = plan_options_;
+    with_changes.what_if = options_.what_if;
+    MUSTER_ASSIGN(Json changed, Predict(with_changes));
     if (context_.json) {
       Json then{{"time", json["time"]}, {"peak", json["peak"]}};
       // Only on AWS.
@@ -139,15 +119,15 @@ class PlanRun {
   }
 
   Result<int> Graph() {
-    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
-    const std::string picture = options_.format == "dot"   ? plan::DrawDot(plan)
-                                : options_.format == "svg" ? plan::DrawSvg(plan)
-                                                           : plan::DrawText(plan);
+    const auto picture = options_.format == "dot"   ? plan::PlanPicture::kDot
+                         : options_.format == "svg" ? plan::PlanPicture::kSvg
+                                                    : plan::PlanPicture::kText;
+    MUSTER_ASSIGN(const std::string drawn, plan::DrawPlan(file(), picture, plan_options_));
     if (options_.out.empty()) {
-      context_.out << picture;
+      context_.out << drawn;
       return kDone;
     }
-    MUSTER_TRY(WriteFile(options_.out, picture));
+    MUSTER_TRY(WriteFile(options_.out, drawn));
     return kDone;
   }
 
@@ -155,9 +135,10 @@ class PlanRun {
     if (!options_.target.empty()) {
       MUSTER_ASSIGN(plan_options_.profile, ProfileFor(options_.target));
     }
-    MUSTER_ASSIGN(const Outlook outlook, Load(false));
-    if (outlook.profile.kind == plan::ProfileKind::kLocal || options_.out.empty()) {
-      const std::string text = outlook.compiled.main.definition.dump(2) + "\n";
+    MUSTER_ASSIGN(const auto summary, plan::SummarizePlan(file(), plan_options_));
+    if (summary.profile.kind == plan::ProfileKind::kLocal || options_.out.empty()) {
+      MUSTER_ASSIGN(const std::string compiled, plan::CompilePlan(file(), plan_options_));
+      const std::string text = Json::parse(compiled).dump(2) + "\n";
       if (options_.out.empty()) {
         context_.out << text;
       } else {
@@ -165,7 +146,12 @@ class PlanRun {
       }
       return kDone;
     }
-    MUSTER_ASSIGN(const auto files, plan::MakeDeployment(outlook.plan, outlook.compiled));
+    return Deploy();
+  }
+
+  // Writes the files of a deployment into a folder.
+  Result<int> Deploy() {
+    MUSTER_ASSIGN(const auto files, plan::DeployPlan(file(), plan_options_));
     std::error_code error;
     std::filesystem::create_directories(options_.out, error);
     if (error)
@@ -185,10 +171,12 @@ class PlanRun {
 
   // The first profile of the kind that a target names.
   Result<std::string> ProfileFor(const std::string& target) {
-    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan(file(), plan_options_));
+    plan::PlanOptions any = plan_options_;
+    any.profile.clear();
+    MUSTER_ASSIGN(const auto summary, plan::SummarizePlan(file(), any));
     const plan::ProfileKind kind =
         target == "aws" ? plan::ProfileKind::kAws : plan::ProfileKind::kLocal;
-    for (const plan::Profile& profile : plan.profiles) {
+    for (const auto& profile : summary.profiles) {
       const bool chosen = options_.profile.empty() || profile.name == options_.profile;
       if (profile.kind == kind && chosen) return profile.name;
     }
@@ -197,9 +185,8 @@ class PlanRun {
   }
 
   Result<int> Diff() {
-    MUSTER_ASSIGN(const plan::Plan before, plan::LoadPlan(options_.files[0], plan_options_));
-    MUSTER_ASSIGN(const plan::Plan after, plan::LoadPlan(options_.files[1], plan_options_));
-    const auto differences = plan::Compare(before, after);
+    MUSTER_ASSIGN(const auto differences,
+                  plan::ComparePlans(options_.files[0], options_.files[1], plan_options_));
     Json list = Json::array();
     Table table({{"WHERE"}, {"BEFORE"}, {"AFTER"}});
     for (const plan::Difference& difference : differences) {
@@ -230,7 +217,6 @@ class PlanRun {
   const PlanCommandOptions& options_;
   Context& context_;
   plan::PlanOptions plan_options_;
-  plan::PastRuns past_;
 };
 
 }  // namespace

@@ -18,8 +18,8 @@
 #include "cli/table.h"
 #include "core/json.h"
 #include "core/number.h"
-#include "muster/states.h"
-#include "plan/plan.h"
+#include "muster/runs.h"
+#include "muster/store.h"
 #include "sql/sqlite.h"
 
 extern char** environ;
@@ -173,7 +173,8 @@ class PlanDemo {
       Say("the process is killed (kill -9) about halfway; its lease ends within 15 s");
       MUSTER_ASSIGN(status, Muster({"resume", kMigration}, ""));
     }
-    MUSTER_ASSIGN(plan::RunState run, Find());
+    MUSTER_ASSIGN(const Seen seen, Look());
+    const plan::RunState& run = seen.run;
     if (run.status != RunStatus::kFailed)
       return Error{Code::kInternal,
                    "the migration should have failed, but is " + NameOf(run.status)};
@@ -195,22 +196,27 @@ class PlanDemo {
   }
 
   struct Totals {
+    int64_t objects = 0;
+    int64_t scripts = 0;
     int64_t extracted = 0;
     int64_t loaded = 0;
     int64_t rejected = 0;
   };
 
   // Adds a row for each rank, by the run's output.
-  static Totals AddRanks(const plan::Plan& plan, const Json& output, Table& table) {
+  static Totals AddRanks(const plan::RunReport& report, const Json& output, Table& table) {
     Totals totals;
-    for (const plan::Rank& rank : plan.ranks) {
-      if (rank.external) continue;
+    for (const plan::RankReport& rank : report.ranks) {
       Totals sum;
-      for (const auto& object : rank.extract)
-        sum.extracted += NumberIn(output["appflow"][object.name], "rows");
-      for (const auto& script : rank.transform) {
-        sum.loaded += LoadedBy(output["glue"][script.name]);
-        sum.rejected += NumberIn(output["glue"][script.name], "rejected");
+      for (const plan::TaskReport& task : rank.tasks) {
+        if (task.phase == plan::Phase::kExtract) {
+          ++totals.objects;
+          sum.extracted += NumberIn(output["appflow"][task.name], "rows");
+          continue;
+        }
+        ++totals.scripts;
+        sum.loaded += LoadedBy(output["glue"][task.name]);
+        sum.rejected += NumberIn(output["glue"][task.name], "rejected");
       }
       table.AddRow(
           {{std::to_string(rank.number)},
@@ -226,8 +232,8 @@ class PlanDemo {
   }
 
   Result<int> Report() {
-    MUSTER_ASSIGN(const plan::RunState run, Find());
-    MUSTER_ASSIGN(const plan::Plan plan, plan::LoadPlan((folder_ / "plan.yaml").string(), {}));
+    MUSTER_ASSIGN(const Seen seen, Look());
+    const plan::RunState& run = seen.run;
     MUSTER_ASSIGN(const auto target, OpenTarget(sql::SqliteDb::Mode::kExisting));
     MUSTER_ASSIGN(const int64_t broken,
                   target->QueryInt("SELECT count(*) FROM pragma_foreign_key_check"));
@@ -239,12 +245,12 @@ class PlanDemo {
                  {"EXTRACTED", kRight},
                  {"LOADED", kRight},
                  {"REJECTED", kRight}});
-    const Totals totals = AddRanks(plan, output, table);
+    const Totals totals = AddRanks(seen.report, output, table);
     if (context_.json) {
       context_.out << ToJsonText(Json{{"status", NameOf(run.status)},
                                       {"attempt", run.attempt},
-                                      {"objects", plan.objects.size()},
-                                      {"scripts", plan.scripts.size()},
+                                      {"objects", totals.objects},
+                                      {"scripts", totals.scripts},
                                       {"extracted", totals.extracted},
                                       {"loaded", totals.loaded},
                                       {"rejected", totals.rejected},
@@ -254,10 +260,9 @@ class PlanDemo {
     }
     table.Print(context_.out, context_.color);
     context_.out << '\n'
-                 << NameOf(run.status) << " in attempt " << run.attempt << ": "
-                 << plan.objects.size() << " objects, " << plan.scripts.size() << " scripts, "
-                 << totals.extracted << " rows extracted; " << broken
-                 << " broken references in the target\n";
+                 << NameOf(run.status) << " in attempt " << run.attempt << ": " << totals.objects
+                 << " objects, " << totals.scripts << " scripts, " << totals.extracted
+                 << " rows extracted; " << broken << " broken references in the target\n";
     if (keep_) {
       context_.out << "Everything is in " << folder_.string()
                    << "; to see it in a browser: muster serve --store sqlite:"
@@ -332,11 +337,18 @@ class PlanDemo {
     return sql::SqliteDb::Open((folder_ / "zeus.db").string(), mode, 5s);
   }
 
-  Result<plan::RunState> Find() {
+  // The migration as its store has it.
+  struct Seen {
+    plan::RunState run;
+    plan::RunReport report;
+  };
+  Result<Seen> Look() {
     MUSTER_ASSIGN(const auto store,
                   store::OpenStore("sqlite:" + (folder_ / "muster.db").string(), context_.env));
-    states::States states(*store, context_.env, {});
-    return plan::Runs(*store, states, context_.env).Find(kMigration);
+    const auto runs = plan::NewRunEngine(*store, {}, {}, context_.env);
+    MUSTER_ASSIGN(plan::RunState run, runs->Find(kMigration));
+    MUSTER_ASSIGN(plan::RunReport report, runs->Report(run));
+    return Seen{std::move(run), std::move(report)};
   }
 
   void Say(const std::string& event) {

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "cli/exit_codes.h"
+#include "cli/metered_events.h"
 #include "cli/progress.h"
 #include "cli/replica_context.h"
 #include "cli/signals.h"
@@ -78,8 +79,8 @@ class ReplicaRun {
     store::MeteredStore store(*open.store, dashboard.metrics(), context_.env);
     MUSTER_TRY(
         dashboard.Start(open.file.store.value_or(context_.store), *open.store, options_.file));
-    replica::MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
-                                   context_.env);
+    MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
+                          context_.env);
     std::vector<std::unique_ptr<replica::Orchestrator>> workers;
     replica::ReplicaOptions options = open.file.options;
     const std::string name = options_.name.empty() ? DefaultWorkerName() : options_.name;

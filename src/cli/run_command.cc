@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "cli/commands.h"
-#include "cli/executors.h"
 #include "cli/exit_codes.h"
 #include "cli/metered_executor.h"
 #include "cli/run_follower.h"
@@ -15,10 +14,10 @@
 #include "cli/terminal.h"
 #include "cli/watched_executor.h"
 #include "core/guard.h"
-#include "plan/plan.h"
-#include "states/states.h"
+#include "muster/executors.h"
+#include "muster/plan.h"
+#include "muster/runs.h"
 #include "store/store.h"
-#include "task/task.h"
 
 namespace muster::cli {
 namespace {
@@ -71,34 +70,36 @@ class RunCommand {
   RunCommand(const RunCommandOptions& options, Context& context)
       : options_(options),
         context_(context),
-        executors_(context.env, context.store),
+        executor_(task::NewExecutors(context.store, context.env)),
         dashboard_(context, "muster run", options.serve) {}
 
   Result<int> Run() {
-    MUSTER_ASSIGN(const plan::Plan plan, Load(options_.file, {}, options_.profile));
-    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(options_.profile));
-    MUSTER_ASSIGN(auto inputs, Pairs("--input", options_.inputs));
-    MUSTER_TRY(CheckAws(*profile));
-    MUSTER_TRY(Open(plan));
-    MUSTER_ASSIGN(const std::string folder, WorkingFolder());
-    MUSTER_ASSIGN(const RunState run, runs().Start(plan, *profile, std::move(inputs), folder));
+    plan::StartOptions start{.plan = {.variables = {}, .profile = options_.profile}};
+    MUSTER_ASSIGN(start.plan.variables, Pairs("--set", options_.variables));
+    MUSTER_ASSIGN(const auto summary, Check(options_.file, start.plan));
+    MUSTER_ASSIGN(start.inputs, Pairs("--input", options_.inputs));
+    MUSTER_TRY(CheckAws(summary.profile));
+    MUSTER_TRY(Open(summary.name));
+    MUSTER_ASSIGN(start.folder, WorkingFolder());
+    MUSTER_ASSIGN(const RunState run, engine_->Start(options_.file, start));
     return Drive(run);
   }
 
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState before, runs().Find(id_));
-    const std::string& path = options_.plan.empty() ? before.path : options_.plan;
-    MUSTER_ASSIGN(const plan::Plan plan, Load(path, before.variables, before.profile));
-    MUSTER_ASSIGN(const plan::Profile* profile, plan.FindProfile(before.profile));
-    MUSTER_TRY(CheckAws(*profile));
-    MUSTER_TRY(Open(plan));
-    plan::ResumeOptions resume{.accept_changes = options_.accept_changes};
+    MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
+    plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
+    MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
+    plan::PlanOptions now{.variables = resume.variables, .profile = before.profile};
+    now.variables.insert(before.variables.begin(), before.variables.end());
+    MUSTER_ASSIGN(const auto summary, Check(resume.path.empty() ? before.path : resume.path, now));
+    MUSTER_TRY(CheckAws(summary.profile));
+    MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
     resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
-    MUSTER_ASSIGN(const RunState run, runs().Resume(id_, plan, resume, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);
   }
@@ -108,14 +109,14 @@ class RunCommand {
       return Error{Code::kInvalid, "--drain and --now are mutually exclusive"};
     MUSTER_TRY(Open({}));
     if (!options_.drain) {
-      MUSTER_TRY(runs().Cancel(id_));
+      MUSTER_TRY(engine_->Cancel(id_));
       MUSTER_TRY(AwaitLetGo());
-      MUSTER_ASSIGN(const RunState run, runs().Find(id_));
+      MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
       MUSTER_TRY(Report(run));
       return kDone;
     }
     const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
-    MUSTER_ASSIGN(const RunState run, runs().Drain(id_, options_.threads, say, signals_.Token()));
+    MUSTER_ASSIGN(const RunState run, engine_->Drain(id_, say, signals_.Token()));
     MUSTER_TRY(Report(run));
     // It may have ended before.
     return run.status == RunStatus::kFailed ? kFailed : kDone;
@@ -123,15 +124,15 @@ class RunCommand {
 
   Result<int> ShowStatus() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
+    MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     return Report(run);
   }
 
   Result<int> Watch() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
+    MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     MakeProgress("watch " + run.id);
-    RunFollower follower(runs(), run, *progress_, context_,
+    RunFollower follower(*engine_, run, *progress_, context_,
                          context_.json ? RunFollower::Events::kJson : RunFollower::Events::kText);
     MUSTER_ASSIGN(const RunState seen, follower.Follow(signals_.Token()));
     progress_->Finish();
@@ -141,48 +142,42 @@ class RunCommand {
 
   Result<int> History() {
     MUSTER_TRY(Open({}));
-    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
-    return ShowHistory(runs(), run, context_);
+    MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
+    return ShowHistory(*engine_, run, context_);
   }
 
   Result<int> List() {
     MUSTER_TRY(Open({}));
-    return ListRuns(runs(), options_.limit, context_);
+    return ListRuns(*engine_, options_.limit, context_);
   }
 
  private:
-  plan::Runs& runs() { return engine_->runs(); }
-
   // Its current task may take a moment to end.
   Status AwaitLetGo() {
     const MonoTime end = context_.env.MonoNow() + kCancelPatience;
     while (context_.env.MonoNow() < end) {
-      MUSTER_ASSIGN(const bool let_go, runs().IsLetGo(id_));
+      MUSTER_ASSIGN(const bool let_go, engine_->IsReleased(id_));
       if (let_go) return {};
       if (!context_.env.Sleep(milliseconds(200), signals_.Token())) return {};
     }
-    MUSTER_ASSIGN(const RunState run, runs().Find(id_));
-    MUSTER_ASSIGN(const std::string waits, runs().WhatIsWaitedFor(run));
+    MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
+    MUSTER_ASSIGN(const std::string waits, engine_->WhatIsWaitedFor(run));
     context_.err << "the run is cancelled; its process is dead, or has not released it yet"
                  << (waits.empty() ? "" : ": " + waits) << '\n';
     return {};
   }
 
-  // `before`: the variables' values when the run began.
-  Result<plan::Plan> Load(const std::string& path, const std::map<std::string, std::string>& before,
-                          const std::string& profile) {
-    MUSTER_ASSIGN(auto variables, Pairs("--set", options_.variables));
-    variables.insert(before.begin(), before.end());
-    const plan::PlanOptions plan_options{.variables = std::move(variables), .profile = profile};
-    const auto problems = plan::CheckPlan(path, plan_options);
-    if (problems.empty()) return plan::LoadPlan(path, plan_options);
+  // Prints every problem of the plan.
+  Result<plan::PlanSummary> Check(const std::string& path, const plan::PlanOptions& options) {
+    const auto problems = plan::CheckPlan(path, options);
+    if (problems.empty()) return plan::SummarizePlan(path, options);
     for (const std::string& problem : problems) context_.err << problem << '\n';
     return Error{Code::kInvalid, path + " has " + std::to_string(problems.size()) +
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
   // Without credentials every call would fail, and be retried for minutes.
-  Status CheckAws(const plan::Profile& profile) {
+  Status CheckAws(const plan::PlanSummary::Profile& profile) {
     if (profile.kind != plan::ProfileKind::kAws) return {};
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
     if (ready) return {};
@@ -191,24 +186,25 @@ class RunCommand {
     return error;
   }
 
-  // Opens the store and what drives runs on it.
-  Status Open(const std::optional<plan::Plan>& plan) {
+  // Opens the store and what drives runs on it; the plan of this name, if there is one.
+  Status Open(const std::optional<std::string>& plan) {
     if (!store_) {
       MUSTER_ASSIGN(opened_, store::OpenStore(context_.store, context_.env));
       store_ = std::make_unique<store::MeteredStore>(*opened_, dashboard_.metrics(), context_.env);
       MUSTER_TRY(dashboard_.Start(context_.store, *opened_));
     }
-    std::vector<states::TaskExecutor*> executors = executors_.all();
+    states::TaskExecutor* executor = executor_.get();
     if (plan) {
-      MakeProgress("run " + plan->name);
+      MakeProgress("run " + *plan);
       metered_ =
-          std::make_unique<MeteredExecutor>(executors, dashboard_.metrics(), dashboard_.tracer());
+          std::make_unique<MeteredExecutor>(*executor, dashboard_.metrics(), dashboard_.tracer());
       watched_ = std::make_unique<WatchedExecutor>(*metered_, *progress_);
-      executors = {watched_.get()};
+      executor = watched_.get();
     }
-    engine_ = std::make_unique<plan::RunEngine>(*store_, context_.env, std::move(executors), "run");
+    engine_ = plan::NewRunEngine(*store_, {executor}, {.owner = "run", .threads = options_.threads},
+                                 context_.env);
     if (!options_.id.empty()) {
-      MUSTER_ASSIGN(id_, runs().Resolve(options_.id));
+      MUSTER_ASSIGN(id_, engine_->Resolve(options_.id));
     }
     return {};
   }
@@ -219,21 +215,18 @@ class RunCommand {
   }
 
   Result<int> Drive(const RunState& run) {
-    RunFollower follower(runs(), run, *progress_, context_, RunFollower::Events::kNone);
+    RunFollower follower(*engine_, run, *progress_, context_, RunFollower::Events::kNone);
     Result<RunState> ended = run;
-    MUSTER_TRY(executors_.notifier().DeliverFor(run.id));
     {
       const std::jthread following([&](const std::stop_token& done) {
         if (context_.progress == ProgressMode::kNone) return;
         LogThrown("progress", [&] { static_cast<void>(follower.Follow(done)); });
       });
-      ended = runs().Drive(run, options_.threads, signals_.Token());
+      ended = engine_->Drive(run, signals_.Token());
     }
     if (!ended) return ended.error();
     Trace(*ended);
     progress_->Finish();
-    // Undelivered notifications are reported, and retried by the next process that drives the run.
-    MUSTER_TRY(executors_.notifier().Settle(run.id, kNewsPatience));
     if (ended->status == RunStatus::kInProgress)
       return Error{Code::kCancelled, "stopped before the end",
                    "'muster resume " + run.id + "' resumes it"};
@@ -260,13 +253,13 @@ class RunCommand {
                              .error = run.error});
   }
 
-  Result<int> Report(const RunState& run) { return ReportRun(runs(), run, *store_, context_); }
+  Result<int> Report(const RunState& run) { return ReportRun(*engine_, run, *store_, context_); }
 
   const RunCommandOptions& options_;
   Context& context_;
   std::string id_;  // of the command's run
   const StopOnSignals signals_;
-  Executors executors_;
+  const std::unique_ptr<states::TaskExecutor> executor_;
   std::unique_ptr<store::Store> opened_;
   DashboardBeside dashboard_;
   std::unique_ptr<store::Store> store_;

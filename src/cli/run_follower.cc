@@ -4,7 +4,7 @@
 
 #include "cli/migration_report.h"
 #include "core/json.h"
-#include "states/states.h"
+#include "core/timestamp.h"
 
 namespace muster::cli {
 namespace {
@@ -125,7 +125,7 @@ void RunFollower::ReportRetries(const plan::RunReport& report) {
                                     {"task", task.name},
                                     {"attempt", task.retry->failed + 1},
                                     {"of", task.retry->of},
-                                    {"at", states::FormatTimestamp(task.retry->next)}})
+                                    {"at", FormatTimestamp(task.retry->next)}})
                      << '\n'
                      << std::flush;
         continue;

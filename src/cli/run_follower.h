@@ -5,7 +5,7 @@
 
 #include "cli/context.h"
 #include "cli/progress.h"
-#include "plan/plan.h"
+#include "muster/runs.h"
 
 namespace muster::cli {
 
@@ -17,7 +17,7 @@ class RunFollower {
 
   // `events`: also every task change; as text above the progress, or as JSON on `context.out`, with
   // rank changes too. Arguments must outlive it.
-  RunFollower(plan::Runs& runs, plan::RunState run, Progress& progress, Context& context,
+  RunFollower(plan::RunEngine& runs, plan::RunState run, Progress& progress, Context& context,
               Events events)
       : runs_(runs),
         run_(std::move(run)),
@@ -36,7 +36,7 @@ class RunFollower {
   void ReportRetries(const plan::RunReport& report);
   void WarnIfLeft();
 
-  plan::Runs& runs_;
+  plan::RunEngine& runs_;
   plan::RunState run_;
   Progress& progress_;
   Context& context_;

@@ -4,23 +4,19 @@
 #include "cli/migration_report.h"
 #include "cli/table.h"
 #include "core/json.h"
-#include "states/states.h"
-#include "task/task.h"
+#include "core/timestamp.h"
+#include "muster/executors.h"
 
 namespace muster::cli {
 
 using plan::RunState;
 
-Result<int> ReportRun(plan::Runs& runs, const RunState& run, store::Store& store,
+Result<int> ReportRun(plan::RunEngine& runs, const RunState& run, store::Store& store,
                       Context& context) {
-  Migration migration{.run = run, .report = {}, .attempts = {}, .letters = {}};
+  Migration migration{.run = run, .report = {}, .attempts = {}, .notifications = {}};
   MUSTER_ASSIGN(migration.report, runs.Report(run));
   MUSTER_ASSIGN(migration.attempts, runs.Attempts(run, true));
-  if (run.status == RunStatus::kInProgress) {
-    MUSTER_ASSIGN(const plan::LiveRun live, runs.Live(run));
-    migration.report.SetWaits(live.waits);
-  }
-  MUSTER_ASSIGN(migration.letters, task::Outbox(store, context.env).List(run.id));
+  MUSTER_ASSIGN(migration.notifications, task::ReadNotifications(store, run.id, context.env));
   if (context.json) {
     context.out << ToJsonText(MigrationJson(migration)) << '\n';
   } else {
@@ -31,17 +27,17 @@ Result<int> ReportRun(plan::Runs& runs, const RunState& run, store::Store& store
                                                                                   : kDone;
 }
 
-Result<int> ShowHistory(plan::Runs& runs, const RunState& run, Context& context) {
+Result<int> ShowHistory(plan::RunEngine& runs, const RunState& run, Context& context) {
   MUSTER_ASSIGN(const auto attempts, runs.Attempts(run, true));
   Json all = Json::array();
   for (const plan::AttemptReport& attempt : attempts) {
-    MUSTER_ASSIGN(const std::vector<states::Event> events, runs.Events(attempt.attempt));
+    MUSTER_ASSIGN(const std::vector<plan::RunEvent> events, runs.Events(attempt.attempt));
     if (!context.json) {
       PrintHistory(context.out, attempt, events, context.color);
       continue;
     }
-    for (const states::Event& event : events) {
-      all.push_back(event.ToJson());
+    for (const plan::RunEvent& event : events) {
+      all.push_back(event.json);
       all.back()["attempt"] = attempt.attempt.number;
     }
   }
@@ -49,7 +45,7 @@ Result<int> ShowHistory(plan::Runs& runs, const RunState& run, Context& context)
   return kDone;
 }
 
-Result<int> ListRuns(plan::Runs& runs, int limit, Context& context) {
+Result<int> ListRuns(plan::RunEngine& runs, int limit, Context& context) {
   MUSTER_ASSIGN(const auto listed, runs.List("", limit));
   Json list = Json::array();
   Table table({{"MIGRATION"},
@@ -84,7 +80,7 @@ Result<int> ListRuns(plan::Runs& runs, int limit, Context& context) {
                   {run.plan},
                   {StatusText(run), StyleOfStatus(run.status)},
                   {AttemptsText(run, attempts)},
-                  {states::FormatTimestamp(run.FirstStart())}});
+                  {FormatTimestamp(run.FirstStart())}});
   }
   if (context.json) {
     context.out << ToJsonText(list) << '\n';

@@ -2,20 +2,20 @@
 
 #include "cli/context.h"
 #include "muster/result.h"
-#include "plan/plan.h"
-#include "store/store.h"
+#include "muster/runs.h"
+#include "muster/store.h"
 
 namespace muster::cli {
 
 // What `status`, `history` and `list` print, as tables or JSON. Each returns the exit code.
 
 // Also shown when a run has ended: its status determines the exit code.
-Result<int> ReportRun(plan::Runs& runs, const plan::RunState& run, store::Store& store,
+Result<int> ReportRun(plan::RunEngine& runs, const plan::RunState& run, store::Store& store,
                       Context& context);
 
 // Every attempt, event by event.
-Result<int> ShowHistory(plan::Runs& runs, const plan::RunState& run, Context& context);
+Result<int> ShowHistory(plan::RunEngine& runs, const plan::RunState& run, Context& context);
 
-Result<int> ListRuns(plan::Runs& runs, int limit, Context& context);
+Result<int> ListRuns(plan::RunEngine& runs, int limit, Context& context);
 
 }  // namespace muster::cli

@@ -41,8 +41,8 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
   if (dashboard.site.stores.empty()) dashboard.site.stores = {context.store};
   Metrics metrics;
   net::Tracer tracer(options.otlp, "muster serve");
-  dashboard.site.make_tasks = [&](const std::string& url) {
-    return MakeMigrationTasks(context.env, metrics, tracer, url);
+  dashboard.site.make_executor = [&](const std::string& url) {
+    return NewServedExecutor(url, metrics, tracer, context.env);
   };
   const StopOnSignals signals("");
   const InterruptScope scope(signals.Token());

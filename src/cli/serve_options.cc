@@ -1,35 +1,33 @@
 #include "cli/serve_options.h"
 
 #include "cli/command.h"
+#include "muster/executors.h"
 
 namespace muster::cli {
 namespace {
 
-class ServedTasks final : public serve::MigrationTasks {
+// Muster's own executors, metered.
+class ServedExecutor final : public states::ExecutorWrapper {
  public:
-  ServedTasks(Env& env, Metrics& metrics, net::Tracer& tracer, const std::string& url)
-      : executors_(env, url), metered_(executors_.all(), metrics, tracer) {}
-
-  std::vector<states::TaskExecutor*> executors() const override { return {&metered_}; }
-  Status Deliver(const std::string& migration) override {
-    return executors_.notifier().DeliverFor(migration);
-  }
-  Status Settle(const std::string& migration) override {
-    MUSTER_TRY(executors_.notifier().Settle(migration, kNewsPatience));
-    return {};
-  }
+  ServedExecutor(std::unique_ptr<states::TaskExecutor> standard,
+                 std::unique_ptr<MeteredExecutor> metered)
+      : ExecutorWrapper({metered.get()}),
+        standard_(std::move(standard)),
+        metered_(std::move(metered)) {}
 
  private:
-  const Executors executors_;
-  mutable MeteredExecutor metered_;  // its counters are not part of our state
+  const std::unique_ptr<states::TaskExecutor> standard_;
+  const std::unique_ptr<MeteredExecutor> metered_;
 };
 
 }  // namespace
 
-std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
-                                                          net::Tracer& tracer,
-                                                          const std::string& url) {
-  return std::make_unique<ServedTasks>(env, metrics, tracer, url);
+std::unique_ptr<states::TaskExecutor> NewServedExecutor(const std::string& store_url,
+                                                        Metrics& metrics, net::Tracer& tracer,
+                                                        Env& env) {
+  auto standard = task::NewExecutors(store_url, env);
+  auto metered = std::make_unique<MeteredExecutor>(*standard, metrics, tracer);
+  return std::make_unique<ServedExecutor>(std::move(standard), std::move(metered));
 }
 
 std::string DefaultTokenFile() { return serve::StateFolder() + "/serve.tokens"; }
@@ -65,10 +63,11 @@ void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& tok
 Status DashboardBeside::Start(const std::string& url, store::Store& store,
                               const std::string& replica_file) {
   if (!port_) return {};
-  serve::SiteOptions site{.stores = {url}, .shared = &store, .replica_files = {}, .make_tasks = {}};
+  serve::SiteOptions site{
+      .stores = {url}, .shared = &store, .replica_files = {}, .make_executor = {}};
   if (!replica_file.empty()) site.replica_files = {replica_file};
-  site.make_tasks = [this](const std::string& of) {
-    return MakeMigrationTasks(context_.env, metrics_, tracer_, of);
+  site.make_executor = [this](const std::string& of) {
+    return NewServedExecutor(of, metrics_, tracer_, context_.env);
   };
   const serve::DashboardOptions dashboard{.site = std::move(site),
                                           .port = *port_,

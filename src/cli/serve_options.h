@@ -5,7 +5,6 @@
 #include <string>
 
 #include "cli/context.h"
-#include "cli/executors.h"
 #include "cli/metered_executor.h"
 #include "core/metrics.h"
 #include "serve/serve.h"
@@ -48,10 +47,11 @@ class DashboardBeside {
 void AnnounceDashboard(const serve::Dashboard& dashboard, const std::string& token_file, bool asked,
                        std::ostream& out);
 
-// The tasks behind migrations retried from a dashboard, on the store of a URL.
-std::unique_ptr<serve::MigrationTasks> MakeMigrationTasks(Env& env, Metrics& metrics,
-                                                          net::Tracer& tracer,
-                                                          const std::string& url);
+// Makes the calls of migrations retried from a dashboard, on the store of a URL. Arguments must
+// outlive it.
+std::unique_ptr<states::TaskExecutor> NewServedExecutor(const std::string& store_url,
+                                                        Metrics& metrics, net::Tracer& tracer,
+                                                        Env& env);
 
 std::string DefaultTokenFile();
 std::string DefaultAuditLog();

@@ -8,8 +8,9 @@
 #include "cli/table.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/timestamp.h"
+#include "muster/executors.h"
 #include "muster/states.h"
-#include "states/states.h"
 
 namespace muster::cli {
 namespace {
@@ -24,7 +25,9 @@ Style StyleOf(states::ExecutionStatus status) {
 class StatesRun {
  public:
   StatesRun(const StatesCommandOptions& options, Context& context)
-      : options_(options), context_(context), executors_(context.env, context.store) {}
+      : options_(options),
+        context_(context),
+        executor_(task::NewExecutors(context.store, context.env)) {}
 
   Result<int> Run() {
     const std::string& action = options_.action;
@@ -44,7 +47,7 @@ class StatesRun {
           "'muster states " + action + "' needs " + (file ? "a file" : "the name of an execution"),
           "see 'muster states --help'"};
     }
-    StatesFiles files(options_, context_, executors_);
+    StatesFiles files(options_, context_, *executor_);
     if (action == "check") return files.Check();
     if (action == "test") return files.Test();
     if (action == "run") return files.Run();
@@ -66,8 +69,9 @@ class StatesRun {
   Result<Opened> Open() {
     Opened opened;
     MUSTER_ASSIGN(opened.store, store::OpenStore(context_.store, context_.env));
-    opened.states = std::make_unique<states::States>(*opened.store, context_.env, executors_.all(),
-                                                     states::StatesOptions{.owner = "cli"});
+    opened.states = std::make_unique<states::States>(
+        *opened.store, context_.env, std::vector<states::TaskExecutor*>{executor_.get()},
+        states::StatesOptions{.owner = "cli"});
     return opened;
   }
 
@@ -102,10 +106,10 @@ class StatesRun {
                  {"machine", execution.machine},
                  {"status", states::NameOf(execution.status)},
                  {"state", execution.state},
-                 {"start", states::FormatTimestamp(execution.start)}};
-    if (execution.stop) json["stop"] = states::FormatTimestamp(*execution.stop);
+                 {"start", FormatTimestamp(execution.start)}};
+    if (execution.stop) json["stop"] = FormatTimestamp(*execution.stop);
     if (execution.due && execution.status == states::ExecutionStatus::kRunning)
-      json["due"] = states::FormatTimestamp(*execution.due);
+      json["due"] = FormatTimestamp(*execution.due);
     if (execution.redrives > 0) json["redrives"] = execution.redrives;
     if (!execution.output.empty()) json["output"] = Json::parse(execution.output);
     if (!execution.error.empty()) json["error"] = execution.error;
@@ -132,8 +136,8 @@ class StatesRun {
         table.AddRow({{execution.name},
                       {std::string(states::NameOf(execution.status)), StyleOf(execution.status)},
                       {execution.state},
-                      {states::FormatTimestamp(execution.start)},
-                      {waits ? states::FormatTimestamp(*execution.due) : ""},
+                      {FormatTimestamp(execution.start)},
+                      {waits ? FormatTimestamp(*execution.due) : ""},
                       {execution.error}});
       }
       after = page.back().name;
@@ -203,7 +207,7 @@ class StatesRun {
 
   const StatesCommandOptions& options_;
   Context& context_;
-  Executors executors_;
+  const std::unique_ptr<states::TaskExecutor> executor_;
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ Result<int> StatesFiles::RunMocked(const std::string& definition_text, Json inpu
 // With real calls: branches wait concurrently.
 Result<int> StatesFiles::RunDurably(const std::string& definition, const std::string& input) {
   MUSTER_ASSIGN(const auto store, store::OpenStore("memory:", context_.env));
-  states::States states(*store, context_.env, executors_.all(),
+  states::States states(*store, context_.env, {&executor_},
                         {.owner = "run", .idle_wait = milliseconds(50)});
   MUSTER_TRY(states.Start({.name = "run",
                            .definition = definition,

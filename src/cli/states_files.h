@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/context.h"
-#include "cli/executors.h"
 #include "muster/result.h"
 #include "states/states.h"
 
@@ -41,8 +40,8 @@ Status WorkInThreads(states::States& states, int threads, const std::stop_token&
 class StatesFiles {
  public:
   // All must outlive it.
-  StatesFiles(const StatesCommandOptions& options, Context& context, const Executors& executors)
-      : options_(options), context_(context), executors_(executors) {}
+  StatesFiles(const StatesCommandOptions& options, Context& context, states::TaskExecutor& executor)
+      : options_(options), context_(context), executor_(executor) {}
 
   Result<int> Check();
   Result<int> Run();
@@ -67,7 +66,7 @@ class StatesFiles {
 
   const StatesCommandOptions& options_;
   Context& context_;
-  const Executors& executors_;
+  states::TaskExecutor& executor_;
 };
 
 }  // namespace muster::cli

@@ -12,9 +12,6 @@ namespace muster::replica {
 // What each version of a projection was built from. The set's records contain the hash; the text is
 // a separate, immutable record of kind "replica-definition", keyed by hash.
 
-// The definition's hash, for comparing; empty: the projection has no definition.
-std::string DefinitionHash(const Projection& projection);
-
 // Stores the definition. Idempotent. kInvalid: too large for a record.
 Status KeepDefinition(store::Store& store, const std::string& set, const Projection& projection);
 

@@ -10,8 +10,8 @@
 #include "muster/events.h"
 #include "muster/replica.h"
 #include "muster/store.h"
-#include "replica/read_model.h"
-#include "replica/set_records.h"
+#include "replica/read_model.h"   // IWYU pragma: export
+#include "replica/set_records.h"  // IWYU pragma: export
 
 namespace muster::replica {
 

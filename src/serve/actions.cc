@@ -109,18 +109,17 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
     return Error{Code::kConflict, "migration '" + id + "' is completed",
                  "name a rank or task to repeat"};
   Outcome outcome(call, "this server resumes migration '" + id + "'", CommandOn(*store, arguments));
-  MUSTER_ASSIGN(plan::Plan loaded, MigrationDriver::Load(run));
-  MUSTER_ASSIGN(const auto again, store->runs->DoneAgain(id, loaded, options.again));
+  const auto engine = plan::NewRunEngine(*store->store, {}, {}, site_.env());
+  MUSTER_ASSIGN(const auto again, engine->Repeats(id, options));
   if (const auto view = store->runs->View(id)) DescribeRetry(*view, again, outcome);
   if (call.preview) return outcome.Take();
-  MUSTER_TRY(StartJob(call, "retry of " + id,
-                      [this, store, id, options, loaded = std::move(loaded)](
-                          const std::stop_token& stop) -> Result<std::string> {
-                        MUSTER_ASSIGN(
-                            const plan::RunState ended,
-                            MigrationDriver(*store, site_.env()).Retry(id, loaded, options, stop));
-                        return id + ": " + NameOf(ended.status);
-                      }));
+  MUSTER_TRY(
+      StartJob(call, "retry of " + id,
+               [this, store, id, options](const std::stop_token& stop) -> Result<std::string> {
+                 MUSTER_ASSIGN(const plan::RunState ended,
+                               MigrationDriver(*store, site_.env()).Retry(id, options, stop));
+                 return id + ": " + NameOf(ended.status);
+               }));
   return outcome.Take();
 }
 

@@ -14,7 +14,7 @@
 #include "core/mutex.h"
 #include "core/record_version.h"
 #include "core/secrets.h"
-#include "states/states.h"
+#include "core/timestamp.h"
 
 namespace muster::serve {
 namespace {
@@ -86,7 +86,7 @@ void AuditLog::CountLeftOut() {
 std::string AuditLog::LineOf(const std::string& actor, const std::string& action,
                              const std::string& outcome, const Json& details) const {
   Json entry{{kVersionField, kFormat.version},
-             {"at", states::FormatTimestamp(env_.WallNow())},
+             {"at", FormatTimestamp(env_.WallNow())},
              {"actor", actor},
              {"action", Cut(action)},
              {"outcome", outcome}};

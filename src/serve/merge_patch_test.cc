@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "states/asl/json_equal.h"
+#include "core/json_equal.h"
 
 namespace muster::serve {
 namespace {
@@ -41,7 +41,7 @@ TEST(MergePatchTest, AppliedItGivesWhatIsAfter) {
     Json patched = before;
     if (!patch.is_null()) patched.merge_patch(patch);
     // The order of members is not told.
-    EXPECT_TRUE(states::JsonEqual(patched, after)) << before << "\n" << patch;
+    EXPECT_TRUE(JsonEqual(patched, after)) << before << "\n" << patch;
   }
 }
 

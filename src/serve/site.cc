@@ -21,7 +21,7 @@ Result<std::string> Site::AddStore(const std::string& url, store::Store* shared,
     MUSTER_ASSIGN(added.own, store::OpenStore(url, env_));
     added.store = added.own.get();
   }
-  added.make_tasks = [make = options.make_tasks, url] { return make(url); };
+  added.make_executor = [make = options.make_executor, url] { return make(url); };
   added.states = std::make_unique<states::States>(
       *added.store, env_, std::vector<states::TaskExecutor*>(), states::StatesOptions{});
   added.runs = std::make_unique<plan::Runs>(*added.store, *added.states, env_);

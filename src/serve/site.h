@@ -13,7 +13,6 @@
 #include "muster/store.h"
 #include "plan/plan.h"
 #include "replica/replica.h"
-#include "serve/migration_tasks.h"
 
 namespace muster::serve {
 
@@ -25,7 +24,7 @@ struct SiteStore {
   std::unique_ptr<store::Store> own = {};
   std::unique_ptr<states::States> states = {};  // without executors; MigrationDriver has them
   std::unique_ptr<plan::Runs> runs = {};
-  std::function<std::unique_ptr<MigrationTasks>()> make_tasks = {};
+  std::function<std::unique_ptr<states::TaskExecutor>()> make_executor = {};
 };
 
 // A replica set whose file is known, and with it the log and the read models.
@@ -43,8 +42,8 @@ struct SiteOptions {
   store::Store* shared = nullptr;          // the first of them, where this process has it open
   std::vector<std::string> replica_files;  // their stores are served as well
   std::string dead_letters = ".";          // a folder
-  // For the store of a URL.
-  std::function<std::unique_ptr<MigrationTasks>(const std::string& url)> make_tasks;
+  // Makes what calls the tasks of migrations that this server drives, for the store of a URL.
+  std::function<std::unique_ptr<states::TaskExecutor>(const std::string& url)> make_executor;
 };
 
 // Everything that is served. Thread-safe once open.

@@ -55,7 +55,7 @@ class ViewsTest : public ::testing::Test {
                         .shared = &store_,
                         .replica_files = {},
                         .dead_letters = folder_.path(),
-                        .make_tasks = {}},
+                        .make_executor = {}},
                        env_)
                 .value();
     views_.emplace(*site_, *letters_, jobs_, metrics_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/json_equal.h"
 #include "sim/states_machine.h"
 #include "states/states.h"
 
@@ -109,7 +110,7 @@ void StatesWorld::CheckResult(const std::string& name, const Json& flow) {
   const Json expected = ExpectedOf(inputs_.at(name));
   if (expected["status"] != status)
     Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
-  if (status == "SUCCEEDED" && !states::JsonEqual(flow["output"], expected["output"]))
+  if (status == "SUCCEEDED" && !JsonEqual(flow["output"], expected["output"]))
     Violate("L", name + " gave " + flow["output"].dump() + ", not " + expected["output"].dump());
 }
 

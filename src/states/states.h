@@ -1,14 +1,9 @@
 // What other modules may use of states, beside its public headers.
 #pragma once
 
-#include "states/asl/definition.h"            // IWYU pragma: export
-#include "states/asl/json_equal.h"            // IWYU pragma: export
-#include "states/asl/jsonata_engine.h"        // IWYU pragma: export
-#include "states/asl/timestamp.h"             // IWYU pragma: export
 #include "states/durable/executor_wrapper.h"  // IWYU pragma: export
 #include "states/durable/flow_record.h"       // IWYU pragma: export
 #include "states/durable/read_history.h"      // IWYU pragma: export
 #include "states/run/cases.h"                 // IWYU pragma: export
-#include "states/run/interpreter.h"           // IWYU pragma: export
 #include "states/run/mocks.h"                 // IWYU pragma: export
 #include "states/run/runner.h"                // IWYU pragma: export

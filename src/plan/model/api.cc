@@ -1,9 +1,13 @@
 #include "muster/plan.h"
 
 #include "plan/compile/compile.h"
+#include "plan/compile/deployment.h"
 #include "plan/explain/explain.h"
+#include "plan/explain/prices.h"
 #include "plan/explain/what_if.h"
+#include "plan/model/graph.h"
 #include "plan/model/plan.h"
+#include "plan/model/plan_json.h"
 #include "plan/model/rules.h"
 
 namespace muster::plan {
@@ -24,6 +28,9 @@ Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options,
   if (past != nullptr) ApplyPast(*past, plan);
   for (const std::string& change : options.what_if)
     MUSTER_TRY(ApplyWhatIf(plan, profile.format, change));
+  if (!options.prices.empty()) {
+    MUSTER_ASSIGN(plan.prices, ReadPriceFile(options.prices));
+  }
   return MakeOutlook(std::move(plan), std::move(profile));
 }
 
@@ -39,14 +46,71 @@ std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& o
   return found;
 }
 
+std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOptions& options) {
+  return ReadPlan(path, options.variables).problems;
+}
+
+Result<PlanSummary> SummarizePlan(const std::string& path, const PlanOptions& options) {
+  MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
+  MUSTER_ASSIGN(const Profile* chosen, plan.FindProfile(options.profile));
+  PlanSummary summary{.name = plan.name,
+                      .profile = {.name = chosen->name, .kind = chosen->kind},
+                      .profiles = {},
+                      .inputs = plan.inputs};
+  for (const Profile& profile : plan.profiles)
+    summary.profiles.push_back({.name = profile.name, .kind = profile.kind});
+  return summary;
+}
+
 Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options) {
   MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options));
   return ToJson(outlook);
 }
 
+Result<Json> ExplainPlan(const std::string& path, store::Store& past, const PlanOptions& options,
+                         Env& env) {
+  MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
+  MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(options.profile));
+  states::States states(past, env, {});
+  MUSTER_ASSIGN(const PastRuns runs, ReadPastRuns(past, states, plan, *profile));
+  MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options, &runs));
+  Json json = ToJson(outlook);
+  if (!runs.runs.empty()) {
+    json["past"] = {{"runs", runs.runs}, {"times", runs.times.size()}, {"rows", runs.rows.size()}};
+  }
+  return json;
+}
+
 Result<std::string> CompilePlan(const std::string& path, const PlanOptions& options) {
   MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options));
   return ToJsonText(outlook.compiled.main.definition);
+}
+
+Result<std::vector<std::pair<std::string, Json>>> DeployPlan(const std::string& path,
+                                                             const PlanOptions& options) {
+  MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options));
+  return MakeDeployment(outlook.plan, outlook.compiled);
+}
+
+Result<std::string> DrawPlan(const std::string& path, PlanPicture picture,
+                             const PlanOptions& options) {
+  MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
+  switch (picture) {
+    case PlanPicture::kText:
+      return DrawText(plan);
+    case PlanPicture::kSvg:
+      return DrawSvg(plan);
+    case PlanPicture::kDot:
+      return DrawDot(plan);
+  }
+  return Error{Code::kInvalid, "unknown kind of picture"};
+}
+
+Result<std::vector<Difference>> ComparePlans(const std::string& before, const std::string& after,
+                                             const PlanOptions& options) {
+  MUSTER_ASSIGN(const Plan first, LoadPlan(before, options));
+  MUSTER_ASSIGN(const Plan second, LoadPlan(after, options));
+  return Compare(first, second);
 }
 
 }  // namespace muster::plan

@@ -27,6 +27,10 @@ void NoteContents(Plan& plan) {
 
 }  // namespace
 
+std::string NameOf(Phase phase) { return std::string(kPhaseNames.NameOf(phase)); }
+
+std::string KeyOf(Phase phase, const std::string& task) { return NameOf(phase) + "/" + task; }
+
 std::optional<size_t> Plan::FindRank(int64_t number) const {
   const auto found =
       std::lower_bound(ranks.begin(), ranks.end(), number,

@@ -29,18 +29,10 @@ struct RetryRule {
   double backoff = 2;
 };
 
-enum class Phase { kExtract, kTransform };
-
 inline constexpr EnumNames<Phase, 2> kPhaseNames{{{
     {Phase::kExtract, "extract"},
     {Phase::kTransform, "transform"},
 }}};
-inline std::string NameOf(Phase phase) { return std::string(kPhaseNames.NameOf(phase)); }
-
-// What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
-inline std::string KeyOf(Phase phase, const std::string& task) {
-  return NameOf(phase) + "/" + task;
-}
 
 // What all tasks of a phase do unless they say otherwise.
 struct PhaseRules {
@@ -97,7 +89,6 @@ struct Rank {
   std::vector<Reference> transform = {};
 };
 
-enum class ProfileKind { kLocal, kAws };
 enum class StagingFormat { kJson, kParquet };
 enum class FailurePolicy { kFinishRank, kFailFast, kContinue };
 

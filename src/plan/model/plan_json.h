@@ -26,11 +26,6 @@ std::string HashOf(const Plan& plan, CanonicalForm form = CanonicalForm::kNames)
 Plan WithoutContents(Plan plan);
 
 // How two plans differ.
-struct Difference {
-  std::string where;  // "ranks.600.transform"
-  Json before;        // null: it was not there
-  Json after;
-};
 std::vector<Difference> Compare(const Plan& before, const Plan& after);
 
 // How two results of Canonical differ.

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
+#include "core/timestamp.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
-#include "states/states.h"
 
 namespace muster::plan {
 namespace {
@@ -144,7 +144,7 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
                     ReadLog(store_, attempt.execution, run.profile, &*plan));
       const bool ended = report.status != RunStatus::kInProgress;
       report.did = MakeReport(*plan, log, Json::object(), ended);
-      report.did.KeepBegun();
+      KeepBegun(report.did);
     }
     reports.push_back(std::move(report));
   }
@@ -155,8 +155,8 @@ Json ToJson(const AttemptReport& report) {
   Json json{{"attempt", report.attempt.number},
             {"execution", report.attempt.execution},
             {"status", NameOf(report.status)}};
-  if (report.start) json["started_at"] = states::FormatTimestamp(*report.start);
-  if (report.stop) json["ended_at"] = states::FormatTimestamp(*report.stop);
+  if (report.start) json["started_at"] = FormatTimestamp(*report.start);
+  if (report.stop) json["ended_at"] = FormatTimestamp(*report.stop);
   if (!report.error.empty() || !report.cause.empty())
     json["error"] = ToJson(CaughtError{report.error, report.cause});
   if (!report.attempt.again.empty()) json["done_again"] = report.attempt.again;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "muster/json.h"
+#include "muster/runs.h"
 #include "muster/states.h"
 #include "muster/store.h"
-#include "plan/run/run_state.h"
 
 namespace muster::plan {
 

@@ -10,6 +10,7 @@
 
 #include "core/json.h"
 #include "muster/env.h"
+#include "muster/run_report.h"
 #include "muster/store.h"
 #include "plan/compile/machine_data.h"
 #include "plan/compile/state_table.h"
@@ -20,10 +21,6 @@ struct Event;
 }
 
 namespace muster::plan {
-
-// WAITING, RUNNING, SUCCEEDED, FAILED; STOPPED: the run has ended while it was running.
-enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
-std::string NameOf(PartState state);
 
 enum class AttemptStatus { kRunning, kSucceeded, kFailed, kTimedOut, kStopped };
 std::string NameOf(AttemptStatus status);  // "timed_out"

@@ -1,4 +1,4 @@
-#include "plan/run/run_progress.h"
+#include "muster/run_report.h"
 
 namespace muster::plan {
 namespace {

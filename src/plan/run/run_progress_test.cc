@@ -1,4 +1,4 @@
-#include "plan/run/run_progress.h"
+#include "muster/run_report.h"
 
 #include <gtest/gtest.h>
 

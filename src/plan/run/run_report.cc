@@ -8,7 +8,6 @@
 #include "core/task_counts.h"
 #include "plan/explain/troubleshooting.h"
 #include "plan/model/data_flow.h"
-#include "states/states.h"
 
 namespace muster::plan {
 namespace {
@@ -153,7 +152,7 @@ Json TaskJson(const TaskReport& task) {
   Json json{{"task", task.name}, {"phase", NameOf(task.phase)}, {"status", NameOf(task.state)}};
   if (task.rows) json["rows"] = *task.rows;
   if (task.rows && task.phase == Phase::kExtract) json["unreadable"] = task.unreadable;
-  if (task.start) json["started_at"] = states::FormatTimestamp(*task.start);
+  if (task.start) json["started_at"] = FormatTimestamp(*task.start);
   if (task.start && task.stop)
     json["seconds"] = std::chrono::duration<double>(*task.stop - *task.start).count();
   if (task.failure) json["error"] = FailureJson(*task.failure);
@@ -161,7 +160,7 @@ Json TaskJson(const TaskReport& task) {
   if (task.retry) {
     json["retry"] = {{"attempt", task.retry->failed + 1},
                      {"of", task.retry->of},
-                     {"at", states::FormatTimestamp(task.retry->next)},
+                     {"at", FormatTimestamp(task.retry->next)},
                      {"error", FailureJson(task.retry->why)}};
   }
   return json;
@@ -189,8 +188,8 @@ int64_t RunReport::Unreadable() const {
   return rows;
 }
 
-void RunReport::SetWaits(const std::map<std::string, std::string>& waits) {
-  for (RankReport& rank : ranks) {
+void SetWaits(RunReport& report, const std::map<std::string, std::string>& waits) {
+  for (RankReport& rank : report.ranks) {
     for (TaskReport& task : rank.tasks) {
       const auto found = waits.find(task.first_state);
       if (found != waits.end() && task.state == PartState::kRunning) task.waits_for = found->second;
@@ -198,10 +197,10 @@ void RunReport::SetWaits(const std::map<std::string, std::string>& waits) {
   }
 }
 
-void RunReport::KeepBegun() {
-  for (RankReport& rank : ranks)
+void KeepBegun(RunReport& report) {
+  for (RankReport& rank : report.ranks)
     std::erase_if(rank.tasks, [](const TaskReport& task) { return !task.start; });
-  std::erase_if(ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
+  std::erase_if(report.ranks, [](const RankReport& rank) { return rank.tasks.empty(); });
 }
 
 RunReport MakeReport(const Plan& plan, const ExecutionLog& log, const Json& done, bool ended) {

@@ -9,10 +9,9 @@
 #include "core/json.h"
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/runs.h"
 #include "plan/model/plan.h"
-#include "plan/run/run_progress.h"
 #include "plan/run/run_report.h"
-#include "plan/run/run_state.h"
 
 namespace muster::plan {
 

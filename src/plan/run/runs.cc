@@ -219,7 +219,7 @@ Result<RunView> Runs::View(const std::string& id) {
   MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &*plan));
   MUSTER_ASSIGN(LiveRun live, Live(run));
   RunReport report = MakeReport(*plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
-  report.SetWaits(live.waits);
+  SetWaits(report, live.waits);
   return ViewRun(*plan, std::move(run), report, log, std::move(live), env_.WallNow());
 }
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "muster/runs.h"
 #include "muster/states.h"
 #include "muster/store.h"
 #include "plan/compile/state_table.h"
 #include "plan/compile/task_gate.h"
 #include "plan/model/plan.h"
 #include "plan/run/run_report.h"
-#include "plan/run/run_state.h"
 #include "plan/run/run_view.h"
 
 namespace muster::plan {
@@ -24,39 +24,7 @@ inline constexpr milliseconds kRunLease{15'000};
 inline constexpr const char* kRunKind = "plan.run";
 inline constexpr const char* kRunQueue = "default";
 
-// The parts of a run to repeat although they succeeded.
-struct Again {
-  std::optional<int64_t> rank = {};
-  std::optional<std::string> task = {};
-
-  explicit operator bool() const { return rank || task; }
-};
-
 Error NoSuchRun(const std::string& id);
-
-// What an attempt did, and why it ended.
-struct AttemptReport {
-  Attempt attempt;
-  RunStatus status = RunStatus::kInProgress;
-  std::string error;
-  std::string cause;
-  std::optional<WallTime> start = {};  // none: it has not begun
-  std::optional<WallTime> stop = {};
-  RunReport did = {};  // the tasks it began that the run's plan still has
-};
-
-// Without the tasks.
-Json ToJson(const AttemptReport& report);
-
-// Receives, for display, what is being waited for.
-using Sayer = std::function<void(const std::string& what)>;
-
-struct ResumeOptions {
-  Again again = {};
-  bool accept_changes = false;  // of the plan and its scripts
-  Sayer say = {};               // may be empty
-  std::string folder = {};      // for a run of an older version, which did not store its own
-};
 
 // Runs of plans on a store: each is a record that pins the plan, and an execution of its state
 // machine. One process at a time drives a run: it holds the record's lease, which Drive renews.
@@ -166,6 +134,8 @@ class Runs {
   Status WhileRenewing(const RunState& run,
                        const std::function<Status(const std::stop_token& stop)>& work);
   Status PrepareGate(const RunState& run);
+  // The calls, and the lease beside them, until the run has ended or a stop is requested.
+  Status DriveHeld(const RunState& run, int threads, const std::stop_token& stop);
   // Renews the lease, publishes progress and watches for a drain, until `done`. Fails once the
   // lease is lost.
   Status Attend(const RunState& run, const std::stop_token& done);

@@ -97,7 +97,20 @@ Status Runs::PrepareGate(const RunState& run) {
 
 Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
   MUSTER_TRY(Renew(run));
-  if (gate_ != nullptr) MUSTER_TRY(PrepareGate(run));
+  if (gate_ != nullptr) {
+    MUSTER_TRY(PrepareGate(run));
+    MUSTER_TRY(gate_->BeginRun(run.id));
+  }
+  Status driven = DriveHeld(run, threads, stop);
+  if (gate_ != nullptr) {
+    Status ended = gate_->EndRun(run.id);
+    if (driven) driven = std::move(ended);
+  }
+  MUSTER_TRY(driven);
+  return Find(run.id);
+}
+
+Status Runs::DriveHeld(const RunState& run, int threads, const std::stop_token& stop) {
   const std::string name = "run '" + run.id + "'";
   std::vector<Status> ended(static_cast<size_t>(std::max(1, threads)));
   std::atomic<size_t> working = ended.size();
@@ -125,7 +138,7 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   }
   Release(run);
   for (const Status& status : ended) MUSTER_TRY(status);
-  return Find(run.id);
+  return {};
 }
 
 Status Runs::Attend(const RunState& run, const std::stop_token& done) {

@@ -2,9 +2,8 @@
 
 #include <string>
 
+#include "muster/runs.h"
 #include "muster/store.h"
-#include "plan/run/run_progress.h"
-#include "plan/run/run_state.h"
 
 namespace muster::plan {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 namespace muster::states {
 namespace {

@@ -1,5 +1,5 @@
+#include "core/timestamp.h"
 #include "states/asl/definition_reader.h"
-#include "states/asl/timestamp.h"
 
 namespace muster::states {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 namespace muster::states {
 

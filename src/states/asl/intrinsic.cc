@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/json_equal.h"
 #include "core/sha256.h"
-#include "states/asl/json_equal.h"
 #include "states/asl/query.h"
 
 namespace muster::states {

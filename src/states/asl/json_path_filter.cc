@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "states/asl/json_equal.h"
+#include "core/json_equal.h"
 
 namespace muster::states {
 namespace {

@@ -23,6 +23,19 @@ class ExecutorWrapper : public TaskExecutor {
   void Cancel(const TaskCall& call, const Json& resume, TaskContext& context) override {
     Find(call.resource)->Cancel(call, resume, context);
   }
+  Status BeginRun(const std::string& run) override {
+    for (TaskExecutor* executor : inner_) MUSTER_TRY(executor->BeginRun(run));
+    return {};
+  }
+  // All of them, even if one fails; the answer is the first failure.
+  Status EndRun(const std::string& run) override {
+    Status ended;
+    for (TaskExecutor* executor : inner_) {
+      Status one = executor->EndRun(run);
+      if (ended) ended = std::move(one);
+    }
+    return ended;
+  }
 
  private:
   TaskExecutor* Find(std::string_view resource) const {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "core/json.h"
-#include "states/asl/json_equal.h"
+#include "core/json_equal.h"
 #include "store/store_wrapper.h"
 
 namespace muster::states {
@@ -316,7 +316,7 @@ TEST_F(StatesTest, RecordsMayComeBackInAnotherOrder) {
     events.push_back(states.History(name).value().size());
   }
   EXPECT_EQ(outputs[0], R"({"kept":[1,{"b":2,"a":"\"x\""}],"error":"Bad"})");
-  EXPECT_TRUE(states::JsonEqual(Json::parse(outputs[0]), Json::parse(outputs[1])));
+  EXPECT_TRUE(JsonEqual(Json::parse(outputs[0]), Json::parse(outputs[1])));
   EXPECT_EQ(events[0], events[1]);
 }
 

@@ -1,9 +1,9 @@
 #include "states/run/cases.h"
 
 #include "core/json.h"
+#include "core/json_equal.h"
+#include "core/timestamp.h"
 #include "core/virtual_env.h"
-#include "states/asl/json_equal.h"
-#include "states/asl/timestamp.h"
 #include "states/run/mocks.h"
 #include "states/run/runner.h"
 

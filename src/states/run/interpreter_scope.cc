@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 namespace muster::states {
 

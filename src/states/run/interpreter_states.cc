@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/planted_bug.h"
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 #include "states/run/interpreter_scope.h"
 
 namespace muster::states {

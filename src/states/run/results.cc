@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/json.h"
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 namespace muster::states {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/backoff.h"
 #include "core/url.h"
+#include "muster/executors.h"
 #include "net/sigv4.h"
 #include "task/aws/aws_protocol.h"
 

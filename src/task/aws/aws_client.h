@@ -59,8 +59,4 @@ class AwsClient {
 // Whether the request was throttled: nothing was applied, a retry may succeed.
 bool IsThrottled(const net::HttpResponse& response);
 
-// Checks that there are credentials and a region to sign calls with. kInvalid: what is missing, and
-// how to set it. Calls no service except the metadata service of an instance or container.
-Status CheckAwsAccess(Env& env, const std::stop_token& stop);
-
 }  // namespace muster::task

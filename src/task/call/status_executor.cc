@@ -1,6 +1,5 @@
 #include "task/call/status_executor.h"
 
-#include "core/mutex.h"
 #include "core/record_fields.h"
 #include "core/run_status.h"
 #include "core/secrets.h"
@@ -90,7 +89,7 @@ Result<MigrationStatus> Keep(store::Store& store, const MigrationStatus& given) 
 
 class StatusExecutor : public states::TaskExecutor {
  public:
-  StatusExecutor(Env& env, std::string url) : env_(env), url_(std::move(url)) {}
+  StatusExecutor(Env& env, StoreHandle store) : env_(env), store_(std::move(store)) {}
 
   bool Runs(std::string_view resource) const override { return resource == "muster:status"; }
 
@@ -113,30 +112,19 @@ class StatusExecutor : public states::TaskExecutor {
               states::TaskContext& /*context*/) override {}
 
  private:
-  // Opened once, and then used without the mutex.
-  Result<store::Store*> Open() {
-    const MutexLock lock(mutex_);
-    if (!store_) {
-      MUSTER_ASSIGN(store_, store::OpenStore(url_, env_));
-    }
-    return store_.get();
-  }
-
   Result<MigrationStatus> KeepIn(const MigrationStatus& status) {
-    MUSTER_ASSIGN(store::Store* const store, Open());
+    MUSTER_ASSIGN(store::Store* const store, store_.Open(env_));
     return Keep(*store, status);
   }
 
   Env& env_;
-  const std::string url_;
-  Mutex mutex_;
-  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
+  const StoreHandle store_;
 };
 
 }  // namespace
 
-std::unique_ptr<states::TaskExecutor> MakeStatusExecutor(Env& env, std::string store_url) {
-  return std::make_unique<StatusExecutor>(env, std::move(store_url));
+std::unique_ptr<states::TaskExecutor> MakeStatusExecutor(Env& env, StoreHandle store) {
+  return std::make_unique<StatusExecutor>(env, std::move(store));
 }
 
 Result<std::optional<Json>> FindMigrationStatus(store::Store& store, const std::string& tenant,

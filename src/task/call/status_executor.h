@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "muster/store.h"
 #include "muster/task.h"
+#include "task/store_handle.h"
 
 namespace muster::task {
 
@@ -22,7 +23,7 @@ namespace muster::task {
 //
 // Failures: Status.Invalid, Status.Unavailable and so on, by the store's error. `env` must outlive
 // it.
-std::unique_ptr<states::TaskExecutor> MakeStatusExecutor(Env& env, std::string store_url);
+std::unique_ptr<states::TaskExecutor> MakeStatusExecutor(Env& env, StoreHandle store);
 
 // The status of a migration, if any.
 Result<std::optional<Json>> FindMigrationStatus(store::Store& store, const std::string& tenant,

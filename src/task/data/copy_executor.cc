@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/task_counts.h"
 #include "core/url.h"
@@ -313,8 +312,8 @@ class Copying {
 
 class CopyExecutor final : public BlockingExecutor {
  public:
-  CopyExecutor(Env& env, std::string store_url, const work::WorkTerms& terms)
-      : BlockingExecutor("Copy"), env_(env), store_url_(std::move(store_url)), terms_(terms) {}
+  CopyExecutor(Env& env, StoreHandle store, const work::WorkTerms& terms)
+      : BlockingExecutor("Copy"), env_(env), store_(std::move(store)), terms_(terms) {}
 
   bool Runs(std::string_view resource) const override { return resource == "muster:copy"; }
 
@@ -329,7 +328,7 @@ class CopyExecutor final : public BlockingExecutor {
  private:
   Result<states::TaskOutcome> Copy(const CopyCall& call, states::TaskContext& context,
                                    const std::stop_token& stop) {
-    MUSTER_ASSIGN(store::Store* const store, OpenedStore());
+    MUSTER_ASSIGN(store::Store* const store, store_.Open(env_));
     MUSTER_ASSIGN(std::string folder, call.staging.CopyFolder(call.object));
     const CopyPlan plan{.object = call.object,
                         .call = CallOfToken(call.token),
@@ -341,19 +340,9 @@ class CopyExecutor final : public BlockingExecutor {
     return Copying(call, plan, *store, terms_, context, stop).Run();
   }
 
-  Result<store::Store*> OpenedStore() {
-    const MutexLock lock(mutex_);
-    if (!store_) {
-      MUSTER_ASSIGN(store_, store::OpenStore(store_url_, env_));
-    }
-    return store_.get();
-  }
-
   Env& env_;
-  const std::string store_url_;
+  const StoreHandle store_;
   const work::WorkTerms terms_;
-  Mutex mutex_;
-  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -370,9 +359,9 @@ work::WorkTerms CopyTerms() {
           .fail_fast = true};
 }
 
-std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env, std::string store_url,
+std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env, StoreHandle store,
                                                        const work::WorkTerms& terms) {
-  return std::make_unique<CopyExecutor>(env, std::move(store_url), terms);
+  return std::make_unique<CopyExecutor>(env, std::move(store), terms);
 }
 
 }  // namespace muster::task

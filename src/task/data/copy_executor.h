@@ -6,6 +6,7 @@
 #include "muster/env.h"
 #include "muster/task.h"
 #include "muster/work.h"
+#include "task/store_handle.h"
 
 namespace muster::task {
 
@@ -39,9 +40,9 @@ work::WorkTerms CopyTerms();
 // Failures: Copy.NotFound (the source has no such object), Copy.Conflict (another migration's
 // folder), Copy.Full, Copy.Unavailable and so on, by what went wrong; States.Timeout.
 //
-// `store_url`: opened when needed. With "memory:" only this executor can resume a copy.
+// With the store "memory:" only this executor can resume a copy.
 std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env = RealEnv(),
-                                                       std::string store_url = "memory:",
+                                                       StoreHandle store = StoreHandle("memory:"),
                                                        const work::WorkTerms& terms = CopyTerms());
 
 }  // namespace muster::task

@@ -23,8 +23,8 @@ constexpr milliseconds kLastPatience{10'000};
 
 class NotifyExecutor final : public Notifier {
  public:
-  NotifyExecutor(states::TaskExecutor& aws, Env& env, std::string url)
-      : aws_(aws), env_(env), url_(std::move(url)), changed_(env) {}
+  NotifyExecutor(states::TaskExecutor& aws, Env& env, StoreHandle store)
+      : aws_(aws), env_(env), store_(std::move(store)), changed_(env) {}
 
   ~NotifyExecutor() override {
     std::set<std::string> unsettled;
@@ -69,9 +69,20 @@ class NotifyExecutor final : public Notifier {
   void Cancel(const states::TaskCall& /*call*/, const Json& /*resume*/,
               states::TaskContext& /*context*/) override {}
 
+  Status BeginRun(const std::string& run) override { return DeliverFor(run); }
+
+  // Undelivered letters stay for the next process that drives the run.
+  Status EndRun(const std::string& run) override {
+    MUSTER_TRY(Settle(run, kLastPatience));
+    const MutexLock lock(mutex_);
+    migrations_.erase(run);
+    return {};
+  }
+
   Status DeliverFor(const std::string& migration) override {
     MUSTER_ASSIGN(Outbox* const outbox, Open());
     const MutexLock lock(mutex_);
+    settled_.erase(migration);
     if (migrations_.insert(migration).second) MUSTER_TRY(outbox->TakeBack(migration));
     while (couriers_.size() < static_cast<size_t>(kCouriers))
       couriers_.emplace_back([this, outbox](const std::stop_token& stop) { Work(*outbox, stop); });
@@ -131,8 +142,8 @@ class NotifyExecutor final : public Notifier {
   Result<Outbox*> Open() {
     const MutexLock lock(mutex_);
     if (outbox_) return outbox_.get();
-    MUSTER_ASSIGN(store_, store::OpenStore(url_, env_));
-    outbox_ = std::make_unique<Outbox>(*store_, env_);
+    MUSTER_ASSIGN(store::Store* const store, store_.Open(env_));
+    outbox_ = std::make_unique<Outbox>(*store, env_);
     return outbox_.get();
   }
 
@@ -186,10 +197,9 @@ class NotifyExecutor final : public Notifier {
 
   states::TaskExecutor& aws_;
   Env& env_;
-  const std::string url_;
+  const StoreHandle store_;
   Mutex mutex_;
   Condition changed_;
-  std::unique_ptr<store::Store> store_ GUARDED_BY(mutex_);
   std::unique_ptr<Outbox> outbox_ GUARDED_BY(mutex_);
   std::set<std::string> migrations_ GUARDED_BY(mutex_);
   std::set<std::string> settled_ GUARDED_BY(mutex_);
@@ -199,8 +209,8 @@ class NotifyExecutor final : public Notifier {
 }  // namespace
 
 std::unique_ptr<Notifier> MakeNotifyExecutor(states::TaskExecutor& aws, Env& env,
-                                             std::string store_url) {
-  return std::make_unique<NotifyExecutor>(aws, env, std::move(store_url));
+                                             StoreHandle store) {
+  return std::make_unique<NotifyExecutor>(aws, env, std::move(store));
 }
 
 }  // namespace muster::task

@@ -5,6 +5,7 @@
 
 #include "muster/task.h"
 #include "task/notify/outbox.h"
+#include "task/store_handle.h"
 
 namespace muster::task {
 
@@ -41,9 +42,9 @@ class Notifier : public states::TaskExecutor {
                                              std::chrono::milliseconds patience) = 0;
 };
 
-// `aws` makes the calls to SNS; it and `env` must outlive the notifier. The store is opened when
-// first needed.
+// `aws` makes the calls to SNS; it and `env` must outlive the notifier. While a run is driven,
+// BeginRun to EndRun, all of its letters are delivered.
 std::unique_ptr<Notifier> MakeNotifyExecutor(states::TaskExecutor& aws, Env& env,
-                                             std::string store_url);
+                                             StoreHandle store);
 
 }  // namespace muster::task

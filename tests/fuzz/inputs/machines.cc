@@ -1,7 +1,7 @@
+#include "core/timestamp.h"
 #include "fuzz/inputs/inputs.h"
 #include "states/asl/definition.h"
 #include "states/asl/query.h"
-#include "states/asl/timestamp.h"
 
 namespace muster::fuzz {
 namespace {
@@ -40,7 +40,7 @@ void Write(std::string_view bytes) {
   static_cast<void>(path->Put(root, "put"));
 }
 
-void ReadTime(std::string_view bytes) { static_cast<void>(states::ParseTimestamp(bytes)); }
+void ReadTime(std::string_view bytes) { static_cast<void>(ParseTimestamp(bytes)); }
 
 constexpr Input kInputs[] = {
     {"machine", ReadMachine}, {"query", Evaluate}, {"result_path", Write}, {"timestamp", ReadTime}};

@@ -2,9 +2,9 @@
 
 #include "core/json.h"
 
-namespace muster::states {
+namespace muster {
 
 // Whether two values are equal as JSON, whatever the order of members and the format of numbers.
 bool JsonEqual(const Json& a, const Json& b);
 
-}  // namespace muster::states
+}  // namespace muster

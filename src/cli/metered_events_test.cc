@@ -1,16 +1,16 @@
-#include "replica/metered_events.h"
+#include "cli/metered_events.h"
 
 #include <gtest/gtest.h>
 
 #include "core/json.h"
 #include "support/http_server.h"
 
-namespace muster::replica {
+namespace muster::cli {
 namespace {
 
-using Kind = ReplicaEvent::Kind;
+using Kind = replica::ReplicaEvent::Kind;
 
-ReplicaEvent Of(Kind kind, int64_t generation) {
+replica::ReplicaEvent Of(Kind kind, int64_t generation) {
   return {.kind = kind, .worker = "w", .generation = generation};
 }
 
@@ -25,11 +25,11 @@ TEST(MeteredEvents, WhatAWorkerDidIsASpanOfTheSetsTrace) {
     metered.Take(Of(Kind::kRegistered, 0));
     metered.Take(Of(Kind::kReady, 1));
     metered.Take(Of(Kind::kRunning, 1));
-    ReplicaEvent parked = Of(Kind::kParked, 1);
+    replica::ReplicaEvent parked = Of(Kind::kParked, 1);
     parked.projection = "totals";
     parked.error = "no such column";
     metered.Take(parked);
-    ReplicaEvent reconfigured = Of(Kind::kReconfigured, 1);
+    replica::ReplicaEvent reconfigured = Of(Kind::kReconfigured, 1);
     reconfigured.pauses = {{0, std::chrono::milliseconds(100)}};
     metered.Take(reconfigured);
     metered.Take(Of(Kind::kStopped, 1));
@@ -52,4 +52,4 @@ TEST(MeteredEvents, WhatAWorkerDidIsASpanOfTheSetsTrace) {
 }
 
 }  // namespace
-}  // namespace muster::replica
+}  // namespace muster::cli

@@ -1,8 +1,8 @@
-#include "states/asl/json_equal.h"
+#include "core/json_equal.h"
 
 #include <algorithm>
 
-namespace muster::states {
+namespace muster {
 
 bool JsonEqual(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) return a == b;
@@ -18,4 +18,4 @@ bool JsonEqual(const Json& a, const Json& b) {
   return a == b;
 }
 
-}  // namespace muster::states
+}  // namespace muster

@@ -1,45 +1,46 @@
-#include "replica/metered_events.h"
+#include "cli/metered_events.h"
 
 #include "core/log.h"
 #include "core/mutex.h"
 
-namespace muster::replica {
+namespace muster::cli {
 namespace {
 
-const char* KindName(ReplicaEvent::Kind kind) {
+const char* KindName(replica::ReplicaEvent::Kind kind) {
   switch (kind) {
-    case ReplicaEvent::Kind::kRegistered:
+    case replica::ReplicaEvent::Kind::kRegistered:
       return "registered";
-    case ReplicaEvent::Kind::kReady:
+    case replica::ReplicaEvent::Kind::kReady:
       return "ready";
-    case ReplicaEvent::Kind::kRunning:
+    case replica::ReplicaEvent::Kind::kRunning:
       return "running";
-    case ReplicaEvent::Kind::kStandby:
+    case replica::ReplicaEvent::Kind::kStandby:
       return "standby";
-    case ReplicaEvent::Kind::kReconfigured:
+    case replica::ReplicaEvent::Kind::kReconfigured:
       return "reconfigured";
-    case ReplicaEvent::Kind::kParked:
+    case replica::ReplicaEvent::Kind::kParked:
       return "parked";
-    case ReplicaEvent::Kind::kLost:
+    case replica::ReplicaEvent::Kind::kLost:
       return "lost";
-    case ReplicaEvent::Kind::kTrouble:
+    case replica::ReplicaEvent::Kind::kTrouble:
       return "trouble";
-    case ReplicaEvent::Kind::kStopped:
+    case replica::ReplicaEvent::Kind::kStopped:
       return "stopped";
   }
   return "other";
 }
 
 // Whether it starts a lasting stage and ends the previous one.
-bool IsStage(ReplicaEvent::Kind kind) {
-  return kind != ReplicaEvent::Kind::kReconfigured && kind != ReplicaEvent::Kind::kParked &&
-         kind != ReplicaEvent::Kind::kTrouble;
+bool IsStage(replica::ReplicaEvent::Kind kind) {
+  return kind != replica::ReplicaEvent::Kind::kReconfigured &&
+         kind != replica::ReplicaEvent::Kind::kParked &&
+         kind != replica::ReplicaEvent::Kind::kTrouble;
 }
 
-std::string StageName(ReplicaEvent::Kind kind, int64_t generation) {
+std::string StageName(replica::ReplicaEvent::Kind kind, int64_t generation) {
   const std::string number = std::to_string(generation);
-  if (kind == ReplicaEvent::Kind::kReady) return "barrier " + number;
-  if (kind == ReplicaEvent::Kind::kRunning) return "generation " + number;
+  if (kind == replica::ReplicaEvent::Kind::kReady) return "barrier " + number;
+  if (kind == replica::ReplicaEvent::Kind::kRunning) return "generation " + number;
   return KindName(kind);
 }
 
@@ -60,7 +61,7 @@ MeteredEvents::MeteredEvents(std::string set, Metrics& metrics, net::Tracer& tra
       pause_(metrics.GetHistogram("muster_replica_pause_seconds", "How long slots had no owner",
                                   Bounds())) {}
 
-void MeteredEvents::Take(const ReplicaEvent& event) {
+void MeteredEvents::Take(const replica::ReplicaEvent& event) {
   metrics_
       .GetCounter("muster_replica_events_total", "Worker events, by kind",
                   {{"kind", KindName(event.kind)}})
@@ -77,14 +78,15 @@ void MeteredEvents::Take(const ReplicaEvent& event) {
        {"why", event.error}});
   const std::optional<Stage> before = Enter(event);
   if (!before) return;
-  if (before->kind == ReplicaEvent::Kind::kReady && event.kind == ReplicaEvent::Kind::kRunning) {
+  if (before->kind == replica::ReplicaEvent::Kind::kReady &&
+      event.kind == replica::ReplicaEvent::Kind::kRunning) {
     barrier_.Observe(std::chrono::duration<double>(env_.MonoNow() - before->since).count());
   }
   Trace(event, *before);
 }
 
 // The stage the worker was in until now; for momentary events, that moment.
-std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const ReplicaEvent& event) {
+std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const replica::ReplicaEvent& event) {
   const Stage now{event.kind, event.generation, env_.MonoNow(), env_.WallNow()};
   if (!IsStage(event.kind)) {
     if (event.error.empty()) return std::nullopt;
@@ -94,11 +96,11 @@ std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const ReplicaEvent& eve
   const auto [stage, first] = stages_.emplace(event.worker, now);
   if (first) return std::nullopt;
   const Stage before = std::exchange(stage->second, now);
-  if (event.kind == ReplicaEvent::Kind::kStopped) stages_.erase(stage);
+  if (event.kind == replica::ReplicaEvent::Kind::kStopped) stages_.erase(stage);
   return before;
 }
 
-void MeteredEvents::Trace(const ReplicaEvent& event, const Stage& stage) {
+void MeteredEvents::Trace(const replica::ReplicaEvent& event, const Stage& stage) {
   const std::string name = StageName(stage.kind, stage.generation);
   const std::string start = std::to_string(stage.since_wall.time_since_epoch().count());
   tracer_.Add({.name = name,
@@ -114,4 +116,4 @@ void MeteredEvents::Trace(const ReplicaEvent& event, const Stage& stage) {
                .error = event.error});
 }
 
-}  // namespace muster::replica
+}  // namespace muster::cli

@@ -10,7 +10,7 @@
 #include "muster/replica.h"
 #include "net/tracer.h"
 
-namespace muster::replica {
+namespace muster::cli {
 
 // Reports what the workers of a replica set do: as metrics (muster_replica_events_total by kind,
 // muster_replica_barrier_seconds from ready to running, muster_replica_pause_seconds of slots), as
@@ -20,19 +20,19 @@ class MeteredEvents {
  public:
   MeteredEvents(std::string set, Metrics& metrics, net::Tracer& tracer, Env& env);
 
-  void Take(const ReplicaEvent& event);
+  void Take(const replica::ReplicaEvent& event);
 
  private:
   // A worker's current stage and its start.
   struct Stage {
-    ReplicaEvent::Kind kind = ReplicaEvent::Kind::kRegistered;
+    replica::ReplicaEvent::Kind kind = replica::ReplicaEvent::Kind::kRegistered;
     int64_t generation = 0;
     MonoTime since{};
     WallTime since_wall{};
   };
 
-  std::optional<Stage> Enter(const ReplicaEvent& event);
-  void Trace(const ReplicaEvent& event, const Stage& stage);
+  std::optional<Stage> Enter(const replica::ReplicaEvent& event);
+  void Trace(const replica::ReplicaEvent& event, const Stage& stage);
 
   const std::string set_;
   Metrics& metrics_;
@@ -44,4 +44,4 @@ class MeteredEvents {
   std::map<std::string, Stage> stages_ GUARDED_BY(mutex_);  // by worker
 };
 
-}  // namespace muster::replica
+}  // namespace muster::cli

@@ -1,9 +1,9 @@
-#include "states/asl/timestamp.h"
+#include "core/timestamp.h"
 
 #include <array>
 #include <cstdio>
 
-namespace muster::states {
+namespace muster {
 namespace {
 
 using std::chrono::days;
@@ -94,4 +94,4 @@ std::string FormatTimestamp(WallTime time) {
   return {text.data(), static_cast<size_t>(size)};
 }
 
-}  // namespace muster::states
+}  // namespace muster

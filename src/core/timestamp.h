@@ -7,7 +7,7 @@
 
 #include "muster/env.h"
 
-namespace muster::states {
+namespace muster {
 
 // Parses a time in the format of the language, RFC 3339 with a capital T and Z or an offset:
 // "2016-03-14T01:59:00.123Z". None: not such a time.
@@ -23,4 +23,4 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text);
 // "2016-03-14T01:59:00.123Z".
 std::string FormatTimestamp(WallTime time);
 
-}  // namespace muster::states
+}  // namespace muster
