@@ -114,12 +114,11 @@ class PlanUser {
   // Once there is a run, it is seldom started as if there were none: that compiles the plan, which
   // takes longer than anything else.
   std::optional<RunState> Begin(std::stop_token stop) {
-    if (!exists_ || sim_.random().OneIn(4)) {
+    if (world_.Executions().empty() || sim_.random().OneIn(6)) {
       const auto begun =
           runs_.Start(world_.plan(), world_.plan().profiles.front(), world_.inputs());
       if (begun) return *begun;
       if (begun.error().code != Code::kConflict) return Refused(begun.error());
-      exists_ = true;
     }
     const auto run = runs_.Resume(PlanWorld::kMigration, world_.plan(), {}, stop);
     if (run) return *run;
@@ -154,7 +153,6 @@ class PlanUser {
   plan::TaskGate gate_;
   states::States states_;
   Runs runs_;
-  bool exists_ = false;  // a start was refused
 };
 
 class PlanWorkloadImpl final : public Workload {

@@ -23,7 +23,7 @@ constexpr nanoseconds kHaltTime = seconds(60);
 
 void ReplicaWorld::MaybeRestoreLog() {
   if (crowd_ || appended_ == 0 || life_ == kMostRestores) return;
-  if (!sim_->Fires(Fault::kRestoredLog, 400)) return;
+  if (!sim_->Fires(Fault::kRestoredLog, 200)) return;
   Random& random = sim_->RandomOf(Fault::kRestoredLog);
   const int64_t most = random.OneIn(3) ? appended_ : std::min(appended_, kFewEvents);
   const int64_t lost = random.Between(1, most);
@@ -41,7 +41,7 @@ void ReplicaWorld::MaybeRestoreLog() {
   if (spoiled_.empty())
     sim_->Sometimes("62 the event log is restored, and has lost nothing that was handled");
   // It may have grown beyond where it was by the time that anyone looks.
-  const int64_t most_now = events_ - (late_ ? 1 : 0);
+  const int64_t most_now = events_ - (late_ ? 2 : 1);
   for (int64_t more = random.Between(0, 2 * lost); more > 0 && appended_ < most_now; --more)
     AppendNext();
 }

@@ -177,6 +177,9 @@ class ReplicaWorld::SimProjection final : public replica::Projection {
     return std::make_unique<SimProcessor>(world_, *runner_, partition.side_effects);
   }
 
+  // Its read model is what has been handled since.
+  Status Clear(replica::Transaction&, int /*version*/) override { return {}; }
+
   ReplicaWorld& world_;
   InlineRunner* const runner_;  // of those who handle events
 };
@@ -245,9 +248,10 @@ void ReplicaWorld::AppendAll(Env& env, std::stop_token stop) {
       env.Sleep(seconds(1), stop);
       continue;
     }
+    // Not once all are there: the workers may have ended.
+    MaybeRestoreLog();
     AppendNext();
     env.Sleep(append_for_ / events_, stop);
-    MaybeRestoreLog();
   }
 }
 
