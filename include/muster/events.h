@@ -63,11 +63,6 @@ struct SlotPosition {
   bool operator==(const SlotPosition&) const = default;
 };
 
-struct EventPage {
-  std::vector<Event> events = {};  // in global order
-  int64_t read_to = 0;             // nothing requested is missing up to here, now or later
-};
-
 // Which event a reader has seen at a position. Another event in its place means another log: one
 // that was restored from a backup and has grown again, say.
 struct EventMark {
@@ -77,6 +72,14 @@ struct EventMark {
   bool operator==(const EventMark&) const = default;
 };
 EventMark MarkOf(const Event& event);
+
+struct EventPage {
+  std::vector<Event> events = {};  // in global order
+  int64_t read_to = 0;             // nothing requested is missing up to here, now or later
+  // Of the log's last event at or before `read_to`, by the same look at the log: whether the log is
+  // still the one that was read. Position 0: there is none, or a log that does not say.
+  EventMark end = {};
+};
 
 // What a slot has after a position.
 struct SlotLag {

@@ -184,6 +184,10 @@ class FailingDisk final : public FileCalls {
   int TryLock(int fd) override { return real_.TryLock(fd); }
   void Unlock(int fd) override { real_.Unlock(fd); }
   int64_t Write(int fd, std::string_view bytes) override { return real_.Write(fd, bytes); }
+  int OpenToRewrite(const std::string& path) override { return real_.OpenToRewrite(path); }
+  int64_t WriteAt(int fd, std::string_view bytes, int64_t offset) override {
+    return real_.WriteAt(fd, bytes, offset);
+  }
   int64_t Read(int fd, char* to, size_t bytes, int64_t offset) override {
     return real_.Read(fd, to, bytes, offset);
   }

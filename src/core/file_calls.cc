@@ -45,6 +45,12 @@ class SystemCalls final : public FileCalls {
   int64_t Write(int fd, std::string_view bytes) override {
     return OrReason<int64_t>(write(fd, bytes.data(), bytes.size()));
   }
+  int OpenToRewrite(const std::string& path) override {
+    return OrReason(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  }
+  int64_t WriteAt(int fd, std::string_view bytes, int64_t offset) override {
+    return OrReason<int64_t>(pwrite(fd, bytes.data(), bytes.size(), offset));
+  }
   int64_t Read(int fd, char* to, size_t bytes, int64_t offset) override {
     return OrReason<int64_t>(pread(fd, to, bytes, offset));
   }

@@ -30,6 +30,10 @@ class FileCalls {
   virtual int TryLock(int fd) = 0;
   virtual void Unlock(int fd) = 0;
   virtual int64_t Write(int fd, std::string_view bytes) = 0;
+  // Opens an existing file to write over what it has, which a file that is appended to does not
+  // allow.
+  virtual int OpenToRewrite(const std::string& path) = 0;
+  virtual int64_t WriteAt(int fd, std::string_view bytes, int64_t offset) = 0;
   virtual int64_t Read(int fd, char* to, size_t bytes, int64_t offset) = 0;
   virtual int Truncate(int fd, int64_t size) = 0;
   virtual int Sync(int fd) = 0;

@@ -301,6 +301,23 @@ TEST_P(EventLogContract, MarksTellEventsAtTheSamePositionApart) {
   EXPECT_TRUE(log_->KeepsEvents());
 }
 
+TEST_P(EventLogContract, APageNamesTheEventThatTheLogHasWhereItEnds) {
+  Append("a", 0, {{"A"}, {"B"}});
+  Append("b", 0, {{"A"}});
+  const auto all = All();
+  EXPECT_EQ(log_->ReadAll(0, 1)->end, MarkOf(all[0]));
+  EXPECT_EQ(log_->ReadAll(0, 100)->end, MarkOf(all[2]));
+  const SlotPosition of_a{SlotOf("a", 16), 0};
+  const SlotPosition of_none{(SlotOf("a", 16) + 1) % 16, 0};
+  EXPECT_EQ(log_->Read({&of_a, 1}, 1)->end, MarkOf(all[0]));
+  for (const SlotPosition& from : {of_a, of_none}) {
+    const auto page = log_->Read({&from, 1}, 100);
+    ASSERT_TRUE(page) << page.error().ToString();
+    EXPECT_EQ(page->end, log_->MarksAt({&page->read_to, 1})->front());
+    EXPECT_NE(page->end.position, 0);
+  }
+}
+
 TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
   const int slot = SlotOf("s", 16);
   Append("s", 0, {{"A"}, {"B"}, {"C"}});

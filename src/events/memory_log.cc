@@ -74,7 +74,7 @@ class MemoryEventLog final : public EventLog {
       page.events.push_back(events_[i]);
       budget.Take(events_[i]);
     }
-    page.read_to = EndOf(page, budget, after);
+    SetEnd(page, budget, after);
     return page;
   }
 
@@ -96,7 +96,7 @@ class MemoryEventLog final : public EventLog {
       page.events.push_back(event);
       budget.Take(event);
     }
-    page.read_to = EndOf(page, budget, 0);
+    SetEnd(page, budget, 0);
     return page;
   }
 
@@ -108,10 +108,7 @@ class MemoryEventLog final : public EventLog {
   Result<std::vector<EventMark>> MarksAt(std::span<const int64_t> positions) override {
     std::vector<EventMark> marks;
     const MutexLock lock(mutex_);
-    for (const int64_t position : positions) {
-      const int64_t last = std::min<int64_t>(position, std::ssize(events_));
-      marks.push_back(last < 1 ? EventMark{} : MarkOf(events_[static_cast<size_t>(last) - 1]));
-    }
+    for (const int64_t position : positions) marks.push_back(MarkAt(position));
     return marks;
   }
 
@@ -143,10 +140,15 @@ class MemoryEventLog final : public EventLog {
     return found == streams_.end() ? 0 : static_cast<int64_t>(found->second.size());
   }
 
-  int64_t EndOf(const EventPage& page, const ReadBudget& budget, int64_t after) const
-      REQUIRES(mutex_) {
-    if (budget.Spent()) return page.events.back().position;
-    return std::max(after, static_cast<int64_t>(events_.size()));
+  void SetEnd(EventPage& page, const ReadBudget& budget, int64_t after) const REQUIRES(mutex_) {
+    page.read_to = budget.Spent() ? page.events.back().position
+                                  : std::max(after, static_cast<int64_t>(events_.size()));
+    page.end = MarkAt(page.read_to);
+  }
+
+  EventMark MarkAt(int64_t position) const REQUIRES(mutex_) {
+    const int64_t last = std::min<int64_t>(position, std::ssize(events_));
+    return last < 1 ? EventMark{} : MarkOf(events_[static_cast<size_t>(last) - 1]);
   }
 
   Env& env_;

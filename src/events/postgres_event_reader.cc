@@ -61,6 +61,15 @@ std::vector<Event> EventsFrom(const sql::PgResult& rows) {
   return events;
 }
 
+EventMark MarkIn(const sql::PgResult& rows, int row) {
+  Event event;
+  event.position = rows.Int64(row, 0);
+  event.stream = rows.Text(row, 1);
+  event.version = rows.Int64(row, 2);
+  event.id = rows.Text(row, 3);
+  return event.position == 0 ? EventMark{} : MarkOf(event);
+}
+
 bool AreAtOnePosition(std::span<const SlotPosition> slots) {
   return std::all_of(slots.begin(), slots.end(), [&](const SlotPosition& slot) {
     return slot.position == slots.front().position;
@@ -105,8 +114,11 @@ Result<std::vector<Event>> PostgresEventReader::ReadStream(std::string_view stre
   const int asked = RowsFor(limit);
   auto rows = Run(statements().read_stream,
                   sql::PgParams().Text(stream).Int64(after).Int64(asked).Int64(read_bytes_));
-  Learn(rows, asked);
-  if (!rows) return std::move(rows).error();
+  if (!rows) {
+    LearnFrom(rows.error(), asked);
+    return std::move(rows).error();
+  }
+  Learn(*rows);
   return EventsFrom(*rows);
 }
 
@@ -115,11 +127,9 @@ Result<EventPage> PostgresEventReader::ReadAll(int64_t after, int limit) {
   MUSTER_ASSIGN(const int64_t horizon, HorizonBeyond(after + limit));
   EventPage page{{}, std::max(after, horizon)};
   const int asked = RowsFor(limit);
-  auto rows = Run(statements().read_all,
-                  sql::PgParams().Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_));
-  Learn(rows, asked);
-  if (!rows) return std::move(rows).error();
-  MUSTER_TRY(Fill(page, *rows, asked));
+  sql::PgParams params;
+  params.Int64(after).Int64(horizon).Int64(asked).Int64(read_bytes_);
+  MUSTER_TRY(Fill(page, RunUpTo(horizon, statements().read_all, params), asked));
   return page;
 }
 
@@ -133,10 +143,7 @@ Result<EventPage> PostgresEventReader::Read(std::span<const SlotPosition> from, 
     page.read_to = window.end;
     if (window.slots.empty()) break;
     const int asked = RowsFor(limit);
-    auto rows = ReadIn(window, asked);
-    Learn(rows, asked);
-    if (!rows) return std::move(rows).error();
-    MUSTER_TRY(Fill(page, *rows, asked));
+    MUSTER_TRY(Fill(page, ReadIn(window, asked), asked));
     if (!page.events.empty() || window.end == horizon) break;
   }
   return page;
@@ -153,14 +160,7 @@ Result<std::vector<EventMark>> PostgresEventReader::MarksAt(std::span<const int6
   MUSTER_ASSIGN(const sql::PgResult rows,
                 Run(statements().marks, sql::PgParams().Text(asked.bytes())));
   std::vector<EventMark> marks;
-  for (int row = 0; row < rows.rows(); ++row) {
-    Event event;
-    event.position = rows.Int64(row, 0);
-    event.stream = rows.Text(row, 1);
-    event.version = rows.Int64(row, 2);
-    event.id = rows.Text(row, 3);
-    marks.push_back(event.position == 0 ? EventMark{} : MarkOf(event));
-  }
+  for (int row = 0; row < rows.rows(); ++row) marks.push_back(MarkIn(rows, row));
   return marks;
 }
 
@@ -168,21 +168,28 @@ Result<std::vector<EventMark>> PostgresEventReader::MarksAt(std::span<const int6
 // have fit the last page.
 int PostgresEventReader::RowsFor(int limit) const { return std::min(limit, rows_.load()); }
 
-void PostgresEventReader::Learn(const Result<sql::PgResult>& rows, int asked) {
-  // The response may have been too large.
-  if (!rows) {
-    if (rows.error().code == Code::kUnavailable) rows_ = std::max(1, asked / 8);
-    return;
-  }
-  if (rows->rows() == 0) return;
-  const int64_t total = std::max<int64_t>(1, rows->Int64(rows->rows() - 1, kTotal));
-  const int64_t fit = read_bytes_ / std::max<int64_t>(1, total / rows->rows());
+// The response may have been too large.
+void PostgresEventReader::LearnFrom(const Error& error, int asked) {
+  if (error.code == Code::kUnavailable) rows_ = std::max(1, asked / 8);
+}
+
+void PostgresEventReader::Learn(const sql::PgResult& rows) {
+  if (rows.rows() == 0) return;
+  const int64_t total = std::max<int64_t>(1, rows.Int64(rows.rows() - 1, kTotal));
+  const int64_t fit = read_bytes_ / std::max<int64_t>(1, total / rows.rows());
   rows_ = static_cast<int>(
       std::min<int64_t>(kMaxEventBatch, 2 * std::min<int64_t>(fit, kMaxEventBatch) + 1));
 }
 
 // A page that is full, in events or bytes, was read only up to its last event.
-Status PostgresEventReader::Fill(EventPage& page, const sql::PgResult& rows, int asked) const {
+Status PostgresEventReader::Fill(EventPage& page, const Result<Rows>& read, int asked) {
+  if (!read) {
+    LearnFrom(read.error(), asked);
+    return read.error();
+  }
+  const sql::PgResult& rows = read->events;
+  Learn(rows);
+  page.end = read->end;
   page.events = EventsFrom(rows);
   if (page.events.empty()) return {};
   const auto same = [](const Event& a, const Event& b) { return a.position == b.position; };
@@ -194,26 +201,50 @@ Status PostgresEventReader::Fill(EventPage& page, const sql::PgResult& rows, int
                  "positions must be unique"};
   }
   const bool full = rows.rows() == asked || rows.Int64(rows.rows() - 1, kTotal) >= read_bytes_;
-  if (full) page.read_to = page.events.back().position;
+  if (full) {
+    page.read_to = page.events.back().position;
+    page.end = MarkOf(page.events.back());
+  }
   return {};
 }
 
-Result<sql::PgResult> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
+Result<PostgresEventReader::Rows> PostgresEventReader::RunUpTo(int64_t end,
+                                                               const sql::PgStatement& statement,
+                                                               const sql::PgParams& params) {
+  sql::PgArray ends(sql::PgArray::Element::kBigint, 1);
+  ends.Int64(end);
+  sql::PgParams none, at;
+  at.Text(ends.bytes());
+  const sql::PgCall calls[] = {
+      {statement, params}, {statements().marks, at}, {statements().last, none}};
+  MUSTER_ASSIGN(auto results, Run(calls));
+  // A log that was restored: the horizon is of events that are gone, and others may still come.
+  const int64_t last = results[2].Int64(0, 0);
+  if (KeepsEvents() && last < end) {
+    known_horizon_ = 0;
+    return Error{Code::kUnavailable, "the event log ends at position " + std::to_string(last) +
+                                         ", before what was there already"};
+  }
+  return Rows{std::move(results[0]), MarkIn(results[1], 0)};
+}
+
+Result<PostgresEventReader::Rows> PostgresEventReader::ReadIn(const ReadWindow& window, int limit) {
   sql::PgParams params;
   // The owner of all slots reads the log sequentially instead of slot by slot.
   if (window.slots.size() == static_cast<size_t>(slots_) && AreAtOnePosition(window.slots)) {
     params.Int64(window.slots.front().position).Int64(window.end).Int64(limit).Int64(read_bytes_);
-    return Run(statements().read_all, params);
+    return RunUpTo(window.end, statements().read_all, params);
   }
   return ReadSlots(window, limit);
 }
 
-Result<sql::PgResult> PostgresEventReader::ReadSlots(const ReadWindow& window, int limit) {
+Result<PostgresEventReader::Rows> PostgresEventReader::ReadSlots(const ReadWindow& window,
+                                                                 int limit) {
   sql::PgParams params;
   const SlotArrays arrays(window.slots);
   params.Text(arrays.slots.bytes()).Text(arrays.afters.bytes()).Int64(window.end);
   params.Int64(limit).Int64(read_bytes_);
-  return Run(statements().read_slots, params);
+  return RunUpTo(window.end, statements().read_slots, params);
 }
 
 // Polls the end of an index, which is always cached. A notification per append would halve the

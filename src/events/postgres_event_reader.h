@@ -61,8 +61,17 @@ class PostgresEventReader : public EventLog {
   // A horizon, later than `known_horizon_` if possible: called only if that is not enough.
   virtual Result<int64_t> FindHorizon() = 0;
 
+  // Rows of a page that ends at `end`, and what else is known of the log at that moment.
+  struct Rows {
+    sql::PgResult events;
+    EventMark end;
+  };
+
   // Events of some slots, each after its position, up to the window's end.
-  virtual Result<sql::PgResult> ReadSlots(const ReadWindow& window, int limit);
+  virtual Result<Rows> ReadSlots(const ReadWindow& window, int limit);
+
+  // Runs a query for events up to `end`. kUnavailable: the log ends before a horizon that it had.
+  Result<Rows> RunUpTo(int64_t end, const sql::PgStatement& statement, const sql::PgParams& params);
 
   // For reading; see PostgresPool. kReadOnly: the server is a standby.
   Result<std::vector<sql::PgResult>> Run(std::span<const sql::PgCall> calls);
@@ -76,10 +85,11 @@ class PostgresEventReader : public EventLog {
 
  private:
   int RowsFor(int limit) const;
-  void Learn(const Result<sql::PgResult>& rows, int asked);
+  void Learn(const sql::PgResult& rows);
+  void LearnFrom(const Error& error, int asked);
   Result<int64_t> HorizonBeyond(int64_t wanted);
-  Result<sql::PgResult> ReadIn(const ReadWindow& window, int limit);
-  Status Fill(EventPage& page, const sql::PgResult& rows, int asked) const;
+  Result<Rows> ReadIn(const ReadWindow& window, int limit);
+  Status Fill(EventPage& page, const Result<Rows>& read, int asked);
 
   std::atomic<int> rows_ = kMaxEventBatch;  // limit on the events requested per query
 };

@@ -200,11 +200,11 @@ class PostgresTableLog final : public PostgresEventReader {
                  "positions must be greater than 0"};
   }
 
-  Result<sql::PgResult> ReadSlots(const ReadWindow& window, int limit) override {
+  Result<Rows> ReadSlots(const ReadWindow& window, int limit) override {
     const sql::PgArray afters = AllSlots(window.slots, slots_);
-    return Run(
-        statements_.read_slots,
-        sql::PgParams().Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_));
+    sql::PgParams params;
+    params.Text(afters.bytes()).Int64(window.end).Int64(limit).Int64(read_bytes_);
+    return RunUpTo(window.end, statements_.read_slots, params);
   }
 
   // Without reading the rows: slots are computed, so all of them would have to be read.

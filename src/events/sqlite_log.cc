@@ -140,6 +140,7 @@ class SqliteEventLog final : public EventLog {
     ReadBudget budget(limit, read_bytes_);
     MUSTER_TRY(AddRows(read_all_.Bind(after, horizon, limit), budget, page.events));
     page.read_to = budget.Spent() ? page.events.back().position : std::max(after, horizon);
+    MUSTER_ASSIGN(page.end, MarkAt(page.read_to));
     return page;
   }
 
@@ -160,6 +161,7 @@ class SqliteEventLog final : public EventLog {
       MUSTER_TRY(AddRows(read_one_.Bind(position), budget, page.events));
     }
     if (budget.Spent()) page.read_to = page.events.back().position;
+    MUSTER_ASSIGN(page.end, MarkAt(page.read_to));
     return page;
   }
 
@@ -172,10 +174,8 @@ class SqliteEventLog final : public EventLog {
     std::vector<EventMark> marks;
     const MutexLock lock(reader_.mutex);
     for (const int64_t position : positions) {
-      std::vector<Event> events;
-      ReadBudget budget(1, read_bytes_);
-      MUSTER_TRY(AddRows(mark_.Bind(position), budget, events));
-      marks.push_back(events.empty() ? EventMark{} : MarkOf(events.front()));
+      MUSTER_ASSIGN(const EventMark mark, MarkAt(position));
+      marks.push_back(mark);
     }
     return marks;
   }
@@ -205,6 +205,13 @@ class SqliteEventLog final : public EventLog {
     Mutex mutex;
     std::unique_ptr<sql::SqliteDb> db GUARDED_BY(mutex);
   };
+
+  Result<EventMark> MarkAt(int64_t position) REQUIRES(reader_.mutex) {
+    std::vector<Event> events;
+    ReadBudget budget(1, read_bytes_);
+    MUSTER_TRY(AddRows(mark_.Bind(position), budget, events));
+    return events.empty() ? EventMark{} : MarkOf(events.front());
+  }
 
   // Positions of the first events in a window: slots are scattered, and the events themselves may
   // be large.

@@ -86,6 +86,7 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   }
   owned_ = std::move(owned);
   page_.reset();
+  read_ = {};
   flushed_ = env_.MonoNow();
   log_checked_ = false;
   return ReloadParked();
@@ -154,6 +155,7 @@ bool Follower::HasRead(int64_t position, bool side_effects) {
 // Reloads the checkpoints, each in the generation in which we own it.
 Status Follower::Refresh() {
   page_.reset();
+  read_ = {};
   std::map<int64_t, std::vector<int>> by_generation;
   for (const auto& [slot, owned] : owned_) by_generation[owned.generation].push_back(slot);
   for (const auto& [generation, slots] : by_generation) {
@@ -181,6 +183,15 @@ Status Follower::CheckLog() {
   return {};
 }
 
+// Whether the log still has the events that the last pages were read with.
+Result<bool> Follower::HasWhatWasRead() {
+  if (read_.position == 0) return true;
+  MUSTER_ASSIGN(const auto found, log_.MarksAt({&read_.position, 1}));
+  // Others may delete events from their tables.
+  return found.front() == read_ ||
+         (!log_.KeepsEvents() && found.front().position != read_.position);
+}
+
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
   pulse_.sound = false;  // also if it throws
   auto outcome = TryStep(std::move(stop));
@@ -197,6 +208,7 @@ Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (replays) MUSTER_TRY(ReplaySome(stop));
   if (now - flushed_ >= options_.flush_every) MUSTER_TRY(Flush());
   if (!page_) MUSTER_TRY(ReadPage());
+  if (!page_) return Outcome::kMoved;
   const bool some = !page_->events.empty();
   if (some) MUSTER_TRY(HandleNext(stop));
   // The page may have been dropped, to be read again from the checkpoints.
@@ -209,8 +221,19 @@ Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
 Status Follower::ReadPage() {
   page_effects_ = HasEffectsLeft();
   MUSTER_TRY(UseProcessor(page_effects_));
-  MUSTER_ASSIGN(page_, NextPage(page_effects_));
+  MUSTER_ASSIGN(events::EventPage page, NextPage(page_effects_));
   next_ = 0;
+  if (page.end != read_ && !PLANTED_BUG(pages_are_not_compared)) {
+    // The log may have been restored and have grown again since it was last compared: what is
+    // committed or passed over now would hide that. Compared after the page was read, since it may
+    // be of either log.
+    MUSTER_TRY(CheckLog());
+    MUSTER_ASSIGN(const bool same, HasWhatWasRead());
+    // Checkpoints are not affected. What was read beyond them is read again.
+    if (!same) return Refresh();
+    read_ = page.end;
+  }
+  page_ = std::move(page);
   return {};
 }
 
@@ -260,11 +283,9 @@ Status Follower::Flush() {
   flushed_ = env_.MonoNow();
   MUSTER_TRY(CheckLog());
   if (progress.moves.empty()) return {};
-  // No event can still appear up to where a slot was read.
-  std::vector<int64_t> positions;
-  for (const SlotMove& move : progress.moves) positions.push_back(move.to);
-  MUSTER_ASSIGN(const auto marks, log_.MarksAt(positions));
-  for (size_t i = 0; i < marks.size(); ++i) progress.moves[i].mark = marks[i];
+  // As the log was when the slots were read. Asking it now could give the mark of an event that
+  // came since it was restored.
+  for (SlotMove& move : progress.moves) move.mark = read_;
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   Status flushed = Commit(*transaction, progress);
   if (!flushed && flushed.error().code == Code::kLeaseLost) return Refresh();

@@ -140,6 +140,7 @@ class Follower {
   bool HasRead(int64_t position, bool side_effects);
   Status Refresh();
   Status CheckLog();
+  Result<bool> HasWhatWasRead();
   // follower_replay.cc
   Status ReloadParked();
   Status ReplaySome(std::stop_token stop);
@@ -187,6 +188,7 @@ class Follower {
   MonoTime flushed_{};
   MonoTime looked_{};
   bool log_checked_ = false;               // since the checkpoints were loaded
+  events::EventMark read_ = {};            // of the last page read since then
   std::optional<events::EventPage> page_;  // in progress
   size_t next_ = 0;                        // index of its next event
   bool page_effects_ = false;              // handled with side effects

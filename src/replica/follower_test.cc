@@ -170,12 +170,46 @@ TEST_F(FollowerTest, AnOwnerNoticesThatTheLogWasRestoredWhileItRuns) {
   StepUntilIdle();
   const size_t handled = model.Statements().size();
   RestoreLog(3);  // as long as before: there is nothing new to read
-  EXPECT_EQ(*follower->Step({}), Follower::Outcome::kIdle);
-  env.Sleep(6s, {});
   const auto outcome = follower->Step({});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, Code::kIncompatible);
   EXPECT_EQ(model.Statements().size(), handled);
+}
+
+// The next event of its slot would move the checkpoint past those that it would skip, and replace
+// what shows that.
+TEST_F(FollowerTest, NothingIsHandledOnceTheLogWasRestoredAndHasGrownPastTheCheckpoints) {
+  Append("s", 3);
+  StepUntilIdle();
+  const auto slots = *model.Slots(kInstance);
+  const size_t handled = model.Statements().size();
+  RestoreLog(3);
+  Append("s", 20);
+  for (int steps = 0; steps < 3; ++steps) {
+    const auto outcome = follower->Step({});
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, Code::kIncompatible);
+  }
+  EXPECT_FALSE(follower->Flush());
+  EXPECT_EQ(model.Statements().size(), handled);
+  EXPECT_EQ(*model.Slots(kInstance), slots);
+}
+
+// Its slot was read to the end of the log, but its checkpoint has not moved: it has lost nothing.
+TEST_F(FollowerTest, WhatWasReadBeyondACheckpointIsReadAgainFromARestoredLog) {
+  const int idle = 1 - events::SlotOf("s", 2);
+  Append("s", 3);
+  ASSERT_TRUE(follower->Own({idle}, 2, false));
+  StepUntilIdle();
+  RestoreLog(20);
+  size_t expected = 0;
+  for (const events::Event& event : log->ReadAll(0, 100)->events) expected += event.slot == idle;
+  ASSERT_GT(expected, 0u);
+  StepUntilIdle();
+  EXPECT_EQ(model.Statements().size(), expected);
+  ASSERT_TRUE(follower->Flush());
+  EXPECT_EQ(model.Slots(kInstance)->at(static_cast<size_t>(idle)).mark,
+            log->MarksAt(std::vector<int64_t>{20})->front());
 }
 
 // Its slot has had no event, but its checkpoint has moved: new events before it would be skipped.

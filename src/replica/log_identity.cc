@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "core/planted_bug.h"
+
 namespace muster::replica {
 namespace {
 
@@ -47,6 +49,7 @@ Status Compare(const events::EventLog& log, const std::string& projection,
 
 Status CheckLogIsSame(events::EventLog& log, const std::string& projection,
                       std::span<const SlotState> slots) {
+  if (PLANTED_BUG(restored_logs_are_followed)) return {};
   bool all_marked = true;
   std::map<int64_t, events::EventMark> known;  // by position: most slots have the same
   for (const SlotState& slot : slots) {

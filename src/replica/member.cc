@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "core/log.h"
 #include "core/planted_bug.h"
@@ -26,6 +28,13 @@ std::string Joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// Sets of hundreds of workers look at each other every few seconds.
+bool AreAllIn(const std::vector<std::string>& some, const std::vector<std::string>& all) {
+  const std::set<std::string_view> names(all.begin(), all.end());
+  return std::all_of(some.begin(), some.end(),
+                     [&](const std::string& name) { return names.contains(name); });
 }
 
 Error Lost(const std::string& id, const std::string& why) {
@@ -68,8 +77,8 @@ Status Member::CheckSet(const SetView& view) const {
 }
 
 Status Member::Register() {
-  MUSTER_ASSIGN(const SetView view, ReadSet(store_, options_.set));
-  MUSTER_TRY(CheckSet(view));
+  MUSTER_ASSIGN(seen_, ReadSet(store_, options_.set, std::move(seen_)));
+  MUSTER_TRY(CheckSet(seen_));
   const std::string name = options_.worker.empty() ? HostName() : options_.worker;
   // Never the same id again: death is final.
   id_ = name + "-" + env_.NewId().substr(0, 12);
@@ -151,19 +160,19 @@ nanoseconds Member::Rest() const {
   return rest;
 }
 
-Result<SetView> Member::Tick() {
+Result<const SetView*> Member::Tick() {
   const MonoTime now = env_.MonoNow();
   if (now >= deadline()) return Lost(id_, "it could not renew in time");
   if (now - renewed_ >= options_.heartbeat_interval) MUSTER_TRY(Renew());
-  MUSTER_ASSIGN(SetView view, ReadSet(store_, options_.set));
-  const auto self = view.members.find(id_);
-  if (self == view.members.end()) return Lost(id_, "its record is gone");
+  MUSTER_ASSIGN(seen_, ReadSet(store_, options_.set, std::move(seen_)));
+  const auto self = seen_.members.find(id_);
+  if (self == seen_.members.end()) return Lost(id_, "its record is gone");
   if (!self->second.state.Alive()) {
     const std::string& why = self->second.state.error;
     return Lost(id_, why.empty() ? "it was declared dead" : why);
   }
-  MUSTER_TRY(Coordinate(view));
-  return view;
+  MUSTER_TRY(Coordinate(seen_));
+  return &seen_;
 }
 
 Status Member::Coordinate(SetView& view) {
@@ -183,12 +192,8 @@ Status Member::Coordinate(SetView& view) {
     living.resize(static_cast<size_t>(*view.scale));
   }
   const auto& members = generation.assignment.members;
-  const bool gone = std::any_of(members.begin(), members.end(), [&](const std::string& id) {
-    return std::find(living.begin(), living.end(), id) == living.end();
-  });
-  const bool joined = std::any_of(living.begin(), living.end(), [&](const std::string& id) {
-    return generation.assignment.PartitionOf(id) < 0;
-  });
+  const bool gone = !AreAllIn(members, living);
+  const bool joined = !AreAllIn(living, members);
   const bool behind = view.set_record.version == 0 || generation.number < beyond_;
   if (generation.phase == Generation::Phase::kPreparing && !gone && !behind) {
     // New workers wait for "go": otherwise a crowd could delay it forever.
@@ -231,12 +236,14 @@ bool Member::IsLate(const SetView& view, const std::string& id, const MemberStat
 
 Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
   const nanoseconds waited = PreparingFor(view);
+  const auto& members = view.generation.assignment.members;
+  const std::set<std::string_view> with_parts(members.begin(), members.end());
   bool died = false;
   std::vector<store::Change> changes;
   std::vector<std::string> ids;  // of those declared dead; empty: the record is deleted
   for (const auto& [id, member] : view.members) {
     const bool expired = member.record.due && *member.record.due <= now;
-    const bool has_part = view.generation.assignment.PartitionOf(id) >= 0;
+    const bool has_part = with_parts.contains(id);
     if (!member.state.Alive() && member.state.phase != MemberState::Phase::kStopping) {
       died |= has_part && member.state.phase == MemberState::Phase::kDead;
       if (expired && !has_part) {

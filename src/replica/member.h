@@ -31,8 +31,8 @@ class Member {
 
   // Reads the set, renews the heartbeat if due, and coordinates. After kLeaseLost the worker is
   // out: it must stop all work and may register again. Other failures may be transient, until the
-  // deadline.
-  Result<SetView> Tick();
+  // deadline. The view is valid until the next call.
+  Result<const SetView*> Tick();
 
   // Publishes this worker's state. kLeaseLost as from Tick.
   Status Say(MemberState::Phase phase, int64_t generation);
@@ -81,6 +81,7 @@ class Member {
   std::optional<store::Lease> lease_;  // of our record; none: not registered
   MemberState state_;
   MonoTime renewed_{};
+  SetView seen_;  // by the last look
 
   int64_t beyond_ = 0;
   // Since when the living have differed from the members, and since when they have not changed.

@@ -1022,7 +1022,7 @@ TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
       one.next = env.MonoNow() + 300ms;
       const auto view = one.member->Tick();
       ASSERT_TRUE(view) << view.error().ToString();
-      const Generation& generation = view->generation;
+      const Generation& generation = (*view)->generation;
       const bool is_whole = generation.assignment.members.size() == kMembers;
       if (generation.phase != Generation::Phase::kRunning) {
         ASSERT_TRUE(one.member->Say(MemberState::Phase::kReady, generation.number));

@@ -249,7 +249,7 @@ Result<std::vector<std::string>> ListSets(store::Store& store) {
 namespace {
 
 // One record of a set, by key; other kinds are ignored.
-Status ReadInto(SetView& view, const std::string& set, store::Record record) {
+Status ReadInto(SetView& view, const std::string& set, SetView& known, store::Record record) {
   const std::string member = MemberKey(set, ""), projection = ProjectionKey(set, ""),
                     suspect = set + "/suspect/";
   if (record.key == view.set_record.key) {
@@ -263,9 +263,15 @@ Status ReadInto(SetView& view, const std::string& set, store::Record record) {
     MUSTER_TRY(fields.Check(kWhat));
     if (most > 0) view.scale = most;
   } else if (record.key.starts_with(member)) {
-    MUSTER_ASSIGN(MemberState state, MemberState::FromBody(record.body));
-    std::string id = record.key.substr(member.size());
-    view.members[id] = {std::move(record), std::move(state)};
+    const std::string id = record.key.substr(member.size());
+    SetView::Member& read = view.members[id];
+    const auto found = known.members.find(id);
+    if (found != known.members.end() && found->second.record.body == record.body) {
+      read.state = std::move(found->second.state);
+    } else {
+      MUSTER_ASSIGN(read.state, MemberState::FromBody(record.body));
+    }
+    read.record = std::move(record);
   } else if (record.key.starts_with(projection)) {
     MUSTER_ASSIGN(view.projections[record.key.substr(projection.size())],
                   DesiredState::FromBody(record.body));
@@ -292,7 +298,7 @@ int CountAlive(const SetView& view) {
                     [](const auto& member) { return member.second.state.Alive(); }));
 }
 
-Result<SetView> ReadSet(store::Store& store, const std::string& set) {
+Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known) {
   SetView view;
   view.set_record = store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
   const std::string prefix = set + "/";
@@ -304,7 +310,7 @@ Result<SetView> ReadSet(store::Store& store, const std::string& set) {
     if (!last) after = page.back().key;
     for (store::Record& record : page) {
       const std::string key = record.key;
-      if (const Status read = ReadInto(view, set, std::move(record)); !read) {
+      if (const Status read = ReadInto(view, set, known, std::move(record)); !read) {
         return read.error().Within("record '" + key + "'");
       }
     }

@@ -143,7 +143,8 @@ Result<std::vector<std::string>> ListSets(store::Store& store);
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 
-Result<SetView> ReadSet(store::Store& store, const std::string& set);
+// `known` saves time: an earlier view, from which the states of unchanged members are taken.
+Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known = {});
 
 // kInvalid: the name cannot be part of a key.
 Status CheckReplicaName(std::string_view what, std::string_view name);

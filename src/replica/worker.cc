@@ -111,8 +111,8 @@ Status Worker::Look() {
   const auto view = member_.Tick();
   deadline_ns_ = member_.deadline().time_since_epoch().count();
   if (!view) return view.error();
-  MUSTER_TRY(Follow(*view));
-  return ManageFollowers(*view);
+  MUSTER_TRY(Follow(**view));
+  return ManageFollowers(**view);
 }
 
 void Worker::ReportTrouble(std::string& trouble, const std::string& error) {

@@ -32,6 +32,11 @@ void MaybeHang(Simulation& sim, const std::stop_token& stop) {
   }
 }
 
+void FaultyWire::GoAway(nanoseconds time) {
+  away_until_ = std::max(away_until_, sim_.now() + time);
+  sim_.Lasts(time);
+}
+
 Status FaultyWire::Carry(std::string_view what, bool writes, const std::function<void()>& now,
                          const std::function<std::function<void()>()>& later) {
   const auto note = [&](std::string_view outcome) { sim_.Note(std::string(what).append(outcome)); };

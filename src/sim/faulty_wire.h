@@ -35,6 +35,9 @@ class FaultyWire {
   // Makes the server unreachable more often, and for minutes.
   void AddHarshFaults() { harsh_ = true; }
 
+  // The server cannot be reached for this long, as while it is being restored.
+  void GoAway(nanoseconds time);
+
   // One process never reaches it, as long as there are faults.
   void CutOff(std::string process) { cut_off_ = std::move(process); }
 

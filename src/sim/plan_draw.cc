@@ -63,6 +63,9 @@ void PlanWorld::DrawPlan() {
 void PlanWorld::DrawTasks() {
   Random& random = sim_.random();
   const auto states = plan::NewProfileStates(plan_, plan_.profiles.front());
+  for (const plan::Rank& rank : plan_.ranks)
+    reconcile_states_.push_back(states->ReconcileName(rank));
+  order_.emplace(plan_);
   const auto add = [&](size_t rank, plan::Phase phase, const std::string& name) {
     const bool extracts = phase == plan::Phase::kExtract;
     Task task{

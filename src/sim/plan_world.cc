@@ -1,5 +1,6 @@
 #include "sim/plan_world.h"
 
+#include "core/append_once.h"
 #include "core/json_fields.h"
 #include "plan/plan.h"
 #include "states/states.h"
@@ -10,12 +11,26 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int kNotifyRetries = 5;  // as the compiler has it
+constexpr char kNotifications[] = "notifications.jsonl";
 
 std::string ExecutionOf(const std::string& token) { return token.substr(0, token.find(':')); }
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
 Json ParseFlow(const std::string& body) {
   return Json::parse(body, nullptr, false).value("flow", Json::object());
+}
+// Whether it is a line of its own: nothing is before or after it.
+bool HasLine(const std::string& content, const std::string& line) {
+  return content.starts_with(line + "\n") || content.find("\n" + line + "\n") != std::string::npos;
+}
+std::vector<std::string> ExecutionsIn(const std::string& body) {
+  std::vector<std::string> all;
+  store::Record record;
+  record.key = PlanWorld::kMigration;
+  record.body = body;
+  const auto run = plan::ReadRunBody(record);
+  for (const plan::Attempt& attempt : run.value().attempts) all.push_back(attempt.execution);
+  return all;
 }
 std::string TokenIn(const Json& flow) {
   return flow.contains("task") ? flow["task"].value("token", "") : "";
@@ -63,6 +78,7 @@ class PlanWorld::Executor final : public states::TaskExecutor {
 
  private:
   states::TaskOutcome Ask(const states::TaskCall& call, states::TaskContext& context) {
+    if (call.resource == "muster:notify" && world_.files_) return world_.Record(call, context);
     const auto reached = Reach(call, context);
     if (!reached) return reached.error();
     if (call.resource == "muster:notify" && !*reached)
@@ -93,7 +109,11 @@ class PlanWorld::Executor final : public states::TaskExecutor {
 };
 
 PlanWorld::PlanWorld(Simulation& sim)
-    : sim_(sim), flows_(ParseFlow), wire_(sim), drivers_(sim, kMigration) {
+    : sim_(sim),
+      flows_(ParseFlow),
+      executions_(ExecutionsIn),
+      wire_(sim),
+      drivers_(sim, kMigration) {
   DrawPlan();
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
@@ -108,6 +128,8 @@ PlanWorld::PlanWorld(Simulation& sim)
                                            const std::vector<store::Record>& taken,
                                            bool) { drivers_.Claimed(request, before, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
+  if (sim.Allows(Fault::kFailedSync) && sim.RandomOf(Fault::kFailedSync).OneIn(3))
+    files_ = std::make_unique<SimFiles>(sim);
 }
 
 std::unique_ptr<states::TaskExecutor> PlanWorld::NewExecutor() {
@@ -137,6 +159,32 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
   }
   if (++delivered_[dedupe] > 1) sim_.Sometimes("47 a notification arrives again with the same key");
   return true;
+}
+
+// As `muster run` appends a notification to a file. What it acknowledges is on disk.
+states::TaskOutcome PlanWorld::Record(const states::TaskCall& call, states::TaskContext& context) {
+  const std::string dedupe = call.input.value("dedupe", "");
+  const std::string key = "{\"dedupe\":" + ToJsonText(Json(dedupe)) + ",";
+  const std::string line = key + "\"subject\":\"it failed\"}";
+  const auto calls = files_->CallsOf(context.env());
+  const Status appended = AppendOnce(kNotifications, line, key, *calls);
+  if (!appended) {
+    ++refused_[dedupe];
+    return states::TaskFailure{"Notify.Failed", appended.error().message};
+  }
+  ++delivered_[dedupe];
+  recorded_.insert(line);
+  sim_.Sometimes("47 a notification is appended to a file");
+  if (!HasLine(files_->OnDisk(kNotifications), line))
+    Violate("L", "the notification of " + dedupe + " was acknowledged, but is not on disk");
+  return states::TaskSuccess{Json::object()};
+}
+
+void PlanWorld::CheckFile() {
+  for (const std::string& line : recorded_) {
+    if (!HasLine(files_->Content(kNotifications), line))
+      Violate("L", "a notification is lost: " + line);
+  }
 }
 
 void PlanWorld::Changed(const store::Change& change, const std::optional<store::Record>& before,
@@ -199,9 +247,8 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
   if (execution != FirstExecution() && !done_.empty())
     sim_.Sometimes("a later attempt does what did not succeed");
   CheckPools(execution, task);
-  const plan::Order order(plan_);
   for (const auto& [other_state, other] : tasks_) {
-    const bool before = order.IsBefore(other.rank, task.rank) ||
+    const bool before = order_->IsBefore(other.rank, task.rank) ||
                         (other.rank == task.rank && other.extracts && !task.extracts);
     if (before && !MayFollow(other, execution))
       Violate("R", state + " was started before " + other_state + " was done");
@@ -246,7 +293,7 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
     if (RetryOf(token) == task.most_retries) failed_[execution].insert(task.key);
     return;
   }
-  reconciled_.erase(ReconcileState(task.rank));
+  reconciled_.erase(reconcile_states_[task.rank]);
   if (!HasItsObjects(task)) {
     provisional_[execution].insert(task.key);
     return;
@@ -260,32 +307,25 @@ std::string PlanWorld::StatusOf(const std::string& execution) {
   return stored ? FlowIn(*stored).value("status", "") : "";
 }
 
-std::string PlanWorld::ReconcileState(size_t rank) const {
-  return plan::NewProfileStates(plan_, plan_.profiles.front())->ReconcileName(plan_.ranks[rank]);
-}
-
 std::string PlanWorld::FirstExecution() const {
-  const auto executions = Executions();
+  const auto& executions = Executions();
   return executions.empty() ? "" : executions.front();
 }
 
-std::vector<std::string> PlanWorld::Executions() const {
-  std::vector<std::string> all;
+const std::vector<std::string>& PlanWorld::Executions() const {
+  static const std::vector<std::string> kNone;
   const auto stored = store_->Truth().Get(plan::kRunKind, kMigration).value();
-  if (!stored) return all;
-  const auto run = plan::ReadRunBody(*stored);
-  for (const plan::Attempt& attempt : run.value().attempts) all.push_back(attempt.execution);
-  return all;
+  return stored ? executions_[stored->body] : kNone;
 }
 
 bool PlanWorld::Completed() {
-  const auto executions = Executions();
+  const auto& executions = Executions();
   return !executions.empty() && StatusOf(executions.back()) == "SUCCEEDED";
 }
 
 void PlanWorld::CheckEnd() {
   if (!Completed()) return Violate("V", "the migration was never completed");
-  const auto executions = Executions();
+  const std::vector<std::string> executions = Executions();
   const auto stored = store_->Truth().Get(states::kKind, executions.back()).value();
   const Json& output = MemberIn(FlowIn(*stored), "output");
   for (const auto& [state, task] : tasks_) {
@@ -293,10 +333,11 @@ void PlanWorld::CheckEnd() {
     const Json result = results.value(task.name, Json::object());
     if (result.value("rows", -1) != task.rows)
       Violate("L", state + " gave " + result.dump() + ", not " + std::to_string(task.rows));
-    if (!reconciled_.contains(ReconcileState(task.rank)))
+    if (!reconciled_.contains(reconcile_states_[task.rank]))
       Violate("L", "the rank of " + state + " was not reconciled after it had succeeded");
   }
   for (const std::string& execution : executions) CheckNotifications(execution);
+  if (files_) CheckFile();
 }
 
 // Every failure was delivered to its recipients, or refused by them. One that was cancelled, or

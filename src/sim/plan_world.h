@@ -12,6 +12,7 @@
 #include "sim/faulty_wire.h"
 #include "sim/parsed.h"
 #include "sim/plan_drivers.h"
+#include "sim/sim_files.h"
 
 namespace muster::sim {
 
@@ -52,7 +53,7 @@ class PlanWorld {
   // The stored status of an execution; empty: none.
   std::string StatusOf(const std::string& execution);
   // Every execution the migration has had, in order.
-  std::vector<std::string> Executions() const;
+  const std::vector<std::string>& Executions() const;
 
   // Compares the end with the plan.
   void CheckEnd();
@@ -73,9 +74,10 @@ class PlanWorld {
   bool MayFollow(const Task& earlier, const std::string& execution) const;
   states::TaskOutcome AnswerOf(const states::TaskCall& call) const;
   std::string FirstExecution() const;
-  std::string ReconcileState(size_t rank) const;
   bool Succeeds(const Task& task, const std::string& execution, int64_t retry) const;
   bool Deliver(const std::string& dedupe);
+  states::TaskOutcome Record(const states::TaskCall& call, states::TaskContext& context);
+  void CheckFile();
   void CheckNotifications(const std::string& execution);
   void Violate(const std::string& invariant, std::string message) {
     sim_.Violate(invariant, std::move(message));
@@ -85,18 +87,23 @@ class PlanWorld {
 
   Simulation& sim_;
   Parsed<Json> flows_;
+  mutable Parsed<std::vector<std::string>> executions_;  // of a run's record
   plan::Plan plan_;
   plan::Plan edited_;
   std::map<std::string, std::string> inputs_;
-  std::map<std::string, Task> tasks_;  // by the state that calls
+  std::map<std::string, Task> tasks_;          // by the state that calls
+  std::vector<std::string> reconcile_states_;  // of the ranks
+  std::optional<plan::Order> order_;
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
   PlanDrivers drivers_;
-  int64_t target_down_ = 0;        // how many notifications are refused, before it stays up
-  std::set<std::string> started_;  // tokens whose start was stored
-  std::set<std::string> reached_;  // tokens that a service has seen
-  std::set<std::string> done_;     // keys of tasks that have succeeded
-  std::set<std::string> late_;     // those that did after a cancel
+  std::unique_ptr<SimFiles> files_;  // where notifications go, if not to a service
+  std::set<std::string> recorded_;   // lines that the file was said to have
+  int64_t target_down_ = 0;          // how many notifications are refused, before it stays up
+  std::set<std::string> started_;    // tokens whose start was stored
+  std::set<std::string> reached_;    // tokens that a service has seen
+  std::set<std::string> done_;       // keys of tasks that have succeeded
+  std::set<std::string> late_;       // those that did after a cancel
   // Scripts that succeeded without an object, as a plan that continues allows, by execution: the
   // next attempt must run them again.
   std::map<std::string, std::set<std::string>> provisional_;

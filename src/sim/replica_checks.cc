@@ -34,7 +34,9 @@ void ReplicaWorld::CheckHandled(int version, const std::vector<events::Event>& a
 
 // Whatever versions came and went, one of them handled it with side effects, or will.
 void ReplicaWorld::CheckEffects(const events::Event& event) {
-  int64_t effects = effects_[{event.stream, event.version}];
+  // What handles a log again has its side effects again.
+  if (ever_spoiled_ && (rebuilds_ || effects_[event.id] >= 1)) return;
+  int64_t effects = effects_[event.id];
   for (const int version : Versions()) {
     const auto parked = Parked(version);
     const auto found = parked.find(event.stream);
@@ -77,7 +79,10 @@ void ReplicaWorld::TakenOver(int version, int64_t generation, std::span<const in
 void ReplicaWorld::Committed(int version, const replica::ReadModelProgress& progress,
                              const std::vector<replica::MemoryReadModel::Statement>& statements,
                              const std::string& sender) {
-  if (!progress.error.empty() && !progress.parked.empty()) CheckGuilt(progress.parked.front());
+  if (life_ > 0 && !IsOfThisLog(progress)) Spoil(version);
+  const bool spoiled = spoiled_.contains(version);
+  if (!spoiled && !progress.error.empty() && !progress.parked.empty())
+    CheckGuilt(progress.parked.front());
   for (const replica::SlotMove& move : progress.moves) {
     const std::string slot = "slot " + std::to_string(move.slot);
     if (move.generation < fence_[{version, move.slot}]) {
@@ -96,6 +101,12 @@ void ReplicaWorld::Committed(int version, const replica::ReadModelProgress& prog
     }
   }
   NoteParked(version, progress);
+  if (!spoiled) return CheckOrder(version, statements);
+  if (!statements.empty()) CheckHalt(version);
+}
+
+void ReplicaWorld::CheckOrder(int version,
+                              const std::vector<replica::MemoryReadModel::Statement>& statements) {
   for (const auto& [sql, params] : statements) {
     const std::string& stream = *params[0];
     const int64_t event = std::stoll(*params[1]);
@@ -106,7 +117,7 @@ void ReplicaWorld::Committed(int version, const replica::ReadModelProgress& prog
     }
     last = event;
     ++committed_[version];
-    if (*params[2] == "1" && ++effects_[{stream, event}] > 1) {
+    if (*params[2] == "1" && ++effects_[*params[3]] > 1 && !ever_spoiled_) {
       Violate("S", stream + ": event " + std::to_string(event) + " had side effects twice");
     }
   }
@@ -140,27 +151,27 @@ void ReplicaWorld::Changed(const store::Change& change, const std::optional<stor
   }
   if (!after || before == after || !change.record.key.starts_with(replica::MemberKey(kSet, "")))
     return;
-  const auto now = replica::MemberState::FromBody(after->body);
+  const auto& now = states_seen_[after->body];
   if (!now) return Violate("P", now.error().message);
   const std::string id = change.record.key.substr(replica::MemberKey(kSet, "").size());
   if (before) {
-    const auto was = replica::MemberState::FromBody(before->body);
+    const auto& was = states_seen_[before->body];
     if (was && was->phase == replica::MemberState::Phase::kDead &&
         now->phase != replica::MemberState::Phase::kDead) {
       Violate("P", id + " was dead and is alive again");
     }
   }
   if (now->phase == replica::MemberState::Phase::kReady) ready_.emplace(id, now->generation);
-  const std::optional<replica::Generation> generation = Current();
-  if (!generation || generation->assignment.PartitionOf(id) < 0) return;
+  const replica::Generation* const generation = Current();
+  if (generation == nullptr || generation->assignment.PartitionOf(id) < 0) return;
   const bool preparing = generation->phase == replica::Generation::Phase::kPreparing;
   if (now->phase == replica::MemberState::Phase::kDead && preparing) {
     sim_->Sometimes("38 a member dies inside the barrier");
   }
   if (now->phase == replica::MemberState::Phase::kRunning) {
     for (const std::string& other : generation->assignment.members) {
-      const auto state = StateOf(other);
-      if (state && state->phase == replica::MemberState::Phase::kReady &&
+      const auto* const state = StateOf(other);
+      if (state != nullptr && state->phase == replica::MemberState::Phase::kReady &&
           state->generation == generation->number) {
         sim_->Sometimes("35 a fast worker is running while a slow one is only ready");
       }
@@ -171,10 +182,10 @@ void ReplicaWorld::Changed(const store::Change& change, const std::optional<stor
 void ReplicaWorld::SetChanged(const store::Change& change,
                               const std::optional<store::Record>& before,
                               const std::optional<store::Record>& after) {
-  const auto wanted = replica::Generation::FromBody(change.record.body);
+  const auto& wanted = generations_seen_[change.record.body];
   if (!wanted) return Violate("G", wanted.error().message);
-  const auto was = before ? replica::Generation::FromBody(before->body)
-                          : Result<replica::Generation>(replica::Generation{});
+  static const Result<replica::Generation> kNone = replica::Generation{};
+  const auto& was = before ? generations_seen_[before->body] : kNone;
   if (before == after) {
     if (was && wanted->number <= was->number &&
         wanted->phase == replica::Generation::Phase::kPreparing) {
@@ -182,7 +193,7 @@ void ReplicaWorld::SetChanged(const store::Change& change,
     }
     return;
   }
-  const auto now = replica::Generation::FromBody(after->body);
+  const auto& now = generations_seen_[after->body];
   if (!was || !now) return Violate("G", "the set's record cannot be read");
   if (now->phase == replica::Generation::Phase::kPreparing) {
     ++generations_;
@@ -228,13 +239,13 @@ void ReplicaWorld::Went(const replica::Generation& now) {
 
 // Called when a process starts: if it started before, it has crashed or was stopped.
 void ReplicaWorld::NoteRestart(const std::string& name) {
-  const std::optional<replica::Generation> generation = Current();
-  if (!started_.insert(name).second && generation &&
+  const replica::Generation* const generation = Current();
+  if (!started_.insert(name).second && generation != nullptr &&
       generation->phase == replica::Generation::Phase::kPreparing) {
     size_t ready = 0;
     for (const std::string& id : generation->assignment.members) {
-      const auto state = StateOf(id);
-      ready += state && state->ReadyFor(generation->number);
+      const auto* const state = StateOf(id);
+      ready += state != nullptr && state->ReadyFor(generation->number);
     }
     const bool all = ready == generation->assignment.members.size();
     if (all) sim_->Sometimes("33 a coordinator dies after all are ready, before go");

@@ -29,6 +29,20 @@ Result<std::vector<int64_t>> SimEventLog::Append(std::span<const events::StreamA
   return truth_->Append(appends);
 }
 
+void SimEventLog::GoBackTo(int64_t kept, nanoseconds away) {
+  const auto all = truth_->ReadAll(0, events::kMaxEventBatch).value().events;
+  truth_ = events::NewMemoryEventLog(*world_, truth_->slots());
+  for (const events::Event& event : all) {
+    if (event.position > kept) break;
+    const events::StreamAppend append{
+        .stream = event.stream,
+        .expected = events::kAnyVersion,
+        .events = {{event.type, event.payload, event.metadata, event.id}}};
+    static_cast<void>(truth_->Append({&append, 1}));
+  }
+  wire_.GoAway(away);
+}
+
 Result<std::vector<events::EventMark>> SimEventLog::MarksAt(std::span<const int64_t> positions) {
   const auto read = [this, positions = std::vector<int64_t>(positions.begin(), positions.end())](
                         bool) { return truth_->MarksAt(positions); };
@@ -160,7 +174,9 @@ Result<int64_t> SimReadModel::RequestReplay(const replica::Instance& instance,
 
 Status SimReadModel::Put(replica::Transaction& transaction, const replica::Instance& instance,
                          std::span<const events::SlotPosition> slots, bool forget) {
-  return truth_.Put(transaction, instance, slots, forget);
+  Status put = truth_.Put(transaction, instance, slots, forget);
+  if (put && forget && observer_.reset) observer_.reset(instance);
+  return put;
 }
 
 Status SimReadModel::Forget(replica::Transaction& transaction, const replica::Instance& instance,

@@ -10,7 +10,8 @@
 
 namespace muster::sim {
 
-// An in-memory event log behind a faulty wire. Appends are made by the world and never fail.
+// An in-memory event log behind a faulty wire. Appends are made by the world and never fail; it may
+// be restored from a backup.
 class SimEventLog final : public events::EventLog {
  public:
   SimEventLog(Simulation& sim, int slots);
@@ -28,6 +29,9 @@ class SimEventLog final : public events::EventLog {
   void Wait(milliseconds timeout, std::stop_token stop) override;
 
   events::EventLog& Truth() { return *truth_; }
+
+  // Keeps its first events only, after it could not be reached for a while.
+  void GoBackTo(int64_t kept, nanoseconds away);
 
  private:
   class World;
@@ -50,6 +54,7 @@ struct ReadModelObserver {
       committed;
   std::function<void()> refused;  // a process could not reach it
   std::function<void(const replica::Instance& instance)> forgotten;
+  std::function<void(const replica::Instance& instance)> reset;
 };
 
 // An in-memory read model behind its own faulty wire.

@@ -64,7 +64,11 @@ void ReplicaWorld::Setup(Simulation& sim) {
                 }
               },
           .forgotten =
-              [this](const replica::Instance& instance) { dropped_.insert(instance.version); },
+              [this](const replica::Instance& instance) {
+                dropped_.insert(instance.version);
+                spoiled_.erase(instance.version);
+              },
+          .reset = [this](const replica::Instance& instance) { Reset(instance.version); },
       });
   Draw(sim);
 }
@@ -155,8 +159,8 @@ class ReplicaWorld::SimProcessor final : public replica::Processor {
       runner_.Spend(kHandleTimeout + seconds(60));
     }
     if (world_.slow_ > nanoseconds(0)) runner_.Spend(world_.slow_);
-    return transaction.Execute(
-        "handled", {event.stream, std::to_string(event.version), side_effects_ ? "1" : "0"});
+    return transaction.Execute("handled", {event.stream, std::to_string(event.version),
+                                           side_effects_ ? "1" : "0", event.id});
   }
 
   ReplicaWorld& world_;
@@ -172,6 +176,9 @@ class ReplicaWorld::SimProjection final : public replica::Projection {
       const replica::ReplicaPartition& partition) override {
     return std::make_unique<SimProcessor>(world_, *runner_, partition.side_effects);
   }
+
+  // Its read model is what has been handled since.
+  Status Clear(replica::Transaction&, int /*version*/) override { return {}; }
 
   ReplicaWorld& world_;
   InlineRunner* const runner_;  // of those who handle events
@@ -195,6 +202,18 @@ void ReplicaWorld::CrashIn(int64_t number) {
 
 void ReplicaWorld::Work(const std::string& name, Env& env, std::stop_token stop) {
   NoteRestart(name);
+  for (;;) {
+    const Status ended = RunWorker(name, env, stop);
+    if (ended) return;
+    if (ended.error().code != Code::kIncompatible || !ever_spoiled_) {
+      return Violate("V", name + " gave up: " + ended.error().message);
+    }
+    Halted(ended.error(), env, stop);
+    if (stop.stop_requested()) return;
+  }
+}
+
+Status ReplicaWorld::RunWorker(const std::string& name, Env& env, std::stop_token stop) {
   replica::ReplicaOptions options = Options();
   options.set = kSet;
   options.worker = name;
@@ -219,9 +238,7 @@ void ReplicaWorld::Work(const std::string& name, Env& env, std::stop_token stop)
   runner.SetWorker(worker);
   told = &runner;
   std::stop_callback pass_on(stop, [&runner] { runner.Stop().request_stop(); });
-  if (auto ended = worker.Run(runner.Stop().get_token()); !ended) {
-    Violate("V", name + " gave up: " + ended.error().message);
-  }
+  return worker.Run(runner.Stop().get_token());
 }
 
 // One event after another, throughout the fault phase.
@@ -231,22 +248,31 @@ void ReplicaWorld::AppendAll(Env& env, std::stop_token stop) {
       env.Sleep(seconds(1), stop);
       continue;
     }
-    const int64_t number = appended_++;
-    const events::StreamAppend append{
-        .stream = "stream" + std::to_string(number % streams_),
-        .expected = events::kAnyVersion,
-        .events = {events::NewEvent{.type = "T",
-                                    .payload = std::to_string(number),
-                                    .metadata = "",
-                                    .id = "event" + std::to_string(number)}}};
-    if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
+    // Not once all are there: the workers may have ended.
+    MaybeRestoreLog();
+    AppendNext();
     env.Sleep(append_for_ / events_, stop);
   }
 }
 
+void ReplicaWorld::AppendNext() {
+  const int64_t number = appended_++;
+  const events::StreamAppend append{
+      .stream = "stream" + std::to_string((number + other_place_) % streams_),
+      .expected = events::kAnyVersion,
+      .events = {events::NewEvent{.type = "T",
+                                  .payload = std::to_string(number),
+                                  .metadata = "",
+                                  .id = "event" + std::to_string(number) +
+                                        (life_ == 0 ? "" : "/" + std::to_string(life_))}}};
+  if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
+}
+
 std::set<int> ReplicaWorld::Versions() {
-  const auto desired = replica::DesiredFor(store_->Truth(), kSet, kProjection).value();
-  return {desired.versions.begin(), desired.versions.end()};
+  const auto stored =
+      store_->Truth().Get(replica::kReplicaKind, replica::ProjectionKey(kSet, kProjection)).value();
+  if (!stored) return {1};
+  return versions_seen_[stored->body];
 }
 
 // Everything is handled, or parked and left so by the operator.
@@ -257,6 +283,7 @@ bool ReplicaWorld::AllDone() {
 }
 
 bool ReplicaWorld::AllDone(int version) {
+  if (spoiled_.contains(version)) return false;
   int64_t waiting = 0;
   for (const auto& [stream, found] : Parked(version)) {
     if (replaying_.contains({version, stream})) return false;
@@ -274,21 +301,19 @@ std::map<std::string, replica::ParkedStream> ReplicaWorld::Parked(int version) {
   return parked;
 }
 
-std::optional<replica::Generation> ReplicaWorld::Current() {
+const replica::Generation* ReplicaWorld::Current() {
   const auto record = store_->Truth().Get(replica::kReplicaKind, replica::SetKey(kSet)).value();
-  if (!record) return std::nullopt;
-  auto generation = replica::Generation::FromBody(record->body);
-  if (!generation) return std::nullopt;
-  return *std::move(generation);
+  if (!record) return nullptr;
+  const auto& generation = generations_seen_[record->body];
+  return generation ? &*generation : nullptr;
 }
 
-std::optional<replica::MemberState> ReplicaWorld::StateOf(const std::string& id) {
+const replica::MemberState* ReplicaWorld::StateOf(const std::string& id) {
   const auto record =
       store_->Truth().Get(replica::kReplicaKind, replica::MemberKey(kSet, id)).value();
-  if (!record) return std::nullopt;
-  auto state = replica::MemberState::FromBody(record->body);
-  if (!state) return std::nullopt;
-  return *std::move(state);
+  if (!record) return nullptr;
+  const auto& state = states_seen_[record->body];
+  return state ? &*state : nullptr;
 }
 
 void ReplicaWorld::Violate(const std::string& invariant, std::string message) {
@@ -318,7 +343,10 @@ WorkloadInfo ReplicaWorkload() {
                         "43 a projection ends its process",
                         "43 what a projection needs is away",
                         "60 a stream is replayed while it is written to",
-                        "61 versions are swapped in mid-stream"}};
+                        "61 versions are swapped in mid-stream",
+                        "62 the event log is restored, and has lost nothing that was handled",
+                        "62 the event log is restored, and has lost what was handled",
+                        "62 a worker halts, and the projection is reset"}};
 }
 
 }  // namespace muster::sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace muster::sim {
 namespace {
@@ -9,8 +10,38 @@ namespace {
 constexpr nanoseconds kLatency = std::chrono::microseconds(200);
 constexpr nanoseconds kLongestFull = std::chrono::seconds(40);
 constexpr nanoseconds kLongestUnsynced = std::chrono::milliseconds(200);
+constexpr nanoseconds kDyingDisk = std::chrono::seconds(30);
 
 }  // namespace
+
+void SimFiles::File::Append(std::string_view added) {
+  if (added.empty()) return;
+  dirty.push_back({bytes.size(), bytes.size() + added.size()});
+  bytes += added;
+}
+
+void SimFiles::File::Truncate(size_t size) {
+  bytes.resize(size);
+  for (Range& range : dirty) range.end = std::min(range.end, size);
+  std::erase_if(dirty, [](const Range& range) { return range.begin >= range.end; });
+}
+
+void SimFiles::File::WriteOut(size_t count) {
+  for (const Range& range : dirty) {
+    const size_t length = std::min(count, range.end - range.begin);
+    if (length == 0) break;
+    // What lies before it and was not written is a hole.
+    if (disk.size() < range.begin + length) disk.resize(range.begin + length, '\0');
+    disk.replace(range.begin, length, bytes, range.begin, length);
+    count -= length;
+  }
+}
+
+size_t SimFiles::File::Unsynced() const {
+  size_t count = 0;
+  for (const Range& range : dirty) count += range.end - range.begin;
+  return count;
+}
 
 class SimFiles::Calls final : public FileCalls {
  public:
@@ -19,8 +50,7 @@ class SimFiles::Calls final : public FileCalls {
   int Open(const std::string& path, bool /*also_read*/) override {
     Name& name = files_.names_[path];
     if (!name.file) name.file = std::make_shared<File>();
-    open_[++files_.last_fd_] = name.file;
-    return files_.last_fd_;
+    return Add(name.file);
   }
   int Stat(const std::string& path, Info& info) override {
     const auto found = files_.names_.find(path);
@@ -28,18 +58,22 @@ class SimFiles::Calls final : public FileCalls {
     info = InfoOf(*found->second.file);
     return 0;
   }
+  int OpenToRewrite(const std::string& path) override {
+    const auto found = files_.names_.find(path);
+    return found == files_.names_.end() ? -ENOENT : Add(found->second.file);
+  }
   int Stat(int fd, Info& info) override {
-    info = InfoOf(*open_.at(fd));
+    info = InfoOf(FileOf(fd));
     return 0;
   }
   int TryLock(int fd) override {
-    File& file = *open_.at(fd);
+    File& file = FileOf(fd);
     if (file.locked_by != 0 && file.locked_by != fd) return -EWOULDBLOCK;
     file.locked_by = fd;
     return 0;
   }
   void Unlock(int fd) override {
-    if (open_.at(fd)->locked_by == fd) open_.at(fd)->locked_by = 0;
+    if (FileOf(fd).locked_by == fd) FileOf(fd).locked_by = 0;
   }
 
   int64_t Write(int fd, std::string_view bytes) override {
@@ -54,28 +88,39 @@ class SimFiles::Calls final : public FileCalls {
       sim.Sometimes("a full disk takes a part of a letter");
       return -ENOSPC;
     }
-    open_.at(fd)->bytes.append(bytes, 0, taken);
+    FileOf(fd).Append(bytes.substr(0, taken));
     sim.Note("file: " + std::to_string(taken) + " of " + std::to_string(bytes.size()) +
              " bytes are written");
     files_.MaybeLosePower();
     return static_cast<int64_t>(taken);
   }
 
+  // Over what is there: needs no room.
+  int64_t WriteAt(int fd, std::string_view bytes, int64_t offset) override {
+    files_.sim_.Pass(files_.sim_.random().UpTo(kLatency));
+    File& file = FileOf(fd);
+    const auto begin = static_cast<size_t>(offset);
+    file.bytes.replace(begin, bytes.size(), bytes);
+    file.dirty.push_back({begin, begin + bytes.size()});
+    files_.MaybeLosePower();
+    return std::ssize(bytes);
+  }
+
   int64_t Read(int fd, char* to, size_t bytes, int64_t offset) override {
-    return static_cast<int64_t>(open_.at(fd)->bytes.copy(to, bytes, static_cast<size_t>(offset)));
+    return static_cast<int64_t>(FileOf(fd).bytes.copy(to, bytes, static_cast<size_t>(offset)));
   }
   int Truncate(int fd, int64_t size) override {
     files_.sim_.Pass(files_.sim_.random().UpTo(kLatency));
-    open_.at(fd)->bytes.resize(static_cast<size_t>(size));
+    FileOf(fd).Truncate(static_cast<size_t>(size));
     return 0;
   }
   int Sync(int fd) override {
     files_.sim_.Pass(files_.sim_.random().UpTo(kLatency));
-    open_.at(fd)->synced = open_.at(fd)->bytes;
-    return 0;
+    return files_.Sync(open_.at(fd));
   }
   int SyncFolderOf(const std::string& /*path*/) override {
     files_.sim_.Pass(files_.sim_.random().UpTo(kLatency));
+    if (files_.sim_.Fires(Fault::kFailedSync, 20)) return -EIO;
     for (auto& [path, name] : files_.names_) name.synced = true;
     return 0;
   }
@@ -93,9 +138,15 @@ class SimFiles::Calls final : public FileCalls {
             .is_regular = true};
   }
 
+  int Add(const std::shared_ptr<File>& file) {
+    open_[++files_.last_fd_] = {file, file->failed_syncs};
+    return files_.last_fd_;
+  }
+  File& FileOf(int fd) { return *open_.at(fd).file; }
+
   SimFiles& files_;
   Env& env_;
-  std::map<int, std::shared_ptr<File>> open_;
+  std::map<int, Opened> open_;
 };
 
 std::unique_ptr<FileCalls> SimFiles::CallsOf(Env& env) {
@@ -107,6 +158,34 @@ std::string SimFiles::Content(const std::string& path) const {
   return found == names_.end() ? "" : found->second.file->bytes;
 }
 
+std::string SimFiles::OnDisk(const std::string& path) const {
+  const auto found = names_.find(path);
+  return found == names_.end() || !found->second.synced ? "" : found->second.file->disk;
+}
+
+int SimFiles::Sync(Opened& opened) {
+  File& file = *opened.file;
+  const bool fails = sim_.Fires(Fault::kFailedSync, 20);
+  if (fails) {
+    Random& random = sim_.RandomOf(Fault::kFailedSync);
+    const auto dirty = static_cast<int64_t>(file.Unsynced());
+    file.WriteOut(static_cast<size_t>(random.OneIn(3) ? dirty : random.Between(0, dirty)));
+    ++file.failed_syncs;
+    // A disk that fails is one that a machine may fail with.
+    if (random.OneIn(3) && sim_.Fires(Fault::kPowerLoss, 2))
+      LosePowerAfter(random.UpTo(kDyingDisk));
+  } else {
+    file.WriteOut(file.Unsynced());
+    file.disk.resize(file.bytes.size());
+  }
+  file.dirty.clear();
+  if (opened.failed_syncs == file.failed_syncs) return 0;
+  opened.failed_syncs = file.failed_syncs;
+  sim_.Note("file: a sync fails");
+  sim_.Sometimes("73 a sync fails");
+  return -EIO;
+}
+
 bool SimFiles::IsFull() {
   if (sim_.Fires(Fault::kReadOnly, 40)) {
     full_until_ = sim_.now() + sim_.random().UpTo(kLongestFull);
@@ -116,8 +195,12 @@ bool SimFiles::IsFull() {
 }
 
 void SimFiles::MaybeLosePower() {
-  if (!sim_.Fires(Fault::kPowerLoss, 20)) return;
-  sim_.After(sim_.random().UpTo(kLongestUnsynced), [this] {
+  if (sim_.Fires(Fault::kPowerLoss, 20)) LosePowerAfter(sim_.random().UpTo(kLongestUnsynced));
+}
+
+void SimFiles::LosePowerAfter(nanoseconds delay) {
+  sim_.Lasts(delay);
+  sim_.After(delay, [this] {
     sim_.CutPower();
     LosePower();
   });
@@ -127,16 +210,16 @@ void SimFiles::LosePower() {
   std::erase_if(names_, [](const auto& entry) { return !entry.second.synced; });
   for (auto& [path, name] : names_) {
     // A process's open file is a different one now, as after a reboot.
-    auto file = std::make_shared<File>();
-    const std::string& bytes = name.file->bytes;
-    file->bytes = file->synced = name.file->synced;
-    if (bytes.starts_with(file->synced) && bytes.size() > file->synced.size()) {
-      const auto kept = static_cast<size_t>(
-          sim_.random().Between(0, static_cast<int64_t>(bytes.size() - file->synced.size())));
-      file->bytes = file->synced = bytes.substr(0, file->synced.size() + kept);
+    const std::shared_ptr<File> before = std::exchange(name.file, std::make_shared<File>());
+    if (before->failed_syncs > 0 && before->bytes != before->disk)
+      sim_.Sometimes("73 a loss of power takes back what a failed sync has not written");
+    if (before->bytes.starts_with(before->disk) && before->bytes.size() > before->disk.size()) {
+      const auto more = static_cast<int64_t>(before->bytes.size() - before->disk.size());
+      const auto kept = static_cast<size_t>(sim_.random().Between(0, more));
+      before->disk = before->bytes.substr(0, before->disk.size() + kept);
       sim_.Sometimes("24 a loss of power takes back letters that were not synced");
     }
-    name.file = std::move(file);
+    name.file->bytes = name.file->disk = before->disk;
   }
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
-#include "core/fnv.h"
 #include "core/mono_clock.h"
 #include "sim/simulation_process.h"
 
@@ -14,6 +14,20 @@ namespace {
 constexpr WallTime kStartOfTime{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
 constexpr std::chrono::hours kClockSkew{1};
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
+constexpr uint64_t kOwnNumbers = 0xd1342543de82ef95;
+
+// Eight bytes at a time: records are large, and most seeds are run for their hash alone.
+uint64_t HashOn(uint64_t hash, std::string_view bytes) {
+  constexpr uint64_t kFactor = 0x9fb21c651e98df25;
+  hash ^= bytes.size();
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), sizeof hash))) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), std::min(bytes.size(), sizeof word));
+    hash = (hash ^ word) * kFactor;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -55,11 +69,9 @@ class Simulation::ProcessEnv final : public Env {
 };
 
 Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
-    : random_(seed),
-      added_random_(~seed),
-      plan_(plan),
-      keep_trace_(keep_trace),
-      trace_hash_(kFnvStart) {
+    : random_(seed), added_random_(~seed), plan_(plan), keep_trace_(keep_trace), trace_hash_(1) {
+  for (auto kind = static_cast<size_t>(Fault::kFailedSync); kind < kFaultKinds; ++kind)
+    own_random_.emplace(static_cast<Fault>(kind), Random(seed ^ (kOwnNumbers * kind)));
   for (size_t kind = 0; kind < kFaultKinds; ++kind) {
     moods_[kind] = static_cast<Mood>(RandomOf(static_cast<Fault>(kind)).Between(0, 3));
   }
@@ -301,7 +313,7 @@ void Simulation::Note(std::string_view text) {
       current_ != nullptr ? std::string_view(current_->name) : "world",
       "  ",
       text};
-  for (const std::string_view part : parts) trace_hash_ = Fnv1a(part, trace_hash_);
+  for (const std::string_view part : parts) trace_hash_ = HashOn(trace_hash_, part);
   if (!keep_trace_) return;
   std::string& line = trace_.emplace_back();
   for (const std::string_view part : parts) line += part;

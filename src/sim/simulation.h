@@ -45,8 +45,11 @@ enum class Fault {
   // as before.
   kSuspend,  // the machine of a process is suspended: it stops, and so do some of its clocks
   kHang,     // a thread's call hangs, longer than a lease may last; the others continue
+  // From here on, each kind has numbers that no other has.
+  kFailedSync,   // the disk reports that data may not have reached it, once
+  kRestoredLog,  // an event log loses its last events, and then gets others
 };
-inline constexpr size_t kFaultKinds = 18;
+inline constexpr size_t kFaultKinds = 20;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer make a failure easier to read.
@@ -120,6 +123,12 @@ class Simulation {
 
   // Decides whether a fault fires here, with a chance of one in `odds`.
   bool Fires(Fault fault, uint64_t odds);
+
+  // The numbers that a fault is drawn from, also for what it does.
+  Random& RandomOf(Fault fault) {
+    if (fault < Fault::kSuspend) return random_;
+    return fault < Fault::kFailedSync ? added_random_ : own_random_.at(fault);
+  }
 
   // A fault that has fired lasts this long.
   void Lasts(nanoseconds duration) { calm_since_ = std::max(calm_since_, now_ + duration); }
@@ -196,7 +205,6 @@ class Simulation {
   void WakeAfter(Thread& thread, nanoseconds delay);
   void FaultPoint();
   nanoseconds Suspend(Process& process);
-  Random& RandomOf(Fault fault) { return fault < Fault::kSuspend ? random_ : added_random_; }
   void Ended(Process& process, bool crashed);
   void Terminate(Process& process);
 
@@ -206,6 +214,7 @@ class Simulation {
 
   Random random_;
   Random added_random_;
+  std::map<Fault, Random> own_random_;
   const FaultPlan plan_;
   const bool keep_trace_;
   std::array<Mood, kFaultKinds> moods_;

@@ -140,6 +140,8 @@ std::vector<std::string> Covered() {
           "a full disk takes a part of a letter",
           "a line of a letter is torn",
           "24 a loss of power takes back letters that were not synced",
+          "73 a sync fails",
+          "73 a loss of power takes back what a failed sync has not written",
           "a machine is suspended",
           "a call hangs",
           "a slot acquires what another of its worker has lost",

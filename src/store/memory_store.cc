@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <set>
@@ -40,6 +41,7 @@ class MemoryStore final : public Store {
     MUSTER_TRY(CheckScan(kind, prefix, after, limit));
     std::vector<Record> page;
     const MutexLock lock(mutex_);
+    page.reserve(std::min(static_cast<size_t>(limit), records_.size()));
     auto it = after >= prefix ? records_.upper_bound({std::string(kind), std::string(after)})
                               : records_.lower_bound({std::string(kind), std::string(prefix)});
     for (; it != records_.end() && page.size() < static_cast<size_t>(limit); ++it) {

@@ -25,6 +25,10 @@ class FailingSync final : public FileCalls {
   int TryLock(int fd) override { return calls_.TryLock(fd); }
   void Unlock(int fd) override { calls_.Unlock(fd); }
   int64_t Write(int fd, std::string_view bytes) override { return calls_.Write(fd, bytes); }
+  int OpenToRewrite(const std::string& path) override { return calls_.OpenToRewrite(path); }
+  int64_t WriteAt(int fd, std::string_view bytes, int64_t offset) override {
+    return calls_.WriteAt(fd, bytes, offset);
+  }
   int64_t Read(int fd, char* to, size_t bytes, int64_t offset) override {
     return calls_.Read(fd, to, bytes, offset);
   }
