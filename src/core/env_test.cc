@@ -44,7 +44,7 @@ TEST(Env, TimeWhileSuspendedCounts) {
   int status = 0;
   ASSERT_EQ(waitpid(outer, &status, 0), outer);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kSeparate) GTEST_SKIP() << "no namespaces of time here";
+  if (WEXITSTATUS(status) == kSeparate) GTEST_SKIP() << "time namespaces are not available";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 

@@ -113,14 +113,14 @@ TEST(Yaml, RefusesAKeyTwiceAndNamesBothPlaces) {
 
 TEST(Yaml, RefusesWhatAPlanNeverNeeds) {
   EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "p.yaml:2:1: a second document begins here");
-  EXPECT_EQ(ErrorOf("[a]: 1"), "p.yaml:1:1: a key must be a plain or quoted text");
+  EXPECT_EQ(ErrorOf("[a]: 1"), "p.yaml:1:1: a key must be a plain or quoted string");
   EXPECT_EQ(ErrorOf("a: !ruby/object x"), "p.yaml:1:4: the tag !ruby/object is not supported");
   EXPECT_EQ(ErrorOf("!!set {a}"), "p.yaml:1:1: the tag tag:yaml.org,2002:set is not supported");
 }
 
 TEST(Yaml, ExpandsAliases) {
   EXPECT_EQ(ShowText("a: &x [1, 2]\nb: *x\nc: [*x]\n"), "{a:[1 2] b:[1 2] c:[[1 2]]}");
-  EXPECT_EQ(ErrorOf("&x [*x]"), "p.yaml:1:5: the alias stands inside of what it stands for");
+  EXPECT_EQ(ErrorOf("&x [*x]"), "p.yaml:1:5: the alias refers to a value that contains it");
 }
 
 TEST(Yaml, BoundsBytesDepthAndNodes) {
