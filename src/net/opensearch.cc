@@ -70,7 +70,7 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
                                                        const std::set<std::string>& others) {
   OpenSearchEndpoint endpoint;
   if (url.scheme != "opensearch+http" && url.scheme != "opensearch+https") {
-    return Invalid("'" + url.scheme + "' is not a scheme of OpenSearch",
+    return Invalid("'" + url.scheme + "' is not an OpenSearch URL scheme",
                    "write opensearch+https://HOST or opensearch+http://HOST");
   }
   if (url.host.empty()) return Invalid("the URL names no host", "write opensearch+https://HOST");
@@ -90,13 +90,14 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
     } else if (name == "service") {
       endpoint.aws_service = value;
     } else if (!others.contains(name)) {
-      std::string known = "ca, api_key, aws and service";
+      std::string known = "ca, api_key, aws, service";
       for (const std::string& other : others) known += ", " + other;
-      return Invalid("the URL has an unknown parameter '" + name + "'", "there are " + known);
+      return Invalid("the URL has an unknown parameter '" + name + "'",
+                     "known parameters: " + known);
     }
   }
   if (endpoint.aws_service != "es" && endpoint.aws_service != "aoss") {
-    return Invalid("service '" + endpoint.aws_service + "' is not one that OpenSearch runs as",
+    return Invalid("'" + endpoint.aws_service + "' is not an AWS service for OpenSearch",
                    "use service=es for a domain, service=aoss for Serverless");
   }
   const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +

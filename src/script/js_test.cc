@@ -130,7 +130,7 @@ TEST(Js, ANumberThatJsonDoesNotHaveIsAnError) {
        {"(d) => 0 / d.a", "(d) => ({b: [Number(d.text)]})", "(d) => d.none + 1", "(d) => -1 / d.a",
         "(d) => ({...d, b: Math.log(0)})"}) {
     const std::string said = Say(*Exact(script), R"({"a":0,"text":"x"})");
-    EXPECT_NE(said.find("was computed, which JSON does not have"), std::string::npos)
+    EXPECT_NE(said.find(", which JSON cannot represent"), std::string::npos)
         << script << ": " << said;
   }
   EXPECT_EQ(Say(*Exact("(d) => [isNaN(0 / d.a), d.none ?? null]"), R"({"a":0})"), "[true,null]");
@@ -173,7 +173,7 @@ TEST(Js, AnArgumentThatIsNotJsonIsAnError) {
 
 TEST(Js, AResultThatIsNotJsonIsAnError) {
   EXPECT_EQ(RunOnce("(doc) => { doc.self = doc; return doc; }", "{}"),
-            "error: the result has no JSON: test.js: TypeError: circular reference");
+            "error: the result is not JSON: test.js: TypeError: circular reference");
   EXPECT_EQ(RunOnce("(doc) => () => 1", "1"),
             "error: test.js: the result is a function or symbol, not JSON");
   EXPECT_NE(RunOnce("(doc) => 10n", "1").find("TypeError: BigInt"), std::string::npos);
@@ -199,7 +199,7 @@ TEST(Js, VariablesLiveUntilALimitIsExceeded) {
   EXPECT_EQ(Say(*function, "false"), "1");
   EXPECT_EQ(Say(*function, "false"), "2");
   EXPECT_EQ(Say(*function, "true"),
-            "error: test.js: stopped after 50 ms (look for a loop without end, or allow it more "
+            "error: test.js: stopped after 50 ms (look for an infinite loop, or allow it more "
             "time)");
   EXPECT_EQ(Say(*function, "false"), "1");
 }
