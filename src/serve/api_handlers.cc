@@ -1,4 +1,4 @@
-// What the routes answer that are neither views nor actions.
+// Handlers of the routes that are neither views nor actions.
 
 #include "serve/api.h"
 #include "serve/api_document.h"

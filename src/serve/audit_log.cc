@@ -41,7 +41,7 @@ Status AuditLog::Add(const std::string& actor, const std::string& action,
   const std::string line = LineOf(actor, action, outcome, details);
   const MutexLock lock(mutex_);
   CountLeftOut();
-  // They are in the log of the process.
+  // Dropped lines are in the process log.
   while (waiting_.size() >= kMaxWaiting) waiting_.pop_front();
   waiting_.push_back(line);
   Status written = Write();

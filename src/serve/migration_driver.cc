@@ -5,7 +5,7 @@
 namespace muster::serve {
 namespace {
 
-constexpr int kThreads = 8;  // as many as 'muster run' has by itself
+constexpr int kThreads = 8;  // the default of 'muster run'
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Result<plan::Plan> MigrationDriver::Load(const plan::RunState& run) {
   }
   if (!wrong.empty()) {
     return Error{Code::kInvalid, wrong,
-                 "if the plan's file is elsewhere now: muster retry " + run.id + " --plan FILE"};
+                 "if the plan's file has moved: muster retry " + run.id + " --plan FILE"};
   }
   return plan::LoadPlan(run.path, options);
 }

@@ -28,7 +28,7 @@ struct SiteStore {
   std::function<std::unique_ptr<MigrationTasks>()> make_tasks = {};
 };
 
-// A replica set whose file is known, and with it the log and the read models.
+// A replica set whose file is known, with its log and read models.
 struct SiteReplica {
   std::string path;
   std::string store;  // its number

@@ -145,7 +145,7 @@ TEST(ServeSecurity, TokensThatOthersCanReadAreNotUsed) {
   served.process().End(SIGTERM);
   ASSERT_EQ(chmod((served.folder() + "/tokens").c_str(), 0644), 0);
   EXPECT_THROW(served.Start(), std::runtime_error);
-  EXPECT_NE(served.process().Log().find("others may read it"), std::string::npos);
+  EXPECT_NE(served.process().Log().find("it is readable by others"), std::string::npos);
 }
 
 TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
