@@ -32,7 +32,7 @@ TEST(CsvParser, QuotesKeepDelimitersLineEndsAndQuotes) {
 }
 
 TEST(CsvParser, AQuoteWhereNoneMayBeIsAnError) {
-  EXPECT_EQ(FieldsOf("a,5\" disk"), (Fields{"error: a quote inside of unquoted text in column 2"}));
+  EXPECT_EQ(FieldsOf("a,5\" disk"), (Fields{"error: a quote inside unquoted text in column 2"}));
   EXPECT_EQ(FieldsOf("\"a\"b,c"), (Fields{"error: text after a closing quote in column 1"}));
   EXPECT_EQ(FieldsOf("x,\"a"), (Fields{"error: a quote that is not closed in column 2"}));
 }

@@ -69,8 +69,8 @@ TEST_F(CsvSourceTest, WhatIsNoRecordIsADefectWithFileAndLine) {
             (Texts{R"({"a":"1","b":"2"})", R"({"a":"x\ny","b":"2"})",
                    path + ":5 (byte 16): 3 fields instead of 2",
                    path + ":6 (byte 22): 1 fields instead of 2",
-                   path + ":7 (byte 24): a quote inside of unquoted text in column 1",
-                   path + ":8 (byte 34): a quote inside of unquoted text in column 1"}));
+                   path + ":7 (byte 24): a quote inside unquoted text in column 1",
+                   path + ":8 (byte 34): a quote inside unquoted text in column 1"}));
 }
 
 TEST_F(CsvSourceTest, BadUtf8AndOpenQuotesAreDefects) {

@@ -43,7 +43,7 @@ std::string_view PhaseName(FileItem::Phase phase) {
 // Output of another run must not be touched.
 Error NotOurs(const std::string& output, std::string_view why) {
   return {Code::kConflict, output + " " + std::string(why),
-          "remove it if it is of no use, or name another target"};
+          "remove it if it is not needed, or name another target"};
 }
 
 // Whether anything besides the state exists.
@@ -184,15 +184,16 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     } else if (!same_run) {
       return NotOurs(output, "was written by another run, '" + run.value("run", "") + "'");
     } else if (run.value("incarnation", "") != fence.incarnation && !fence.adopts) {
-      return Error{Code::kConflict,
-                   output + " was written by another incarnation of the run '" + fence.run + "'",
-                   "start its workers with --new-incarnation to go on from what is there; to begin "
-                   "anew, remove it and name the run differently"};
+      return Error{
+          Code::kConflict,
+          output + " was written by another incarnation of the run '" + fence.run + "'",
+          "start its workers with --new-incarnation to continue from what is there; to start "
+          "over, remove it and use another run name"};
     }
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {
     fs::remove_all(folder_, failed);  // nothing of ours is left
-    return NotOurs(output, "exists, and no migration to be continued has written it");
+    return NotOurs(output, "exists, and was not written by a migration that can continue");
   }
   return ReplaceFile(
       path, ToJsonText(Json{
@@ -221,7 +222,7 @@ Result<FileSinkState::Lock> FileSinkState::Acquire() {
     env_.Sleep(kLockPause, {});
   }
   return Error{Code::kUnavailable, folder_ + "/lock is held by another process",
-               "see who uses it with fuser"};
+               "find that process with fuser"};
 }
 
 Result<std::optional<FileItem>> FileSinkState::Load(const std::string& name) const {
