@@ -18,7 +18,7 @@ export function actions({ on }) {
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/Affects \d+/).waitFor();
     await dialog.getByText("muster retry", { exact: false }).waitFor();
-    await dialog.getByRole("button", { name: "Leave it" }).click();
+    await dialog.getByRole("button", { name: "Dismiss" }).click();
     await dialog.waitFor({ state: "detached" });
     assert.ok(
       sent.every((body) => body.preview === true),

@@ -20,7 +20,7 @@ export function pages({ on }) {
       await page
         .getByRole("searchbox", { name: "Filter migrations" })
         .fill("there is no such migration");
-      await page.getByText("No migration is like that.").waitFor();
+      await page.getByText("No matching migrations.").waitFor();
     },
   );
 
