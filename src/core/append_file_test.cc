@@ -31,7 +31,7 @@ class AppendFileTest : public ::testing::Test {
   const std::string path_ = folder_.path() + "/lines";
 };
 
-TEST_F(AppendFileTest, IsCreatedForItsOwnerAloneWithTheFirstLine) {
+TEST_F(AppendFileTest, FirstLineCreatesAPrivateFile) {
   AppendFile file(path_);
   EXPECT_TRUE(file.Sync());
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -44,7 +44,7 @@ TEST_F(AppendFileTest, IsCreatedForItsOwnerAloneWithTheFirstLine) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
 }
 
-TEST_F(AppendFileTest, NothingStaysOfALineThatDidNotFit) {
+TEST_F(AppendFileTest, LineThatDoesNotFitIsRemoved) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append(std::string(60, 'a')));
   {
@@ -59,7 +59,7 @@ TEST_F(AppendFileTest, NothingStaysOfALineThatDidNotFit) {
   EXPECT_EQ(Content(), std::string(60, 'a') + "\nshort\n" + std::string(60, 'c') + "\n");
 }
 
-TEST_F(AppendFileTest, HalfALineOfACrashGetsAnEndAndSpoilsNoOther) {
+TEST_F(AppendFileTest, PartialLineOfACrashIsTerminated) {
   Write("whole\nhal");
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("next"));
@@ -70,7 +70,7 @@ TEST_F(AppendFileTest, HalfALineOfACrashGetsAnEndAndSpoilsNoOther) {
   EXPECT_EQ(Content(), "whole\nhal\nnext\ntorn\nlast\n");
 }
 
-TEST_F(AppendFileTest, HalfALineStaysWhereThereIsNoRoomToEndIt) {
+TEST_F(AppendFileTest, PartialLineStaysIfTheDiskIsFull) {
   Write("whole\nhal");
   AppendFile file(path_);
   {
@@ -82,7 +82,7 @@ TEST_F(AppendFileTest, HalfALineStaysWhereThereIsNoRoomToEndIt) {
   EXPECT_EQ(Content(), "whole\nhal\nnext\n");
 }
 
-TEST_F(AppendFileTest, AFileThatWasMovedAwayIsCreatedAnew) {
+TEST_F(AppendFileTest, MovedFileIsCreatedAgain) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("old"));
   std::filesystem::rename(path_, path_ + ".1");
@@ -91,7 +91,7 @@ TEST_F(AppendFileTest, AFileThatWasMovedAwayIsCreatedAnew) {
   EXPECT_EQ(Content(), "new\n");
 }
 
-TEST_F(AppendFileTest, WhatIsThereAlreadyIsNotAppendedAgain) {
+TEST_F(AppendFileTest, ExistingLineIsNotAppendedAgain) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("key", [] { return true; }));
   EXPECT_EQ(Content(), "");
@@ -99,7 +99,7 @@ TEST_F(AppendFileTest, WhatIsThereAlreadyIsNotAppendedAgain) {
   EXPECT_EQ(Content(), "key\n");
 }
 
-TEST_F(AppendFileTest, AFolderThatIsNotThereIsNamed) {
+TEST_F(AppendFileTest, MissingFolderIsNamed) {
   AppendFile file(folder_.path() + "/no/such");
   const Status refused = file.Append("line");
   ASSERT_FALSE(refused);
@@ -151,7 +151,7 @@ TEST_F(AppendFileTest, LinesOfSeveralProcessesNeverMixOnADiskThatFillsUp) {
   EXPECT_EQ(next, std::vector<int>(kProcesses, kLines));
 }
 
-TEST_F(AppendFileTest, WaitsForALineThatAnotherProcessIsWriting) {
+TEST_F(AppendFileTest, WaitsWhileAnotherProcessWritesALine) {
   Write("");
   const int other = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
@@ -212,7 +212,7 @@ class FailingDisk final : public FileCalls {
   int64_t synced_ = 0;
 };
 
-TEST_F(AppendFileTest, LinesThatAFailedSyncMayHaveLostAreAppendedAgain) {
+TEST_F(AppendFileTest, LinesAreAppendedAgainAfterAFailedSync) {
   FailingDisk disk;
   AppendFile file(path_, disk);
   ASSERT_TRUE(file.Append("durable"));
@@ -227,7 +227,7 @@ TEST_F(AppendFileTest, LinesThatAFailedSyncMayHaveLostAreAppendedAgain) {
   EXPECT_EQ(Content(), "durable\n########\n\none\ntwo\nthree\n");
 }
 
-TEST_F(AppendFileTest, ADiskThatKeepsFailingIsTriedAgainByTheNextCall) {
+TEST_F(AppendFileTest, NextCallRetriesAFailingDisk) {
   FailingDisk disk;
   AppendFile file(path_, disk);
   ASSERT_TRUE(file.Append("one"));
@@ -245,7 +245,7 @@ TEST_F(AppendFileTest, ADiskThatKeepsFailingIsTriedAgainByTheNextCall) {
   EXPECT_EQ(Content(), "####\n\none\ntwo\n");
 }
 
-TEST(MakePrivateFolders, MakesThemForTheirOwnerAloneAndLeavesOthersAlone) {
+TEST(MakePrivateFolders, MakesPrivateFoldersAndLeavesExistingOnesAlone) {
   const testing::TemporaryFolder folder;
   ASSERT_EQ(mkdir((folder.path() + "/old").c_str(), 0755), 0);
   ASSERT_EQ(chmod((folder.path() + "/old").c_str(), 0755), 0);

@@ -29,7 +29,7 @@ Result<All> ReadAll(std::string_view text) {
   return all;
 }
 
-TEST(JsonFields, TakesNullForAnOptionalThatIsNone) {
+TEST(JsonFields, NullReadsAsAnEmptyOptional) {
   std::optional<std::string> text = "before";
   JsonFields fields(Json::parse(R"({"text": null})"));
   const auto read = fields.Read("text", text).Check("it");
@@ -37,7 +37,7 @@ TEST(JsonFields, TakesNullForAnOptionalThatIsNone) {
   EXPECT_FALSE(text);
 }
 
-TEST(JsonFields, ReadsWhatIsThereAndKeepsTheRest) {
+TEST(JsonFields, ReadsExistingMembersAndKeepsOtherValues) {
   const auto all =
       ReadAll(R"({"text":"t","fraction":1,"list":["a","b"],"map":{"k":"v"},"any":[1],"newer":{}})");
   ASSERT_TRUE(all) << all.error().message;
@@ -51,7 +51,7 @@ TEST(JsonFields, ReadsWhatIsThereAndKeepsTheRest) {
   EXPECT_TRUE(ReadAll("{}"));
 }
 
-TEST(JsonFields, TheFirstMistakeIsSaid) {
+TEST(JsonFields, FirstMistakeIsReported) {
   for (const auto& [text, mistake] : {
            std::pair("", "it is not JSON"),
            std::pair("[]", "it is not an object"),
@@ -75,7 +75,7 @@ TEST(JsonFields, TheFirstMistakeIsSaid) {
   }
 }
 
-TEST(JsonFields, WhatIsNeededHasToBeThere) {
+TEST(JsonFields, RequiredMemberMustExist) {
   int number = 0;
   JsonFields fields(Json::object());
   fields.Need("number", number);
@@ -83,7 +83,7 @@ TEST(JsonFields, WhatIsNeededHasToBeThere) {
             "it is damaged or not Muster's: 'number' is missing");
 }
 
-TEST(JsonFields, WhatIsShownNeverThrows) {
+TEST(JsonFields, DisplayHelpersNeverThrow) {
   for (const char* text : {"null", "[]", "\"x\"", "5", R"({"a":[]})", R"({"a":null})", "{}"}) {
     const Json json = Json::parse(text);
     EXPECT_EQ(TextIn(json, "a"), "") << text;

@@ -12,7 +12,7 @@ using std::string_view_literals::operator""sv;
 
 const ChunkFormat kPlainFormat = {.packing = Packing::kLz4, .chunk_size = 1024, .token_flags = 1};
 
-TEST(Chunk, GivesEachDocumentItsBytes) {
+TEST(Chunk, ReturnsTheBytesOfEachDocument) {
   const std::string bytes = std::string("\x07\x04\x00\x01\x02\xB0\x50", 7) + "abcde";
   Chunk chunk;  // lengths 2 and 3 in two bits each: 10 11
   const Status decoded = chunk.Decode(bytes, kPlainFormat, 7, 2, "f", 0);
@@ -56,14 +56,14 @@ TEST(Chunk, UnpacksBlocksThatReferToADictionary) {
                              [&](auto cut) { return !chunk.Decode(cut, format, 0, 1, "f", 0); }));
 }
 
-TEST(Chunk, RefusesLengthsThatNoChunkCanHold) {
+TEST(Chunk, RejectsImpossibleLengths) {
   ByteWriter writer;
   writer.VInt(0).VInt(2).VInt(1).VInt(INT32_MAX).Raw("abc");
   Chunk chunk;
   EXPECT_FALSE(chunk.Decode(writer.bytes(), kPlainFormat, 0, 1, "f", 0));
 }
 
-TEST(Chunk, OfNothingStillHasBytes) {
+TEST(Chunk, EmptyChunkHasBytes) {
   const std::string bytes("\x00\x04\x00\x00\x00\x00\x00", 7);
   Chunk chunk;
   ASSERT_TRUE(chunk.Decode(bytes, kPlainFormat, 0, 2, "f", 0));

@@ -20,7 +20,7 @@ std::string FieldInfos94() {
   return writer.bytes();
 }
 
-TEST(FieldInfos, ReadWhatMattersOfEachField) {
+TEST(FieldInfos, ReadsTheRelevantProperties) {
   const auto fields = ParseFieldInfos(Sealed(FieldInfos94()), kTestId, "_0.fnm");
   ASSERT_TRUE(fields) << fields.error().message;
   ASSERT_EQ(fields->size(), 2);
@@ -34,7 +34,7 @@ TEST(FieldInfos, ReadWhatMattersOfEachField) {
   EXPECT_EQ((*fields)[1].doc_values_suffix, "0");
 }
 
-TEST(FieldInfos, RefuseEveryBeginningAndUnknownKinds) {
+TEST(FieldInfos, RejectsTruncationsAndUnknownKinds) {
   EXPECT_TRUE(EveryBeginning(
       FieldInfos94(), [](auto cut) { return !ParseFieldInfos(Sealed(cut), kTestId, "_0.fnm"); }));
   ByteWriter writer;
@@ -90,7 +90,7 @@ std::string DocValuesMeta90() {
   return writer.U32(UINT32_MAX).bytes();
 }
 
-TEST(SoftDeletes, FindsTheFieldBehindOthers) {
+TEST(SoftDeletes, FindsTheFieldAfterOthers) {
   const std::vector<FieldInfo> fields = {{.name = "_seq_no", .number = 0},
                                          {.name = "__soft_deletes", .number = 5}};
   const std::string meta = DocValuesMeta90();
@@ -133,7 +133,7 @@ TEST(SoftDeletes, ReadsSparseDenseAndFullBlocks) {
   }
 }
 
-TEST(SoftDeletes, RefusesEveryBeginningOfASet) {
+TEST(SoftDeletes, RejectsEveryTruncationOfASet) {
   ByteWriter writer;
   writer.U16(0).U16(1).U16(3).U16(7).U16(0x7FFF).U16(0).U16(0xFFFF);
   const DocSetLocation location{.offset = 0, .length = 0, .dense_rank_power = -1, .count = 2};

@@ -96,7 +96,7 @@ TEST(Cbor, ReadsValuesAndPieces) {
   EXPECT_EQ((*json)["in"]["pieces"], "abc");
 }
 
-TEST(Cbor, RefusesEveryBeginningDepthAndUnknownTokens) {
+TEST(Cbor, RejectsTruncationsDepthAndUnknownTokens) {
   EXPECT_TRUE(EveryBeginning(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
   EXPECT_FALSE(ParseCbor(std::string(200, '\x81'), "blob"));
   EXPECT_EQ(ParseCbor("\x1C", "blob").error().code, Code::kIncompatible);
@@ -110,17 +110,17 @@ TEST(Metadata, MayBeCborOrYaml) {
   EXPECT_EQ(*yaml, Json::parse(R"({"name":"12","length":345,"ok":true})"));
 }
 
-TEST(Smile, RefusesEveryBeginning) {
+TEST(Smile, RejectsEveryTruncation) {
   EXPECT_TRUE(EveryBeginning(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
 }
 
-TEST(Smile, RefusesDepthUnknownTokensAndNamesThatWereNotShared) {
+TEST(Smile, RejectsDepthUnknownTokensAndUnsharedNames) {
   EXPECT_FALSE(ParseSmile(":)\n\x05" + std::string(200, '\xF8'), "blob"));
   EXPECT_EQ(ParseSmile(":)\n\x05\x26", "blob").error().code, Code::kIncompatible);
   EXPECT_FALSE(ParseSmile(":)\n\x05\xFA\x41\x20\xFB", "blob"));
 }
 
-TEST(Metadata, OpensTheEnvelopeAndChecksIt) {
+TEST(Metadata, ChecksTheEnvelope) {
   ByteWriter writer;
   const std::string blob = Sealed(writer.Header("snapshot", 1).Raw(R"({"a":1})").bytes());
   EXPECT_EQ((*ParseMetadata(blob, "snapshot", "blob"))["a"], 1);
@@ -134,7 +134,7 @@ TEST(Metadata, ReadsPlainAndPackedJson) {
   EXPECT_EQ(ParseMetadata("{\"a\":", "", "blob").error().code, Code::kCorrupt);
 }
 
-TEST(Metadata, RefusesOtherContentByName) {
+TEST(Metadata, RejectsOtherContentByName) {
   const auto text = ParseMetadata("<a/>", "", "repo/snap");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code, Code::kIncompatible);

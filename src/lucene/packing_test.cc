@@ -62,7 +62,7 @@ TEST(Lz4, CopiesLiteralsAndMatchesThatOverlap) {
   EXPECT_TRUE(EveryBeginning(in, [](auto cut) { return !Lz4(cut, 11); }));
 }
 
-TEST(Lz4, EndsWithAMatchAndLeavesWhatFollows) {
+TEST(Lz4, StopsAfterAFinalMatch) {
   const std::string in(
       "\x10"
       "a"
@@ -79,7 +79,7 @@ TEST(Lz4, ReadsLongLengths) {
   EXPECT_EQ(*Lz4(std::string("\xF0\xFF\x1E") + literals, 300), literals);
 }
 
-TEST(Lz4, ReachesIntoTheDictionaryAndOverItsEnd) {
+TEST(Lz4, MatchesReachIntoTheDictionary) {
   EXPECT_EQ(*Lz4(std::string("\x20"
                              "ab"
                              "\x05\x00",
@@ -93,7 +93,7 @@ TEST(Lz4, ReachesIntoTheDictionaryAndOverItsEnd) {
             "yzyzyzyz");
 }
 
-TEST(Lz4, RefusesMatchesBeforeTheStartAndTooLongOnes) {
+TEST(Lz4, RejectsMatchesBeforeTheStartAndTooLongOnes) {
   EXPECT_FALSE(Lz4(std::string("\x10"
                                "a"
                                "\x02\x00",
@@ -138,7 +138,7 @@ TEST(Inflate, UnpacksWithAndWithoutADictionary) {
   }
 }
 
-TEST(Inflate, UnpacksWhatHasNoSizeUpToALimit) {
+TEST(Inflate, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string text(200'000, 'x');
   const std::string packed = Deflate(text);
   EXPECT_EQ(*InflateAll(packed, 1'000'000), text);
@@ -159,7 +159,7 @@ TEST(Zstd, UnpacksWithAndWithoutADictionary) {
   }
 }
 
-TEST(Zstd, UnpacksWhatHasNoSizeUpToALimit) {
+TEST(Zstd, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string text(200'000, 'x');
   const std::string packed = Zstd(text);
   EXPECT_EQ(*DecodeZstdAll(packed, 1'000'000), text);

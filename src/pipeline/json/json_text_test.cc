@@ -58,7 +58,7 @@ TEST(CheckJsonObject, RefusesWhatIsNone) {
   }
 }
 
-TEST(CheckJsonObject, SaysWhatIsWrongAndWhere) {
+TEST(CheckJsonObject, ErrorsHaveReasonAndPosition) {
   EXPECT_EQ(CheckJsonObject(R"({"a":1 "b":2})").error().message,
             "invalid JSON: ',' or a closing bracket is missing at byte 8");
   EXPECT_EQ(CheckJsonObject("{\"a\":\"\xff\"}").error().message, "invalid UTF-8 at byte 7");
