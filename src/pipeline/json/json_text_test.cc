@@ -7,7 +7,7 @@
 namespace muster::pipeline {
 namespace {
 
-TEST(CheckJsonObject, TakesEveryObject) {
+TEST(CheckJsonObject, AcceptsEveryObject) {
   for (const char* text :
        {"{}", " { } ", R"({"a":1,"b":[],"c":{},"d":[[],{}],"e":null,"f":true,"g":false})",
         R"({"n":[0,-0,1.0,1e3,-1.5E-7,123456789012345678901234567890,1e999]})",
@@ -17,7 +17,7 @@ TEST(CheckJsonObject, TakesEveryObject) {
   }
 }
 
-TEST(CheckJsonObject, RefusesWhatIsNone) {
+TEST(CheckJsonObject, RejectsOtherText) {
   for (const char* text : {"",
                            "1",
                            "[]",
