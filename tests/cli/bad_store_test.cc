@@ -46,7 +46,7 @@ TEST(BadStore, UnreadableUrls) {
   }
 }
 
-TEST(BadStore, APasswordInTheClearIsRefusedAndNotRepeated) {
+TEST(BadStore, PlainTextPasswordIsRefusedAndNotShown) {
   for (const char* url :
        {"postgresql://u:hunter22@127.0.0.1/db", "postgresql://h/db?password=hunter22"}) {
     Outcome outcome = Doctor(url);
@@ -55,13 +55,13 @@ TEST(BadStore, APasswordInTheClearIsRefusedAndNotRepeated) {
   }
 }
 
-TEST(BadStore, ASqliteFolderThatIsNotThere) {
+TEST(BadStore, MissingSqliteFolder) {
   TempFolder folder;
   EXPECT_EQ(NotAClearError(Doctor("sqlite:" + (folder / "none/a.db")), 5), "");
   EXPECT_TRUE(folder.Snapshot().empty());
 }
 
-TEST(BadStore, AFileThatIsNoDatabase) {
+TEST(BadStore, FileThatIsNotADatabase) {
   TempFolder folder;
   std::ofstream(folder / "a.db") << std::string(10'000, 'x');
   auto before = folder.Snapshot();
@@ -98,7 +98,7 @@ TEST(BadStore, ASqliteFileOfANewerSchemaVersion) {
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
-TEST(BadStore, AFolderThatThisUserMayNotWriteTo) {
+TEST(BadStore, UnwritableFolder) {
   TempFolder folder;
   CreateSqlite(folder / "a.db");
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
@@ -131,14 +131,15 @@ Outcome OnSmallDisk(const std::string& script) {
   return RunCommand(command);
 }
 
-bool NobodyMayMount(const Outcome& outcome) {
+bool MountingIsForbidden(const Outcome& outcome) {
   return outcome.exit_code == 99 || outcome.err.starts_with("unshare:");
 }
 
 TEST(BadStore, AReadOnlyDisk) {
   Outcome outcome =
       OnSmallDisk("mount -o remount,ro \"$1\" && \"$2\" doctor --store \"sqlite:$1/a.db\"");
-  if (NobodyMayMount(outcome)) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome))
+    GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("Read-only file system"), std::string::npos) << outcome.err;
 }
@@ -148,12 +149,13 @@ TEST(BadStore, AFullDisk) {
       "dd if=/dev/zero of=\"$1/fill\" bs=64k 2>/dev/null; "
       "\"$2\" doctor --store \"sqlite:$1/a.db\"; code=$?; "
       "[ \"$(ls \"$1\")\" = fill ] || echo 'something was written'; exit $code");
-  if (NobodyMayMount(outcome)) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome))
+    GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 75), "");
   EXPECT_EQ(outcome.out.find("something was written"), std::string::npos);
 }
 
-TEST(BadStore, AServerThatIsNotThere) {
+TEST(BadStore, UnreachableServer) {
   // Port 1 is nobody's.
   EXPECT_EQ(NotAClearError(Doctor("postgresql://me@127.0.0.1:1/db"), 5), "");
 }
@@ -187,20 +189,20 @@ TEST_F(BadPostgres, ADatabaseThatDoesNotExist) {
   EXPECT_EQ(NotAClearError(Doctor("postgresql://muster@127.0.0.1:" + port + "/nowhere"), 1), "");
 }
 
-TEST_F(BadPostgres, ARoleThatMayNotCreateTheSchema) {
+TEST_F(BadPostgres, RoleWithoutPermissionToCreateTheSchema) {
   Outcome outcome = Doctor(UrlOf(CreateRole("poor"), "?namespace=not_there"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT CREATE"), std::string::npos) << outcome.err;
 }
 
-TEST_F(BadPostgres, ARoleThatMayNotUseTheTables) {
+TEST_F(BadPostgres, RoleWithoutPermissionToUseTheTables) {
   ASSERT_TRUE(store::OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
   Outcome outcome = Doctor(UrlOf(CreateRole("stranger"), "?namespace=closed"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT USAGE"), std::string::npos) << outcome.err;
 }
 
-TEST_F(BadPostgres, AServerThatTakesNoWrites) {
+TEST_F(BadPostgres, ReadOnlyServer) {
   const std::string reader = CreateRole("reader", "SUPERUSER");
   Server().Exec("ALTER ROLE " + reader + " SET default_transaction_read_only = on");
   EXPECT_EQ(NotAClearError(Doctor(UrlOf(reader)), 5), "");
@@ -240,7 +242,7 @@ TEST(BadDynamoDb, AnExpiredToken) {
   EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;
 }
 
-TEST(BadDynamoDb, AUserWithoutRights) {
+TEST(BadDynamoDb, UserWithoutPermissions) {
   const Outcome outcome = DoctorAnswered(
       DynamoDbError(400, "AccessDeniedException", "User: x is not authorized to perform: y"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
@@ -257,7 +259,7 @@ TEST(BadDynamoDb, NoCredentialsAtAll) {
   EXPECT_EQ(NotAClearError(outcome, 2), "");
 }
 
-TEST(BadDynamoDb, NobodyAtTheEndpoint) {
+TEST(BadDynamoDb, UnreachableEndpoint) {
   const Outcome outcome =
       Doctor("dynamodb://eu-west-1/muster?endpoint=http://127.0.0.1:1", kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 5), "");
@@ -276,7 +278,7 @@ class BadDynamoDbTable : public ::testing::Test {
   }
 };
 
-TEST_F(BadDynamoDbTable, ThatIsNotThere) {
+TEST_F(BadDynamoDbTable, MissingTable) {
   const Outcome outcome = Doctor(UrlOf(UniqueName("nowhere")), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("create=true"), std::string::npos) << outcome.err;

@@ -31,7 +31,7 @@ Outcome DoctorOf(int status, const std::string& body) {
   return Doctor(UrlOf(server.port()));
 }
 
-TEST(BadOpenSearch, AServerThatIsNotThere) { EXPECT_EQ(NotAClearError(Doctor(UrlOf(1)), 5), ""); }
+TEST(BadOpenSearch, UnreachableServer) { EXPECT_EQ(NotAClearError(Doctor(UrlOf(1)), 5), ""); }
 
 TEST(BadOpenSearch, AWrongPassword) {
   HttpServer server([](const HttpServerRequest&) { return Answer(401, "Unauthorized"); });
@@ -53,7 +53,7 @@ TEST(BadOpenSearch, AnExpiredToken) {
   EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;
 }
 
-TEST(BadOpenSearch, AServerThatIsTooOldOrNone) {
+TEST(BadOpenSearch, TooOldAndOtherServers) {
   EXPECT_EQ(NotAClearError(DoctorOf(200, R"({"version":{"number":"6.8.23"}})"), 1), "");
   EXPECT_EQ(NotAClearError(DoctorOf(200, "<html>Welcome to nginx!</html>"), 2), "");
 }
@@ -86,7 +86,7 @@ class OpenSearchDoctor : public ::testing::Test {
   std::string space_;
 };
 
-TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
+TEST_F(OpenSearchDoctor, GoodStorePassesEveryCheckAndIsUnchanged) {
   auto before = Findings(Url());
   EXPECT_NE(before["schema"].find("does not exist yet"), std::string::npos) << before["schema"];
   EXPECT_THROW(Server().Call("GET", Index()), std::runtime_error);
@@ -102,7 +102,7 @@ TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
 }
 
-TEST_F(OpenSearchDoctor, WarnsOfSettingsThatCostDataOrWork) {
+TEST_F(OpenSearchDoctor, WarnsAboutCostlySettings) {
   ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   Server().Call("PUT", Index() + "/_settings", R"({"index.refresh_interval":"1s"})");
   EXPECT_TRUE(Findings(Url())["settings"].starts_with("warn: refresh_interval"));
@@ -126,7 +126,7 @@ TEST_F(OpenSearchDoctor, ANewerSchemaVersion) {
   EXPECT_NE(outcome.err.find("99"), std::string::npos) << outcome.err;
 }
 
-TEST_F(OpenSearchDoctor, ARoleThatMayNotRefresh) {
+TEST_F(OpenSearchDoctor, RoleWithoutPermissionToRefresh) {
   ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   HttpRelay relay(Server().port(),
                   [](const HttpServerRequest& request) -> std::optional<HttpServerReply> {

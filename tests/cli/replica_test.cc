@@ -49,7 +49,7 @@ class ReplicaCommand : public ::testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
+TEST_F(ReplicaCommand, LogThatEndsBeforeACheckpointIsNotCaughtUp) {
   Append(10);
   std::filesystem::copy(folder_ / "log.db", folder_ / "backup.db");
   Append(10);
@@ -70,7 +70,7 @@ TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
   EXPECT_EQ(audit["handled"], 15);
 }
 
-TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
+TEST_F(ReplicaCommand, StatusShowsLiveWorkersAndParkedStreams) {
   Append(3);
   std::ofstream(folder_ / "lines") << R"({"stream":"s1","type":"T","id":"bad"})"
                                       "\n";
@@ -95,7 +95,7 @@ TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
 }
 
 // Nobody is left who could declare it dead.
-TEST_F(ReplicaCommand, TheLastWorkerIsShownAsDeadWhenItWasKilled) {
+TEST_F(ReplicaCommand, KilledLastWorkerIsShownAsDead) {
   const Outcome outcome =
       Shell("muster=" MUSTER_PROGRAM
             "; $muster replica run set.yaml --progress=none & worker=$!\n"
@@ -108,7 +108,7 @@ TEST_F(ReplicaCommand, TheLastWorkerIsShownAsDeadWhenItWasKilled) {
 }
 
 // A worker whose command is not there at first.
-TEST_F(ReplicaCommand, TroubleThatIsOverIsNotShownAnyMore) {
+TEST_F(ReplicaCommand, ResolvedErrorsAreNotShown) {
   std::ofstream(folder_ / "set.yaml") << R"(
 set: notes
 store: sqlite:store.db

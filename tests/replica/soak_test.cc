@@ -167,7 +167,7 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
   }
 }
 
-TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
+TEST_F(Soak, EveryEventIsHandledOnceAndInOrderDespiteFailures) {
   Env& env = RealEnv();
   const std::string url = server_->Url();
   std::atomic<int64_t> appended = 0;

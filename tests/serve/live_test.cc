@@ -73,7 +73,7 @@ class ServeLive : public ::testing::Test {
   Served served{{}, {std::string("MUSTER_CANARY=") + kCanary}};
 };
 
-TEST_F(ServeLive, TheApiTellsWhatTheCommandsTell) {
+TEST_F(ServeLive, ApiMatchesTheCommands) {
   Migrate();
   const Json status = Json::parse(Muster({"work", "status", "--json"}).out)[0];
   const Json work = GetJson("/api/v1/stores/0/work/r");
@@ -97,7 +97,7 @@ TEST_F(ServeLive, TheApiTellsWhatTheCommandsTell) {
   EXPECT_EQ(overview["work"]["0/r"]["counts"], work["counts"]);
 }
 
-TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
+TEST_F(ServeLive, DamagedRecordsAreShownWithTheOthers) {
   Migrate();
   auto viewer = Follow("/api/v1/overview");
   viewer->ReadUntil("event: snapshot");
@@ -146,7 +146,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
   }
 }
 
-TEST_F(ServeLive, AStreamBeginsWithASnapshotAndGoesOnWithDeltas) {
+TEST_F(ServeLive, StreamStartsWithASnapshotFollowedByDeltas) {
   auto viewer = Follow("/api/v1/overview");
   std::string text = viewer->ReadUntil("event: snapshot");
   text += viewer->ReadUntil("\n\n");
@@ -157,7 +157,7 @@ TEST_F(ServeLive, AStreamBeginsWithASnapshotAndGoesOnWithDeltas) {
   EXPECT_NE(text.find("\"work\":{\"0/r\":"), std::string::npos) << text;
 }
 
-TEST_F(ServeLive, WhoeverComesBackGetsOnlyWhatTheyMissed) {
+TEST_F(ServeLive, ReconnectingViewerGetsOnlyWhatItMissed) {
   auto viewer = Follow("/api/v1/overview");
   std::string text = viewer->ReadUntil("event: snapshot");
   text += viewer->ReadUntil("\n\n");
@@ -178,7 +178,7 @@ TEST_F(ServeLive, WhoeverComesBackGetsOnlyWhatTheyMissed) {
   EXPECT_NE(text.find("event: snapshot"), std::string::npos) << text;
 }
 
-TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
+TEST_F(ServeLive, DeadLetterCanBeFoundAndRedriven) {
   Write(served.folder() + "/orders.jsonl", Documents(10, "{\"broken\":\n"));
   const Outcome worker = Muster({"worker", "--run", "r", "jsonl:orders.jsonl", "jsonl:out"});
   EXPECT_EQ(worker.exit_code, 4) << worker.err;
@@ -215,7 +215,7 @@ TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
   EXPECT_EQ(Json::parse(preview.body)["affected"], 1);
 }
 
-TEST_F(ServeLive, AMigrationCanBeFollowedRetriedAndCancelled) {
+TEST_F(ServeLive, MigrationCanBeFollowedRetriedAndCancelled) {
   Write(served.folder() + "/plan.yaml", R"(plan: p
 variables: {place: elsewhere}
 profiles: {local: {source: "jsonl:{place}.jsonl", target: "sqlite:t.db", staging: staging}}
@@ -276,7 +276,7 @@ ranks:
 }
 
 // A worker and a plan whose password is the canary, both of which fail and say so everywhere.
-TEST_F(ServeLive, SecretsAreInNoAnswerLogMetricTraceOrHistory) {
+TEST_F(ServeLive, SecretsAreInNoResponseLogMetricTraceOrHistory) {
   const HttpServer collector([](const HttpServerRequest&) { return Answer(200, "{}"); });
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--store", served.store_url(), "--log-level", "debug"});

@@ -42,7 +42,7 @@ std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
+TEST(ServeSecurity, EveryRequestOfTheTableGetsItsResponse) {
   Served& served = Shared();
   const std::string cookie = served.cookie();
   std::ifstream table(MUSTER_SERVE_REQUESTS);
@@ -81,7 +81,7 @@ TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
   EXPECT_GT(count, 50);
 }
 
-TEST(ServeSecurity, ItListensOnLoopbackOnly) {
+TEST(ServeSecurity, ListensOnLoopbackOnly) {
   const std::string table = ReadText("/proc/net/tcp");
   char port[8];
   std::snprintf(port, sizeof port, ":%04X", Shared().port());
@@ -98,7 +98,7 @@ TEST(ServeSecurity, OtherAddressesAreRefusedWithoutTls) {
   }
 }
 
-TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
+TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsSecure) {
   const TemporaryFolder folder;
   const std::string certificate = folder.At("cert.pem");
   const std::string key = folder.At("key.pem");
@@ -123,7 +123,7 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
   EXPECT_EQ(plain.ReadUntil("200", 15).find("HTTP/1.1 200"), std::string::npos);
 }
 
-TEST(ServeSecurity, TokensAreForTheirOwnerAloneAndTheLinkIsPrintedOnce) {
+TEST(ServeSecurity, TokensArePrivateAndTheLinkIsPrintedOnce) {
   Served served;
   struct stat info {};
   ASSERT_EQ(stat((served.folder() + "/tokens").c_str(), &info), 0);
@@ -140,7 +140,7 @@ TEST(ServeSecurity, TokensAreForTheirOwnerAloneAndTheLinkIsPrintedOnce) {
   EXPECT_EQ(served.Get("/api/v1/session").status, 200);
 }
 
-TEST(ServeSecurity, TokensThatOthersCanReadAreNotUsed) {
+TEST(ServeSecurity, TokensReadableByOthersAreNotUsed) {
   Served served;
   served.process().End(SIGTERM);
   ASSERT_EQ(chmod((served.folder() + "/tokens").c_str(), 0644), 0);
@@ -148,7 +148,7 @@ TEST(ServeSecurity, TokensThatOthersCanReadAreNotUsed) {
   EXPECT_NE(served.process().Log().find("it is readable by others"), std::string::npos);
 }
 
-TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
+TEST(ServeSecurity, LoginLinkSetsAnHttpOnlySameSiteCookie) {
   const net::HttpResponse login = Shared().Send("GET", "/login?token=" + Shared().operator_token());
   EXPECT_EQ(login.status, 303);
   EXPECT_EQ(login.Header("Location"), "/");
@@ -160,7 +160,7 @@ TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
   EXPECT_EQ(login.Header("Cache-Control"), "no-store");
 }
 
-TEST(ServeSecurity, ABodyThatIsTooLargeIsRefusedBeforeAnybodyIsAskedWhoTheyAre) {
+TEST(ServeSecurity, TooLargeBodyIsRefusedBeforeAuthentication) {
   RawConnection client(Shared().port());
   client.Send(
       "POST /api/v1/stores/0/work/r/retry HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -169,7 +169,7 @@ TEST(ServeSecurity, ABodyThatIsTooLargeIsRefusedBeforeAnybodyIsAskedWhoTheyAre) 
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413 ")) << answer;
 }
 
-TEST(ServeSecurity, ABodyOfUnknownLengthIsRefused) {
+TEST(ServeSecurity, BodyOfUnknownLengthIsRefused) {
   RawConnection client(Shared().port());
   client.Send(
       "POST /api/v1/stores/0/work/r/retry HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -180,7 +180,7 @@ TEST(ServeSecurity, ABodyOfUnknownLengthIsRefused) {
   EXPECT_EQ(client.ReadUntil("HTTP/1.1", 5).find("HTTP/1.1"), std::string::npos);
 }
 
-TEST(ServeSecurity, AHeadWithoutAnEndIsHungUpOn) {
+TEST(ServeSecurity, EndlessHeadIsDisconnected) {
   RawConnection client(Shared().port());
   client.Send("GET / HTTP/1.1\r\n");
   const std::string line = "X-Filler: " + std::string(1000, 'x') + "\r\n";
@@ -190,7 +190,7 @@ TEST(ServeSecurity, AHeadWithoutAnEndIsHungUpOn) {
   EXPECT_TRUE(!sent || client.closed());
 }
 
-TEST(ServeSecurity, SlowClientsKeepNobodyElseWaiting) {
+TEST(ServeSecurity, SlowClientsDoNotBlockOthers) {
   std::vector<std::unique_ptr<RawConnection>> slow;
   for (int i = 0; i < 60; ++i) {
     slow.push_back(std::make_unique<RawConnection>(Shared().port()));
@@ -206,7 +206,7 @@ TEST(ServeSecurity, SlowClientsKeepNobodyElseWaiting) {
   EXPECT_FALSE(open);
 }
 
-TEST(ServeSecurity, AServerThatOnlyShowsLetsNobodyAct) {
+TEST(ServeSecurity, ReadOnlyServerRefusesActions) {
   Served served({"--read-only"});
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/r/retry", "{}");
   EXPECT_EQ(answer.status, 403) << answer.body;
@@ -237,7 +237,7 @@ TEST(ServeSecurity, EveryActionAndRefusalIsInTheAuditLogWithItsActor) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(ServeSecurity, AFloodOfRefusalsDoesNotFillTheDisk) {
+TEST(ServeSecurity, FloodOfRefusalsDoesNotFillTheDisk) {
   Served served;
   const std::string path = "/api/v1/stores/0/work/" + std::string(5'000, 'x') + "/retry";
   for (int i = 0; i < 300; ++i) served.Send("POST", path, {{"Authorization", "Bearer junk"}}, "{}");
@@ -249,7 +249,7 @@ TEST(ServeSecurity, AFloodOfRefusalsDoesNotFillTheDisk) {
       std::string::npos);
 }
 
-TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
+TEST(ServeSecurity, FullDiskDoesNotBlockOperators) {
   Served served;
   ASSERT_EQ(symlink("/dev/full", (served.folder() + "/audit").c_str()), 0);
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
@@ -261,7 +261,7 @@ TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
   EXPECT_LT(audit.find("work/none/retry"), audit.find("work/other/retry"));
 }
 
-TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
+TEST(ServeSecurity, LogoutEndsTheSessionOnTheServer) {
   Served served;
   const std::string cookie = served.cookie();
   const std::string other = served.cookie();
@@ -292,7 +292,7 @@ TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
   EXPECT_EQ(status(other), 200);
 }
 
-TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {
+TEST(ServeSecurity, ActionThatCannotBeAuditedIsRefused) {
   Served served;
   ASSERT_EQ(mkdir((served.folder() + "/audit").c_str(), 0700), 0);
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
@@ -300,7 +300,7 @@ TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {
   EXPECT_NE(answer.body.find("audit log"), std::string::npos);
 }
 
-TEST(ServeSecurity, BeyondTheCapTheNextViewerIsTurnedAwayClearly) {
+TEST(ServeSecurity, ViewerBeyondTheLimitIsRefusedClearly) {
   Served served({"--max-viewers", "2"});
   const std::string request =
       "GET /api/v1/events?topic=%2Fapi%2Fv1%2Foverview HTTP/1.1\r\nHost: 127.0.0.1:" +

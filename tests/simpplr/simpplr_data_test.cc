@@ -152,7 +152,7 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
   int calls_ = 0;
 };
 
-TEST_P(SimpplrData, EverythingArrivesAndARepetitionChangesNothing) {
+TEST_P(SimpplrData, EverythingIsLoadedAndARepeatChangesNothing) {
   Generate("");
   const auto staged = StageAll("jsonl");
   EXPECT_EQ(staged.size(), 33u);
@@ -160,7 +160,7 @@ TEST_P(SimpplrData, EverythingArrivesAndARepetitionChangesNothing) {
   LoadAll(StageAll("parquet"));
 }
 
-TEST_P(SimpplrData, AnOrphanIsFoundByTheScriptThatLoadsIt) {
+TEST_P(SimpplrData, OrphanIsFoundByTheScriptThatLoadsIt) {
   Generate("--orphans Simpplr__Feed_Item_Comment__c");
   StageAll("jsonl");
   for (const Script& script : kScripts) {

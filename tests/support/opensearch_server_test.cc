@@ -5,7 +5,7 @@
 namespace muster::testing {
 namespace {
 
-TEST(OpenSearchServer, KeepsItsDocumentsWhenItIsKilledAndStartedAgain) {
+TEST(OpenSearchServer, KeepsItsDocumentsAcrossAKill) {
   if (const std::string reason = OpenSearchServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
   }
