@@ -78,7 +78,7 @@ class AwsTest : public ::testing::Test {
     return failure == nullptr ? "no error" : failure->error;
   }
 
-  // Until it is over.
+  // Until it has ended.
   Json Await(const std::string& name, const Json& input) {
     auto outcome = Start(name, input);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

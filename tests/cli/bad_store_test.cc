@@ -1,5 +1,5 @@
-// What goes wrong with stores in the field. Each must end in one line that says what, one that says
-// what to do next, the right exit code, and nothing written.
+// Failures of stores in the field. Each must end with one line of error, one line of hint, the
+// right exit code, and nothing written.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -103,7 +103,7 @@ TEST(BadStore, UnwritableFolder) {
   CreateSqlite(folder / "a.db");
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
   std::filesystem::permissions(folder / "a.db", std::filesystem::perms{0444});
-  // Root may write everywhere, so it has to become somebody else.
+  // Root may write everywhere, so run as another user.
   std::vector<std::string> command{MUSTER_PROGRAM, "doctor", "--store",
                                    "sqlite:" + (folder / "a.db")};
   if (geteuid() == 0) {
@@ -116,8 +116,7 @@ TEST(BadStore, UnwritableFolder) {
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
-// Runs `script` with $1 a small disk of its own, $2 the program, in a mount namespace that ends
-// with it.
+// Runs `script` in its own mount namespace: $1 is a small disk, $2 the program.
 Outcome OnSmallDisk(const std::string& script) {
   TempFolder mount_point;
   std::vector<std::string> command{"unshare", "--mount"};
@@ -138,8 +137,7 @@ bool MountingIsForbidden(const Outcome& outcome) {
 TEST(BadStore, AReadOnlyDisk) {
   Outcome outcome =
       OnSmallDisk("mount -o remount,ro \"$1\" && \"$2\" doctor --store \"sqlite:$1/a.db\"");
-  if (MountingIsForbidden(outcome))
-    GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome)) GTEST_SKIP() << "cannot mount on this machine: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("Read-only file system"), std::string::npos) << outcome.err;
 }
@@ -149,14 +147,13 @@ TEST(BadStore, AFullDisk) {
       "dd if=/dev/zero of=\"$1/fill\" bs=64k 2>/dev/null; "
       "\"$2\" doctor --store \"sqlite:$1/a.db\"; code=$?; "
       "[ \"$(ls \"$1\")\" = fill ] || echo 'something was written'; exit $code");
-  if (MountingIsForbidden(outcome))
-    GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome)) GTEST_SKIP() << "cannot mount on this machine: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 75), "");
   EXPECT_EQ(outcome.out.find("something was written"), std::string::npos);
 }
 
 TEST(BadStore, UnreachableServer) {
-  // Port 1 is nobody's.
+  // Nothing listens on port 1.
   EXPECT_EQ(NotAClearError(Doctor("postgresql://me@127.0.0.1:1/db"), 5), "");
 }
 
@@ -168,7 +165,7 @@ class BadPostgres : public ::testing::Test {
     return Server().UrlAs(user) + parameters;
   }
 
-  // A role of this test alone: roles belong to the whole server.
+  // A unique role: roles belong to the whole server.
   static std::string CreateRole(const std::string& name, const std::string& options = "") {
     const std::string role = UniqueName(name);
     Server().Exec("DROP ROLE IF EXISTS " + role + "; CREATE ROLE " + role + " LOGIN " + options);
@@ -216,11 +213,11 @@ TEST_F(BadPostgres, ASchemaOfANewerVersion) {
   EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
 }
 
-// Credentials that AWS would take for some.
+// Well-formed credentials.
 const std::map<std::string, std::string> kCredentials = {
     {"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "open-sesame-and-more"}};
 
-// A server that answers everything so.
+// A server that gives every request the same response.
 Outcome DoctorAnswered(const HttpServerReply& reply) {
   HttpServer server([&](const HttpServerRequest&) { return reply; });
   return Doctor("dynamodb://eu-west-1/muster?endpoint=" + server.Url(""), kCredentials);

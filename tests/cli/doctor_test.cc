@@ -1,4 +1,4 @@
-// What `muster doctor` says of stores that are well, and that looking at one changes nothing.
+// `muster doctor` on healthy stores, and that checking one changes nothing.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// `muster events`, as a script calls it.
+// `muster events`, called by a script.
 
 #include <gtest/gtest.h>
 

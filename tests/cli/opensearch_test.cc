@@ -1,6 +1,5 @@
-// `muster doctor` on OpenSearch: what it says of a store that is well, and what goes wrong in the
-// field. Each of those must end in one line that says what, one that says what to do next, and the
-// right exit code.
+// `muster doctor` on OpenSearch: healthy stores, and failures in the field. Each of those must end
+// with one line of error, one line of hint, and the right exit code.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +24,7 @@ std::string UrlOf(int port, const std::string& space = "muster") {
   return "opensearch+http://127.0.0.1:" + std::to_string(port) + "?namespace=" + space;
 }
 
-// A cluster that answers everything alike.
+// A cluster that gives every request the same response.
 Outcome DoctorOf(int status, const std::string& body) {
   HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
   return Doctor(UrlOf(server.port()));
@@ -62,7 +61,7 @@ class OpenSearchDoctor : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
-    if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    if (!reason.empty()) GTEST_SKIP() << "OpenSearch is not available: " << reason;
     space_ = UniqueName(RealEnv().NewId().substr(0, 12));
   }
 

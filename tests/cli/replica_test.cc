@@ -1,4 +1,4 @@
-// `muster replica`, as a script calls it.
+// `muster replica`, called by a script.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST_F(ReplicaCommand, LogThatEndsBeforeACheckpointIsNotCaughtUp) {
   const Outcome status = Replica({"status", "set.yaml"});
   EXPECT_NE(status.out.find("the event log has lost its event at position 20"), std::string::npos)
       << status.out;
-  // From the start it is whole again.
+  // After a reset it is complete again.
   EXPECT_EQ(Replica({"reset", "set.yaml", "notes"}).exit_code, 0);
   EXPECT_EQ(CatchUp().exit_code, 0);
   const Json audit = Json::parse(Replica({"audit", "set.yaml", "notes", "--json"}).out);
@@ -94,7 +94,7 @@ TEST_F(ReplicaCommand, StatusShowsLiveWorkersAndParkedStreams) {
   EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 3);
 }
 
-// Nobody is left who could declare it dead.
+// No worker is left that could declare it dead.
 TEST_F(ReplicaCommand, KilledLastWorkerIsShownAsDead) {
   const Outcome outcome =
       Shell("muster=" MUSTER_PROGRAM
@@ -107,7 +107,7 @@ TEST_F(ReplicaCommand, KilledLastWorkerIsShownAsDead) {
   EXPECT_EQ(outcome.out, "dead\n") << outcome.err;
 }
 
-// A worker whose command is not there at first.
+// A worker whose command is missing at first.
 TEST_F(ReplicaCommand, ResolvedErrorsAreNotShown) {
   std::ofstream(folder_ / "set.yaml") << R"(
 set: notes

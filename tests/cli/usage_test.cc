@@ -1,4 +1,4 @@
-// How the program speaks to people and scripts, whatever the command: help, version, wrong usage.
+// Help, version and usage errors, common to all commands.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -53,10 +53,10 @@ TEST(Usage, VersionIsOneLine) {
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
 }
 
-// A sanitizer's start-up is its own.
+// A sanitizer adds to the start-up time.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Usage, VersionAnswersWithin20Milliseconds) {
-  // Processor time, and the best of several: what else the machine does is not the program's doing.
+  // Processor time, and the best of several runs, since the machine may be busy.
   auto used_by_children = [] {
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);
@@ -91,7 +91,7 @@ TEST(Usage, WrongUsageIsAClearErrorWithExitCode2) {
   }
 }
 
-// What is ignored would have narrowed down what is changed.
+// An ignored option would have limited the effect.
 TEST(Usage, OptionOfAnotherActionIsRefused) {
   const std::vector<std::vector<std::string>> wrong = {
       {"replica", "reset", "set.yaml", "orders", "--version=2"},
@@ -110,7 +110,7 @@ TEST(Usage, OptionOfAnotherActionIsRefused) {
   }
 }
 
-// What is given is wrong: 2. What is there is bad: 1.
+// Invalid input: 2. Bad data: 1.
 TEST(Usage, InvalidFileEndsWith2ForEveryCommand) {
   const TemporaryFolder folder;
   const std::string machine = folder.Write("m.asl.json", R"({"StartAt": "A", "States": {}})");

@@ -19,7 +19,7 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     target_ = NewSink(GetParam(), &reason);
-    if (target_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (target_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     sink_ = target_->Open();
     ASSERT_TRUE(sink_->Prepare(SuiteCollection(), false));
   }
@@ -115,7 +115,7 @@ TEST_P(SinkContract, ReplacedTargetHasAnotherIdentity) {
 TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   if (!sink_->CanDelete()) {
     // Callers must check CanDelete first.
-    EXPECT_EQ(GetParam(), "files") << "of all sinks, only files cannot take back what they hold";
+    EXPECT_EQ(GetParam(), "files") << "only file sinks cannot delete";
     return;
   }
   auto writer = Open(FenceOf(1));

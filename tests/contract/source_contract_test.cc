@@ -36,7 +36,7 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     under_test_ = NewSource(GetParam(), &reason);
-    if (under_test_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (under_test_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     source_ = under_test_->Open();
     const auto collections = source_->Collections();
     ASSERT_TRUE(collections) << collections.error().ToString();
@@ -205,7 +205,7 @@ TEST_P(SourceContract, StoppedReaderIsCancelledOrAtItsEnd) {
     }
     if (!*next) return;
   }
-  FAIL() << "there are more documents than there are";
+  FAIL() << "the reader returned too many documents";
 }
 
 TEST_P(SourceContract, UnknownCollectionIsNotFound) {

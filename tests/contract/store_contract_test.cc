@@ -86,7 +86,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     backend_ = NewBackend(GetParam(), &reason);
-    if (backend_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (backend_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     store_ = backend_->Open("main", RealEnv());
   }
 
@@ -249,7 +249,7 @@ TEST_P(StoreContract, DueAtOnceIsDueByAnyClock) {
   Put(NewRecord("a"), store::Due::AtOnce());
   EXPECT_LE(Stored("a").due.value(), store::DueAtOnce(Now()));
   EXPECT_EQ(Claim(ClaimOf("me")).size(), 1u);
-  EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends when its time has come";
+  EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends at its due time";
   store::Record released = Stored("a");
   released.owner.clear();
   Put(released, store::Due::AtOnce());

@@ -29,7 +29,7 @@ export function actions({ on }) {
 
   on("a failed task is retried and succeeds before one's eyes", {}, async (page, show, stage) => {
     const { store, id, phase, task } = stage.failed;
-    await stage.mendTask?.();
+    await stage.fixTask?.();
     await show(`#/migrations/${store}/${id}/${phase}/${task}`);
     await page.getByRole("button", { name: `Retry ${task}` }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Retry", exact: true }).click();

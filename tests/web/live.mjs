@@ -48,7 +48,7 @@ export function live({ on }) {
       await stage.breakStream();
       await page.locator(".badge.stale").waitFor();
       await page.getByRole("heading", { name: "Migrations" }).waitFor();
-      await stage.mendStream();
+      await stage.restoreStream();
       await page.locator(".badge.live").waitFor();
       assert.ok(ids.length >= 1);
       assert.match(ids[0], /^[^.]+\.\d+$/, "it did not say what it had seen last");

@@ -114,13 +114,13 @@ export async function openStage() {
       letters: "shards.dead-letters.jsonl",
       run: (...args) => run(muster, args),
       start,
-      mendTask: () => sql(run, "failing.db", "DROP TRIGGER refuse"),
+      fixTask: () => sql(run, "failing.db", "DROP TRIGGER refuse"),
       breakStream: async () => {
         const gone = new Promise((resolve) => server.on("exit", resolve));
         server.kill("SIGKILL");
         await gone;
       },
-      mendStream: serve,
+      restoreStream: serve,
       close,
     };
   } catch (error) {
