@@ -1,5 +1,5 @@
-// Goal: nobody sees or does anything with the server that they may not. Method: the built program,
-// requests of all kinds from tests/data/serve/requests.jsonl, and clients that misbehave.
+// Goal: no unauthorised access to the server. Method: the built program, requests of all kinds from
+// tests/data/serve/requests.jsonl, and misbehaving clients.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 namespace muster::testing {
 namespace {
 
-// Of all tests that need nothing special.
+// Shared by all tests without special needs.
 Served& Shared() {
   static Served served;
   return served;
@@ -68,7 +68,7 @@ TEST(ServeSecurity, EveryRequestOfTheTableGetsItsResponse) {
     if (test.contains("contains")) {
       EXPECT_NE(response.body.find(test["contains"].get<std::string>()), std::string::npos);
     }
-    // Whatever the answer is, a browser is told what it must not do with it.
+    // Every response has the security headers.
     EXPECT_NE(response.Header("Content-Security-Policy").value_or("").find("default-src 'none'"),
               std::string::npos);
     EXPECT_EQ(response.Header("Content-Security-Policy").value_or("").find("unsafe"),
@@ -106,8 +106,8 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsSecure) {
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
       "-subj /CN=127.0.0.1 -days 2 -keyout " +
       key + " -out " + certificate + " 2>/dev/null";
-  ASSERT_EQ(std::system(make.c_str()), 0) << "openssl is not there";
-  // The server may run as somebody else.
+  ASSERT_EQ(std::system(make.c_str()), 0) << "openssl is missing";
+  // The server may run as another user.
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   ASSERT_EQ(chmod(key.c_str(), 0644), 0);
   Served served({"--listen", "0.0.0.0", "--allow-host", "127.0.0.1", "--tls-cert", certificate,
@@ -117,7 +117,7 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsSecure) {
   const net::HttpResponse login = served.Send("GET", "/login?token=" + served.operator_token());
   EXPECT_NE(login.Header("Set-Cookie").value_or("").find("; Secure"), std::string::npos);
   EXPECT_TRUE(login.Header("Strict-Transport-Security"));
-  // In the clear there is nothing.
+  // No plain-text access.
   RawConnection plain(served.port());
   plain.Send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   EXPECT_EQ(plain.ReadUntil("200", 15).find("HTTP/1.1 200"), std::string::npos);
@@ -176,7 +176,7 @@ TEST(ServeSecurity, BodyOfUnknownLengthIsRefused) {
       "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
   const std::string answer = client.ReadUntil("length_required");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 411 ")) << answer;
-  // What was the body is not taken for another request.
+  // The body is not parsed as another request.
   EXPECT_EQ(client.ReadUntil("HTTP/1.1", 5).find("HTTP/1.1"), std::string::npos);
 }
 
@@ -197,7 +197,7 @@ TEST(ServeSecurity, SlowClientsDoNotBlockOthers) {
     slow.back()->Send("GET /healthz HT");
   }
   EXPECT_EQ(Shared().Get("/api/v1/session").status, 200);
-  // Nobody may take longer than ten seconds to say what they want, however steadily.
+  // A whole request may take at most ten seconds, however steadily it arrives.
   RawConnection& dripping = *slow.back();
   bool open = true;
   for (int i = 0; i < 60 && open; ++i) {
@@ -211,7 +211,7 @@ TEST(ServeSecurity, ReadOnlyServerRefusesActions) {
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/r/retry", "{}");
   EXPECT_EQ(answer.status, 403) << answer.body;
   EXPECT_EQ(served.Post("/api/v1/stores/0/work/r/retry", R"({"preview":true})").status, 404);
-  // The link that it prints is a viewer's.
+  // It prints a viewer's link.
   EXPECT_NE(served.login_link().find(served.viewer_token()), std::string::npos);
 }
 
@@ -242,7 +242,7 @@ TEST(ServeSecurity, FloodOfRefusalsDoesNotFillTheDisk) {
   const std::string path = "/api/v1/stores/0/work/" + std::string(5'000, 'x') + "/retry";
   for (int i = 0; i < 300; ++i) served.Send("POST", path, {{"Authorization", "Bearer junk"}}, "{}");
   EXPECT_LT(ReadText(served.folder() + "/audit").size(), 20'000u);
-  // The next line says how many are missing.
+  // The next line has the number of dropped ones.
   EXPECT_EQ(served.Post("/api/v1/stores/0/work/none/retry", "{}").status, 404);
   EXPECT_NE(
       ReadText(served.folder() + "/audit").find(R"("outcome":"refused, left out","count":290)"),
@@ -283,7 +283,7 @@ TEST(ServeSecurity, LogoutEndsTheSessionOnTheServer) {
       204);
   EXPECT_EQ(status(cookie), 401);
   EXPECT_EQ(status(other), 200);
-  // What it was looking at ends, too.
+  // Its live streams end too.
   viewer.ReadUntil("", 30);
   EXPECT_TRUE(viewer.closed());
   served.process().End(SIGTERM);

@@ -13,9 +13,9 @@
 #include "task/data/transform_executor.h"
 #include "task/test_context.h"
 
-// The data, the scripts and the schema of examples/simpplr, without its plan: everything that the
-// generator makes up is staged and loaded, on both databases, and nothing gets lost on the way.
-// MUSTER_SIMPPLR_SCALE sets how much there is; 1 is a tenant of a million records.
+// The data, the scripts and the schema of examples/simpplr, without its plan: all generated data is
+// staged and loaded, on both databases, and nothing is lost.
+// MUSTER_SIMPPLR_SCALE sets the amount; 1 is a tenant of a million records.
 namespace muster {
 namespace {
 

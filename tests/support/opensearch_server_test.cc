@@ -7,7 +7,7 @@ namespace {
 
 TEST(OpenSearchServer, KeepsItsDocumentsAcrossAKill) {
   if (const std::string reason = OpenSearchServer::Unavailable(); !reason.empty()) {
-    GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    GTEST_SKIP() << "OpenSearch is not available: " << reason;
   }
   OpenSearchServer server;  // its own: it is killed
   EXPECT_NE(server.Call("GET", "/").find("\"2.19.6\""), std::string::npos);

@@ -1,4 +1,4 @@
-// Nothing is done that was not shown before: every action is previewed, then confirmed.
+// Every action is previewed, then confirmed.
 import assert from "node:assert/strict";
 
 export function actions({ on }) {
@@ -27,7 +27,7 @@ export function actions({ on }) {
     await page.locator("main").getByText("failed", { exact: true }).first().waitFor();
   });
 
-  on("a failed task is retried and succeeds before one's eyes", {}, async (page, show, stage) => {
+  on("a failed task is retried and shown live", {}, async (page, show, stage) => {
     const { store, id, phase, task } = stage.failed;
     await stage.fixTask?.();
     await show(`#/migrations/${store}/${id}/${phase}/${task}`);
@@ -37,7 +37,7 @@ export function actions({ on }) {
     await page.locator("dl.facts .state", { hasText: /running|succeeded/ }).waitFor();
   });
 
-  on("a run is cancelled and says so", {}, async (page, show, stage) => {
+  on("a run is cancelled and shown as cancelled", {}, async (page, show, stage) => {
     const { store, id } = stage.migration;
     await show(`#/migrations/${store}/${id}`);
     await page
@@ -49,7 +49,7 @@ export function actions({ on }) {
     await page.locator("dl.facts .state", { hasText: "cancelled" }).waitFor();
   });
 
-  on("a projection is paused, says why it stands, and goes on", {}, async (page, show, stage) => {
+  on("a projection is paused, shows why, and resumes", {}, async (page, show, stage) => {
     const { store, set, projection } = stage.set;
     await show(`#/replicas/${store}/${set}`);
     const panel = page.getByRole("region", {

@@ -1,10 +1,10 @@
-// The page follows what happens; when the stream breaks it says so, and takes it up again.
+// The page updates live; a broken stream is shown and resumed.
 import assert from "node:assert/strict";
 
 export function live({ on }) {
   const refused = /Failed to load resource|net::ERR/;
 
-  on("numbers change while one looks", {}, async (page, show, stage) => {
+  on("numbers update live", {}, async (page, show, stage) => {
     await show(`#/work/${stage.work.store}/${stage.work.run}?view=pipeline`);
     const facts = page.locator("dl.facts").first();
     await facts.waitFor();
@@ -16,7 +16,7 @@ export function live({ on }) {
   });
 
   on(
-    "a page that nobody sees gives its stream up, and has it back at once",
+    "a hidden page closes its stream and reopens it at once",
     {},
     async (page, show) => {
       await show("#/");
@@ -36,7 +36,7 @@ export function live({ on }) {
   );
 
   on(
-    "a broken stream is shown as stale and is taken up where it was",
+    "a broken stream is shown as stale and resumed where it was",
     { allow: refused },
     async (page, show, stage) => {
       await show("#/");
@@ -51,7 +51,7 @@ export function live({ on }) {
       await stage.restoreStream();
       await page.locator(".badge.live").waitFor();
       assert.ok(ids.length >= 1);
-      assert.match(ids[0], /^[^.]+\.\d+$/, "it did not say what it had seen last");
+      assert.match(ids[0], /^[^.]+\.\d+$/, "it did not send the last event id");
     },
   );
 }
