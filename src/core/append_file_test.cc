@@ -53,7 +53,7 @@ TEST_F(AppendFileTest, LineThatDoesNotFitIsRemoved) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kFull);
     EXPECT_EQ(Content(), std::string(60, 'a') + "\n");
-    EXPECT_TRUE(file.Append("short")) << "there is room for this one";
+    EXPECT_TRUE(file.Append("short")) << "this one fits";
   }
   ASSERT_TRUE(file.Append(std::string(60, 'c')));
   EXPECT_EQ(Content(), std::string(60, 'a') + "\nshort\n" + std::string(60, 'c') + "\n");
@@ -64,7 +64,7 @@ TEST_F(AppendFileTest, PartialLineOfACrashIsTerminated) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("next"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\n");
-  // Also if a killed process leaves it while the file is open.
+  // Also if a killed process left it while the file is open.
   std::ofstream(path_, std::ios::app) << "torn";
   ASSERT_TRUE(file.Append("last"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\ntorn\nlast\n");
@@ -237,9 +237,9 @@ TEST_F(AppendFileTest, NextCallRetriesAFailingDisk) {
     ASSERT_FALSE(synced);
     EXPECT_NE(synced.error().message.find(path_), std::string::npos) << synced.error().message;
   }
-  EXPECT_FALSE(file.Append("two")) << "nothing is taken before the first is durable";
+  EXPECT_FALSE(file.Append("two")) << "nothing is accepted before the first line is durable";
   EXPECT_EQ(disk.failures, 0);
-  EXPECT_EQ(Content().size(), 4U) << "failed repeats do not fill the disk";
+  EXPECT_EQ(Content().size(), 4U) << "failed retries do not fill the disk";
   ASSERT_TRUE(file.Append("two"));
   ASSERT_TRUE(file.Sync());
   EXPECT_EQ(Content(), "####\n\none\ntwo\n");

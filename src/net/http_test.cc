@@ -361,7 +361,7 @@ TEST(Http, StopEndsARequest) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-// However deep below the caller it is.
+// However deep in the call stack.
 TEST(Http, InterruptEndsARequestWithoutStopToken) {
   StalledServer server;
   const auto begin = std::chrono::steady_clock::now();

@@ -31,7 +31,7 @@ TEST_F(AuditLogTest, FloodOfRefusalsIsCounted) {
   AuditLog log(path_, env_);
   for (int i = 0; i < 1'000; ++i) log.AddRefusal("unknown@1.2.3.4", "/x", "401");
   EXPECT_EQ(Lines().size(), 10u);
-  // Others are not drowned in it.
+  // Other roles are still logged.
   log.AddRefusal("viewer@1.2.3.4", "/x", "a viewer may only look");
   ASSERT_EQ(Lines().size(), 12u);
   EXPECT_EQ(Lines()[10]["outcome"], "refused, left out");

@@ -20,8 +20,8 @@ TEST(MergePatchTest, EqualValuesGiveAnEmptyPatch) {
   EXPECT_TRUE(MergePatch(json, json).is_null());
 }
 
-// Goal: a patch applied to what was before gives what is after. Method: random trees, with
-// Json::merge_patch as the judge.
+// Goal: a patch applied to the old value gives the new one. Method: random trees, with
+// Json::merge_patch as the reference.
 TEST(MergePatchTest, AppliedPatchGivesTheNewValue) {
   std::mt19937 random(17);
   const auto number = [&](int below) {
@@ -40,7 +40,7 @@ TEST(MergePatchTest, AppliedPatchGivesTheNewValue) {
     const Json patch = MergePatch(before, after);
     Json patched = before;
     if (!patch.is_null()) patched.merge_patch(patch);
-    // The order of members is not told.
+    // A patch does not express the order of members.
     EXPECT_TRUE(states::JsonEqual(patched, after)) << before << "\n" << patch;
   }
 }

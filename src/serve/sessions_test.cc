@@ -72,7 +72,7 @@ TEST_F(SessionsTest, EndedSessionInvalidatesAllItsCookies) {
     EXPECT_FALSE(sessions->IsAlive(renewed));
     EXPECT_TRUE(sessions->Find(sessions->ValueOf(other)));
   }
-  // It is forgotten when it would have expired anyway.
+  // Its id is dropped when its cookies would have expired.
   EXPECT_TRUE(folder_.Has("ended"));
   env_.Sleep(hours(4), {});
   Open();

@@ -1,4 +1,4 @@
-// What views cost and leave alone, seen from the store.
+// The cost of views, and that they write nothing, measured at the store.
 
 #include "serve/views.h"
 
@@ -130,7 +130,7 @@ TEST_F(ViewsTest, SmallStoresAreReadCompletelyEveryTime) {
   EXPECT_EQ(Overview()["work"]["0/a"]["items"], 2'500);
   for (int shard = 0; shard < 2'500; shard += 250) Finish("a", shard);
   EXPECT_EQ(Overview()["work"]["0/a"]["done"], 10);
-  // Items that are added later are counted, wherever their keys lie.
+  // Items added later are counted, whatever their keys.
   std::vector<store::Change> more;
   for (int i = 0; i < 900; ++i) {
     more.push_back(

@@ -25,7 +25,7 @@ class SilentPort {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  // Returns once a connection waits to be accepted, which never happens.
+  // Returns once a connection is pending; it is never accepted.
   bool AwaitConnection() const {
     pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
     return poll(&waiting, 1, 60'000) == 1;

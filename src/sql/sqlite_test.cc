@@ -135,7 +135,7 @@ TEST_F(SqliteTest, InterruptEndsTheWaitForALock) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
 }
 
-// Neither the file nor its folder is at fault.
+// Not reported as a problem of the file or its folder.
 TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
   const auto opened = [&] {
     rlimit before{};

@@ -74,7 +74,8 @@ TEST_P(ByteStreamTest, FlushedPrefixIsACompleteFile) {
 }
 
 TEST_P(ByteStreamTest, TruncatedFileIsReportedWithFileAndByte) {
-  if (GetParam() == Compression::kNone) return SUCCEED() << "a plain file ends where it ends";
+  if (GetParam() == Compression::kNone)
+    return SUCCEED() << "truncation of a plain file cannot be detected";
   const std::string path = Packed(Numbers());
   const auto size = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, size - 5);

@@ -115,7 +115,7 @@ TEST_F(FileSinkTest, OlderEpochCannotOpen) {
   const auto sink = Open("jsonl:" + Out());
   OpenItem(*sink, "i", 3);
   EXPECT_EQ(sink->Open("orders", FenceOf("i", 2)).error().code, Code::kLeaseLost);
-  EXPECT_TRUE(sink->Open("orders", FenceOf("other", 1))) << "fences are the items' own";
+  EXPECT_TRUE(sink->Open("orders", FenceOf("other", 1))) << "each item has its own fence";
 }
 
 TEST_F(FileSinkTest, FinishedItemStaysFinished) {
@@ -185,7 +185,7 @@ TEST_F(FileSinkTest, ForeignFilesAreNotTouched) {
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().code, Code::kConflict);
   EXPECT_NE(writer.error().message.find(Out() + "/orders"), std::string::npos);
-  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "nothing of ours is left there";
+  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "our state folder was left";
 }
 
 TEST_F(FileSinkTest, IdsAndRoutingsCanBeKept) {

@@ -180,7 +180,7 @@ TEST_F(JsonlSourceTest, ShrunkFileIsReported) {
             std::string::npos);
   std::ofstream(path, std::ios::app) << Lines(6'000);
   const auto replaced = source->Read(partition, position, {});
-  ASSERT_FALSE(replaced) << "it is long enough again, and another file";
+  ASSERT_FALSE(replaced) << "it is long enough again, but a different file";
   EXPECT_EQ(replaced.error().code, Code::kCorrupt);
   EXPECT_NE(replaced.error().message.find("its beginning differs"), std::string::npos);
 }

@@ -1,5 +1,5 @@
-// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to come
-// by.
+// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to
+// install.
 
 #include "pipeline/opensearch/opensearch_source.h"
 

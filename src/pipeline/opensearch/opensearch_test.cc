@@ -181,7 +181,7 @@ TEST_F(OpenSearchPipeline, ServersCountMatchesTheDocumentsRead) {
   const auto partitions = source->Partitions(index_).value();
   int64_t documents = 0;
   for (const Partition& partition : partitions) documents += partition.documents.value_or(0);
-  EXPECT_EQ(documents, 5) << "nested documents are not documents of their own";
+  EXPECT_EQ(documents, 5) << "nested documents do not count";
   EXPECT_EQ(source->CountAgain(partitions).value(), 5);
   EXPECT_TRUE(CheckCount(*source, index_, partitions, [] { return 5; }));
   EXPECT_EQ(CheckCount(*source, index_, partitions, [] { return 0; }).error().code, Code::kCorrupt);
@@ -283,7 +283,8 @@ TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   EXPECT_EQ(made["mappings"]["properties"]["name"]["analyzer"], "mine");
   EXPECT_EQ(made["settings"]["index"]["number_of_shards"], "2");
   EXPECT_TRUE(made["aliases"].contains(alias));
-  EXPECT_TRUE(sink->Prepare(collection, false).value().empty()) << "what is there is left alone";
+  EXPECT_TRUE(sink->Prepare(collection, false).value().empty())
+      << "existing objects are left alone";
 
   // Ignores other tests' templates, which may be disappearing right now.
   const Json all = ParseJson(source->GlobalMetadata().value(), "global").value();

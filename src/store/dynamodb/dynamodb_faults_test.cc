@@ -12,8 +12,8 @@
 #include "support/fault_proxy.h"
 #include "support/shared_server.h"
 
-// A faulty network and a busy service: whatever is lost, late or rejected, a call's answer is true.
-// The general store contract is in tests/contract.
+// A faulty network and a busy service: despite lost, late and rejected messages, the result of
+// every call is correct. The general store contract is in tests/contract.
 
 namespace muster::store {
 namespace {

@@ -42,7 +42,7 @@ class OpenSearchStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
-    if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    if (!reason.empty()) GTEST_SKIP() << "OpenSearch is not available: " << reason;
     space_ = testing::UniqueName(RealEnv().NewId().substr(0, 12));
   }
 
@@ -356,7 +356,7 @@ TEST_F(OpenSearchStoreTest, DeletedIndexIsNotRecreatedSilently) {
   Create(*store, "a");
   const Record old = store->Get("work", "a").value().value();
   Server().Call("DELETE", Index());
-  // A cluster that just started says so too: it is believed after a while.
+  // A cluster that just started reports the same, so it is believed only after a while.
   EXPECT_EQ(store->Get("work", "a").error().code, Code::kUnavailable);
   while (store->Get("work", "a").error().code == Code::kUnavailable) {
   }

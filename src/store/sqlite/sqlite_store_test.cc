@@ -1,4 +1,4 @@
-// Backend specifics: files, their damage, and sudden death.
+// Backend specifics: files, damage, and kills.
 
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -65,7 +65,7 @@ TEST_F(SqliteStoreTest, NewFileAndItsCompanionsArePrivate) {
     EXPECT_EQ(entry.status().permissions(), perms::owner_read | perms::owner_write) << entry.path();
     ++files;
   }
-  EXPECT_GE(files, 2) << "the log beside it";
+  EXPECT_GE(files, 2) << "the write-ahead log";
 }
 
 TEST_F(SqliteStoreTest, ExistingFileKeepsItsPermissions) {
