@@ -59,7 +59,7 @@ class Names:
 
 
 def group(items, names_of, most, is_even=False):
-    """Lists of at most so many items whose names do not collide. Each item goes to the first list that can
+    """Lists of at most `most` items whose names do not collide. Each item goes to the first list that can
     take it or, to make them of about the same length, to the shortest."""
     groups = []
     for item in items:

@@ -100,8 +100,8 @@ Json AuditLog::Cut(const Json& value) const {
   return text + "…";
 }
 
-// Writes all lines that wait, or none. Opened anew each time: another process, or a person, may
-// have moved the file away.
+// Writes all waiting lines, or none. Opens the file each time: another process, or an operator, may
+// have moved it.
 Status AuditLog::Write() {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);

@@ -233,8 +233,8 @@ Error PgConnection::ServerError(const pg_result* result) const {
 }
 
 void PgConnection::Drop() {
-  // Closing makes libpq flush its buffer, possibly including the byte that commits what the caller
-  // was just told is not applied.
+  // Closing makes libpq flush its buffer, possibly including the byte that commits, although the
+  // change was just reported as not applied.
   shutdown(PQsocket(connection_), SHUT_RDWR);
   PQfinish(connection_);
   connection_ = nullptr;

@@ -135,7 +135,7 @@ class PostgresSink:
             self.watched = True
 
     def late_writes(self):
-        assert self.watched, "nobody has watched"
+        assert self.watched, "watch() was not called"
         return int(self.server.query("SELECT count(*) FROM late"))
 
     def rows(self):

@@ -120,7 +120,7 @@ TEST(OpenSearchCluster, NeverResendsAWriteThatMayHaveBeenApplied) {
     std::atomic<int> count = 0;
     HttpServer server([&](const HttpServerRequest&) {
       ++count;
-      return Answer(status, "somebody in between");
+      return Answer(status, "a proxy");
     });
     OpenSearchCluster client(AddressOf(server), RealEnv());
     EXPECT_EQ(client.Call({.method = "POST", .target = "/x", .writes = true}).error().code,
