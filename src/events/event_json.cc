@@ -41,7 +41,7 @@ class AppendLine {
 
   Result<StreamAppend> Read() const {
     if (!json_.is_object()) return Invalid("an event is an object");
-    MUSTER_TRY(NothingElse());
+    MUSTER_TRY(CheckFieldNames());
     StreamAppend append;
     NewEvent event;
     MUSTER_TRY(Text("stream", append.stream));
@@ -62,7 +62,7 @@ class AppendLine {
                  R"(write {"stream":"order-1","type":"Placed","payload":{…}})"};
   }
 
-  Status NothingElse() const {
+  Status CheckFieldNames() const {
     static constexpr std::string_view kFields[] = {
         "stream", "type",     "payload", "payload_text", "metadata", "metadata_text",
         "id",     "expected", "version", "position",     "time_ms"};

@@ -21,7 +21,7 @@ TEST(Chunk, ReturnsTheBytesOfEachDocument) {
   EXPECT_EQ(chunk.FieldCount(1), 1);
   EXPECT_EQ(chunk.Document(0), "ab");
   EXPECT_EQ(chunk.Document(1), "cde");
-  EXPECT_TRUE(EveryBeginning(
+  EXPECT_TRUE(EveryTruncation(
       bytes, [&](auto cut) { return !chunk.Decode(cut, kPlainFormat, 7, 2, "f", 0); }));
   EXPECT_FALSE(chunk.Decode(bytes, kPlainFormat, 8, 2, "f", 0)) << "other documents";
   EXPECT_FALSE(chunk.Decode(bytes, kPlainFormat, 7, 1, "f", 0)) << "another number";
@@ -52,8 +52,8 @@ TEST(Chunk, UnpacksBlocksThatReferToADictionary) {
   const Status decoded = chunk.Decode(writer.bytes(), format, 0, 1, "f", 0);
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(chunk.Document(0), "wxyzwxyzstuv");
-  EXPECT_TRUE(EveryBeginning(writer.bytes(),
-                             [&](auto cut) { return !chunk.Decode(cut, format, 0, 1, "f", 0); }));
+  EXPECT_TRUE(EveryTruncation(writer.bytes(),
+                              [&](auto cut) { return !chunk.Decode(cut, format, 0, 1, "f", 0); }));
 }
 
 TEST(Chunk, RejectsImpossibleLengths) {
@@ -87,7 +87,7 @@ TEST(BlockIndex, AddsLineAndDelta) {
   EXPECT_FALSE(index.Check(40, 200, 11, "f"));
   EXPECT_EQ(index.ChunkOf(10), 0);
   EXPECT_EQ(index.ChunkOf(11), 1);
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [](auto cut) {
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [](auto cut) {
     ByteReader cut_reader(cut, "f");
     ReadBlockIndex(cut_reader);
     return !cut_reader.ok();

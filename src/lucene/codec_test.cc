@@ -36,7 +36,7 @@ TEST(Codec, FooterDetectsEveryChangedByte) {
     changed[i] = static_cast<char>(changed[i] ^ 1);
     EXPECT_FALSE(CheckFooter(changed, "file")) << "byte " << i;
   }
-  EXPECT_TRUE(EveryBeginning(file, [](auto cut) { return !CheckFooter(cut, "file"); }));
+  EXPECT_TRUE(EveryTruncation(file, [](auto cut) { return !CheckFooter(cut, "file"); }));
 }
 
 TEST(Codec, ReadsAndWritesNumbersInBase36) {

@@ -52,7 +52,7 @@ TEST(Document, ReadsItsFields) {
   EXPECT_EQ(document.routing, "route");
   EXPECT_EQ(document.source, "{\"a\":1}");
   EXPECT_EQ(document.recovery_source, "{}");
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [&](auto cut) { return !Parse(cut, 4, document); }));
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [&](auto cut) { return !Parse(cut, 4, document); }));
   EXPECT_FALSE(Parse(writer.bytes(), 3, document)) << "bytes left over";
 }
 

@@ -97,7 +97,7 @@ TEST(Cbor, ReadsValuesAndPieces) {
 }
 
 TEST(Cbor, RejectsTruncationsDepthAndUnknownTokens) {
-  EXPECT_TRUE(EveryBeginning(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
+  EXPECT_TRUE(EveryTruncation(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
   EXPECT_FALSE(ParseCbor(std::string(200, '\x81'), "blob"));
   EXPECT_EQ(ParseCbor("\x1C", "blob").error().code, Code::kIncompatible);
   EXPECT_FALSE(ParseCbor("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE", "blob"));
@@ -111,7 +111,7 @@ TEST(Metadata, MayBeCborOrYaml) {
 }
 
 TEST(Smile, RejectsEveryTruncation) {
-  EXPECT_TRUE(EveryBeginning(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
+  EXPECT_TRUE(EveryTruncation(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
 }
 
 TEST(Smile, RejectsDepthUnknownTokensAndUnsharedNames) {
@@ -125,7 +125,7 @@ TEST(Metadata, ChecksTheEnvelope) {
   const std::string blob = Sealed(writer.Header("snapshot", 1).Raw(R"({"a":1})").bytes());
   EXPECT_EQ((*ParseMetadata(blob, "snapshot", "blob"))["a"], 1);
   EXPECT_EQ(ParseMetadata(blob, "metadata", "blob").error().code, Code::kIncompatible);
-  EXPECT_TRUE(EveryBeginning(blob, [](auto cut) { return !ParseMetadata(cut, "snapshot", ""); }));
+  EXPECT_TRUE(EveryTruncation(blob, [](auto cut) { return !ParseMetadata(cut, "snapshot", ""); }));
 }
 
 TEST(Metadata, ReadsPlainAndPackedJson) {

@@ -59,7 +59,7 @@ TEST(Lz4, CopiesLiteralsAndMatchesThatOverlap) {
   EXPECT_EQ(*Lz4(in, 11),
             "abababab"
             "xyz");
-  EXPECT_TRUE(EveryBeginning(in, [](auto cut) { return !Lz4(cut, 11); }));
+  EXPECT_TRUE(EveryTruncation(in, [](auto cut) { return !Lz4(cut, 11); }));
 }
 
 TEST(Lz4, StopsAfterAFinalMatch) {
@@ -121,7 +121,7 @@ TEST(Lzf, UnpacksRawAndPackedBlocks) {
   EXPECT_EQ(*DecodeLzf(in, 100), "abxxxxx");
   EXPECT_FALSE(DecodeLzf(in, 6)) << "more than allowed";
   // A cut between two blocks looks like a complete file.
-  EXPECT_TRUE(EveryBeginning(
+  EXPECT_TRUE(EveryTruncation(
       in, [](auto cut) { return cut.empty() || cut.size() == 7 || !DecodeLzf(cut, 100); }));
 }
 
@@ -133,7 +133,7 @@ TEST(Inflate, UnpacksWithAndWithoutADictionary) {
     ASSERT_TRUE(InflateRaw(packed, dictionary, out.data(), out.size()));
     EXPECT_EQ(out, text);
     EXPECT_FALSE(InflateRaw(packed, dictionary, out.data(), out.size() - 1));
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         packed, [&](auto cut) { return !InflateRaw(cut, dictionary, out.data(), out.size()); }));
   }
 }
@@ -143,7 +143,7 @@ TEST(Inflate, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string packed = Deflate(text);
   EXPECT_EQ(*InflateAll(packed, 1'000'000), text);
   EXPECT_FALSE(InflateAll(packed, 100'000));
-  EXPECT_TRUE(EveryBeginning(packed, [](auto cut) { return !InflateAll(cut, 1'000'000); }));
+  EXPECT_TRUE(EveryTruncation(packed, [](auto cut) { return !InflateAll(cut, 1'000'000); }));
 }
 
 TEST(Zstd, UnpacksWithAndWithoutADictionary) {
@@ -154,7 +154,7 @@ TEST(Zstd, UnpacksWithAndWithoutADictionary) {
     ASSERT_TRUE(DecodeZstd(packed, dictionary, out.data(), out.size()));
     EXPECT_EQ(out, text);
     EXPECT_FALSE(DecodeZstd(packed, dictionary, out.data(), out.size() - 1));
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         packed, [&](auto cut) { return !DecodeZstd(cut, dictionary, out.data(), out.size()); }));
   }
 }
@@ -164,7 +164,7 @@ TEST(Zstd, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string packed = Zstd(text);
   EXPECT_EQ(*DecodeZstdAll(packed, 1'000'000), text);
   EXPECT_FALSE(DecodeZstdAll(packed, 100'000));
-  EXPECT_TRUE(EveryBeginning(packed, [](auto cut) { return !DecodeZstdAll(cut, 1'000'000); }));
+  EXPECT_TRUE(EveryTruncation(packed, [](auto cut) { return !DecodeZstdAll(cut, 1'000'000); }));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ TEST(Segments, ReadsACommit) {
 }
 
 TEST(Segments, RejectsTruncationsWithAValidFooter) {
-  EXPECT_TRUE(EveryBeginning(Commit(), [](auto cut) { return !ParseSegments(cut, "f"); }));
-  EXPECT_TRUE(EveryBeginning(Commit(), [](auto cut) { return !ParseSegments(Sealed(cut), "f"); }));
+  EXPECT_TRUE(EveryTruncation(Commit(), [](auto cut) { return !ParseSegments(cut, "f"); }));
+  EXPECT_TRUE(EveryTruncation(Commit(), [](auto cut) { return !ParseSegments(Sealed(cut), "f"); }));
 }
 
 TEST(Segments, RejectsNewerVersions) {
@@ -61,7 +61,7 @@ TEST(SegmentInfo, ReadsOldAndNewLayouts) {
     EXPECT_TRUE(info->is_compound);
     EXPECT_EQ(info->lucene_version,
               std::to_string(format / 10) + "." + std::to_string(minor) + ".1");
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         content, [](auto cut) { return !ParseSegmentInfo(Sealed(cut), kTestId, "_0.si"); }));
   }
 }
@@ -82,7 +82,7 @@ TEST(CompoundEntries, EntriesAreReadByName) {
   ASSERT_TRUE(entries) << entries.error().message;
   EXPECT_EQ(entries->at(".fnm").offset, 148);
   EXPECT_EQ(entries->at(".fnm").length, 7);
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [](auto cut) {
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [](auto cut) {
     return !ParseCompoundEntries(Sealed(cut), kTestId, "_0.cfe");
   }));
 }

@@ -192,7 +192,7 @@ std::optional<std::string> Access::Renew(Caller& caller) const {
   return CookieFor(*caller.session);
 }
 
-bool Access::MayGoOn(const Caller& caller) const {
+bool Access::MayContinue(const Caller& caller) const {
   return !caller.session ||
          (sessions_->IsAlive(*caller.session) && sessions_->IsFresh(*caller.session));
 }

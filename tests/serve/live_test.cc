@@ -319,8 +319,8 @@ ranks:
   }
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"history", "m"}, {"status", "m", "--json"}, {"work", "status"}}) {
-    const Outcome told = Muster(command);
-    all += told.out + told.err;
+    const Outcome output = Muster(command);
+    all += output.out + output.err;
   }
   all += served.process().Log();
   for (const char* file : {"/audit", "/store.db", "/store.db-wal"}) {

@@ -37,7 +37,7 @@ Json WithoutType(const Json& mappings) {
 }
 
 // Whether a setting, by its name below "index", is not copied. Names may be flat or nested.
-bool StaysBehind(std::string_view name) {
+bool IsNotCopied(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('.'));
   // Shard allocation is up to the target cluster.
   if (name.starts_with("routing.allocation")) return true;
@@ -52,7 +52,7 @@ Json SettingsFor(const Json& metadata) {
   for (const auto& [name, value] :
        (settings.contains("index") ? settings["index"] : settings).items()) {
     const std::string below = name.starts_with(kIndex) ? name.substr(kIndex.size()) : name;
-    if (!StaysBehind(below)) kept[below] = value;
+    if (!IsNotCopied(below)) kept[below] = value;
   }
   if (kept.contains("routing") && kept["routing"].is_object()) {
     kept["routing"].erase("allocation");

@@ -70,7 +70,7 @@ class SnapshotSource : public ::testing::Test {
   }
 
   // The index's content when the snapshot was taken.
-  static std::map<std::string, std::string> Oracle() {
+  static std::map<std::string, std::string> ServersDocuments() {
     std::map<std::string, std::string> all;
     for (int i = 0; i < kDocuments; ++i) {
       if (i % 10 != 0) all[std::to_string(i)] = Body(i % 10 == 1 ? -i : i);
@@ -110,8 +110,8 @@ TEST_F(SnapshotSource, HasEveryDocumentOfTheIndex) {
   for (const Partition& partition : partitions_) {
     ReadRest(*source_->Read(partition, "", {}).value(), found);
   }
-  const auto oracle = Oracle();
-  EXPECT_TRUE(std::equal(found.begin(), found.end(), oracle.begin(), oracle.end()));
+  const auto expected = ServersDocuments();
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
 }
 
 TEST_F(SnapshotSource, ReadingContinuesFromEveryPosition) {

@@ -91,15 +91,15 @@ TEST(OpenSearchCluster, IndexIsGoneOnlyAfterRepeatedReports) {
   });
   HastyEnv env;
   OpenSearchCluster client(AddressOf(server), env);
-  const auto told = [&] { return client.Call({.target = "/x"}).error().code; };
-  EXPECT_EQ(told(), Code::kUnavailable);
+  const auto code = [&] { return client.Call({.target = "/x"}).error().code; };
+  EXPECT_EQ(code(), Code::kUnavailable);
   env.Sleep(std::chrono::seconds(3), {});
-  EXPECT_EQ(told(), Code::kUnavailable);
+  EXPECT_EQ(code(), Code::kUnavailable);
   env.Sleep(std::chrono::seconds(3), {});
-  EXPECT_EQ(told(), Code::kNotFound);
+  EXPECT_EQ(code(), Code::kNotFound);
   // After a long gap the state in between is unknown.
   env.Sleep(std::chrono::seconds(60), {});
-  EXPECT_EQ(told(), Code::kUnavailable);
+  EXPECT_EQ(code(), Code::kUnavailable);
 }
 
 TEST(OpenSearchCluster, RetriesRequestsThatWereCertainlyNotApplied) {

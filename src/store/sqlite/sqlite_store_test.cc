@@ -160,13 +160,13 @@ TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
               0);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    FILE* told = fdopen(ends[0], "r");
+    FILE* output = fdopen(ends[0], "r");
     char line[100];
-    for (int lines = 0; fgets(line, sizeof line, told) != nullptr; ++lines) {
+    for (int lines = 0; fgets(line, sizeof line, output) != nullptr; ++lines) {
       acknowledged.insert(std::string(line, strcspn(line, "\n")));
       if (lines == 40 + 17 * round) kill(child, SIGKILL);
     }
-    fclose(told);
+    fclose(output);
     waitpid(child, nullptr, 0);
   }
   auto store = Open().value();
