@@ -97,7 +97,7 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
     }
   }
   if (endpoint.aws_service != "es" && endpoint.aws_service != "aoss") {
-    return Invalid("'" + endpoint.aws_service + "' is not an AWS service for OpenSearch",
+    return Invalid("unknown AWS service '" + endpoint.aws_service + "' for OpenSearch",
                    "use service=es for a domain, service=aoss for Serverless");
   }
   const int ways = int{!endpoint.user.empty()} + int{!endpoint.api_key.empty()} +
