@@ -20,7 +20,8 @@ export function WorkPage() {
               <WorkTable runs={Object.values(work)} />
             ) : (
               <Empty>
-                No shared migrations here yet. Start one with <code>muster worker SOURCE SINK</code>.
+                No shared migrations here yet. Start one with <code>muster worker SOURCE SINK</code>
+                .
               </Empty>
             )}
           </section>

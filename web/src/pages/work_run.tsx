@@ -165,9 +165,7 @@ function ItemsView(props: {
           </div>
           {data.truncated && <span class="end muted">the first 100,000 only</span>}
         </header>
-        {!names.length && (
-          <Empty>{all.length ? "No matching items." : "No items yet."}</Empty>
-        )}
+        {!names.length && <Empty>{all.length ? "No matching items." : "No items yet."}</Empty>}
         {names.length > 0 && props.view === "list" && (
           <ItemList names={names} item={item} now={now} chosen={chosen} onChoose={choose} />
         )}
